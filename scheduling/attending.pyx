@@ -4,6 +4,7 @@ import os
 
 cimport cython
 
+from callboard.core.asserting cimport holds
 from callboard.scheduling.worker cimport OtherSleep, WorkerThread, worker_here
 from callboard.scheduling.worker_core cimport Worker
 
@@ -96,6 +97,7 @@ cdef class _Attention:
     cdef int borrow(self) noexcept with gil:
         cdef int descriptor = -1
         self.hook.is_due = self.keeps = False
+        assert holds(self.lender is not None and self.bell >= 0)
         try:
             descriptor = self.lender.lend(self.bell)
         except BaseException as error:
@@ -106,6 +108,7 @@ cdef class _Attention:
 
     cdef void give_back(self, bint is_readable) noexcept with gil:
         lender, self.lender = self.lender, None
+        assert holds(lender is not None and not self.keeps)
         try:
             if lender.take_back(is_readable):
                 self.lender = lender

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint64_t
 
+from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport relaxed
 from callboard.core.sealed cimport only_by_runtime
 from callboard.scheduling.cell cimport Cell, dedicated_cell
@@ -94,4 +95,5 @@ cdef class Handle:
 cdef Handle actor_here():
     """Return the actor in whose code the calling thread is, or None."""
     cdef Cell* current = current_context().current
+    assert holds(current == NULL or current.owner != NULL)
     return <Handle>current.owner if current != NULL else None

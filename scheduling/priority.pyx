@@ -6,6 +6,7 @@ The shipped ones run without the interpreter, in a few nanoseconds; `priority.hp
 cimport cython
 from libc.stdint cimport int64_t
 
+from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport relaxed
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.handle cimport Handle
@@ -133,6 +134,7 @@ cdef Cell* ask_policy(TrackedReady* tracked) noexcept with gil:
 
 cdef int give_up(TrackedReady* tracked, str problem, error=None) except -1:
     tracked.given_up = True
+    assert holds(tracked.first() != NULL)
     worker = <object>tracked.first().get_ready_on(relaxed).owner
     log.error(
         "a priority policy failed; its worker goes on with Fifo",

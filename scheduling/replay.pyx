@@ -10,6 +10,7 @@ import threading
 from libc.stdint cimport uint64_t
 from libcpp.vector cimport vector
 
+from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport acquire
 from callboard.core.mix cimport random_number
 from callboard.scheduling.context cimport Context, current_context
@@ -124,6 +125,7 @@ cdef class ManualWorker(WorkerThread):
         cdef Worker* other = context.worker  # of another manual system, or an outer call of this
         cdef void* trace = context.trace
         self.adopt_thread()
+        assert holds(self.context == context and context.worker == self.core)
         context.trace = <void*>self.trace if self.trace is not None else NULL
         try:
             return self.step()

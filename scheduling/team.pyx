@@ -7,6 +7,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
+from callboard.core.asserting cimport holds
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.memory.node cimport acq_rel, acquire, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport Cell, dedicated_cell
@@ -77,6 +78,7 @@ cdef class Team(Roster):
 
     cdef int start_one(self, object worker) except -1:
         with self.lock:
+            assert holds(worker not in self.running)
             self.running.add(worker)  # before it can come to its end
         try:
             worker.start()
@@ -114,7 +116,8 @@ cdef class Team(Roster):
         That is actors in the middle of a message, or backing off, and asks that wait for an actor's
         own future.
         """
-        self.state.add_waiting(cells, acq_rel)
+        cdef int64_t before = self.state.add_waiting(cells, acq_rel)
+        assert holds(before >= 0 and before + cells >= 0)
         if cells < 0 and self.state.is_draining(acquire):
             self.state.became_idle.unpark()  # perhaps no worker will have a reason to
 
@@ -133,6 +136,7 @@ cdef class Team(Roster):
         cdef int64_t left
         cdef bint idle
         while True:
+            assert holds(self.drainer.locked())  # one thread waits on `became_idle`
             self.state.set_draining(1, seq_cst)
             idle = self.is_idle()
             left = deadline - monotonic_ns()
@@ -163,6 +167,7 @@ cdef class Team(Roster):
         if not cell.has(dedicated_cell):
             return 0
         worker = <WorkerThread><object>cell.get_affinity(relaxed).owner
+        assert holds(worker in self.dedicated and not worker.retiring)
         cell.set_affinity((<WorkerThread>self.workers[0]).core, release)
         worker.retiring = True
         return 0
@@ -208,6 +213,7 @@ cdef class Team(Roster):
         # announced it before the end's own sweep.
         cdef WorkerThread worker
         cdef bint found = True
+        assert holds(self.is_over)
         while found:  # a dispatch on one of them may wake an actor of another
             found = False
             for worker in self.workers + self.dedicated:  # of which some may end before their actors

@@ -19,6 +19,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
+from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
 from callboard.core.records cimport DispatchRecord, RecordRing, record_exit, record_use, record_wait
@@ -276,6 +277,7 @@ cdef class WorkerThread:
         if self.core.notes_waits:
             self.note(record_exit, monotonic_ns(), self.core.get_idle_ns(), (self.core.get_idles(relaxed) - 1) // 2)
         self.hand_log_over()
+        assert holds(self.context.current == NULL and not self.core.has_token)
         if self.other_sleep.end != NULL:
             self.other_sleep.end(self.other_sleep.state)
         XDECREF(set_variables(state, variables))
@@ -312,6 +314,7 @@ cdef class WorkerThread:
         core.started = monotonic_ns()
         core.set_loop_time(core.started, relaxed)
         core.add_idles(1, seq_cst)  # it was idle until now
+        assert holds(core.get_idles(relaxed) % 2 == 0 and context.worker == core)
         while True:
             cell = core.fetch()
             if cell == NULL:
@@ -342,6 +345,8 @@ cdef class WorkerThread:
                     core.release_token()
                 PyEval_SaveThread()
                 attached = False
+            assert holds(context.current == NULL and context.depth == 0)
+            assert holds(attached == cell.has(python_cell) and (core.has_token or not cell.has(wants_token)))
             dispatch(cell, context, NULL)
             if core.recorder != NULL and core.recorder.is_due():
                 self.log_is_due()
@@ -359,6 +364,7 @@ cdef class WorkerThread:
         cdef int64_t begin = monotonic_ns()
         cdef int64_t now
         cdef bint has_more
+        assert holds(core.get_idles(relaxed) % 2 == 0 and core.python_ready == 0 and not core.has_token)
         core.set_loop_time(begin, relaxed)
         core.begin_idle(begin)
         core.add_idles(1, release)
@@ -372,6 +378,7 @@ cdef class WorkerThread:
         if core.notes_waits:
             self.note(record_wait, now, now - begin, core.get_idles(relaxed) // 2)
         core.add_idles(1, seq_cst)  # before the puts to come: see stealing.hpp
+        assert holds(core.get_idles(relaxed) % 2 == 0)  # it is busy again
         if has_more:
             core.stop_watching()  # first: that may be much work
             self.other_sleep.wake_up(self.other_sleep.state)
@@ -410,6 +417,7 @@ cdef class WorkerThread:
     cdef bint step(self) noexcept:
         """Dispatch one ready actor on the calling thread, the worker's own, within another dispatch
         or outside of any. The interpreter is attached. False: none is ready."""
+        assert holds(current_context() == self.context and self.context.worker == self.core)
         self.core.take_in()
         cdef Cell* cell = self.core.fetch()
         if cell == NULL:
@@ -434,6 +442,7 @@ cdef class WorkerThread:
             for i in range(count):
                 self.core.put(passed[i])
             if cell == wanted:
+                assert holds(cell.get_ready_on(relaxed) == NULL)
                 self.dispatch_or_delegate(cell)
                 return True
         return self.step()
@@ -443,6 +452,7 @@ cdef class WorkerThread:
         cdef bint takes_token = cell.has(wants_token) and not self.core.has_token
         if takes_token and not self.core.own_token_or_delegate(cell):
             return
+        assert holds(self.core.has_token or not cell.has(wants_token))
         self.dispatch_nested(cell)
         if takes_token and self.core.python_ready == 0:
             self.core.release_token()
@@ -455,6 +465,7 @@ cdef class WorkerThread:
         cdef int64_t turn_began = context.turn_began
         cdef int64_t began = 0
         cdef PyThreadState* thread = <PyThreadState*>context.python
+        assert holds(context.worker == self.core and thread == PyThreadState_Get())
         cdef PyObject* variables = set_variables(thread, NULL)
         if self.core.timed:
             began = self.core.started = monotonic_ns()
@@ -470,6 +481,7 @@ cdef class WorkerThread:
         if self.core.recorder != NULL and self.core.recorder.is_due():
             self.hand_log_over()
         XDECREF(set_variables(thread, variables))
+        assert holds(context.current == outer and context.depth > 0)
         context.depth -= 1
         context.turn_began = turn_began
         if self.core.timed:  # the outer actor is not charged for the inner one's time

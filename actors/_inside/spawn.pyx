@@ -13,8 +13,9 @@ from callboard._inside.receiving.native_dispatch cimport run_native
 from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, limited, native_cell, task_cell
 from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.overflow cimport Overflow, overflow_named
-from callboard._inside.sending.ref cimport RESTARTING, ActorRef, Recipe
+from callboard._inside.sending.ref cimport FRESH, RESTARTING, ActorRef, Recipe
 from callboard._inside.sending.runtime cimport Runtime
+from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport relaxed
 from callboard.mailbox.limits cimport Limits
@@ -105,6 +106,7 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
         leave_parent(ref)
         close_unborn(ref)
         raise
+    assert holds(ref.phase == FRESH and ref.cell.get_affinity(relaxed) != NULL and ref.cell.owner == <void*>ref)
     make_ready(ref.cell, current_context())
     return ref
 
@@ -140,6 +142,7 @@ cdef void part_from_held(ActorRef ref) noexcept:
 cdef int close_unborn(ActorRef ref) except -1:
     """Have a worker dead-letter what was sent to an actor whose spawn fails: others may have found it."""
     cdef Team team = ref.runtime.team
+    assert holds(ref.phase == FRESH and ref.instance is None)
     ref.cell.set_affinity((<WorkerThread>(<list>team.workers)[0]).core, relaxed)
     ref.mark_closed()
     ref.kept = True  # by the reference that wake_closed() makes
@@ -162,6 +165,7 @@ cdef ActorRef make_ref(Runtime runtime, Recipe recipe, bint dedicated):
             flags |= wants_token
         ref = ActorRef.__new__(ActorRef)
         ref.cell = new ActorCell(<Run>run_python, <void*>ref, flags)
+    assert holds(not current_context().makes_handle)  # the ref took the mark
     return ref
 
 
@@ -295,6 +299,7 @@ cdef int limit(ActorRef ref, mailbox) except -1:
                 raise SpawnError(
                     f"{ref.recipe.cls.__qualname__} is native, and reads its messages in place: "
                     f"its mailbox cannot {mailbox.overflow}")
+    assert holds(ref.cell.limits == NULL)
     ref.cell.limits = new Limits(capacity, timeout_ns, senders_pop)
     ref.cell.set(limited)
     ref.detour = ref.intake is not None or senders_pop

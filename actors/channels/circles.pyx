@@ -25,6 +25,7 @@ from callboard._inside.sending.runtime cimport Runtime
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Pipe, ChannelSide
 from callboard.channels.wait cimport ChannelWait
+from callboard.core.asserting cimport holds
 
 from callboard.channels.errors import ChannelCycle
 
@@ -117,6 +118,7 @@ cdef class CircleWatch:
         with cython.critical_section(self):
             sides, self.sides = self.sides, []
         for side in sides:
+            assert holds(side.is_noted)
             with cython.critical_section(side):
                 side.is_noted = False
                 line = side.waits()
@@ -203,6 +205,7 @@ cdef int break_up(list circle) except -1:
     """Let the smallest of the channels that may grow do so; without one, fail a wait for room."""
     cdef Pipe pipe
     cdef Pipe smallest = None
+    assert holds(circle and len(set(circle)) == len(circle))
     for wait in filter(waits_for_room, circle):
         pipe = (<ChannelEnd>(<ChannelWait>wait).end).pipe
         if pipe.grows and (smallest is None or pipe.channel.capacity() < smallest.channel.capacity()):
@@ -210,6 +213,7 @@ cdef int break_up(list circle) except -1:
     if smallest is not None:
         smallest.grow()
         return 0
+    assert holds(any([waits_for_room(each) for each in circle]))
     while not waits_for_room(circle[0]):
         circle.append(circle.pop(0))
     (<Future>circle[0]).complete(None, ChannelCycle(f"each waits for the next: {in_words(circle)}"))

@@ -7,6 +7,7 @@ cimport cython
 
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.pipe cimport Watch
+from callboard.core.asserting cimport holds
 from callboard.scheduling.cell cimport recorded_cell
 from callboard.scheduling.forward cimport Context
 from callboard.scheduling.handle cimport actor_here
@@ -91,6 +92,7 @@ cdef class ChannelEnd:
             self.belong_to(<ActorRef>actor_here())
         else:
             self.refuse_another(f"the thread {threading.current_thread().name!r}")
+            assert holds(self.owner is None)
             self.user = user
         return 0
 
@@ -115,6 +117,7 @@ cdef class ChannelEnd:
         if ref.extras().held is None:
             ref.extra.held = set()
         ref.extra.held.add(self)
+        assert holds(self.user == NULL and self.known is None)
         self.owner = ref
         self.user = <void*>ref.cell
         self.set_known(None if self.closed else ref)
@@ -138,6 +141,7 @@ cdef class ChannelEnd:
             self.known = ref
             if ref is not None:
                 side.users.append(ref)
+            assert holds(len(side.users) <= side.ends)
 
     cdef bint is_ready(self) noexcept:
         """Whether an operation of this end would find something to do."""

@@ -10,6 +10,7 @@ from callboard.channels.circles cimport note_full
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
 from callboard.channels.wait cimport ChannelWait, begin_wait, now
+from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport (
     PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult, set_steps,
 )
@@ -87,6 +88,7 @@ cdef class Operation:
             wait = begin_wait(self.end, self.line())
             if wait is None:
                 continue
+            assert holds(self.waiting is None and self.hosted is None)
             self.waiting = wait
             if self.timeout is not None:
                 try:
@@ -139,6 +141,7 @@ cdef class Operation:
         wait, self.waiting, self.hosted = self.waiting, None, None
         if wait is not None:
             (<ChannelWait>wait).leave()
+        assert holds(not self.is_over)
         is_done = self.is_done_after_all()
         if not isinstance(error, AskTimeout):
             raise error

@@ -11,6 +11,7 @@ from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.object_channel cimport (
     ObjectChannel, ObjectOrdering, PyTypeObject, Transfer, inquiry, traverse, traverseproc, visitproc,
 )
+from callboard.core.asserting cimport holds
 
 from callboard.channels.errors import ChannelMisuse
 from callboard.core.log import log
@@ -69,6 +70,7 @@ cdef class ChannelSide(Line):
     cdef bint join(self, object wait) except -1:
         cdef bint has_joined = True
         with cython.critical_section(self):
+            assert holds(wait not in self.waits())
             if self.first is not None:
                 if self.others is None:
                     self.others = []
@@ -207,6 +209,7 @@ cdef class Pipe:
         with cython.critical_section(self.senders):
             Py_INCREF(value)
             done = self.channel.try_send(<PyObject*>value) == Transfer.done
+            assert holds(self.senders.ends > 0 or not done)
             if done and self.is_rendezvous:
                 self.offers += 1
         if not done:
@@ -249,6 +252,7 @@ cdef class Pipe:
             if is_free and self.channel.offer(<PyObject*>value) == Transfer.done:
                 self.offers += 1
                 self.is_offered = True
+                assert holds(self.is_rendezvous and self.offers >= self.channel.read())
                 number = self.offers
         if number == 0:
             Py_DECREF(value)
@@ -256,6 +260,7 @@ cdef class Pipe:
         return number
 
     cdef bint was_taken(self, int64_t offer) noexcept:
+        assert holds(offer > 0 and (offer <= self.offers or not self.is_rendezvous))
         cdef bint taken = self.channel.read() >= offer
         if taken:
             with cython.critical_section(self.senders):
@@ -271,6 +276,7 @@ cdef class Pipe:
         with cython.critical_section(self.senders):
             is_back = self.channel.read() < offer and self.channel.retract(value)
             if is_back:
+                assert holds(self.is_rendezvous and offer == self.offers)  # no other one since
                 self.offers -= 1
                 self.is_offered = False
         if is_back:
@@ -314,6 +320,7 @@ cdef class Pipe:
 
     cdef void add_end(self, ChannelSide side) noexcept:
         with cython.critical_section(side):
+            assert holds(side.ends > 0)  # of which one makes another
             side.ends += 1
 
     cdef void end_sender(self, object failure, str failed_by) noexcept:
@@ -321,6 +328,7 @@ cdef class Pipe:
         cdef bint last
         with cython.critical_section(self.senders):
             self.senders.ends -= 1
+            assert holds(self.senders.ends >= len(self.senders.users))
             last = self.senders.ends == 0
             if failure is not None and self.failure is None:
                 self.failure, self.failed_by = failure, failed_by
@@ -334,6 +342,7 @@ cdef class Pipe:
         cdef bint last
         with cython.critical_section(self.receivers):
             self.receivers.ends -= 1
+            assert holds(self.receivers.ends >= len(self.receivers.users))
             last = self.receivers.ends == 0
         if last:
             self.channel.close_receiver()
@@ -381,6 +390,7 @@ cdef class Pipe:
         """Double the room, and wake the sender. The user of each side is suspended."""
         with cython.critical_section(self.senders, self.receivers):
             self.is_rendezvous = self.is_offered = False  # what was offered is in the ring then
+            assert holds(self.grows)
             self.channel.grow(max(2 * self.channel.capacity(), 1))
         self.wake_noted()
 

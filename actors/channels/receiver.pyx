@@ -9,6 +9,7 @@ from callboard.channels.activity cimport end_closed, end_replaced
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport ChannelSide
+from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport Spare
 from callboard.scheduling.context cimport current_context
 
@@ -213,6 +214,7 @@ cdef class Receiver(ChannelEnd):
             raise self.closing()
         other = self.following.pop(0)
         self.set_known(None)
+        assert holds(other.spent and other.user == NULL)
         self.pipe.leave_receiver(self.closed, "channel replaced", self)
         if self.accounted:
             self.activity.note_end(end_replaced)
@@ -290,6 +292,7 @@ cdef class ReceiveMany(Operation):
             if value is NOTHING:
                 break
             values.append(value)
+        assert holds(len(values) <= self.most)
         if end.accounted and len(values) > 1:
             end.activity.note_moved(len(values) - 1)
         Py_INCREF(values)

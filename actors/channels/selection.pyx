@@ -8,6 +8,7 @@ from callboard.channels.end cimport ChannelEnd
 from callboard.channels.object_channel cimport Member, ObjectWakeable, Wakeable, watching
 from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport Line, Watch, wake as wake_wait
+from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport Spare
 
 from callboard.channels.errors import ChannelMisuse
@@ -39,6 +40,7 @@ cdef bint is_ready(void* watch) noexcept with gil:
 cdef bint announce(void* watch, Wakeable* who) noexcept with gil:
     cdef Membership membership = <Membership>watch
     cdef Line line = (<ChannelEnd>membership.end).side()
+    assert holds(membership.waker == NULL)  # it stands in one line, once
     membership.waker = who
     membership.line = line
     try:
@@ -152,6 +154,7 @@ cdef class Selection:
         self.members[end] = membership
         self.senders += (<ChannelEnd>end).side().sends
         self.selector.add(membership.member)
+        assert holds(self.selector.size() == len(self.members) and self.senders <= len(self.members))
 
     def remove(self, end):
         """Wait for `end` no more. Raises KeyError if it is not there."""
@@ -161,6 +164,7 @@ cdef class Selection:
         membership = <Membership>self.members.pop(end)
         self.senders -= (<ChannelEnd>end).side().sends
         self.selector.remove(membership.member)
+        assert holds(self.selector.size() == len(self.members) and self.senders >= 0)
 
     def ready(self, timeout=None):
         """Return an awaitable that gives an end that is ready. See select().
@@ -208,6 +212,7 @@ cdef class Selection:
         if member == NULL:
             return None
         end = <ChannelEnd>(<Membership>member.user).end
+        assert holds(end in self.members)
         end.use()
         return end
 

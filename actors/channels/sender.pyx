@@ -6,6 +6,7 @@ from callboard.channels.activity cimport end_closed, end_replaced
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport Pipe, ChannelSide
+from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport Spare
 from callboard.scheduling.context cimport current_context
 
@@ -102,6 +103,7 @@ cdef class Sender(ChannelEnd):
             self.activity.note_end(end_replaced)
             self.activity.restart(other.pipe.number, True)
         self.pipe, self.closed = other.pipe, False
+        assert holds(other.user == NULL and other.known is None)
         self.set_known(self.owner)
         other.spent = True
 
@@ -186,6 +188,7 @@ cdef class Send(Operation):
         """Whether the offered value was taken. It is taken back where nobody can take it any more."""
         cdef Sender end = <Sender>self.end
         cdef Pipe pipe = self.offered_in
+        assert holds(self.offer != 0 and pipe is not None and not self.is_sent)
         if not pipe.was_taken(self.offer):
             if pipe.is_rendezvous and pipe is end.pipe and not end.is_done():
                 return False

@@ -8,6 +8,7 @@ from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
+from callboard.core.asserting cimport holds
 from callboard.core.records cimport state_any, state_input, state_output
 from callboard.scheduling.handle cimport Handle, actor_here
 
@@ -60,6 +61,7 @@ cdef class ChannelWait(Future):
         An actor waits by its system's clock, a coroutine of an event loop by the loop's, and so does a task of trio.
         """
         cdef Handle here = actor_here()
+        assert holds(not self.expires)
         self.expires = True
         if here is not None:
             timers = (<ActorRef>here).runtime.timers

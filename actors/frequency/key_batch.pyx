@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
 from callboard._inside.sending.values cimport buffer_of
+from callboard.core.asserting cimport holds
 from callboard.core.instants cimport as_key
 from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.encoding cimport read_integers, read_runs
@@ -41,6 +42,7 @@ cdef KeyBatch batch_of_list(list keys, weights, int mode):
         if batch.column.weights.size() < <size_t>len(keys):
             keys = [key for key, weight in zip(keys, weights) if weight != 0]
     batch.keys = keys
+    assert holds(batch.column.weights.empty() or batch.column.weights.size() == <size_t>len(keys))
     batch.read(mode)
     return batch
 

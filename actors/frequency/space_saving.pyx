@@ -7,6 +7,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.string cimport string
 
+from callboard.core.asserting cimport holds
 from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.designs.summary cimport StreamSlots, no_stream
 from callboard.frequency.encoding cimport append_key, are_plain, read_integer
@@ -307,12 +308,14 @@ cdef class SpaceSaving:
                 )
             with nogil:
                 self.guard.enter()
+        assert holds(self.guard.is_mine())
         if alone or self.one_at_a_time:
             with nogil:
                 self.slots.take_all()
         return 0
 
     cdef int _leave(self, bint alone=False) except -1:
+        assert holds(self.guard.is_mine())
         if alone or self.one_at_a_time:
             self.slots.give_back_all()
         self.guard.leave()
@@ -344,6 +347,7 @@ cdef class SpaceSaving:
 
     cdef int _be(self, int mode) except -1:
         """Keep keys in this way, if not in one that is for more. Alone. An error changes nothing."""
+        assert holds(self.guard.is_mine() and self.mode == self.store.mode)
         if mode > self.store.mode:
             self.store = self.store.widened(mode)
             self.mode = mode
@@ -353,6 +357,7 @@ cdef class SpaceSaving:
         """Have these counters instead, of unequal keys, at most `capacity`. Alone. An error changes nothing."""
         cdef KeyBatch keys = batch_of_list([each[0] for each in state.rows], None, self.store.mode)
         self.store = self.store.loaded(keys.mode, state)
+        assert holds(self.guard.is_mine() and self.store.size() <= self.capacity)
         self.mode = keys.mode
         return 0
 
@@ -377,6 +382,7 @@ cdef class SpaceSaving:
         if stream == no_stream:
             with nogil:
                 stream = self.slots.take()
+        assert holds(stream < <unsigned>max(<int>self.streams, 1))
         return stream
 
     def _update(self, list keys, weights):

@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
+from callboard.core.asserting cimport holds
 from callboard.core.instants cimport as_given, as_key
 from callboard.core.mix cimport mix
 from callboard.frequency.counting.counters cimport ObjectCounters, hash_of_object, no_slot
@@ -86,6 +87,7 @@ cdef class Store:
     cdef int add(self, unsigned stream, KeyBatch batch) except -1:
         """Count keys that were read in this store's way, which is not as objects."""
         cdef const KeyColumn* column = &batch.column
+        assert holds(batch.mode == self.mode and self.mode != as_objects)
         if column.size() < FEW:
             self.add_column(stream, column)
         else:
@@ -141,12 +143,16 @@ cdef class Store:
             with nogil:
                 integers = self.integers.ask(most, support)
             for i in range(integers.rows.size()):
+                assert holds(integers.rows[i].error <= integers.rows[i].count)
+                assert holds(i == 0 or integers.rows[i].count <= integers.rows[i - 1].count)
                 rows.append(row_of(integers.rows[i].key, integers.rows[i].count, integers.rows[i].error))
             return SummaryState(rows, integers.total, integers.unseen)
         if self.mode == as_bytes:
             with nogil:
                 runs = self.runs.ask(most, support)
             for i in range(runs.rows.size()):
+                assert holds(runs.rows[i].error <= runs.rows[i].count)
+                assert holds(i == 0 or runs.rows[i].count <= runs.rows[i - 1].count)
                 key = key_of(runs.rows[i].key.kind, runs.rows[i].key.data.data(), runs.rows[i].key.data.size())
                 rows.append(row_of(key, runs.rows[i].count, runs.rows[i].error))
             return SummaryState(rows, runs.total, runs.unseen)

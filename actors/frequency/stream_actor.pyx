@@ -4,6 +4,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
 from callboard._inside.sending.values cimport from_buffer, value_of
+from callboard.core.asserting cimport holds
 from callboard.core.memory.buffer cimport Buffer
 from callboard.core.memory.node cimport Kind, Node as Message
 from callboard.frequency.counting.key_column cimport KeyColumn
@@ -66,6 +67,7 @@ cdef class StreamActor(NativeActor):
         if not self.summary.slots.admit(total):
             return False
         stream = self.summary.slots.take()
+        assert holds(column.size() > 0 or total == 0)
         if self.summary.store.mode == as_integers and not column.has_runs:
             done = True
             is_counted = self.summary.store.integers.try_add(

@@ -15,6 +15,7 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from callboard._inside.answers.future cimport Future, Waiter
+from callboard.core.asserting cimport holds
 
 from callboard.core.errors import AskCycle
 
@@ -102,6 +103,7 @@ cdef object without_end(Future last):
         if future.target is last.target:
             visits += 1
         future = longest_waiting(future)
+    assert holds(visits >= 1)
     if visits < MOST_VISITS:
         return None
     return AskCycle(

@@ -3,6 +3,7 @@
 from libc.math cimport INFINITY
 cimport cython
 
+from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
 
 from callboard.core import checks
@@ -76,6 +77,7 @@ cdef class Deadlines:
         with cython.critical_section(future):
             if future.flag.is_set():
                 return 0
+            assert holds(future._timer is None)
             future._timer = deadline
         with cython.critical_section(self):
             self.asks.append(deadline)

@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t, uint32_t
 cimport cython
 
 from callboard._inside.answers.actor_context cimport ActorContext, actor_context
+from callboard.core.asserting cimport holds
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.memory.node cimport Parker
 from callboard.core.records cimport state_input
@@ -188,6 +189,7 @@ cdef class Future:
 
     cdef bint complete(self, object value, object error):
         cdef object callbacks, _deferred_to
+        assert holds(error is None or isinstance(error, BaseException))
         if error is not None and value is None:
             value = error.__traceback__
         with cython.critical_section(self):
@@ -248,6 +250,7 @@ cdef class Future:
         cdef ActorContext* context = actor_context()
         cdef void* outer = context.completing
         cdef uint32_t outer_at = context.completing_at
+        assert holds(outer == NULL or outer_at <= context.depth)
         if is_completing(context):
             (<object>outer).append((self, callbacks))
             return
@@ -256,10 +259,12 @@ cdef class Future:
         context.completing_at = context.depth
         self.call_each(callbacks)
         call_pending()
+        assert holds(not pending)
         context.completing = outer
         context.completing_at = outer_at
 
     cdef void call_each(self, object callbacks) noexcept:
+        assert holds(self.flag.is_set())
         if type(callbacks) is list:
             for callback in <list>callbacks:
                 self.call_back(callback)
@@ -281,6 +286,7 @@ cdef class Future:
                 log.error("a future's callback failed", callback=callback, exc_info=error)
 
     cdef object take(self):
+        assert holds(self.flag.is_set())
         if self.error is not None:
             raise as_it_came(self)
         return self.value

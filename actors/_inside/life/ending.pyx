@@ -18,6 +18,7 @@ from callboard._inside.sending.runtime cimport Runtime
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport replace
 from callboard._inside.sending.waiting cimport dead_letter_beside, put_back
+from callboard.core.asserting cimport holds
 from callboard.core.records cimport state_ended
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.recorder cimport Recorder
@@ -34,6 +35,7 @@ from callboard.messages import Terminated
 cdef void begin_restart(ActorRef ref, object error) noexcept:
     """Start anew once the children have ended; the mailbox keeps its messages."""
     cdef Extra extra = ref.extras()
+    assert holds(current_context().current == ref.cell)
     if ref.phase >= RESTARTING:
         return
     supervision = ref.recipe.supervision
@@ -51,6 +53,7 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
     delay = supervision.delay(len(extra.restarts))
     extra.restarts.append(now)
     close_coroutine(ref, error)
+    assert holds(extra.coroutine is None and not extra.detached and not extra.backing_off)
     if extra.owed:
         fail_owed(ref, error)
     cancel_timers(ref)
@@ -71,6 +74,7 @@ def _end_backing_off(ActorRef ref):
 cdef void restart_now(ActorRef ref) noexcept:
     cdef Extra extra = ref.extra
     log.warning("actor restarts", actor=ref._short_path)
+    assert holds(ref.phase == RESTARTING and not ref.children_of and extra.coroutine is None)
     run_on_stop(ref)
     cancel_timers(ref)  # those of on_stop()
     replace(current_context(), NULL)  # a new object has no variables yet
@@ -90,10 +94,12 @@ cdef void begin_stop(ActorRef ref) noexcept:
     """Close once the children have ended."""
     if ref.phase >= STOPPING:
         return
+    assert holds(current_context().current == ref.cell)
     if ref.extra is not None:
         if ref.extra.coroutine is not None:
             close_coroutine(ref, ActorStopped(f"{ref._short_path} was stopped in the middle of the ask"))
         end_backing_off(ref)
+        assert holds(ref.extra.coroutine is None and not ref.extra.detached and not ref.extra.backing_off)
     with cython.critical_section(ref):
         ref.phase = STOPPING  # from here on a child that ends says so, and none can be spawned
     stop_children(ref)
@@ -102,6 +108,7 @@ cdef void begin_stop(ActorRef ref) noexcept:
 
 cdef void stop_children(ActorRef ref) noexcept:
     cdef ActorRef child
+    assert holds(ref.phase == STOPPING or ref.phase == RESTARTING)
     if ref.children_of:
         for child in list(ref.children_of):
             if ref.phase == STOPPING:
@@ -134,6 +141,7 @@ cdef void close(ActorRef ref) noexcept:
     dispatch that this runs in."""
     cdef Extra extra
     cdef ActorRef other
+    assert holds(ref.phase == STOPPING and not ref.children_of)
     error = run_on_stop(ref)
     extra = ref.extra
     if extra is not None and extra.owed:  # on_stop() was the last occasion to do what was owed
@@ -149,6 +157,7 @@ cdef void close(ActorRef ref) noexcept:
     if extra is not None:
         cancel_timers(ref)
     dead_letter_beside(ref)
+    assert holds(ref.intake is None or ref.intake.is_empty())
     if extra is not None:
         if extra.watching is not None:
             for other in extra.watching:

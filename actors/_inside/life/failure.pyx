@@ -7,6 +7,7 @@ from callboard._inside.sending.dead_lettering cimport FAILED, dead_letter_and_go
 from callboard._inside.sending.letter cimport Letter, copy_of
 from callboard._inside.sending.ref cimport FRESH, LIVE, ActorRef
 from callboard._inside.sending.system_kind cimport SystemKind
+from callboard.core.asserting cimport holds
 
 from callboard.core.log import log
 from callboard.core.tracebacks import from_users_code
@@ -58,6 +59,7 @@ cdef int decide(ActorRef ref, object error, bint begun) except -1:
         # An escalation counts for a top-level actor only: the others' parents fail next.
         counts = directive == "stop" or ref.parent is None
         ref.runtime.dead_letters.note_fatal(ref, error, begun=begun, counts=counts)
+    assert holds(directive in ("resume", "restart", "stop", "escalate"))
     for other in others_in_scope(ref):
         if directive == "restart":
             other.send_system(SystemKind.restart, error, None)
@@ -87,6 +89,7 @@ cdef list others_in_scope(ActorRef ref):
     if scope == "one":
         return []
     siblings = list(ref.parent.children_of if ref.parent is not None else ref.runtime.children)
+    assert holds(ref in siblings)
     if scope == "rest":
         siblings = siblings[siblings.index(ref):]
     return [other for other in siblings if other is not ref]

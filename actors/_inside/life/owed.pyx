@@ -4,6 +4,7 @@ from functools import partial
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.ref cimport ActorRef, Extra
+from callboard.core.asserting cimport holds
 from callboard.scheduling.team cimport Team
 
 
@@ -21,6 +22,7 @@ cdef int owe(ActorRef ref, Future asked, Future promise) except -1:
         return 0
     if extra.owed is None:
         extra.owed = {}
+    assert holds(asked not in extra.owed)
     extra.owed[asked] = promise
     ref.runtime.team.add_waiting(1)
     asked.add_done_callback(partial(_settle, extra.owed, ref.runtime.team, promise))

@@ -6,11 +6,13 @@ from callboard._inside.answers.actor_context cimport ActorContext
 from callboard._inside.life.failure cimport fail
 from callboard._inside.sending.actor_cell cimport cell_of
 from callboard._inside.sending.ref cimport FRESH, LIVE, ActorRef, Recipe
+from callboard.core.asserting cimport holds
 
 
 cdef int make(ActorRef ref, Recipe recipe, ActorContext* context) except -1:
     """Make the object so that it knows its ref when its `__init__` begins."""
     if recipe.native:
+        assert holds(context.constructing == NULL)
         context.constructing = <void*>ref
         try:
             ref.instance = recipe.cls(*recipe.args, **recipe.kwargs)
@@ -43,6 +45,7 @@ cdef int set_first_handler(ActorRef ref, Recipe recipe) except -1:
 cdef void construct(ActorRef ref, Context* context) noexcept:
     """Make the user's object. A failure is the actor's, and goes to its supervisor."""
     cdef Recipe recipe = ref.recipe
+    assert holds(ref.phase == FRESH and ref.instance is None and ref.handler is None)
     try:
         make(ref, recipe, <ActorContext*>context)
         cell_of(ref).object = <void*>ref.instance

@@ -4,7 +4,8 @@ cimport cython
 
 from callboard._inside.sending.dead_lettering cimport FAILED, STOPPED, dead_letter_and_go_on
 from callboard._inside.sending.letter cimport Letter
-from callboard._inside.sending.ref cimport LIVE, ActorRef, Extra
+from callboard._inside.sending.ref cimport LIVE, SUSPENDED, ActorRef, Extra
+from callboard.core.asserting cimport holds
 
 from callboard.core.errors import ActorStopped
 from callboard.core.log import log
@@ -18,6 +19,7 @@ cdef void set_awaited(Extra extra, object awaited) noexcept:
 cdef void end_suspension(ActorRef ref) noexcept:
     """The coroutine is over: the actor handles messages again."""
     cdef Extra extra = ref.extra
+    assert holds(ref.phase == SUSPENDED and extra.coroutine is not None)
     set_awaited(extra, None)
     extra.coroutine = extra.letter = None
     ref.phase = LIVE
@@ -34,6 +36,7 @@ cdef void close_coroutine(ActorRef ref, object error) noexcept:
     if extra is None or extra.coroutine is None:
         return
     coroutine, letter, stashed = extra.coroutine, extra.letter, extra.stashed
+    assert holds(letter is not None)
     end_suspension(ref)
     try:
         coroutine.close()

@@ -16,11 +16,12 @@ from callboard._inside.receiving.errand cimport make_errand
 from callboard._inside.sending.actor_cell cimport cell_of
 from callboard._inside.sending.envelope cimport Envelope, to_tell
 from callboard._inside.sending.letter cimport RUN, Letter, copy_of
-from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra
+from callboard._inside.sending.ref cimport LIVE, SUSPENDED, ActorRef, Extra
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
+from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult
 
 from callboard.core.text import safe_repr, safe_str
@@ -36,6 +37,7 @@ cdef tuple NO_LOOP = ("no running event loop", "There is no current event loop")
 cdef void begin(ActorRef ref, object coroutine, Envelope* envelope) noexcept:
     """Drive a handler's coroutine from its start."""
     cdef Extra extra = ref.extras()
+    assert holds(ref.phase == LIVE and extra.coroutine is None and extra.awaited is None and extra.letter is None)
     if ref.recipe.event_loop:
         coroutine = extra.errand = make_errand(ref, coroutine)
     extra.coroutine = coroutine
@@ -64,6 +66,7 @@ cdef void note_unrest(ActorRef ref) noexcept:
     cdef Extra extra = ref.extra
     cdef bint unrest
     if ref.phase != SUSPENDED:
+        assert holds(extra is None or not extra.detached)  # it is counted as long as it is suspended
         return
     unrest = extra.awaited is None or not (<Future>extra.awaited).is_rest
     if unrest != extra.detached:
@@ -75,6 +78,8 @@ cdef void resume(ActorRef ref) noexcept:
     """Go on with the coroutine: the future that it awaited is done."""
     cdef Letter letter = ref.extra.letter
     cdef Envelope envelope = letter.lend()
+    assert holds(cell_of(ref).in_work == NULL and ref.extra.errand is None)
+    assert holds(type(ref.extra.awaited) is Checkpoint or (<Future>ref.extra.awaited).flag.is_set())
     envelope.stashed = ref.extra.stashed
     cell_of(ref).in_work = &envelope
     drive(ref, &envelope)
@@ -89,6 +94,7 @@ cdef void drive(ActorRef ref, Envelope* envelope) noexcept:
     cdef PyObject* result = NULL
     coroutine = extra.coroutine
     error = None
+    assert holds(ref.phase == SUSPENDED and coroutine is not None and cell_of(ref).in_work == envelope)
     try:
         while True:
             set_awaited(extra, None)
@@ -158,6 +164,7 @@ cdef object with_advice(ActorRef ref, object raised):
 cdef void finish(ActorRef ref, Envelope* envelope, object answer) noexcept:
     """The handler, or its coroutine, returned `answer`. A task has done its work."""
     if envelope.message == <PyObject*>RUN:
+        assert holds(ref.recipe.runs)
         begin_stop(ref)
         return
     if envelope.reply_to != NULL and not envelope.stashed:

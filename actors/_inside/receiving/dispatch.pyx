@@ -2,6 +2,7 @@
 # Only values that are compared with None may be None here: these are the lines that each message passes.
 """A Python actor's dispatch: its messages, handed to its handler, up to the quantum."""
 
+from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport uint32_t
@@ -10,7 +11,7 @@ from callboard._inside.answers.future cimport Future
 from callboard._inside.life.failure cimport fail, fail_in_work, fail_message
 from callboard._inside.receiving.coroutine cimport begin, finish
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
-from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell
+from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, closed_cell
 from callboard._inside.sending.dead_lettering cimport FAILED, STOPPED, dead_letter_and_go_on
 from callboard._inside.sending.letter cimport FENCE, Carried, letter_of, take_over
 from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Envelope
@@ -19,6 +20,7 @@ from callboard._inside.sending.waiting cimport (
     MESSAGE, NOTHING, UNFIT, TakeResult, dead_letter_queued, nothing_beside, put_back, take_first, take_oldest,
     try_idle,
 )
+from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport relaxed
 from callboard.scheduling.cell cimport Cell, Outcome
 from callboard.scheduling.context cimport Context
@@ -52,6 +54,8 @@ cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcep
     cdef uint32_t counted = 0  # of these, in account()
     cdef Verdict verdict
     cdef uint32_t limit = begin_turn(cell, context, quantum)
+    assert holds(context.current == plain)
+    assert holds(cell.limits == NULL or cell.limits.get_runner(relaxed) == NULL)  # one dispatch at a time
     if cell.limits != NULL:
         cell.limits.set_runner(context, relaxed)
     while True:
@@ -73,6 +77,7 @@ cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcep
                 cell.limits.set_runner(context, relaxed)
         if not goes_on(context, handled, limit):
             break
+        assert holds(ref.instance is not None and ref.handler is not None and cell.in_work == NULL)
         put_on(cell, context)
         if ref.recipe.many and not ref.bound:
             handled += run_many(ref, cell, context, max(limit, quantum) - handled)
@@ -81,6 +86,7 @@ cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcep
         take_off(cell, context)
         if ref.phase == LIVE and not cell.has_system():
             break
+    assert holds(ref.phase == LIVE and handled >= counted)
     account(cell, context, handled - counted)
     if cell.limits != NULL:
         cell.limits.set_runner(NULL, relaxed)
@@ -118,6 +124,8 @@ cdef inline void hand_over(
 ) noexcept:
     """Call the handler, and let the message go. `args` are the instance and a place for the message."""
     cdef PyObject* result
+    assert holds(cell.in_work == NULL and envelope.message != NULL)
+    assert holds(envelope.reply_to == NULL or envelope.sender == NULL)  # asked, or told
     if envelope.reply_to != NULL and envelope.message == <PyObject*>FENCE:
         pass_fence(envelope)
         return
@@ -161,6 +169,7 @@ cdef inline PyObject* call(ActorRef ref, PyObject** args) noexcept:
 cdef void settle(ActorRef ref, Envelope* envelope, PyObject* result) noexcept:
     """The handler failed, or returned something, or was asked. Takes `result` over, and the future."""
     cdef object answer
+    assert holds((result == NULL) == (PyErr_Occurred() != NULL))
     if result == NULL:
         fail_in_work(ref, current_error(), envelope)
     else:
@@ -196,6 +205,7 @@ cdef uint32_t run_many(ActorRef ref, ActorCell* cell, Context* context, uint32_t
             messages.append(<object>envelope.message)
             DECREF(envelope.message)
             Py_XDECREF(envelope.sender)
+    assert holds(len(messages) + asked == handled)
     if messages:
         if ref.phase == LIVE:
             hand_over_all(ref, context, messages)
@@ -248,6 +258,9 @@ cdef inline bint take(ActorRef ref, ActorCell* cell, Context* context, Envelope*
     """Take the next message out; false if there is none just now."""
     if ref.detour:
         return take_by_detour(ref, cell, context, envelope)
+    # Else messages come from the queue alone.
+    assert holds(ref.intake is None and not cell.has(carrying_cell))
+    assert holds(cell.limits == NULL or not cell.limits.senders_pop)
     return take_oldest(cell, context, envelope)
 
 
@@ -257,9 +270,11 @@ cdef bint take_by_detour(ActorRef ref, ActorCell* cell, Context* context, Envelo
     while taken == UNFIT:
         letter, ref.intake.unfit = ref.intake.unfit, None
         error, ref.intake.misfit = ref.intake.misfit, None
+        assert holds(letter is not None and error is not None)
         fail_message(ref, error, letter)
         taken = take_first(ref, cell, context, envelope) if ref.phase == LIVE else NOTHING
     cdef bint found = taken == MESSAGE
+    assert holds(not found or envelope.message != NULL)
     if cell.has(carrying_cell):
         if found:
             wear(context, envelope)
@@ -287,6 +302,7 @@ cdef void wear(Context* context, Envelope* envelope) noexcept:
 cdef Outcome dead_letter_all(ActorRef ref, Context* context) noexcept:
     """Make dead letters of all that waits in a closed actor's queue."""
     cdef bint is_empty
+    assert holds(ref.phase == CLOSED and ref.cell.has(closed_cell) and ref.instance is None)
     if not ref.kept:
         INCREF(<PyObject*>ref)  # nobody else keeps a closed actor; see also ActorRef.wake()
         ref.kept = True

@@ -14,13 +14,16 @@ import asyncio
 import contextvars
 from collections.abc import Coroutine
 
+cimport cython
+
 from callboard._inside.answers.actor_context cimport ActorContext, actor_context
 from callboard._inside.answers.future cimport Future, Wake
 from callboard._inside.receiving.outgoing cimport Outgoing
 from callboard._inside.sending.actor_cell cimport cell_of
 from callboard._inside.sending.letter cimport Letter
-from callboard._inside.sending.ref cimport ActorRef, Extra
+from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.variables cimport kept
+from callboard.core.asserting cimport holds
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.team cimport Team
@@ -48,7 +51,7 @@ def with_actor(coroutine):
     cdef Cell* current = current_context().current
     if current == NULL:
         return coroutine
-    return make_steps(<Errand?>(<ActorRef>current.owner).extra.errand, coroutine, False)
+    return task_coroutine(<Errand?>(<ActorRef>current.owner).extra.errand, coroutine, False)
 
 
 def begin_event_loop():
@@ -56,12 +59,12 @@ def begin_event_loop():
     actor_context().on_event_loop = True
 
 
-cdef object make_steps(Errand errand, object coroutine, bint is_main):
-    cdef _Steps steps = _Steps.__new__(_Steps)
-    steps.errand = errand
-    steps.coroutine = coroutine
-    steps.is_main = is_main
-    return steps
+cdef object task_coroutine(Errand errand, object coroutine, bint is_main):
+    cdef _TaskCoroutine made = _TaskCoroutine.__new__(_TaskCoroutine)
+    made.errand = errand
+    made.coroutine = coroutine
+    made.is_main = is_main
+    return made
 
 
 cdef class Errand:
@@ -91,6 +94,7 @@ cdef class Errand:
         if self.launched:
             return
         self.launched = True
+        assert holds(self.ref.phase == SUSPENDED and cell_of(self.ref).in_work == NULL)
         self.envelope = extra.letter.lend()
         self.envelope.stashed = extra.stashed
         cell_of(self.ref).in_work = &self.envelope
@@ -120,8 +124,8 @@ cdef class Errand:
 
     def begin(self):
         """Make the task."""
-        steps = make_steps(self, self.coroutine, True)
-        self.task = asyncio.Task(steps, loop=asyncio.get_running_loop(), context=self.context)
+        coroutine = task_coroutine(self, self.coroutine, True)
+        self.task = asyncio.Task(coroutine, loop=asyncio.get_running_loop(), context=self.context)
         self.task.add_done_callback(self.collect)
 
     def cancel_task(self):
@@ -134,6 +138,7 @@ cdef class Errand:
     def collect(self, task):
         """The task is over."""
         cdef Outgoing outgoing = <Outgoing>self.ref.extra.outgoing
+        assert holds(self.ending is None and not self.over)
         try:
             self.ending = (task.result(), None)
         except TaskEnded as error:
@@ -177,6 +182,7 @@ cdef class Errand:
         if outgoing is not None:
             outgoing.end = None
             outgoing.send_all()
+            assert holds(not outgoing.letters)
             self.ref.extra.outgoing = None
             if error is None:
                 error = outgoing.take_refusal()
@@ -187,6 +193,7 @@ cdef class Errand:
         if self.over:
             return
         self.over = True
+        assert holds(self.launched and cell_of(self.ref).in_work == &self.envelope)
         self.ref.note_wait(None)
         self.ref.extra.stashed = self.envelope.stashed
         cell_of(self.ref).in_work = NULL
@@ -205,12 +212,19 @@ cdef int rest_until(Future future, Team team) except -1:
     """Do not count the actor as unrest until `future` is done: it waits for input."""
     cdef _EndOfRest end = _EndOfRest.__new__(_EndOfRest)
     end.team = team
-    future.add_done_callback(end)  # first: one that is done by now must not seem to rest for a moment
+    # First of all: what resumes the actor may let it end, and be counted out, before the others are called.
+    with cython.critical_section(future):
+        if future.flag.is_set():
+            return 0
+        others = future.callbacks
+        if type(others) is not list:
+            others = [] if others is None else [others]
+        future.callbacks = [end, *others]
     team.add_waiting(-1)
     return 0
 
 
-cdef class _Steps:
+cdef class _TaskCoroutine:
     """A coroutine whose steps are the actor's: what they send is sent by it."""
 
     cdef Errand errand
@@ -232,6 +246,7 @@ cdef class _Steps:
     cdef object step(self, object value, object error):
         cdef ActorContext* context = actor_context()
         cdef Cell* outer = context.current
+        assert holds(context.on_event_loop)
         if self.kept is not None:
             if error is None:
                 value, error = self.kept
@@ -278,4 +293,4 @@ cdef class _Steps:
         return getattr(self.coroutine, name)
 
 
-Coroutine.register(_Steps)
+Coroutine.register(_TaskCoroutine)

@@ -4,10 +4,11 @@ cimport cython
 
 from callboard._inside.receiving.dispatch cimport dead_letter_all
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
-from callboard._inside.sending.actor_cell cimport ActorCell
-from callboard._inside.sending.letter cimport take_letter
+from callboard._inside.sending.actor_cell cimport ActorCell, native_cell
+from callboard._inside.sending.letter cimport FENCE, take_letter
 from callboard._inside.sending.ref cimport LIVE, ActorRef
 from callboard._inside.sending.variables cimport put_on, take_off
+from callboard.core.asserting cimport holds
 from callboard.core.memory.buffer cimport Buffer
 from callboard.core.memory.node cimport Kind, Node, wants_answer
 from callboard.native cimport NativeActor
@@ -27,6 +28,7 @@ cdef Outcome run_native(Cell* plain, Context* context, uint32_t quantum) noexcep
     """Hand up to `quantum` messages to the actor's receive()."""
     cdef ActorCell* cell = <ActorCell*>plain
     cdef Outcome outcome
+    assert holds(context.current == plain and plain.has(native_cell))
     if unlikely(not (<bint (*)(void*) noexcept nogil>is_live)(cell.owner) or cell.has_system(), False):
         with gil:
             if not attend_native(cell, context, &outcome):
@@ -59,6 +61,7 @@ cdef Outcome run_loop(
     cdef Node* node
     cdef uint32_t handled = 0
     cdef uint32_t limit = begin_turn(cell, context, quantum)
+    assert holds(cell.object == <void*>actor and actor.asked == NULL)
     put_on(cell, context)
     if actor.context != context:  # actors of other workers may be neighbours on its cache line
         actor.context = context
@@ -68,6 +71,7 @@ cdef Outcome run_loop(
             break
         context.nodes.give(spent, cell.spare)
         handled += 1
+        assert holds(node.kind > Kind.ask or (node.kind == Kind.ask and node.flags & wants_answer))
         # The node stays as the queue's dummy until the next pop: receive() reads it in place.
         if node.flags & wants_answer:
             if node.kind == Kind.ask:
@@ -83,6 +87,7 @@ cdef Outcome run_loop(
         actor.receive(node)
         if actor.asked != NULL:
             answer_nothing(actor)
+            assert holds(actor.asked == NULL)
         if node.kind == Kind.buffer:
             (<Buffer*>node.first).drop()
         if cell.limits != NULL:
@@ -108,6 +113,7 @@ cdef void pass_native_fence(ActorCell* cell, Node* node) noexcept nogil:
     """All messages before the fence have been handled: see letter.pxd."""
     with gil:
         letter = take_letter(node)
+        assert holds(letter.message is FENCE and letter.reply_to is not None)
         if cell.limits != NULL:  # first: who waits for the fence may look for room
             cell.limits.give_back(1)
         letter.reply_to.complete(None, None)

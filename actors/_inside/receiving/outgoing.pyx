@@ -12,10 +12,12 @@ ActorRef._fence(). All of it runs on the loop's thread.
 import asyncio
 from collections import deque
 
+from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.actor_cell cimport ActorCell
 from callboard._inside.sending.admission cimport admit_or_dead_letter, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL, REFUSED, Fate, dead_letter_and_go_on
 from callboard._inside.sending.overflow cimport Overflow, stayed_full
+from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport relaxed
 from callboard.scheduling.context cimport current_context
 
@@ -78,6 +80,7 @@ cdef class Outgoing:
 
     cdef int wait_for_first(self) except -1:
         cdef ActorRef to = <ActorRef>self.letters[0][0]
+        assert holds(self.fence is None and to.cell.limits != NULL)  # one fence at a time
         if self.timer is None:  # else it has waited before, and others were faster
             self.timer = self.loop.call_later(to.cell.limits.timeout_ns / 1e9, self.give_up)
         self.fence = to._fence()
@@ -94,6 +97,7 @@ cdef class Outgoing:
     def go_on(self, fence):
         """Send what finds room now."""
         if fence is self.fence:  # else it is of one that has been sent, or given up
+            assert holds((<Future>fence).flag.is_set() and self.letters)
             self.fence = None
             self.send_on()
 
@@ -114,6 +118,7 @@ cdef class Outgoing:
         """The time is up for the first: send it all the same, or refuse all that want there, as its policy says."""
         cdef ActorRef to
         cdef Overflow overflow
+        assert holds(self.timer is not None and self.letters)
         to, letter, variables = self.letters.popleft()
         overflow = <Overflow>(<ActorCell*>to.cell).overflow
         self.forget_first()

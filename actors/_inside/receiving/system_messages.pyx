@@ -10,11 +10,13 @@ from callboard._inside.life.failure cimport fail
 from callboard._inside.life.start cimport construct
 from callboard._inside.receiving.coroutine cimport begin_task, resume
 from callboard._inside.receiving.errand cimport Errand
-from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of
+from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, closed_cell
 from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, SUSPENDED, ActorRef
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport put_on, replace, take_off
+from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Node, relaxed
+from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context
 from callboard.scheduling.dispatching cimport charge
 from callboard.scheduling.recorder cimport Recorder
@@ -29,6 +31,7 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
     cdef Node* node
     cdef Node* following
     while True:
+        assert holds(context.current == <Cell*>cell)
         put_on(cell, context)
         node = cell.take_system()
         while node != NULL:
@@ -36,6 +39,7 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             first = <object>node.first
             second = <object>node.second
             kind = <SystemKind>node.kind
+            assert holds(kind <= SystemKind.wake)
             Py_DECREF(first)
             Py_DECREF(second)
             context.nodes.give(node, cell.spare)
@@ -55,8 +59,10 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             return LATER
         if ref.phase == LIVE:
             if not cell.has_system():
+                assert holds(ref.instance is not None and cell.in_work == NULL)
                 return GO_ON
         elif ref.phase == CLOSED:
+            assert holds(cell.has(closed_cell) and cell.in_work == NULL)
             return ENDED
         else:
             if ref.phase == SUSPENDED and ref.extra.errand is not None:
@@ -88,6 +94,7 @@ cdef void handle(ActorRef ref, SystemKind kind, object first, object second) noe
         begin_stop(ref)
     elif kind == SystemKind.resume:
         if ref.phase == SUSPENDED and ref.extra.awaited is first:
+            assert holds(ref.extra.coroutine is not None)
             if ref.extra.errand is None:
                 resume(ref)
             else:
@@ -126,6 +133,7 @@ cdef bint put_off(Errand errand, SystemKind kind, object first, object second) n
 
 cdef void end_errand(ActorRef ref, Errand errand) noexcept:
     """The event loop is done with the actor's message: go on with it, then with what was put off."""
+    assert holds(errand.over and (<Future>errand.outcome).flag.is_set())
     ref.extra.errand = None
     if not errand.was_cancelled():
         resume(ref)

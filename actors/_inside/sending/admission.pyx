@@ -3,6 +3,7 @@
 from callboard._inside.sending.actor_cell cimport ActorCell
 from callboard._inside.sending.dead_lettering cimport dead_letter
 from callboard._inside.sending.overflow cimport Overflow
+from callboard.core.asserting cimport holds
 
 from callboard.core.errors import ForkedSystem
 
@@ -14,6 +15,7 @@ cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except
     (Ctrl-C) while this waits for room.
     """
     if found == FULL:
+        assert holds((<ActorCell*>to.cell).overflow != NULL)
         return (<Overflow>(<ActorCell*>to.cell).overflow).make_room(to, runtime, context)
     if found == FORKED:
         raise ForkedSystem(
@@ -38,6 +40,7 @@ cdef bint admit_or_dead_letter(Handle to, Runtime runtime, Fate found, Letter le
         if found == FORKED or found == MISSENT or not isinstance(error, Exception):
             raise  # Ctrl-C while it waited for room is not only the future's business
         return False
+    assert holds(found != ADMITTED)
     if fate == ADMITTED:
         return True
     dead_letter(to, runtime, letter, fate)

@@ -2,6 +2,7 @@
 
 from callboard._inside.sending.letter cimport FENCE, RUN, sender_of
 from callboard._inside.sending.envelope cimport Envelope
+from callboard.core.asserting cimport holds
 
 from callboard.core.errors import ActorStopped, MailboxFull
 from callboard.core.log import log
@@ -18,9 +19,11 @@ cdef dict REASONS = {
 cdef int dead_letter(Handle to, Runtime runtime, Letter letter, Fate fate, object error=None) except -1:
     """Make a dead letter. The asking side gets an exception, `error` if there is one, after the letter is posted."""
     cdef Envelope envelope = letter.lend()
+    assert holds(fate in REASONS)
     if letter.message is RUN:
         return 0
     if letter.message is FENCE:  # it is no message of anybody's
+        assert holds(letter.reply_to is not None)
         letter.reply_to.complete(None, answer_of(to, runtime, fate))
         return 0
     if error is None and fate == STOPPED and runtime.dead_letters.end_of(to) is not None:

@@ -1,5 +1,5 @@
 from callboard._inside.answers.future cimport Future
-from callboard._inside.sending.envelope cimport ActorCell, Envelope
+from callboard._inside.sending.envelope cimport Envelope
 from callboard.core.memory.node cimport Kind, Node
 
 from cpython.object cimport PyObject
@@ -31,7 +31,6 @@ cdef Letter letter_of(object message, object sender, Future reply_to)
 cdef Letter copy_of(Envelope* envelope)
 cdef Letter take_over(Envelope* envelope)
 cdef Letter take_letter(Node* node)
-cdef void drop_all(ActorCell* cell) noexcept
 cdef void open_letter(Letter letter, Envelope* envelope) noexcept
 cdef object sender_of(Envelope* envelope)
 cdef void fetch_native(Node* node, Envelope* envelope) noexcept

@@ -3,11 +3,10 @@
 cimport cython
 from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 
-from callboard._inside.sending.actor_cell cimport ActorCell
 from callboard._inside.sending.envelope cimport to_ask, to_tell
 from callboard._inside.sending.values cimport take_value
-from callboard.core.memory.node cimport relaxed, wants_answer
-from callboard.scheduling.context cimport Context, current_context
+from callboard.core.asserting cimport holds
+from callboard.core.memory.node cimport wants_answer
 
 FENCE = type("Fence", (), {"__repr__": lambda self: "<fence>"})()
 RUN = type("Run", (), {"__repr__": lambda self: "<run>"})()
@@ -30,6 +29,7 @@ cdef class Carried:
 
 cdef Letter letter_of(object message, object sender, Future reply_to):
     """Return a letter of its parts."""
+    assert holds(sender is None or reply_to is None)
     cdef Letter letter = Letter.__new__(Letter)
     letter.message = message
     letter.sender = sender
@@ -48,6 +48,7 @@ cdef Letter copy_of(Envelope* envelope):
 
 cdef Letter take_over(Envelope* envelope):
     """Return a letter with the references of an envelope that owns them."""
+    assert holds(envelope.message != NULL)
     letter = copy_of(envelope)
     Py_XDECREF(envelope.message)
     Py_XDECREF(envelope.sender)
@@ -70,30 +71,9 @@ cdef Letter take_letter(Node* node):
     return take_over(&envelope)
 
 
-cdef void drop_all(ActorCell* cell) noexcept:
-    """Drop the messages in a mailbox that is never looked into again: its manual system was dropped."""
-    cdef Context* context
-    cdef Node* spent = NULL
-    cdef Node* following
-    cdef Node* node = cell.head.pop(spent)
-    if node == NULL and not cell.has_system():
-        return
-    context = current_context()
-    while node != NULL:
-        take_letter(node)
-        context.nodes.give(spent, cell.spare)
-        node = cell.head.pop(spent)
-    node = cell.take_system()
-    while node != NULL:
-        following = node.get_next(relaxed)
-        Py_XDECREF(<PyObject*>node.first)
-        Py_XDECREF(<PyObject*>node.second)
-        context.nodes.give(node, cell.spare)
-        node = following
-
-
 cdef void fetch_native(Node* node, Envelope* envelope) noexcept:
     """Make a Python object of a native value."""
+    assert holds(node.kind > Kind.ask and node.kind <= Kind.record)
     value = take_value(node)
     Py_INCREF(value)
     envelope.message = <PyObject*>value

@@ -11,6 +11,7 @@ from callboard._inside.sending.envelope cimport Envelope, to_tell
 from callboard._inside.sending.letter cimport Letter, take_letter
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.values cimport pack, take_value
+from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Kind, wants_answer
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context, current_context
@@ -34,6 +35,7 @@ cdef bint admit_or_dead_letter_node(ActorRef to, Fate found, Node* node, Context
     """Wait for room, or make a dead letter: a native sender cannot be raised at."""
     cdef Fate fate
     cdef object refusal = None
+    assert holds(node.kind > Kind.ask)
     try:
         fate = admit(to, to.runtime, found, context)
     except BaseException as error:
@@ -115,6 +117,7 @@ cdef class NativeRef(ActorRef):
 
     cdef int push_letter(self, Letter letter, object variables, Context* context) except -1:
         cdef Node* node = context.nodes.take(self.cell.spare)
+        assert holds(self.cell.limits != NULL)  # it waited for room
         try:
             pack(node, letter.message)
         except BaseException:  # it could be packed when it was sent
@@ -125,6 +128,7 @@ cdef class NativeRef(ActorRef):
         return 0
 
     cdef void push_packed(self, Node* node, Envelope envelope, Context* context) noexcept:
+        assert holds(node.kind > Kind.ask and (envelope.reply_to == NULL or node.kind != Kind.record))
         if envelope.reply_to != NULL:
             Py_XINCREF(envelope.reply_to)
             node.flags = wants_answer

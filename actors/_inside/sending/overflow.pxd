@@ -17,6 +17,7 @@ cdef class Overflow:
 cdef str stayed_full(Limits* limits)
 cdef Overflow overflow_named(str name)
 cdef void release_popping(Handle to, Runtime runtime, Context* context) noexcept
+cdef void drop_all(Cell* cell) noexcept
 
 
 cdef inline bint senders_pop(Cell* cell) noexcept nogil:

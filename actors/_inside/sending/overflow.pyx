@@ -1,15 +1,18 @@
 """Overflow policies of senders, for a bounded mailbox that is full. One class each."""
 
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int64_t, uint32_t
 
 from callboard._inside.answers.future cimport Waiter
 from callboard._inside.sending.dead_lettering cimport ADMITTED, DROPPED_NEWEST, DROPPED_OLDEST, dead_letter
 from callboard._inside.sending.letter cimport take_letter
+from callboard.core.asserting cimport holds
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.memory.node cimport Node, await_interpreter, relaxed
 from callboard.mailbox.limits cimport Limits
-from callboard.scheduling.context cimport Context
+from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport wait_for_room
 from callboard.scheduling.worker cimport WorkerThread
 
@@ -53,6 +56,7 @@ cdef class Block(Overflow):
         # The clock of a manual system stands still meanwhile: a wait that lasts is one of many steps.
         cdef bint is_logical = runtime.manual and (context.worker != NULL or runtime.system.is_run_here)
         cdef int64_t steps = runtime.system.max_steps if is_logical else -1
+        assert holds(limits != NULL and limits.capacity > 0)
         while obstacle is None:
             left = limits.timeout_ns - (0 if is_logical else monotonic_ns() - begin)
             # In the middle of a message, and in a hook, the actor itself is current; the runner is one further
@@ -214,6 +218,7 @@ cdef void pop_one(Cell* cell, Dropped* dropped) noexcept nogil:
     cdef Node* node = cell.head.pop(spent)
     if node == NULL:
         return
+    assert holds(spent != NULL and (dropped.first == NULL) == (dropped.last == NULL))
     spent.kind = node.kind
     spent.flags = node.flags
     spent.tag = node.tag
@@ -231,6 +236,7 @@ cdef void pop_one(Cell* cell, Dropped* dropped) noexcept nogil:
 
 cdef void release(Cell* cell, Dropped* dropped) noexcept nogil:
     cdef int64_t due = cell.limits.popping.settle(1)  # what it was owned for is done
+    assert holds(due >= 0)
     while due != 0:
         for _ in range(due):
             pop_one(cell, dropped)
@@ -251,3 +257,28 @@ cdef object dead_letter_dropped(Handle to, Runtime runtime, Context* context, No
         except BaseException as error:
             raised = error
     return raised
+
+
+# --- messages that nobody takes ------------------------------------------------------------------------
+
+
+cdef void drop_all(Cell* cell) noexcept:
+    """Drop the messages in a mailbox that is never looked into again: its manual system was dropped."""
+    cdef Context* context
+    cdef Node* spent = NULL
+    cdef Node* following
+    cdef Node* node = cell.head.pop(spent)
+    if node == NULL and not cell.has_system():
+        return
+    context = current_context()
+    while node != NULL:
+        take_letter(node)
+        context.nodes.give(spent, cell.spare)
+        node = cell.head.pop(spent)
+    node = cell.take_system()
+    while node != NULL:
+        following = node.get_next(relaxed)
+        Py_XDECREF(<PyObject*>node.first)
+        Py_XDECREF(<PyObject*>node.second)
+        context.nodes.give(node, cell.spare)
+        node = following

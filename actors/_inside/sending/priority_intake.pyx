@@ -9,6 +9,7 @@ from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.intake cimport MESSAGE, NOTHING, UNFIT, TakeResult
 from callboard._inside.sending.letter cimport FENCE, open_letter, take_letter
 from callboard._inside.sending.ranked cimport Ranked, in_order_of_arrival, push_ranked
+from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Node
 from callboard.scheduling.context cimport Context
 
@@ -43,6 +44,7 @@ cdef class PriorityIntake(Intake):
         if not self.heap:
             self.pass_fences()
             return NOTHING
+        assert holds(cell.limits == NULL or cell.limits.count() >= len(self.heap))
         open_letter(self.pop(cell), envelope)
         give_back(cell, 1)
         return MESSAGE
@@ -71,6 +73,7 @@ cdef class PriorityIntake(Intake):
     cdef void pass_fences(self) noexcept:
         """All messages before the fences have been handled."""
         cdef Letter letter
+        assert holds(not self.heap)  # all messages before them have been handled
         fences, self.fences = self.fences, []
         for letter in fences:
             letter.reply_to.complete(None, None)

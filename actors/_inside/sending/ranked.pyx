@@ -7,6 +7,7 @@ a key, the least first; last those whose key is NaN. Messages with equal keys ke
 import heapq
 
 from callboard._inside.sending.letter cimport Carried
+from callboard.core.asserting cimport holds
 
 from callboard.core.text import safe_repr
 from callboard.messages import DeadLetter, Terminated
@@ -32,6 +33,7 @@ cdef class Ranked:
             if other.key < self.key:
                 return False
             refuse_disorder(self.key, other.key)
+        assert holds(self is other or self.arrival != other.arrival)
         return self.arrival < other.arrival
 
 
@@ -64,6 +66,7 @@ cdef int push_ranked(list heap, object key, Letter letter, uint64_t arrival) exc
 
 
 cdef int push(list heap, Ranked ranked) except -1:
+    assert holds(ranked.rank == FIRST or ranked.key is not None)
     if ranked.rank == BY_KEY and heap and (<Ranked>heap[0]).rank == FIRST:
         compare_with_a_key(heap, ranked)
     try:

@@ -15,10 +15,11 @@ from callboard._inside.sending.actor_cell cimport (
 from callboard._inside.sending.admission cimport admit_or_dead_letter, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL
 from callboard._inside.sending.envelope cimport copied, to_ask, to_tell
-from callboard._inside.sending.letter cimport FENCE, Carried, Letter, copy_of, drop_all
-from callboard._inside.sending.overflow cimport Overflow
+from callboard._inside.sending.letter cimport FENCE, Carried, Letter, copy_of
+from callboard._inside.sending.overflow cimport Overflow, drop_all
 from callboard._inside.sending.variables cimport current_variables
 from callboard._inside.sending.waits_for cimport awaited_of, held_of, wait_in_words
+from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Kind, Node, relax, relaxed, wants_answer
 from callboard.scheduling.cell cimport Cell, recorded_cell
@@ -316,6 +317,7 @@ cdef class ActorRef(Waiter):
     cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1:
         """Push a message that has its room, together with `variables`, a Context or None."""
         cdef Carried carried
+        assert holds(variables is None or self.cell.has(carrying_cell))
         if variables is not None:
             if envelope.reply_to != NULL:
                 (<Future>envelope.reply_to).variables = variables
@@ -360,6 +362,7 @@ cdef class ActorRef(Waiter):
 
     cdef void mark_closed(self) noexcept:
         """Have senders know from now on that the actor handles no more messages."""
+        assert holds(not self.cell.has(closed_cell))  # an actor ends once
         self.cell.set(closed_cell)
         self.cell.clear(recorded_cell)
         self.phase = CLOSED
@@ -443,7 +446,7 @@ cdef class ActorRef(Waiter):
         return [figures for held in held_of(self.extra_now()) if (figures := held._figures()) is not None]
 
     cdef tuple waits(self):
-        return wait_in_words(self.cell, self.phase, self.recipe.event_loop, self.extra_now())
+        return wait_in_words(self.cell.tail.is_idle(), self.phase, self.recipe.event_loop, self.extra_now())
 
     @property
     def is_at_rest(self):

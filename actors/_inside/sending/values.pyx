@@ -5,6 +5,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.string cimport memcpy
 
+from callboard.core.asserting cimport holds
 from callboard.core.memory.buffer cimport Buffer, DeadBuffers
 from callboard.core.memory.node cimport Kind, Node
 from callboard.core.sealed cimport maker_key, only_by_runtime
@@ -116,6 +117,7 @@ cdef int empty_dead(void* _) noexcept:
     cdef Buffer* buffer = dead.take_all()
     cdef Buffer* following
     while buffer != NULL:
+        assert holds(buffer.owner != NULL)
         following = buffer.next
         owner = <object>buffer.owner
         Py_DECREF(owner)
@@ -166,6 +168,7 @@ cdef Buffer* buffer_of(object source) except NULL:
 cdef object from_buffer(Buffer* buffer):
     """Return the Python object whose memory this is, or a NativeBuffer on our own memory."""
     cdef NativeBuffer native
+    assert holds(buffer != NULL)
     if buffer.owner != NULL:
         return (<tuple><object>buffer.owner)[0]
     native = NativeBuffer.__new__(NativeBuffer, maker_key())
@@ -185,6 +188,7 @@ cdef class NativeBuffer:
             self.buffer.drop()
 
     def __len__(self):
+        assert holds(self.buffer.item_size > 0)
         return self.buffer.size // self.buffer.item_size
 
     def __getbuffer__(self, Py_buffer* view, int flags):

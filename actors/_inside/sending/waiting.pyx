@@ -8,7 +8,8 @@ With an overflow policy by which senders pop, who pops owns the popping: see ove
 from callboard._inside.sending.actor_cell cimport carrying_cell, cell_of
 from callboard._inside.sending.dead_lettering cimport STOPPED, dead_letter_and_go_on
 from callboard._inside.sending.letter cimport Letter, open_letter, take_letter
-from callboard._inside.sending.ref cimport Extra
+from callboard._inside.sending.ref cimport CLOSED, Extra
+from callboard.core.asserting cimport holds
 
 
 cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
@@ -32,6 +33,7 @@ cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Enve
 
 cdef void put_back(ActorRef ref, list letters) noexcept:
     """Have letters handled next, in their order, before all others."""
+    assert holds(ref.phase != CLOSED and letters)
     ref.extras().replay_first(letters)
     ref.detour = True
 
@@ -52,6 +54,7 @@ cdef void dead_letter_beside(ActorRef ref) noexcept:
     cdef Extra extra = ref.extra
     cdef Letter letter
     cdef list letters = []
+    assert holds(ref.phase == CLOSED)
     if extra is not None:
         letters += extra.replay or ()
         letters += extra.stash or ()
@@ -67,6 +70,7 @@ cdef bint dead_letter_queued(ActorRef ref, Context* context, uint32_t most) noex
     cdef Node* spent = NULL
     cdef Node* node
     cdef bint drops = senders_pop(cell)
+    assert holds(ref.phase == CLOSED and most > 0)
     if drops and not cell.limits.popping.try_own():
         return False
     node = cell.head.pop(spent)

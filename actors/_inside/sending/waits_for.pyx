@@ -25,7 +25,7 @@ cdef list held_of(Extra extra):
     return [] if held is None else list(held)
 
 
-cdef tuple wait_in_words(Cell* cell, Phase phase, bint event_loop, Extra extra):
+cdef tuple wait_in_words(bint is_idle, Phase phase, bint event_loop, Extra extra):
     """Return an actor's state, as the logs of monitoring have it, and what it waits for or None."""
     cdef object awaited = None
     cdef object there = None
@@ -49,4 +49,4 @@ cdef tuple wait_in_words(Cell* cell, Phase phase, bint event_loop, Extra extra):
     if awaited is not None:
         words = None if (<Future>awaited).flag.is_set() else awaited._what
         return ("R", None) if words is None else (f"B{chr((<Future>awaited).blocks_on())}", words)
-    return ("Bi", "a message") if phase == LIVE and cell.tail.is_idle() else ("R", None)
+    return ("Bi", "a message") if phase == LIVE and is_idle else ("R", None)

@@ -44,7 +44,7 @@ class Member : public Wakeable {
 public:
     // `at` outlives the membership, and so does the member; `user` is whatever the user wants to find again.
     explicit Member(Waitable& at, void* user = nullptr) : Wakeable{wake_selector}, user(user), at_(at) {}
-    ~Member() { assert(place_ == Place::none && "it is removed first"); }
+    ~Member() { assert(phase_ == Phase::none && "it is removed first"); }
     Member(const Member&) = delete;
 
     void* user;
@@ -52,14 +52,14 @@ public:
 
 private:
     friend class Selector;
-    enum class Place : std::uint8_t { none, armed, listed, given };
+    enum class Phase : std::uint8_t { none, armed, listed, given };
 
     static void wake_selector(Wakeable* self);
 
     Waitable& at_;
     Selector* selector_{nullptr};
     Member* previous_{nullptr};  // in the list
-    Place place_{Place::none};
+    Phase phase_{Phase::none};
 };
 
 // It can be waited for itself, so a member of one selector may stand at another one.
@@ -72,9 +72,9 @@ public:
     // The user; also while it waits: it is woken if that member is ready.
     void add(Member& member) {
         const Alone<Owner> alone(*this);
-        assert(member.place_ == Member::Place::none && "a member is in one selector");
+        assert(member.phase_ == Member::Phase::none && "a member is in one selector");
         member.selector_ = this;
-        member.place_ = Member::Place::armed;
+        member.phase_ = Member::Phase::armed;
         ++count_;
         if (!member.at_.announce(&member)) come(&member);
     }
@@ -82,11 +82,11 @@ public:
     // The user; also while it waits. After that nobody touches the member.
     void remove(Member& member) {
         const Alone<Owner> alone(*this);
-        assert(member.place_ != Member::Place::none && member.selector_ == this);
-        if (member.place_ == Member::Place::armed && !member.at_.withdraw(&member)) await(member);
-        if (member.place_ == Member::Place::listed) unlink(member);
+        assert(member.phase_ != Member::Phase::none && member.selector_ == this);
+        if (member.phase_ == Member::Phase::armed && !member.at_.withdraw(&member)) await(member);
+        if (member.phase_ == Member::Phase::listed) unlink(member);
         if (given_ == &member) given_ = nullptr;
-        member.place_ = Member::Place::none;
+        member.phase_ = Member::Phase::none;
         --count_;
     }
 
@@ -96,7 +96,7 @@ public:
         if (!is_ready()) return nullptr;
         given_ = first_;
         unlink(*given_);
-        given_->place_ = Member::Place::given;
+        given_->phase_ = Member::Phase::given;
         return given_;
     }
 
@@ -172,20 +172,20 @@ private:
 
     // A waker has it.
     void await(const Member& member) {
-        for (int turn = 0; list_what_came(), member.place_ == Member::Place::armed; ++turn) {
+        for (int turn = 0; list_what_came(), member.phase_ == Member::Phase::armed; ++turn) {
             if (turn < patience) relax();
             else sched_yield();
         }
     }
 
     void list_or_arm(Member& member) {
-        member.place_ = Member::Place::armed;
+        member.phase_ = Member::Phase::armed;
         if (!member.at_.announce(&member)) list(member);
     }
 
     void list(Member& member) {
-        assert(member.place_ == Member::Place::armed && "a member is in one place");
-        member.place_ = Member::Place::listed;
+        assert(member.phase_ == Member::Phase::armed && "a member is in one phase");
+        member.phase_ = Member::Phase::listed;
         member.next = nullptr;
         member.previous_ = last_;
         (last_ == nullptr ? first_ : last_->next) = &member;
@@ -193,7 +193,7 @@ private:
     }
 
     void unlink(Member& member) {
-        assert(member.place_ == Member::Place::listed);
+        assert(member.phase_ == Member::Phase::listed);
         (member.previous_ == nullptr ? first_ : member.previous_->next) = member.next;
         (member.next == nullptr ? last_ : member.next->previous_) = member.previous_;
     }

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from callboard.streams.checks import check_name
 from callboard.streams.errors import Failure, GraphError
+from callboard.streams.planning.constraints import UNCONSTRAINED, Constraint
 from callboard.streams.planning.operator import Errors, Operator, Outlet
-from callboard.streams.planning.places import ANYWHERE, Place
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.stream import Stream
@@ -19,13 +19,16 @@ T = TypeVar("T", covariant=True)
 class Chainable(Generic[T]):
     """The base of the classes that have a stream's methods."""
 
-    __slots__ = ("_outlet", "_place", "_most_workers")
+    __slots__ = ("_outlet", "_constraint", "_most_workers")
 
     def __init__(
-        self, outlet: Outlet, place: Place = ANYWHERE, most_workers: int | None = None
+        self,
+        outlet: Outlet,
+        constraint: Constraint = UNCONSTRAINED,
+        most_workers: int | None = None,
     ) -> None:
         self._outlet = outlet
-        self._place = place  # of the operators that are made from this stream
+        self._constraint = constraint  # of the operators that are made from this stream
         self._most_workers = most_workers  # at each of these
 
     def __repr__(self) -> str:
@@ -51,13 +54,13 @@ class Chainable(Generic[T]):
             name=name,
             errors=errors,
             releases_gil=releases_gil,
-            place=self._place,
+            constraint=self._constraint,
             most_workers=self._most_workers,
         )
         return self._of(Outlet(operator))
 
     def _of(self, outlet: Outlet) -> Stream[Any]:
-        return cast("Stream[Any]", type(self)(outlet, self._place))
+        return cast("Stream[Any]", type(self)(outlet, self._constraint))
 
     def _outputs(self) -> tuple[Stream[Any], ...]:
         """Make the streams of all outputs of this one's operator."""

@@ -12,8 +12,8 @@ from callboard.streams.drawing.describe import describe
 from callboard.streams.drawing.mermaid import mermaid
 from callboard.streams.drawing.svg import svg
 from callboard.streams.errors import GraphError
+from callboard.streams.planning.constraints import check_model
 from callboard.streams.planning.operator import Operator, Outlet
-from callboard.streams.planning.places import check_model
 from callboard.streams.planning.plan import Plan
 from callboard.streams.planning.planner import plan_of
 from callboard.streams.planning.units import Unit, units_of

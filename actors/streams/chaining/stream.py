@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeVar, overload
 
 from callboard.streams.chaining.batch_joins import BatchJoins
+from callboard.streams.chaining.constrained import Constrained
 from callboard.streams.chaining.ends import Ends
-from callboard.streams.chaining.placed import Placed
 from callboard.streams.chaining.rowwise import RowByRow
 from callboard.streams.chaining.with_state import WithState
 from callboard.streams.checks import check_name
@@ -16,7 +16,7 @@ T = TypeVar("T", covariant=True)
 Row = TypeVar("Row")
 
 
-class Stream(RowByRow[T], WithState[T], BatchJoins[T], Placed[T], Ends[T]):
+class Stream(RowByRow[T], WithState[T], BatchJoins[T], Constrained[T], Ends[T]):
     """A sequence of rows, as a place in a graph; `entry()` makes the first.
 
     Each method adds an operator and returns a new stream. A stream itself never changes, and may be

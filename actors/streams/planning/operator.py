@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from callboard.streams.checks import check_choice, check_flag, check_name
 from callboard.streams.errors import GraphError
-from callboard.streams.planning.places import ANYWHERE, Place
+from callboard.streams.planning.constraints import UNCONSTRAINED, Constraint
 from callboard.streams.programs.program import Program
 
 Errors = Literal["fail", "skip", "side"]
@@ -54,9 +54,10 @@ class Operator:
     stateful: bool = False
     partitions: int = 1
     detail: str = ""
-    place: Place = ANYWHERE
+    constraint: Constraint = UNCONSTRAINED
     waits: bool = False
-    """It may wait for another process, so it does not share a worker unless its place says so."""
+    """It may wait for another process, so it does not share a worker unless its constraint
+    says so."""
     most_workers: int | None = None
     """That may be at it at a time; None: as many as there are."""
     joins: bool = False

@@ -8,7 +8,7 @@ from typing import Any
 
 from callboard.core.log import log
 from callboard.scheduling.flow.threading_models import Model
-from callboard.streams.planning.places import ANYWHERE, Place
+from callboard.streams.planning.constraints import UNCONSTRAINED, Constraint
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.rows.sinks import Call, Collect
 
@@ -23,7 +23,7 @@ class Step:
     name: str
     make: Callable[[], Program]
     sources: tuple[Source, ...]
-    place: Place = ANYWHERE
+    constraint: Constraint = UNCONSTRAINED
     most_workers: int | None = None
     waits: bool = False
     """It may wait for another process."""
@@ -32,8 +32,8 @@ class Step:
 
     def model(self, default: Model) -> Model:
         """Return the model that it runs by, where `default` is the run's."""
-        if self.place.model is not None:
-            return self.place.model
+        if self.constraint.model is not None:
+            return self.constraint.model
         return "dedicated" if self.waits and default in ("dynamic", "assigned") else default
 
 

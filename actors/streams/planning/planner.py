@@ -77,11 +77,11 @@ class _Planner:
         for at, (what, program) in enumerate(operator.ahead):
             step = f"{name}, {what}"
             make_ahead = partial(program, step, *(lineage if at == 0 else ()))
-            step_ahead = Step(step, make_ahead, read, operator.place, operator.most_workers)
+            step_ahead = Step(step, make_ahead, read, operator.constraint, operator.most_workers)
             read = ((self.add_step(step_ahead), 0),)
         make = partial(operator.make, name, *lineage, by_row=by_row)
-        place, most_workers = operator.place, operator.most_workers
-        number = self.add_step(Step(name, make, read, place, most_workers, operator.waits))
+        constraint, most_workers = operator.constraint, operator.most_workers
+        number = self.add_step(Step(name, make, read, constraint, most_workers, operator.waits))
         for port in range(len(operator.ports)):
             self.sources[Outlet(operator, port)] = number, port
             self.stacks[number, port] = left

@@ -23,17 +23,17 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from callboard.scheduling.flow.threading_models import Model
-from callboard.streams.planning.places import Place
+from callboard.streams.planning.constraints import Constraint
 from callboard.streams.planning.plan import Step
 
-_CALLER = Place()
+_CALLER = Constraint()
 
 
 class _Runner(NamedTuple):
     """The runner of a step: in `manual` a thread, else one that no other step has."""
 
     model: Model
-    of: Place | int
+    of: Constraint | int
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def units_of(steps: Sequence[Step], default: Model) -> list[Unit]:
     units = []
     for (runner, _), numbers in members.items():
         thread = 0
-        if isinstance(runner.of, Place):
+        if isinstance(runner.of, Constraint):
             thread = threads.setdefault(runner.of, len(threads))
         units.append(Unit(runner.model, tuple(numbers), thread))
     return _in_order(units, steps)
@@ -90,15 +90,15 @@ def _runner(number: int, step: Step, before: Sequence[_Runner], default: Model) 
     model = step.model(default)
     if model != "manual":
         return _Runner(model, number)
-    if step.place.is_port:
-        return _Runner(model, step.place)
+    if step.constraint.is_port:
+        return _Runner(model, step.constraint)
     reads = [None if source is None else before[source] for source, _ in step.sources]
     if all(each is None or each.of is _CALLER for each in reads):
         return _Runner(model, _CALLER)
     for each in reads:
         if each is not None and each.model == "manual" and each.of is not _CALLER:
             return each
-    return _Runner(model, step.place)
+    return _Runner(model, step.constraint)
 
 
 def _runner_of_numbering(
@@ -109,10 +109,10 @@ def _runner_of_numbering(
     if source is not None:
         return before[source] if before[source].model != "dynamic" else _Runner("dynamic", number)
     for reader in reading:
-        if reader.model(default) == "manual" and not reader.place.is_port:
+        if reader.model(default) == "manual" and not reader.constraint.is_port:
             return _Runner("manual", _CALLER)
     model = reading[0].model(default)
-    return _Runner(model, reading[0].place if model == "manual" else number)
+    return _Runner(model, reading[0].constraint if model == "manual" else number)
 
 
 def _in_order(units: Sequence[Unit], steps: Sequence[Step]) -> list[Unit]:

@@ -17,6 +17,7 @@ import cython
 from cpython.object cimport PyObject
 from libc.stdint cimport INT64_MAX
 
+from callboard.core.asserting cimport holds
 from callboard.core.instants cimport instant_of
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
@@ -142,6 +143,7 @@ cdef class Ending:
         """A round came to its end with an error. The run's is that of the earliest round; of one round,
         that of the latest operator, to which earlier rows came."""
         cdef object key = (serial, -self.position_of(error))
+        assert holds(serial >= 0 and error is not None)
         with cython.critical_section(self):
             if self.stopped_at.load() >= 0 and (self.failed is None or key < self.failed[0]):
                 self.failed = (key, error)
@@ -189,6 +191,7 @@ cdef class Program:
         if self.stage != NULL:
             raise RuntimeError(f"the program of {self.name!r} is in a run already")
         ending.positions[self.name] = position
+        assert holds(self.from_lots.empty() and inputs > 0)
         self.ending = ending
         self.from_lots.resize(inputs)
         self.passed.resize(len(self.ports))
@@ -287,6 +290,7 @@ cdef class Program:
         cdef Batch batch = into[0]
         cdef object output
         if self.sides is None:
+            assert holds(batch.lineages is None or len(batch.lineages) == len(batch.rows))
             batch.rows.extend(outputs)
             if batch.lineages is not None:
                 batch.lineages.extend([lineage] * len(outputs))
@@ -339,6 +343,7 @@ cdef list outputs_of(object result):
 cdef int pass_on(Batch batch, Py_ssize_t at, list into) except -1:
     """Hand a watermark to all outputs."""
     cdef Batch port
+    assert holds(type(batch.rows[at]) is Watermark)
     for port in into:
         port.rows.append(batch.rows[at])
         if batch.lineages is not None:

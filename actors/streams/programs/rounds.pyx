@@ -10,6 +10,7 @@ from cpython.list cimport PyList_GET_ITEM
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
 
+from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
 from callboard.scheduling.flow.stage cimport Division, RowCounts, Work
 from callboard.scheduling.flow.values cimport Values
@@ -41,6 +42,7 @@ cdef Work divider_of(Program program) noexcept:
 cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts) noexcept with gil:
     cdef Program program = <Program>this
     cdef list batches = [take(program, i, inputs) for i in range(program.from_lots.size())]
+    assert holds(serial >= 0 and program.ending is not None)
     if is_dropped(program, serial):
         return NULL
     cdef Batch one, batch = whole(batches, program.ending)
@@ -76,6 +78,7 @@ cdef Batch take(Program program, size_t which, void** inputs):
         Py_DECREF(batch)
         return batch
     lot = <Values*>inputs[which]
+    assert holds(lot.first >= 0 and not (lot.final and lot.error != NULL))
     batch = Batch(rows_of(lot), lot.first, lot.final)
     if lot.error != NULL:
         batch.error = <object>lot.error
@@ -149,6 +152,7 @@ cdef void* output_of(
     cdef bint empty = not final and error is None
     for out in into:
         counts.given += rows_among(out.rows)
+        assert holds(error is not None or out.lineages is None or len(out.lineages) == len(out.rows))
         empty = empty and not out.rows
         if error is not None:
             out.error = error
@@ -166,6 +170,7 @@ cdef void* pick(void* this, void* output, uint32_t edge) noexcept with gil:
     cdef Program program = <Program>this
     cdef list into = <list>output
     cdef Py_ssize_t port = program.exits[edge].port
+    assert holds(edge < program.exits.size() and (edge == 0 or program.exits[edge - 1].port <= port))
     cdef Batch batch = into[port]
     if edge == 0 or program.exits[edge - 1].port != port:  # edges are in the order of ports
         batch.first = program.passed[port]
@@ -214,10 +219,13 @@ cdef void* divide(void* this, int64_t serial, void** inputs, RowCounts& counts) 
     if batch is None or is_dropped(program, serial):
         return NULL
     cdef int64_t rows = rows_among(batch.rows)
+    assert holds(rows <= len(batch.rows))
     counts.taken += rows
     counts.given += rows
     try:
         divided = program.divide(batch)
+        assert holds(divided.division.rows() == <size_t>len(batch.rows))
+        assert holds(<size_t>len(divided.parts) == divided.division.count())
     except BaseException as raised:
         divided = DividedBatch.__new__(DividedBatch)
         divided.begin(batch, 0)
@@ -229,6 +237,7 @@ cdef void* divide(void* this, int64_t serial, void** inputs, RowCounts& counts) 
 cdef void do_share(void* this, Division& division, uint32_t number, RowCounts& counts) noexcept with gil:
     cdef Program program = <Program>this
     cdef DividedBatch divided = <DividedBatch>division.batch
+    assert holds(number < division.count() and &division == &divided.division)
     for at in division.share(number).rows:
         counts.taken += type(divided.batch.rows[at]) is not Watermark
     if is_dropped(program, division.serial):

@@ -9,6 +9,7 @@ from libcpp.vector cimport vector
 
 from callboard._inside.sending.native_send cimport send
 from callboard._inside.sending.ref cimport ActorRef
+from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Kind, Node
 from callboard.core.sealed cimport maker_key
@@ -193,6 +194,7 @@ cdef class GraphFlow:
         self.programs[number] = program
         self.places[number] = self.seats.size()
         self.seats.resize(self.seats.size() + 1)
+        assert holds(self.seats.size() == <size_t>len(self.programs))
 
     cdef Seat* seat(self, number) except NULL:
         return &self.seats[<size_t>self.places[number]]
@@ -236,6 +238,7 @@ cdef class GraphFlow:
             if self.seats[i].fused != NULL:
                 self.seats[i].fused.finish()
         self.slots.resize(self.entries.size())
+        assert holds(self.of_stages and <size_t>len(self.of_stages) == self.flow.stages().size())
         self.flow.finish_graph()
         self.connected = True
 
@@ -249,6 +252,7 @@ cdef class GraphFlow:
         self.keep(ref)
         lane.number = lane.pool.add_lane(KINDS[kind], <void (*)(void*) noexcept nogil>wake_lane, <void*>ref)
         self.lanes.push_back(lane)
+        assert holds(lane.number < self.lanes.size())
         return self.lanes.size() - 1
 
     # --- rounds --------------------------------------------------------------------------------------
@@ -301,6 +305,7 @@ cdef class GraphFlow:
             else:
                 Py_INCREF(batch)
                 self.slots[i] = <void*>batch
+        assert holds(self.flow.has_room())  # which nobody else takes
         self.flow.admit(self.slots.data())
         if self.caller == NULL:
             return True

@@ -10,6 +10,7 @@ import cython
 
 from collections import deque
 
+from callboard.core.asserting cimport holds
 from callboard.streams.programs.joins.comparisons cimport Comparison
 from callboard.streams.programs.joins.kept cimport Kept, WindowRule
 from callboard.streams.programs.unawaited cimport is_true
@@ -63,7 +64,9 @@ cdef class Finder:
         self.push_out(kept)
         if self.is_mine(kept):
             self.stored(kept)
-            self.windows[kept.side].append(kept)
+            window = self.windows[kept.side]
+            assert holds(not window or (<Kept>window[len(window) - 1]).place < kept.place)
+            window.append(kept)
         return 0
 
     cdef int push_out(self, Kept kept) except -1:
@@ -139,6 +142,7 @@ cdef class PairFinder(Finder):
         if self.tables is None:
             return 0
         table = self.tables[kept.side]
+        assert holds(not kept.gone)
         kept.gone = True
         try:
             rows = table[kept.key]

@@ -9,6 +9,7 @@ from collections import deque
 
 from libc.math cimport INFINITY
 
+from callboard.core.asserting cimport holds
 from callboard.streams.programs.joins.kept cimport Kept, RowReader, WindowRule
 from callboard.streams.programs.merging.in_time cimport InTime
 from callboard.streams.programs.unawaited cimport refuse_unawaited
@@ -106,6 +107,7 @@ cdef class Join(JoinRows):
         """Give what rows give, in order, for whom all partners were found."""
         cdef Kept kept, other
         cdef list partners
+        assert holds(len(rows) == len(found))
         for kept, partners in zip(rows, found):
             try:
                 self.expire(kept.time, lineage, into)
@@ -136,6 +138,7 @@ cdef class Join(JoinRows):
                 each, error = each
             if each is not None:
                 other = each
+                assert holds(other.side != kept.side and other.number < kept.number)
                 if other.failed:
                     continue
                 if not self.pairs and (partners if kept.side == 0 else other.matched):  # one is as good as all
@@ -179,6 +182,7 @@ cdef class Join(JoinRows):
     cdef int keep(self, Kept latest, object lineage, list into) except -1:
         """A row comes into its window: let go what it pushes out."""
         window = self.windows[latest.side]
+        assert holds(not window or (<Kept>window[len(window) - 1]).number < latest.number)  # in order
         if not latest.failed:
             window.append(latest)
         while window and self.rule.is_pushed_out(<Kept>window[0], latest):
@@ -204,6 +208,7 @@ cdef class Join(JoinRows):
 
     cdef int let_go(self, Kept kept, object lineage, list into) except -1:
         """The oldest row of its window leaves. If it had no partner it may be an output."""
+        assert holds(self.windows[kept.side][0] is kept)
         self.windows[kept.side].popleft()
         if kept.matched or not self.lonely[kept.side]:
             return 0

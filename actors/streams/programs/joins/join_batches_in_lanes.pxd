@@ -11,7 +11,7 @@ cdef class BatchJoinOrder(JoinBatches):
     cdef list held         # of each stream, the columns of rows that may be in a window, and how many came up to there
     cdef int64_t came[2]
 
-    cdef int note(self, tuple step, list into) except -1
+    cdef int note(self, tuple command, list into) except -1
     cdef int hold(self, list ready, bint final) except -1
     cdef int look(self, OrderedRows lot) except -1
 
@@ -25,4 +25,4 @@ cdef class BatchJoinEnd(JoinBatches):
     cdef list failed       # of each stream, the places of rows that failed and may have been seen by lanes
     cdef list gone         # how many failed before these
 
-    cdef int step(self, tuple step, list into) except -1
+    cdef int carry_out(self, tuple command, list into) except -1

@@ -1,10 +1,10 @@
 """A join of Arrow batches whose comparisons are divided among lanes: three programs, one behind the other.
 
-As in `join_in_lanes.pyx` the first puts rows into their order and writes the work down as steps. The second finds
-partners, each lane by itself; the third does the steps. So what comes out is what JoinBatches gives.
+As in `join_in_lanes.pyx` the first puts rows into their order and writes the work down as commands. The second finds
+partners, each lane by itself; the third carries out the commands. So what comes out is what JoinBatches gives.
 
 A function that answers masks is asked by lanes before anybody knows which rows have failed, and a row that failed
-is as if it had not come. So the output step asks again where a lane saw such a row.
+is as if it had not come. So the last program asks again where a lane saw such a row.
 """
 
 import cython
@@ -36,7 +36,7 @@ class WindowProgress:
 
 @cython.final
 cdef class BatchJoinOrder(JoinBatches):
-    """The order of rows, as steps."""
+    """The order of rows, as commands."""
 
     def __init__(self, str name, list drops, leaves, **options):
         super().__init__(name, drops, leaves, finds=False, **options)
@@ -50,10 +50,10 @@ cdef class BatchJoinOrder(JoinBatches):
             end = (<Batch?>batches[0]).end
             out.rows.append((BEGIN, 0 if end is None else end >> self.drops[0]))
         IdleSources.process_many(self, batches, into)
-        out.lineages = out.end = None  # these are in the steps
+        out.lineages = out.end = None  # these are in the commands
 
-    cdef int note(self, tuple step, list into) except -1:
-        (<Batch?>into[0]).rows.append(step)
+    cdef int note(self, tuple command, list into) except -1:
+        (<Batch?>into[0]).rows.append(command)
         return 0
 
     cdef int handle(self, list ready, bint final, object lineage, list into) except -1:
@@ -148,7 +148,7 @@ cdef class BatchJoinLanes(LanePrograms):
 
 @cython.final
 cdef class BatchJoinEnd(JoinBatches):
-    """Does the steps."""
+    """Carries out the commands."""
 
     def __init__(self, str name, list drops, leaves, **options):
         super().__init__(name, drops, leaves, finds=False, **options)
@@ -156,37 +156,37 @@ cdef class BatchJoinEnd(JoinBatches):
 
     cpdef process_many(self, list batches, list into):
         cdef Batch port
-        cdef tuple step
+        cdef tuple command
         for port in into:
             port.lineages = None if self.leaves is None else []
-        for step in (<Batch?>batches[0]).rows:
+        for command in (<Batch?>batches[0]).rows:
             try:
-                self.step(step, into)
+                self.carry_out(command, into)
             except Exception as error:
                 self.end(error)
 
-    cdef int step(self, tuple step, list into) except -1:
-        cdef int what = step[0]
+    cdef int carry_out(self, tuple command, list into) except -1:
+        cdef int what = command[0]
         cdef Batch port
         cdef OrderedRows lot
         if what == LOT or what == COME_TO:
-            lot = step[1]
+            lot = command[1]
             self.times_of.scale, self.layouts, self.schema = lot.known.scale, lot.known.layouts, lot.known.schema
-            self.answers = None if self.masks is None else step[2]
-            self.do(lot, step[2], step[3], into)
+            self.answers = None if self.masks is None else command[2]
+            self.do(lot, command[2], command[3], into)
             if lot.progress is not None and self.join != NULL:
                 lot.progress.gone = (self.join.begin(0), self.join.begin(1))
-            return self.put_out(lot.is_final, step[3], into)
+            return self.put_out(lot.is_final, command[3], into)
         if what == REACH:
-            return Merge.reach(self, step[1], step[2], into)
+            return Merge.reach(self, command[1], command[2], into)
         if what == LATE:
-            return BatchesInTime.take_late(self, step[1], step[2], into)
+            return BatchesInTime.take_late(self, command[1], command[2], into)
         if what == FAILED:
-            return Program.failed_at(self, step[1], step[2], step[3], step[4], into)
+            return Program.failed_at(self, command[1], command[2], command[3], command[4], into)
         if what == ENDED:
-            return self.end_with(StreamError(self.name), step[1])
+            return self.end_with(StreamError(self.name), command[1])
         for port in into:
-            port.end = step[1] >> self.leaves
+            port.end = command[1] >> self.leaves
         return 0
 
     cdef object partners(self, OrderedRows lot, Py_ssize_t at):

@@ -2,8 +2,8 @@
 from callboard.streams.programs.joins.join cimport Join, JoinRows
 from callboard.streams.programs.program cimport Program
 
-# The kind of a step; its arguments stand behind it.
-cdef enum JoinStep:
+# The kind of a command; its arguments stand behind it.
+cdef enum JoinCommand:
     BEGIN      # the lineage of a round's end
     LOT        # rows, then what was found of them, a lineage
     COME_TO    # a time, a lineage
@@ -15,7 +15,7 @@ cdef enum JoinStep:
 
 
 cdef class JoinOrder(JoinRows):
-    cdef int note(self, tuple step, list into) except -1
+    cdef int note(self, tuple command, list into) except -1
 
 
 cdef class LanePrograms(Program):
@@ -31,4 +31,4 @@ cdef class JoinLanes(LanePrograms):
 
 
 cdef class JoinEnd(Join):
-    cdef int do(self, tuple step, list into) except -1
+    cdef int carry_out(self, tuple command, list into) except -1

@@ -4,8 +4,8 @@
     JoinLanes    finds partners; divided, each lane does so among the rows that it has stored
     JoinEnd      gives what rows and their partners make, and lets rows go
 
-The first's work is written down as steps, which the others do in the same order. So the outputs, the errors and the
-late rows are those of a Join. (Gulisano et al. 2015, section IV.) For Arrow batches see
+The first's work is written down as commands, which the others carry out in the same order. So the outputs, the
+errors and the late rows are those of a Join. (Gulisano et al. 2015, section IV.) For Arrow batches see
 `join_batches_in_lanes.pyx`.
 """
 
@@ -13,6 +13,7 @@ import cython
 
 from libc.stdint cimport int64_t, uint32_t
 
+from callboard.core.asserting cimport holds
 from callboard.scheduling.flow.stage cimport Share
 from callboard.streams.programs.joins.finder cimport Finder
 from callboard.streams.programs.joins.join cimport Join, JoinRows
@@ -26,7 +27,7 @@ from callboard.streams.errors import StreamError
 
 @cython.final
 cdef class JoinOrder(JoinRows):
-    """The order of rows, as steps."""
+    """The order of rows, as commands."""
 
     cpdef process_many(self, list batches, list into):
         cdef Batch out = into[0]
@@ -34,10 +35,10 @@ cdef class JoinOrder(JoinRows):
             end = (<Batch?>batches[0]).end
             out.rows.append((BEGIN, 0 if end is None else end >> self.drops[0]))
         InTime.process_many(self, batches, into)
-        out.lineages = out.end = None  # these are in the steps
+        out.lineages = out.end = None  # these are in the commands
 
-    cdef int note(self, tuple step, list into) except -1:
-        (<Batch?>into[0]).rows.append(step)
+    cdef int note(self, tuple command, list into) except -1:
+        (<Batch?>into[0]).rows.append(command)
         return 0
 
     cdef int take_lot(self, list rows, object lineage, list into) except -1:
@@ -95,18 +96,18 @@ cdef class LanePrograms(Program):
 
     cpdef process(self, Batch batch, list into):
         cdef list out = (<Batch?>into[0]).rows
-        cdef tuple step
-        for step in batch.rows:
-            if step[0] == LOT:
-                step = (LOT, step[1], self.found(self.partitions, step[1]), step[3])
-            out.append(step)
+        cdef tuple command
+        for command in batch.rows:
+            if command[0] == LOT:
+                command = (LOT, command[1], self.found(self.partitions, command[1]), command[3])
+            out.append(command)
 
     cpdef DividedBatch divide(self, Batch batch):
         cdef DividedBatch divided = DividedBatch.__new__(DividedBatch)
-        cdef tuple step
+        cdef tuple command
         divided.begin(batch, self.partitions)
-        for step in batch.rows:
-            if step[0] == LOT:
+        for command in batch.rows:
+            if command[0] == LOT:
                 divided.division.add_to_all()
             else:
                 divided.division.add_to_none()
@@ -123,13 +124,14 @@ cdef class LanePrograms(Program):
     cpdef gather(self, DividedBatch divided, list into):
         cdef list out = (<Batch?>into[0]).rows
         cdef Py_ssize_t lot = 0
-        cdef tuple step
+        cdef tuple command
         cdef Part part
-        for step in divided.batch.rows:
-            if step[0] == LOT:
-                step = (LOT, step[1], self.together([part.outs[lot] for part in divided.parts]), step[3])
+        for command in divided.batch.rows:
+            if command[0] == LOT:
+                command = (LOT, command[1], self.together([part.outs[lot] for part in divided.parts]), command[3])
                 lot += 1
-            out.append(step)
+            out.append(command)
+        assert holds(all([len((<Part>part).outs) == lot for part in divided.parts]))
 
 
 @cython.final
@@ -160,8 +162,16 @@ cdef list together(list lanes):
             partners += some
         if len(partners) > 1:
             partners.sort(key=number_of)
+            # Together lanes compare what one would, and nothing twice.
+            assert holds(are_distinct(partners))
         found.append(partners)
     return found
+
+
+cdef bint are_distinct(list partners) except -1:
+    """For an assertion: no row is found twice. An error of the row itself may be there for each lane."""
+    cdef list rows = [number for number in map(number_of, partners) if number >= 0]
+    return len(set(rows)) == len(rows)
 
 
 def number_of(each):
@@ -172,36 +182,36 @@ def number_of(each):
 
 @cython.final
 cdef class JoinEnd(Join):
-    """Does the steps."""
+    """Carries out the commands."""
 
     cpdef process_many(self, list batches, list into):
         cdef Batch port
-        cdef tuple step
+        cdef tuple command
         for port in into:
             port.lineages = None if self.leaves is None else []
-        for step in (<Batch?>batches[0]).rows:
+        for command in (<Batch?>batches[0]).rows:
             try:
-                self.do(step, into)
+                self.carry_out(command, into)
             except Exception as error:
                 self.end(error)
 
-    cdef int do(self, tuple step, list into) except -1:
-        cdef int what = step[0]
+    cdef int carry_out(self, tuple command, list into) except -1:
+        cdef int what = command[0]
         cdef Batch port
         if what == LOT:
-            return self.put_out(step[1], step[2], step[3], into)
+            return self.put_out(command[1], command[2], command[3], into)
         if what == COME_TO:
-            return Join.come_to(self, step[1], step[2], into)
+            return Join.come_to(self, command[1], command[2], into)
         if what == REACH:
-            return Merge.reach(self, step[1], step[2], into)
+            return Merge.reach(self, command[1], command[2], into)
         if what == LATE:
-            return InTime.take_late(self, step[1], step[2], into)
+            return InTime.take_late(self, command[1], command[2], into)
         if what == FAILED:
-            return Program.failed_at(self, step[1], step[2], step[3], step[4], into)
+            return Program.failed_at(self, command[1], command[2], command[3], command[4], into)
         if what == FINISH:
-            return self.let_all_go(step[1], into)
+            return self.let_all_go(command[1], into)
         if what == ENDED:
-            return self.end_with(StreamError(self.name), step[1])
+            return self.end_with(StreamError(self.name), command[1])
         for port in into:
-            port.end = step[1] >> self.leaves
+            port.end = command[1] >> self.leaves
         return 0

@@ -2,6 +2,7 @@
 
 import cython
 
+from callboard.core.asserting cimport holds
 from callboard.core.instants cimport instant_of
 from callboard.streams.programs.joins.comparisons cimport Comparison
 from callboard.streams.programs.unawaited cimport refuse_unawaited
@@ -33,6 +34,7 @@ cdef class RowReader:
         kept.number, kept.place = self.taken, self.placed[kept.side]
         self.taken += 1
         self.placed[kept.side] += 1
+        assert holds(self.taken == self.placed[0] + self.placed[1])
         cdef list near = self.near[kept.side]
         try:
             if self.keys is not None:

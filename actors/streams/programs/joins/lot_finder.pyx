@@ -12,6 +12,7 @@ import cython
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from callboard.core.asserting cimport holds
 from callboard.streams.programs.joins.kernel.rules cimport JoinPredicate, JoinRule, JoinSettings, JoinTerm, NumberType
 from callboard.streams.programs.joins.comparisons cimport Comparison
 
@@ -75,6 +76,7 @@ cdef class ColumnFinder(LotFinder):
 
     cdef object together(self, list lanes):
         cdef Matches first = lanes[0], other
+        assert holds(len(lanes) == <Py_ssize_t>self.lanes)
         for other in lanes[1:]:
             with nogil:
                 add_matches(first.found, other.found)
@@ -143,6 +145,7 @@ cdef class MaskFinder(LotFinder):
                 found[at] = np.empty(0, np.int64)
                 continue
             self.compared += ends[at] - begins[at]
+            assert holds(begins[at] < ends[at] and begins[at] >= lot.firsts[1 - side])
             first = lot.firsts[1 - side]
             others = lot.shown[1 - side].slice(begins[at] - first, ends[at] - begins[at])
             try:
@@ -156,6 +159,7 @@ cdef class MaskFinder(LotFinder):
     cdef object together(self, list lanes):
         cdef dict found = {}
         for some in lanes:
+            assert holds(found.keys().isdisjoint(some))  # each row is asked about once
             found.update(some)
         return found
 

@@ -2,6 +2,7 @@
 
 import cython
 
+from callboard.core.asserting cimport holds
 from callboard.scheduling.flow.values cimport Value, Values
 from callboard.streams.programs.joins.finder cimport Finder
 from callboard.streams.programs.joins.kept cimport Kept, WindowRule
@@ -62,6 +63,7 @@ cdef class NativeFinder(Finder):
         for number in self.gone:
             del self.of_number[number]
         self.gone.clear()
+        assert holds(len(self.of_number) == len(self.windows[0]) + len(self.windows[1]))
         return found
 
     cdef int compare(self, object row) except -1:
@@ -91,6 +93,7 @@ cdef class NativeFinder(Finder):
 
     cdef int stored(self, Kept kept) except -1:
         self.join.store()
+        assert holds(kept.number not in self.of_number)
         self.of_number[kept.number] = kept
         return 0
 

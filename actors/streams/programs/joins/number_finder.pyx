@@ -14,6 +14,7 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
 
+from callboard.core.asserting cimport holds
 from callboard.streams.programs.joins.comparisons cimport Comparison
 from callboard.streams.programs.joins.finder cimport Finder, PairFinder
 from callboard.streams.programs.joins.kept cimport Kept, WindowRule
@@ -92,6 +93,8 @@ cdef class NumberFinder(Finder):
             added += 1
             self.keep(kept)
             found.append(partners)
+        assert holds(seen == self.matches.size() and len(found) == len(rows))  # each match is of one of the rows
+        assert holds(len(self.of_number) == len(self.windows[0]) + len(self.windows[1]))
         return found
 
     cdef Finder successor(self):
@@ -102,6 +105,7 @@ cdef class NumberFinder(Finder):
         return finder
 
     cdef int stored(self, Kept kept) except -1:
+        assert holds(kept.number not in self.of_number)
         self.of_number[kept.number] = kept
         return 0
 

@@ -9,6 +9,7 @@ from collections import deque
 
 from libc.stdint cimport int64_t
 
+from callboard.core.asserting cimport holds
 from callboard.core.instants cimport in_zone, zone_of
 from callboard.streams.programs.program cimport Batch, Program, Watermark, watermark_at
 
@@ -72,6 +73,7 @@ cdef class Merge(Program):
     cdef int add(self, list outputs, object lineage, list into) except -1:
         cdef Batch out = into[0]
         out.rows.extend(outputs)
+        assert holds((self.leaves is None) == (out.lineages is None))
         if self.leaves is not None:
             out.lineages.extend([self.left_of(lineage)] * len(outputs))
         return 0
@@ -105,6 +107,7 @@ cdef class Merge(Program):
         earliest = self.held_back(mark.instant)
         if self.reached is not None and earliest <= self.reached:
             return 0
+        assert holds(earliest <= mark.instant)
         self.reached = earliest
         if earliest is not mark.instant:
             mark = watermark_at(in_zone(earliest, zone_of(mark.time)))
@@ -158,6 +161,7 @@ cdef class Zip(Merge):
         self.waiting[which].append(row)
         if all(self.waiting):
             self.add([tuple([queue.popleft() for queue in self.waiting])], lineage, into)
+            assert holds(not all(self.waiting))  # at most one tuple becomes complete
         return 0
 
     cdef int finish(self, object lineage, list into) except -1:

@@ -17,7 +17,14 @@ from heapq import heappop, heappush
 
 from libc.stdint cimport int64_t
 
+from callboard.core.asserting cimport holds
+
 from callboard.core.text import safe_repr
+
+
+cdef bint are_in_order(list entries) except -1:
+    """For an assertion: by time, then by source, then as they came."""
+    return all([entries[i - 1][:3] <= entries[i][:3] for i in range(1, len(entries))])
 
 
 @cython.final
@@ -58,7 +65,9 @@ cdef class TimeOrder:
             )
         self.advance(source, come_to)
         self.latest[source] = time
-        self.queues[source].append(entry)
+        queue = self.queues[source]
+        assert holds(not queue or not time < queue[len(queue) - 1][0])  # in order of time
+        queue.append(entry)
         return 0
 
     cdef int advance(self, Py_ssize_t source, object time) except -1:
@@ -117,6 +126,7 @@ cdef class TimeOrder:
             runs = 2
         if runs > 1:
             found.sort()
+        assert holds(are_in_order(found))  # those of one source came so
         return found
 
     cdef list remaining(self):

@@ -8,6 +8,7 @@ from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
+from callboard.core.asserting cimport holds
 from callboard.core.instants cimport as_given
 from callboard.streams.programs.program cimport Batch, Watermark, outputs_of, pass_on
 from callboard.streams.programs.program import Raised, Side
@@ -153,6 +154,7 @@ cdef class Timed(Objects):
             if table.heap:
                 due < table.heap[0][0]  # noqa: B015 - what raises is never in the heap
             state.scheduled = due
+            assert holds(key in table.born)
             heappush(table.heap, (due, table.born[key], key))
         return 0
 
@@ -168,6 +170,7 @@ cdef class Timed(Objects):
         while table.heap and table.heap[0][0] <= time:
             due, _, key = heappop(table.heap)
             state = table.states.get(key)
+            assert holds(state is None or key in table.born)
             if state is not None and state.scheduled == due:  # else it stands there for another time
                 state.scheduled = None
                 found.append((table.born[key], key, state))

@@ -11,6 +11,7 @@ import cython
 from cpython.object cimport PyObject_Hash
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from callboard.core.asserting cimport holds
 from callboard.core.instants cimport as_given, as_key
 from callboard.scheduling.flow.stage cimport Division, Range, Share
 from callboard.streams.programs.program cimport (
@@ -39,9 +40,11 @@ cdef class Table:
     cdef int put(self, object key, object state, int64_t serial) except -1:
         """Give a new key its state. ValueError: it is NaN, which would be a new key each time."""
         check_value("a key", key)
+        assert holds(key not in self.states)
         self.states[key] = state
         if self.born is not None:
             self.born[key] = serial
+            assert holds(len(self.born) == len(self.states))
         return 0
 
     cdef int drop(self, object key) except -1:
@@ -98,6 +101,8 @@ cdef class Stateful(Program):
         cdef int64_t first = batch.first
         cdef Table table = self.table
         cdef bint plain = batch.lineages is None and self.sides is None
+        # A run uses one of the two ways, alone or divided.
+        assert holds(not any([(<Table>each).states for each in self.tables]))
         outs = (<Batch?>into[0]).rows if plain else []
         key_of = self.key
         cdef vectorcallfunc how = NULL
@@ -214,6 +219,7 @@ cdef class Stateful(Program):
         cdef Part part = divided.parts[number]
         cdef Share* share = &divided.division.share(number)
         cdef Table table = self.tables[share.partition]
+        assert holds(not self.table.states and share.ends.empty())
         cdef size_t at
         cdef Py_ssize_t i
         for at in range(share.rows.size()):
@@ -233,6 +239,7 @@ cdef class Stateful(Program):
                 if self.errors == "fail":
                     return  # gather() raises at this row, and needs none after it
             share.ends.push_back(len(part.outs))
+        assert holds(share.ends.size() == share.rows.size())  # the end of each row's outputs
         if batch.final and self.marks_end:
             i = len(batch.rows)
             part.marks[i] = self.asked(table, batch, i)
@@ -277,6 +284,7 @@ cdef class Stateful(Program):
                 next_outs(divided, number)
         answers.sort(key=born_of)
         for _, outputs, error in answers:
+            assert holds((outputs is None) != (error is None))
             self.settle_each(divided.batch, at, outputs, error, into)
         return goes_on
 
@@ -288,6 +296,7 @@ cdef list next_outs(DividedBatch divided, uint32_t number):
     if share.gathered >= share.ends.size():
         raise IndexError(f"a share of {share.ends.size()} rows has no further one")
     cdef Range outputs = Division.next(share[0])
+    assert holds(outputs.begin <= outputs.end and outputs.end <= <size_t>len(outs))
     return outs[outputs.begin:outputs.end]
 
 

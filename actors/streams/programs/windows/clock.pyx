@@ -5,6 +5,7 @@ import cython
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 
+from callboard.core.asserting cimport holds
 from callboard.streams.programs.program cimport (
     Batch, Program, PyVectorcall_Function, Watermark, call_one, pass_on, vectorcallfunc,
     watermark_at,
@@ -63,11 +64,13 @@ cdef class Clock(Program):
             self.latest, self.given = time, given
             self.moved = True
         self.left -= 1
+        assert holds(0 <= self.left < self.every)
         if self.left > 0:
             return None
         self.left = self.every
         if not self.moved:
             return None
+        assert holds(self.latest is not None and self.given is not None)
         self.moved = False
         if self.lag is None:
             return watermark_at(self.given)

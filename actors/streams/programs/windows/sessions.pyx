@@ -8,6 +8,7 @@ import cython
 
 from libc.stdint cimport int64_t
 
+from callboard.core.asserting cimport holds
 from callboard.core.instants cimport in_zone, instant_of, zone_of
 from callboard.core.text import safe_repr
 from callboard.streams.programs.rows.keyed cimport Timed
@@ -139,6 +140,7 @@ cdef class OfKey:
             if not self.program.included and self.has_come(after):
                 return False
             self.open.insert(begin, new_session(given, time, after, row))
+            assert holds(are_apart(self.open))
             self.moved = True
             return True
         session = self.open[begin]
@@ -158,6 +160,7 @@ cdef class OfKey:
             session.last, session.end, session.zone = other.last, other.end, other.zone
             session.rows += other.rows
         del self.open[begin + 1 : end]
+        assert holds(are_apart(self.open))
         return 0
 
     cdef list close(self, time):
@@ -173,6 +176,7 @@ cdef class OfKey:
         if count == 0:
             return None
         closed = self.open[:count]
+        assert holds(all([(<One>each).rows for each in closed]))
         del self.open[:count]
         self.moved = True
         for session in closed:
@@ -213,6 +217,18 @@ cdef class OfKey:
     cdef bint is_to_be_scheduled(self) noexcept:
         """Whether it may be due before it is asked. A session that only grows is not: it ends later."""
         return self.moved or self.scheduled is None or not self.open
+
+
+cdef bint are_apart(list sessions) except -1:
+    """For an assertion: sessions are in order of time, and do not overlap. Times of users' types are not looked at."""
+    cdef One session, before = None
+    for session in sessions:
+        if type(session.last) is not int:
+            return True
+        if session.last < session.first or (before is not None and session.first <= before.last):
+            return False
+        before = session
+    return True
 
 
 cdef One new_session(given, time, end, row):

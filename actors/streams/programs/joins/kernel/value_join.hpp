@@ -1,5 +1,5 @@
-// A join whose rows are native values, which this object's owner compares one by one. The steps at each row of a
-// batch are written down first. Doing them may take long, and needs no interpreter.
+// A join whose rows are native values, which this object's owner compares one by one. The work at each row of a
+// batch is written down first. Doing it may take long, and needs no interpreter.
 //
 // One thread at a time. It waits for nobody.
 #pragma once
@@ -19,7 +19,7 @@ public:
     ValueJoin() = default;
     ValueJoin(const ValueJoin&) = delete;
     ~ValueJoin() {
-        for (const Step& step : steps_) drop(step.value);
+        for (const Entry& entry : entries_) drop(entry.value);
     }
 
     // --- writing down; these throw std::bad_alloc, after which the join is of no use ---------------------------------
@@ -27,53 +27,53 @@ public:
     // The next row. The calls that follow are about it.
     void add(std::uint8_t side, std::uint64_t number) {
         assert(side < 2);
-        steps_.push_back({});
-        steps_.back().side = side;
-        steps_.back().number = number;
+        entries_.push_back({});
+        entries_.back().side = side;
+        entries_.back().number = number;
     }
     // The oldest row of a window leaves: before the row is compared, if that was not asked for as yet, else after it.
     void expire(std::uint8_t side) {
-        assert(!steps_.empty() && side < 2);
-        Step& step = steps_.back();
-        ++(step.is_compared ? step.after : step.before)[side];
+        assert(!entries_.empty() && side < 2);
+        Entry& entry = entries_.back();
+        ++(entry.is_compared ? entry.after : entry.before)[side];
     }
     // It is compared with the other side's window. A buffer is kept as long as need be.
     void compare(const Value& value) {
-        assert(!steps_.empty() && !steps_.back().is_compared && "a row is compared once");
+        assert(!entries_.empty() && !entries_.back().is_compared && "a row is compared once");
         if (value.kind == Kind::buffer) value.buffer->retain();
-        steps_.back().value = value;
-        steps_.back().is_compared = true;
+        entries_.back().value = value;
+        entries_.back().is_compared = true;
     }
     // It comes into its own side's window, after all that.
     void store() {
-        assert(!steps_.empty());
-        steps_.back().is_stored = true;
+        assert(!entries_.empty());
+        entries_.back().is_stored = true;
     }
     // It is neither compared nor stored, whatever was said.
     void refuse() {
-        assert(!steps_.empty());
-        steps_.back().is_refused = true;
+        assert(!entries_.empty());
+        entries_.back().is_refused = true;
     }
 
     // How many comparisons that makes, at most.
     std::size_t due() const {
-        return steps_.size() * (windows_[0].count() + windows_[1].count() + steps_.size());
+        return entries_.size() * (windows_[0].count() + windows_[1].count() + entries_.size());
     }
 
     // --- doing it: of each row in turn, begin(), and if that is true found() for each partner; then end() ------------
 
-    std::size_t rows() const { return steps_.size(); }
+    std::size_t rows() const { return entries_.size(); }
     bool begin(std::size_t row) {
-        assert(row < steps_.size());
+        assert(row < entries_.size());
         if (row == 0) matches.clear();
-        Step& step = steps_[row];
-        for (int side : {0, 1}) windows_[side].drop_first(step.before[side]);
-        if (!step.is_compared || step.is_refused) return false;
-        compared_ += windows_[1 - step.side].count();
+        Entry& entry = entries_[row];
+        for (int side : {0, 1}) windows_[side].drop_first(entry.before[side]);
+        if (!entry.is_compared || entry.is_refused) return false;
+        compared_ += windows_[1 - entry.side].count();
         return true;
     }
-    std::uint8_t side(std::size_t row) const { return steps_[row].side; }
-    const Value* value(std::size_t row) const { return &steps_[row].value; }
+    std::uint8_t side(std::size_t row) const { return entries_[row].side; }
+    const Value* value(std::size_t row) const { return &entries_[row].value; }
     // The window that a row is compared with.
     const Value* others(std::size_t row) const { return windows_[1 - side(row)].values(); }
     std::size_t count(std::size_t row) const { return windows_[1 - side(row)].count(); }
@@ -82,15 +82,15 @@ public:
         matches.push_back({static_cast<std::uint32_t>(row), windows_[1 - side(row)].numbers()[place]});
     }
     void end(std::size_t row) {
-        Step& step = steps_[row];
-        for (int side : {0, 1}) windows_[side].drop_first(step.after[side]);
-        if (step.is_stored && !step.is_refused) {
-            windows_[step.side].push(step.value, step.number);
-            step.value.kind = Kind::integer;  // the window has the buffer now
+        Entry& entry = entries_[row];
+        for (int side : {0, 1}) windows_[side].drop_first(entry.after[side]);
+        if (entry.is_stored && !entry.is_refused) {
+            windows_[entry.side].push(entry.value, entry.number);
+            entry.value.kind = Kind::integer;  // the window has the buffer now
         }
-        if (row + 1 != steps_.size()) return;
-        for (const Step& each : steps_) drop(each.value);
-        steps_.clear();
+        if (row + 1 != entries_.size()) return;
+        for (const Entry& each : entries_) drop(each.value);
+        entries_.clear();
     }
 
     // Rows as places in the batch, and the numbers of their partners, both in order.
@@ -104,7 +104,7 @@ private:
         if (value.kind == Kind::buffer) value.buffer->drop();
     }
 
-    struct Step {
+    struct Entry {
         Value value;
         std::uint64_t number;
         std::size_t before[2], after[2];
@@ -146,7 +146,7 @@ private:
     };
 
     Window windows_[2];
-    std::vector<Step> steps_;
+    std::vector<Entry> entries_;
     std::uint64_t compared_{0};
 };
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.checks import check_count
-from callboard.streams.planning.places import Place, check_model
+from callboard.streams.planning.constraints import Constraint, check_model
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.stream import Stream
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", covariant=True)
 
 
-class Placed(Chainable[T]):
+class Constrained(Chainable[T]):
     """The methods that say which threads run operators, and how many. They change no output of a
     graph.
     """
@@ -35,7 +35,7 @@ class Placed(Chainable[T]):
         another thread of the model gives, and without one a new thread for this mark.
         """
         model = check_model("a threading model", model)
-        return self._placed(Place(model))
+        return self._constrained(Constraint(model))
 
     def threaded(self) -> Stream[T]:
         """Give the same stream; in the model `manual`, another thread takes over from here.
@@ -44,7 +44,7 @@ class Placed(Chainable[T]):
         and all after them up to the next threaded port or `threading()`. It has no effect in the
         other models.
         """
-        return self._placed(Place(self._place.model, is_port=True))
+        return self._constrained(Constraint(self._constraint.model, is_port=True))
 
     def most_workers(self, most: int) -> Stream[T]:
         """Give the same stream; at most so many workers at a time run the operator that follows.
@@ -55,7 +55,8 @@ class Placed(Chainable[T]):
         operator.
         """
         most = check_count("most_workers", most)
-        return cast("Stream[T]", cast("Any", type(self))(self._outlet, self._place, most))
+        return cast("Stream[T]", cast("Any", type(self))(self._outlet, self._constraint, most))
 
-    def _placed(self, place: Place) -> Stream[T]:
-        return cast("Stream[T]", cast("Any", type(self))(self._outlet, place, self._most_workers))
+    def _constrained(self, constraint: Constraint) -> Stream[T]:
+        made = cast("Any", type(self))(self._outlet, constraint, self._most_workers)
+        return cast("Stream[T]", made)

@@ -1,4 +1,4 @@
-"""The marks in a graph that say which part of it has which threading model."""
+"""The placement constraints of a graph: which part of it has which threading model."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from callboard.streams.checks import check_choice
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
-    """A stream's mark for the operators that are made from it; each mark is one of its own."""
+class Constraint:
+    """Where the operators that are made from a stream may run; each is of one call alone."""
 
     model: Model | None = None
     """None: the run's."""
@@ -19,7 +19,7 @@ class Place:
     """Where the model is `manual`, a thread begins here."""
 
 
-ANYWHERE = Place()
+UNCONSTRAINED = Constraint()
 
 
 def check_model(what: str, value: Any) -> Model:
