@@ -53,7 +53,8 @@ seed() {
     rm -rf "$copy" && mkdir -p "$copy/callboard/$(dirname "$1")"
     sed "$2" "$(path_of "$1")" >"$copy/callboard/$1"
     if cmp -s "$(path_of "$1")" "$copy/callboard/$1"; then fail "its line is no longer in $1: $2"; return; fi
-    $compile -I"$copy" -I"$programs/../include" "$here/model_$3.cpp" -o "$copy/program" || { fail "not compiled: $2"; return; }
+    $compile -DCHECK_ONLY="\"$4\"" -I"$copy" -I"$programs/../include" "$here/model_$3.cpp" -o "$copy/program" ||
+        { fail "not compiled: $2"; return; }
     seen=$((seen + 1))
     sees "$copy/program" "$4" || fail "not seen: $1: $2"
 }
