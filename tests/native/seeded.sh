@@ -314,7 +314,7 @@ seed "what lanes match is put together lane after lane" streams/programs/joins/k
     's/: one\.partner < other\.partner;/: false;/' \
     test_column_join "every kind" "give(" "-O0"
 seed "a ring gate's reader looks at the tail before the time" tests/bench/peers/ring_gate.hpp \
-    '/const Time come_to = source/d; s/^\( *\)const std::int64_t tail = source\.tail\.load(acquire);/&\n\1const Time come_to = source.come_to.load(acquire);/' \
+    '/const Time come_to = source/d; s/^\( *\)const std::int64_t tail = source\.tail\.load(acquire);/&\n\1sched_yield();\n\1const Time come_to = source.come_to.load(acquire);/' \
     stress_gate "overtakes" "another sequence" "-O1"
 seed "a ring gate's values are published relaxed" tests/bench/peers/ring_gate.hpp \
     's/source\.tail\.store(tail + added, release)/source.tail.store(tail + added, relaxed)/' \
