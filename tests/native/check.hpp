@@ -9,6 +9,7 @@
 #include <cstring>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "callboard/core/atomics.hpp"
@@ -23,6 +24,15 @@ struct Test {
 inline std::vector<Test>& registered() {
     static std::vector<Test> tests;
     return tests;
+}
+
+// A program made for one test says which. The compiler then leaves the others out, and all that only they use.
+#ifndef CHECK_ONLY
+#define CHECK_ONLY ""
+#endif
+
+constexpr bool is_wanted(std::string_view sentence) {
+    return sentence.find(CHECK_ONLY) != sentence.npos;
 }
 
 inline callboard::Atomic<int> failures{0};
@@ -68,10 +78,12 @@ inline int run_all(const char* filter) {
 #define CHECK_JOIN2(a, b) a##b
 #define CHECK_JOIN(a, b) CHECK_JOIN2(a, b)
 #define TEST(sentence) TEST_NAMED(sentence, CHECK_JOIN(test_at_line_, __LINE__))
-#define TEST_NAMED(sentence, name)                                     \
-    static void name();                                                \
-    static const bool CHECK_JOIN(name, _registered) =                  \
-        (check::registered().push_back({sentence, name}), true);       \
+#define TEST_NAMED(sentence, name)                                                            \
+    static void name();                                                                       \
+    static const bool CHECK_JOIN(name, _registered) = [] {                                    \
+        if constexpr (check::is_wanted(sentence)) check::registered().push_back({sentence, name}); \
+        return true;                                                                          \
+    }();                                                                                      \
     static void name()
 
 #define CHECK(condition)                                               \

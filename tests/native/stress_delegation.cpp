@@ -155,7 +155,11 @@ void every_request_is_served_though_resources_close(int threads, int requests) {
         Random random(static_cast<std::uint64_t>(index));
         Request* const request = mine[static_cast<std::size_t>(index)].get();
         for (int number = 0; number < requests; ++number) {
-            while (!request->ready_again.load(callboard::acquire)) std::this_thread::yield();
+            const std::int64_t end = callboard::monotonic_ns() + patience;
+            while (!request->ready_again.load(callboard::acquire)) {
+                if (callboard::monotonic_ns() > end) check::give_up(__FILE__, __LINE__, "a request was lost");
+                std::this_thread::yield();
+            }
             request->ready_again.store(false, callboard::relaxed);
             for (bool handed = false; !handed;) {
                 const int at = newest.load(callboard::acquire);

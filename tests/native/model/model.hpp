@@ -17,6 +17,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string_view>
 #include <vector>
 
 #include "kernel.hpp"
@@ -94,6 +95,15 @@ struct Test {
     std::uint64_t executions = 0;    // how many there are, if the test knows
 };
 
+// A program made for one test says which. The compiler then leaves the others out.
+#ifndef CHECK_ONLY
+#define CHECK_ONLY ""
+#endif
+
+constexpr bool is_wanted(std::string_view sentence) {
+    return sentence.find(CHECK_ONLY) != sentence.npos;
+}
+
 inline std::vector<Test>& tests() {
     static std::vector<Test> tests;
     return tests;
@@ -106,8 +116,11 @@ inline std::vector<Test>& tests() {
 #define MODEL(...) MODEL_NAMED(MODEL_JOIN(model_at_line_, __LINE__), __VA_ARGS__)
 #define MODEL_NAMED(name, sentence, ...)                                                \
     static void name();                                                                 \
-    static const bool MODEL_JOIN(name, _registered) =                                   \
-        (model::tests().push_back(model::Test{sentence, name, ##__VA_ARGS__}), true);   \
+    static const bool MODEL_JOIN(name, _registered) = [] {                              \
+        if constexpr (model::is_wanted(sentence))                                       \
+            model::tests().push_back(model::Test{sentence, name, ##__VA_ARGS__});       \
+        return true;                                                                    \
+    }();                                                                                \
     static void name()
 
 #define CHECK(condition)                                                          \

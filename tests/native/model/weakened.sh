@@ -53,13 +53,17 @@ seed() {
     rm -rf "$copy" && mkdir -p "$copy/callboard/$(dirname "$1")"
     sed "$2" "$(path_of "$1")" >"$copy/callboard/$1"
     if cmp -s "$(path_of "$1")" "$copy/callboard/$1"; then fail "its line is no longer in $1: $2"; return; fi
-    $compile -I"$copy" -I"$programs/../include" "$here/model_$3.cpp" -o "$copy/program" || { fail "not compiled: $2"; return; }
+    $compile -DCHECK_ONLY="\"$4\"" -I"$copy" -I"$programs/../include" "$here/model_$3.cpp" -o "$copy/program" ||
+        { fail "not compiled: $2"; return; }
     seen=$((seen + 1))
     sees "$copy/program" "$4" || fail "not seen: $1: $2"
 }
 
 from_the_future="a value would be read that is written later because of it, and no execution here has that"
 by_a_clock="it may say that there is nothing although at each moment there was something, and only a clock tells moments"
+by_its_lock="the victim's lock orders the two as well"
+by_its_time="this sleep has a limit, which ends it though nobody calls"
+for_one_order="no test needs it: why no cell is overlooked is argued in one order of all that concerns the watch"
 as_failure="compilers order a success as its failure at least"
 
 header=channels/kernel/channel.hpp
@@ -209,6 +213,27 @@ header=scheduling/cell.hpp
 seen '[[nodiscard]] bool end_wait() { return waiting.fetch_and(~waiting_bit, acq_rel) & waiting_bit; }' acq_rel "acquire release" cell "a system message meets"
 seen 'waiting.fetch_or(waiting_bit, acq_rel);' acq_rel "acquire release" cell "a system message meets"
 
+header=scheduling/stealing.hpp
+seen 'worker.team->sleepers.fetch_add(1, seq_cst);' seq_cst "acq_rel relaxed" stealing "a watcher that goes to sleep"
+kept '} else if (Worker* const watcher = team.watcher.load(seq_cst)) {' seq_cst acq_rel "$by_its_time"
+kept '} else if (Worker* const watcher = team.watcher.load(seq_cst)) {' seq_cst relaxed "$by_its_time"
+kept 'if (victim.stealable.load(acquire) == 0 || !victim.lock.try_visit()) return nullptr;' acquire relaxed "$by_its_lock"
+
+header=scheduling/worker.hpp
+seen 'if (may_move && idles.load(seq_cst) % 2 == 0 && team->sleepers.load(seq_cst) != 0) call();' seq_cst "acq_rel relaxed" stealing "a worker that begins"
+seen 'return team->watcher.compare_exchange_strong(self, nullptr, seq_cst);' seq_cst "acq_rel relaxed" stealing "and another begins to work"
+seen 'if (team->sleepers.load(seq_cst) != 0 && !others_idle()) call();' seq_cst "acq_rel relaxed" stealing "and another goes to sleep"
+seen 'if (other != this && other->idles.load(seq_cst) % 2 == 0) return false;' seq_cst "acq_rel relaxed" stealing "a watcher that goes to sleep"
+seen 'if (team->watcher.load(seq_cst) != nullptr) return;' seq_cst "acq_rel relaxed" stealing "and another begins to work"
+kept 'if (!team->watcher.compare_exchange_strong(watcher, other, seq_cst)) return;' seq_cst acq_rel "$for_one_order"
+kept 'if (!team->watcher.compare_exchange_strong(watcher, other, seq_cst)) return;' seq_cst relaxed "$for_one_order"
+kept 'if (other->is_asleep.exchange(false, seq_cst)) {' seq_cst acq_rel "$for_one_order"
+kept 'if (other->is_asleep.exchange(false, seq_cst)) {' seq_cst relaxed "$for_one_order"
+kept 'team->watcher.compare_exchange_strong(watcher, nullptr, seq_cst);' seq_cst acq_rel "$for_one_order"
+kept 'team->watcher.compare_exchange_strong(watcher, nullptr, seq_cst);' seq_cst relaxed "$for_one_order"
+seen '__builtin_expect(team->sleepers.load(seq_cst) != 0, 0)) call();' seq_cst "acq_rel relaxed" stealing "a watcher that goes to sleep"
+kept 'stealable.store(stealable.load(relaxed) + change, release);' release relaxed "$by_its_lock"
+
 for orders in "$programs"/*.orders; do
     while IFS=: read -r header line from; do
         case $from in
@@ -244,6 +269,13 @@ seed mailbox/delegation.hpp 's/if (__builtin_expect((state & owned_) && state !=
 seed mailbox/limits.hpp 's/if (waiting_\.load(seq_cst) != 0) wake_all();//' limits "room for one: a sender"
 seed mailbox/ordered/reorder.hpp 's/if (state\.compare_exchange_strong(found, wanted(next), acq_rel, acquire)) return;/state.store(wanted(next), release); return;/' reorder "room for two values: two"
 seed mailbox/ordered/reorder.hpp 's/limit_\.store(limit = most, release)/limit_.store((limit = most) + 1, release)/' reorder "room for one value"
+seed mailbox/ordered/hybrid.hpp 's/if (passed_on_\.push(index) != passed_on_\.none) return;/return;/' hybrid "passes the partition on"
+seed mailbox/ordered/hybrid.hpp 's/if (!partitions_\[partition\]->claims\.own_or_delegate()) return true;/(void)partitions_[partition]->claims.own_or_delegate();/' hybrid "room for one value: each"
+seed mailbox/ordered/hybrid.hpp 's/if (!partitions_\[partition\]->values.try_push(std::move(value))) return false;/(void)master_->try_push(partition), (void)partitions_[partition]->values.try_push(value);/; s/const bool fits = master_->try_push(partition);/const bool fits = true;/' hybrid "room for two values: each"
+seed scheduling/worker.hpp 's/if (stealable\.load(relaxed) != 0 \&\&/if (false \&\&/' stealing "a watcher that goes to sleep"
+seed scheduling/worker.hpp 's/if (may_move \&\& idles/if (false \&\& may_move \&\& idles/' stealing "a worker that begins"
+seed scheduling/worker.hpp "s/if (team->sleepers\.load(seq_cst) != 0 \&\& !others_idle()) call();//" stealing "and another begins to work"
+seed scheduling/stealing.hpp 's/|| !victim\.lock\.try_visit())/|| !(victim.lock.try_visit() || true))/' stealing "two cells: each"
 seed scheduling/cell.hpp 's/if (system\.seems_empty()) return true;/return true;/' cell "beginning of a wait"
 seed scheduling/cell.hpp 's/if (head\.try_idle(tail)) return true;/return head.try_idle(tail);/' cell "meet an idle actor"
 seed scheduling/cell.hpp 's/return !has_system() \&\& head\.try_idle(tail);/return head.try_idle(tail);/' cell "meet the end of a dispatch"
