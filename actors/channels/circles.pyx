@@ -119,7 +119,7 @@ cdef class CircleWatch:
         for side in sides:
             with cython.critical_section(side):
                 side.is_noted = False
-                line = list(side.line)
+                line = side.waits()
             if line:  # who comes later notes it by itself, if this does not
                 self.add(side)  # the look in work says when
             waits += [wait for wait in line if isinstance(wait, ChannelWait)]

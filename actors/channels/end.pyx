@@ -7,8 +7,7 @@ cimport cython
 
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.pipe cimport Watch
-from callboard.scheduling.context cimport Context, current_context
-from callboard.scheduling.forward cimport Cell
+from callboard.scheduling.forward cimport Context
 from callboard.scheduling.handle cimport actor_here
 
 from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFailed, ChannelMisuse
@@ -75,25 +74,12 @@ cdef class ChannelEnd:
         cdef ChannelSide side
         self.pipe.channel.cancel()
         for side in (self.pipe.senders, self.pipe.receivers):
-            with cython.critical_section(side):
-                line = list(side.line)
-                side.line.clear()
-                side.withdraw()
-            for wait in line:  # actors and other threads do not exist here, but the selections of this one do
+            for wait in side.dissolve():  # actors and other threads do not exist here, but the selections of this one do
                 if isinstance(wait, Watch) and (<ChannelEnd>(<Watch>wait).end).owner is None:
                     (<Watch>wait).wake()
 
     cdef ChannelSide side(self):
         raise NotImplementedError
-
-    cdef inline int use(self) except -1:
-        """Raise ChannelMisuse if the end is another's. The first user becomes its owner."""
-        cdef Context* context = current_context()
-        cdef Cell* current = context.current
-        cdef void* user = <void*>context if current == NULL else <void*>current
-        if self.user != user:
-            self.bind(context, user)
-        return 0
 
     cdef int bind(self, Context* context, void* user) except -1:
         if context.current != NULL:

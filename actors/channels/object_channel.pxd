@@ -35,6 +35,8 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         void prepare()
 
     cdef cppclass ObjectChannel:
+        SideWakeable waiting_senders
+        SideWakeable waiting_receivers
         ObjectChannel(int64_t capacity) except +
         Transfer try_send(PyObject* value)
         Transfer offer(PyObject* value)
@@ -63,8 +65,7 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
     int traverse(ObjectChannel& channel, visitproc visit, void* arg)
 
     cdef cppclass Member(Wakeable):
-        Member(Waitable& at, void* user)
-        void* user
+        pass
 
     cdef cppclass Selector(Waitable):
         Selector()
@@ -73,8 +74,15 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         Member* next()
         int64_t size()
 
-    ctypedef bint (*IsReady "callboard::WatchedEnd::IsReady")(void* watch) noexcept
-    ctypedef bint (*Announce "callboard::WatchedEnd::Announce")(void* watch, Wakeable* who) noexcept
+    ctypedef bint (*IsReady)(void* watch) noexcept
+    ctypedef bint (*Announce)(void* watch, Wakeable* who) noexcept
 
-    cdef cppclass WatchedEnd(Waitable):
-        WatchedEnd(void* watch, IsReady is_ready, Announce announce, Announce withdraw)
+    cdef cppclass WatchedEndFunctions "callboard::WatchedEnd::Functions":
+        IsReady is_ready
+        Announce announce
+        Announce withdraw
+
+    cdef cppclass WatchedEnd(Member):
+        void* watch
+
+    WatchedEndFunctions watching "callboard::WatchedEnd::functions"

@@ -8,4 +8,5 @@ cdef class Sender(ChannelEnd):
 
 
 cdef class Send(Operation):
+    cdef void note_sent(self) noexcept
     cdef bint settle(self) except -1

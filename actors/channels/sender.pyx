@@ -1,11 +1,16 @@
 """A channel's end for values to go in."""
 
+from cpython.object cimport PyObject
+
 from callboard.channels.end cimport ChannelEnd
-from callboard.channels.operation cimport Operation, make_awaitable
+from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport Pipe, ChannelSide
+from callboard.core.awaitable cimport Spare
 
 from callboard.channels.errors import ChannelClosed, ChannelMisuse
 from callboard.core import checks
+
+cdef Spare sends
 
 
 cdef class Sender(ChannelEnd):
@@ -20,10 +25,11 @@ cdef class Sender(ChannelEnd):
         Raises ChannelTimeout after `timeout` seconds, ChannelClosed, ChannelMisuse, and ChannelCycle if tasks wait
         for each other in a circle.
         """
-        cdef Send operation
         limit = None if timeout is None else checks.seconds("timeout", timeout)
-        operation = Send.__new__(Send)
-        operation.end, operation.value, operation.timeout = self, value, limit
+        operation = renewed(Send, sends, self)
+        operation.value, operation.timeout = value, limit
+        operation.offer = 0
+        operation.is_sent = False
         return operation
 
     def put(self, value, timeout=None):
@@ -134,15 +140,17 @@ cdef class Send(Operation):
         """Whether the value is in the channel."""
         return self.is_sent
 
-    cdef bint attempt(self) except -1:
+    cdef bint attempt(self, PyObject** outcome) except -1:
         cdef Sender end = <Sender>self.end
         cdef Pipe pipe = end.pipe
         end.use()
-        if self.offer and self.settle():
-            return True
         if self.offer:
-            return False
-        end.refuse_closed()
+            if self.settle():
+                return True
+            if self.offer:
+                return False
+        if end.closed or pipe.channel.has_ended():
+            end.refuse_closed()
         if pipe.is_rendezvous:
             self.offered_in = pipe
             self.offer = pipe.offer(self.value)
@@ -152,6 +160,10 @@ cdef class Send(Operation):
         self.value = None
         self.is_sent = True
         return True
+
+    cdef void note_sent(self) noexcept:
+        self.value = self.offered_in = None
+        self.is_sent = True
 
     cdef bint settle(self) except -1:
         """Whether the offered value was taken. It is taken back where nobody can take it any more."""
@@ -163,13 +175,12 @@ cdef class Send(Operation):
             if pipe.retract(self.offer):  # not if the channel has grown, with the value in it
                 self.offer = 0
                 return False
-        self.value = None
-        self.is_sent = True
+        self.note_sent()
         return True
 
     cdef bint is_done_after_all(self) except -1:
-        if self.offer and not self.is_sent:
-            self.is_sent = not self.offered_in.retract(self.offer)
+        if self.offer and not self.is_sent and not self.offered_in.retract(self.offer):
+            self.note_sent()
         return self.is_sent
 
 

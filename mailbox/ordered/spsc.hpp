@@ -28,8 +28,9 @@
 
 namespace callboard {
 
-// T is default-constructible and movable; a slot keeps the moved-from value.
-template <class T>
+// T is default-constructible and movable; a slot keeps the moved-from value. What the two ends write is `apart` in
+// memory: less than a cache line where one thread at a time has both.
+template <class T, std::size_t apart = cache_line>
 class Spsc : OneAtATime<Producer>, OneAtATime<Consumer> {
 public:
     // Room for exactly `capacity` values.
@@ -132,9 +133,9 @@ private:
 
     std::unique_ptr<Slot[]> slots_;
     Atomic<std::int64_t> capacity_;  // relaxed: grow() alone changes it
-    alignas(cache_line) Atomic<std::int64_t> tail_{0};  // the producer; only counts
+    alignas(apart) Atomic<std::int64_t> tail_{0};  // the producer; only counts
     std::int64_t tail_place_ = 0;
-    alignas(cache_line) Atomic<std::int64_t> head_{0};  // the consumer
+    alignas(apart) Atomic<std::int64_t> head_{0};  // the consumer
     std::int64_t head_place_ = 0;
 };
 

@@ -235,11 +235,12 @@ private:
         Channel& channel;
     };
 
-    Spsc<T> ring_;
-    alignas(cache_line) WaitingWord<Ordering> receiver_;  // the sender looks at it for each value
-    Offer offer_{Offer::none};                            // the sender; other than none, it waits for the slot
-    alignas(cache_line) WaitingWord<Ordering> sender_;    // and the receiver at this
-    alignas(cache_line) Atomic<unsigned> ends_{0};        // from here on seldom written, but at a rendezvous
+    static constexpr std::size_t apart = Ordering::apart;
+    Spsc<T, apart> ring_;
+    alignas(apart) WaitingWord<Ordering> receiver_;  // the sender looks at it for each value
+    Offer offer_{Offer::none};                       // the sender; other than none, it waits for the slot
+    alignas(apart) WaitingWord<Ordering> sender_;    // and the receiver at this
+    alignas(apart) Atomic<unsigned> ends_{0};        // from here on seldom written, but at a rendezvous
     Atomic<std::int64_t> capacity_;                       // relaxed: grow() alone changes it
     Handover<T> slot_;
     Atomic<std::int64_t> handed_{0};                      // the receiver; values that went through the slot

@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include <cassert>
+#include <cstddef>
 #include <cstdint>
 
 #include "callboard/core/atomics.hpp"
@@ -42,8 +43,11 @@ namespace callboard {
 struct Wakeable;
 
 // Each is one word. look() is after publishing: false if nobody waits. announce() gives who was announced before.
+// What the two sides write is `apart` in memory: side by side under one lock, since one core has all of it at a time.
 class Locked {
 public:
+    static constexpr std::size_t apart = alignof(void*);
+
     static void prepare() {}
 
     bool look() { return waiter_.load(relaxed) != nullptr; }
@@ -70,6 +74,8 @@ private:
 template <std::uintptr_t looks>
 class BasicConcurrent {
 public:
+    static constexpr std::size_t apart = cache_line;
+
     // Makes the process known to the kernel for its barriers, as the first word does that becomes light: where there
     // are several threads already, that takes ten milliseconds.
     static void prepare() { (void)has_barrier(); }
