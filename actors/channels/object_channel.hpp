@@ -50,8 +50,8 @@ struct ObjectWakeable : Wakeable {
     void* object;
 };
 
-// An end in a Selector: the member, and what it waits for. A part of the object that stands for the membership, which
-// the functions get.
+// An end in a Selector: the member, and what it waits for. Its user is the object that it is a part of, and that the
+// functions get.
 class WatchedEnd final : public Member, public Waitable {
 public:
     struct Functions {
@@ -63,11 +63,9 @@ public:
 
     WatchedEnd() : Member(static_cast<Waitable&>(*this)) {}
 
-    bool is_ready() override { return functions.is_ready(watch); }
-    bool announce(Wakeable* who) override { return functions.announce(watch, who); }
-    bool withdraw(Wakeable* who) override { return functions.withdraw(watch, who); }
-
-    void* watch{nullptr};
+    bool is_ready() override { return functions.is_ready(user); }
+    bool announce(Wakeable* who) override { return functions.announce(user, who); }
+    bool withdraw(Wakeable* who) override { return functions.withdraw(user, who); }
 };
 
 }  // namespace callboard

@@ -65,7 +65,7 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
     int traverse(ObjectChannel& channel, visitproc visit, void* arg)
 
     cdef cppclass Member(Wakeable):
-        pass
+        void* user
 
     cdef cppclass Selector(Waitable):
         Selector()
@@ -83,6 +83,6 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         Announce withdraw
 
     cdef cppclass WatchedEnd(Member):
-        void* watch
+        pass
 
     WatchedEndFunctions watching "callboard::WatchedEnd::functions"

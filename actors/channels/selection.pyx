@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
 from callboard.channels.end cimport ChannelEnd
-from callboard.channels.object_channel cimport Member, ObjectWakeable, Wakeable, WatchedEnd, watching
+from callboard.channels.object_channel cimport Member, ObjectWakeable, Wakeable, watching
 from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport Line, Watch, wake as wake_wait
 from callboard.core.awaitable cimport Spare
@@ -66,7 +66,7 @@ cdef class Membership(Watch):
 
     def __cinit__(self, ChannelEnd end):
         self.end = end
-        self.member.watch = <void*>self
+        self.member.user = <void*>self
 
     cdef void wake(self) noexcept:
         cdef Wakeable* waker
@@ -207,7 +207,7 @@ cdef class Selection:
         cdef Member* member = self.selector.next()
         if member == NULL:
             return None
-        end = <ChannelEnd>(<Membership>(<WatchedEnd*>member).watch).end
+        end = <ChannelEnd>(<Membership>member.user).end
         end.use()
         return end
 

@@ -28,8 +28,8 @@
 
 namespace callboard {
 
-// T is default-constructible and movable; a slot keeps the moved-from value. What the two ends write is `apart` in
-// memory: less than a cache line where one thread at a time has both.
+// T is default-constructible and movable; a slot keeps the moved-from value. `apart` is the alignment of the words that
+// the two ends write: less than a cache line where one thread at a time has both.
 template <class T, std::size_t apart = cache_line>
 class Spsc : OneAtATime<Producer>, OneAtATime<Consumer> {
 public:

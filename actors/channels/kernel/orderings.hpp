@@ -43,7 +43,8 @@ namespace callboard {
 struct Wakeable;
 
 // Each is one word. look() is after publishing: false if nobody waits. announce() gives who was announced before.
-// What the two sides write is `apart` in memory: side by side under one lock, since one core has all of it at a time.
+// `apart` is the alignment of the words that the two sides write. Under one lock they lie side by side, since one core
+// at a time has all of them.
 class Locked {
 public:
     static constexpr std::size_t apart = alignof(void*);
