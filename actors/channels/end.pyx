@@ -76,11 +76,7 @@ cdef class ChannelEnd:
         cdef ChannelSide side
         self.pipe.channel.cancel()
         for side in (self.pipe.senders, self.pipe.receivers):
-            with cython.critical_section(side):
-                line = list(side.line)
-                side.line.clear()
-                side.withdraw()
-            for wait in line:  # actors and other threads do not exist here, but the selections of this one do
+            for wait in side.dissolve():  # actors and other threads do not exist here, but selections of this one do
                 if isinstance(wait, Watch) and (<ChannelEnd>(<Watch>wait).end).owner is None:
                     (<Watch>wait).wake()
 

@@ -27,7 +27,7 @@ cdef class Operation:
     cdef Py_ssize_t most     # of a ReceiveMany
 
     @cython.final
-    cdef bint comes_back(self, object value, PyObject** result) except -1
+    cdef bint comes_back(self, PyObject* value, PyObject** result) except -1
     @cython.final
     cdef void finish(self) noexcept
     cdef Line line(self)
@@ -36,7 +36,7 @@ cdef class Operation:
     cdef object block(self, str name, str awaitable)
     cdef double left(self) except -1
     @cython.final
-    cdef PySendResult step(self, object value, PyObject** result) except PySendResult.PYGEN_ERROR
+    cdef PySendResult step(self, PyObject* value, PyObject** result) except PySendResult.PYGEN_ERROR
     cdef int go_on(self, object error) except -1
 
 

@@ -42,7 +42,7 @@ cdef class Operation:
     def send(self, value):
         """Take the next step, for those who await it."""
         cdef PyObject* result = NULL
-        status = self.step(value, &result)
+        status = self.step(<PyObject*>value, &result)
         given = <object>result
         Py_DECREF(given)
         if status == PYGEN_RETURN:
@@ -74,11 +74,12 @@ cdef class Operation:
     def __repr__(self):
         return f"<{type(self).__name__}{' that is over' if self.is_over else f' at {self.end!r}'}>"
 
-    cdef PySendResult step(self, object value, PyObject** result) except PYGEN_ERROR:
+    cdef PySendResult step(self, PyObject* value, PyObject** result) except PYGEN_ERROR:
         cdef ChannelWait wait
         result[0] = NULL
         self.awaited.try_begin()  # asyncio steps what has send(), throw() and close() without __await__()
         while self.waiting is None or self.comes_back(value, result):
+            value = <PyObject*>None  # to steps that begin
             if self.is_over or self.attempt(result):
                 self.finish()
                 if result[0] == NULL:
@@ -101,16 +102,16 @@ cdef class Operation:
                 Py_INCREF(wait)
                 result[0] = <PyObject*>wait
                 return PYGEN_NEXT
-            self.hosted, value = wait.__await__(), None  # to one that begins
+            self.hosted = wait.__await__()
         return PYGEN_NEXT
 
-    cdef bint comes_back(self, object value, PyObject** result) except -1:
+    cdef bint comes_back(self, PyObject* value, PyObject** result) except -1:
         """Whether the wait is over, so that it tries again. False: its event loop has a further step to do."""
         cdef PySendResult status
         cdef ChannelWait wait
         cdef PyObject* ended
         if self.hosted is not None:
-            status = PyIter_Send(<PyObject*>self.hosted, <PyObject*>value, result)
+            status = PyIter_Send(<PyObject*>self.hosted, value, result)
             if status == PYGEN_NEXT:
                 return False
             self.hosted = None
@@ -213,12 +214,12 @@ cdef int reraise() except -1:
 
 
 cdef PySendResult am_send(PyObject* self, PyObject* value, PyObject** result) except? PYGEN_ERROR:
-    return (<Operation>self).step(<object>value, result)
+    return (<Operation>self).step(value, result)
 
 
 cdef PyObject* iternext(PyObject* self) except? NULL:
     cdef PyObject* result = NULL
-    if (<Operation>self).step(None, &result) == PYGEN_NEXT:
+    if (<Operation>self).step(<PyObject*>None, &result) == PYGEN_NEXT:
         return result
     outcome = <object>result
     Py_DECREF(outcome)

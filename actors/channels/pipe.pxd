@@ -38,6 +38,7 @@ cdef class ChannelSide(Line):
     cdef bint is_waited_at(self) noexcept
     cdef void wake_next(self) noexcept
     cdef void wake_all(self) noexcept
+    cdef list dissolve(self)
     cdef bint announce(self) noexcept
     cdef void withdraw(self) noexcept
 

@@ -138,12 +138,16 @@ cdef class ChannelSide(Line):
 
     cdef void wake_all(self) noexcept:
         """Have everybody look again."""
+        for wait in self.dissolve():
+            wake(wait)
+
+    cdef list dissolve(self):
+        """Let nobody wait any more. Return those who did."""
         with cython.critical_section(self):
             line = self.waits()
             self.first = self.others = None
             self.withdraw()
-        for wait in line:
-            wake(wait)
+        return line
 
     cdef bint announce(self) noexcept:
         """Have the other side wake this one. False: there is something to do already."""
