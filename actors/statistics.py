@@ -130,8 +130,10 @@ class Logs:
         if len(paths) > self._most_paths:
             live = {actor.number for actor in all_actors(self._runtime)}
             latest = ref.number - MOST_PATHS // 2
-            kept = {n: path for n, path in paths.copy().items() if n > latest or n in live}
-            self._paths, self._most_paths = kept, len(kept) + MOST_PATHS
+            for number in list(paths):
+                if number <= latest and number not in live:
+                    paths.pop(number, None)
+            self._most_paths = len(paths) + MOST_PATHS
 
     def lines(self, worker: int) -> list[str]:
         """Return the latest lines of the worker with the index `worker`."""

@@ -39,6 +39,7 @@ cdef class WorkerThread:
     cdef void loop_with(self, PyThreadState* state) noexcept nogil
     cdef bint sweep(self) noexcept
     cdef int adopt_thread(self) except -1
+    cdef void leave_thread(self, Worker* other) noexcept
     cdef int add_line(
         self, LogText* log, const DispatchRecord& record, const vector[DispatchRecord]& uses, dict paths
     ) except -1

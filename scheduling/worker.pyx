@@ -279,7 +279,7 @@ cdef class WorkerThread:
         if self.other_sleep.end != NULL:
             self.other_sleep.end(self.other_sleep.state)
         XDECREF(set_variables(state, variables))
-        self.context.worker = NULL
+        self.leave_thread(NULL)
         if self.retiring:
             self.team.dismiss(self)
             self.tell_drainer()
@@ -292,15 +292,23 @@ cdef class WorkerThread:
         self.adopt_thread()
         while self.step():
             found = True
-        self.context.worker = other
+        self.leave_thread(other)
         return found
 
     cdef int adopt_thread(self) except -1:
         """Make the calling thread this worker's."""
         self.context = current_context()
         self.context.worker = self.core
+        self.context.recorder = self.core.recorder
         self.context.python = <void*>PyThreadState_Get()
         return 0
+
+    cdef void leave_thread(self, Worker* other) noexcept:
+        """The calling thread is that of `other` again, or null: of none."""
+        self.context.worker = other
+        self.context.recorder = NULL
+        if other != NULL:
+            self.context.recorder = other.recorder
 
     cdef void loop_with(self, PyThreadState* state) noexcept nogil:
         cdef Worker* core = self.core

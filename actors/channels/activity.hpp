@@ -10,7 +10,6 @@
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/records.hpp"
 #include "callboard/scheduling/recorder.hpp"
-#include "callboard/scheduling/worker.hpp"
 
 namespace callboard {
 
@@ -61,10 +60,9 @@ public:
 private:
     // Null outside of the workers, as on an event loop, where no dispatch is in work.
     ChannelUse* use_in_work() {
-        const Worker* const worker = context_->worker;
-        if (worker == nullptr || worker->recorder == nullptr) return nullptr;
+        if (context_->recorder == nullptr) return nullptr;
         bool is_new = false;
-        ChannelUse* const use = worker->recorder->use(serial_, at_, is_new);
+        ChannelUse* const use = context_->recorder->use(serial_, at_, is_new);
         if (use == nullptr) return nullptr;
         if (is_new) {
             use->channel = channel_;

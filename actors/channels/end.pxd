@@ -19,6 +19,7 @@ cdef class ChannelEnd(Held):
     cdef object __weakref__
 
     cdef ChannelSide side(self)
+    cdef bint is_sender(self) noexcept
     cdef int use(self) except -1
     cdef int bind(self, Context* context, void* user) except -1
     cdef int refuse_another(self, str name) except -1

@@ -9,4 +9,4 @@ cdef class Sender(ChannelEnd):
 
 cdef class Send(Operation):
     cdef bint settle(self) except -1
-    cdef bint has_sent(self)
+    cdef bint has_sent(self) except -1

@@ -1,5 +1,7 @@
 """A channel's end for values to go in."""
 
+cimport cython
+
 from callboard.channels.activity cimport end_closed, end_replaced
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation, make_awaitable
@@ -95,7 +97,9 @@ cdef class Sender(ChannelEnd):
         if self.accounted:
             self.activity.note_end(end_replaced)
             self.activity.restart(other.pipe.number, True)
-        self.pipe, self.closed = other.pipe, False
+        with cython.critical_section(self):  # others may look: see ChannelEnd._figures()
+            self.pipe = other.pipe
+        self.closed = False
         self.set_known(self.owner)
         other.spent = True
 
@@ -137,6 +141,9 @@ cdef class Sender(ChannelEnd):
     cdef ChannelSide side(self):
         return self.pipe.senders
 
+    cdef bint is_sender(self) noexcept:
+        return True
+
     cdef bint is_ready(self) noexcept:
         return self.is_done() or self.pipe.has_room() or self.spent
 
@@ -164,7 +171,11 @@ cdef class Send(Operation):
             return self.offer != 0 and self.settle()
         if not pipe.try_put(self.value):
             return False
-        return self.has_sent()
+        self.value = None
+        self.is_sent = True
+        if end.accounted:
+            end.activity.note_moved(1)
+        return True
 
     cdef bint settle(self) except -1:
         """Whether the offered value was taken. It is taken back where nobody can take it any more."""
@@ -178,7 +189,8 @@ cdef class Send(Operation):
                 return False
         return self.has_sent()
 
-    cdef inline bint has_sent(self):
+    cdef bint has_sent(self) except -1:
+        """The offered value was taken."""
         cdef Sender end = <Sender>self.end
         self.value = None
         self.is_sent = True

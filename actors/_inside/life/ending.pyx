@@ -21,7 +21,6 @@ from callboard._inside.sending.waiting cimport dead_letter_beside, put_back
 from callboard.core.records cimport state_ended
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.recorder cimport Recorder
-from callboard.scheduling.worker_core cimport Worker
 
 from callboard.core.errors import ActorStopped
 from callboard.core.log import log
@@ -168,9 +167,9 @@ cdef void close(ActorRef ref) noexcept:
 
 cdef void note_end() noexcept:
     """Tell monitoring that this is the actor's last dispatch that counts."""
-    cdef Worker* worker = current_context().worker
-    if worker.recorder != NULL:
-        worker.recorder.note_state(state_ended)
+    cdef Recorder* recorder = current_context().recorder
+    if recorder != NULL:
+        recorder.note_state(state_ended)
 
 
 cdef void let_go(ActorRef ref, Extra extra) noexcept:

@@ -18,7 +18,6 @@ from callboard.core.memory.node cimport Node, relaxed
 from callboard.scheduling.context cimport Context
 from callboard.scheduling.dispatching cimport charge
 from callboard.scheduling.recorder cimport Recorder
-from callboard.scheduling.worker_core cimport Worker
 
 
 cdef Verdict attend(ActorRef ref, Context* context) noexcept:
@@ -66,7 +65,7 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
                 ref.extra.yields = False
                 ref.send_system(SystemKind.resume, ref.extra.awaited, None)
                 return LATER
-            if context.worker.recorder != NULL:
+            if context.recorder != NULL:
                 note_state(ref, context)
             if cell.try_wait():
                 return GAVE_UP
@@ -77,7 +76,7 @@ cdef void note_state(ActorRef ref, Context* context) noexcept:
     cdef Future awaited = ref.extra.awaited if ref.phase == SUSPENDED else None
     if awaited is not None:
         awaited.note_block()
-        context.worker.recorder.note_state(awaited.blocks_on())
+        context.recorder.note_state(awaited.blocks_on())
 
 
 cdef void handle(ActorRef ref, SystemKind kind, object first, object second) noexcept:
