@@ -145,7 +145,7 @@ class Logs:
     def write(self, directory: str | os.PathLike[str]) -> list[Path]:
         """Write each worker's lines to a file of its own in `directory`, from now on until the end.
 
-        What has been recorded so far is there when this returns.
+        All that was recorded so far is there when this returns.
         """
         folder = Path(directory)
         team = self._runtime.team

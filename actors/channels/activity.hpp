@@ -1,4 +1,4 @@
-// What one end of a channel was used for, for monitoring: the thesis's accounting in a stream's descriptor (Prokesch
+// The notes of one end of a channel, for monitoring: the thesis's accounting in a stream's descriptor (Prokesch
 // 2011, section 4.4.4).
 //
 // The user of the end writes it, within its dispatches; any thread reads `moved` and `state`.
@@ -9,7 +9,7 @@
 #include "callboard/_inside/answers/actor_context.hpp"
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/records.hpp"
-#include "callboard/scheduling/recorder.hpp"
+#include "callboard/core/recorder.hpp"
 
 namespace callboard {
 

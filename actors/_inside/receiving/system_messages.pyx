@@ -15,9 +15,9 @@ from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, SUSPENDED, Actor
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport put_on, replace, take_off
 from callboard.core.memory.node cimport Node, relaxed
+from callboard.core.records cimport state_ended
 from callboard.scheduling.context cimport Context
 from callboard.scheduling.dispatching cimport charge
-from callboard.scheduling.recorder cimport Recorder
 
 
 cdef Verdict attend(ActorRef ref, Context* context) noexcept:
@@ -56,6 +56,8 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             if not cell.has_system():
                 return GO_ON
         elif ref.phase == CLOSED:
+            if context.recorder != NULL:
+                context.recorder.note_state(state_ended)
             return ENDED
         else:
             if ref.phase == SUSPENDED and ref.extra.errand is not None:
