@@ -130,8 +130,10 @@ class Logs:
         if len(paths) > self._most_paths:
             live = {actor.number for actor in all_actors(self._runtime)}
             latest = ref.number - MOST_PATHS // 2
-            kept = {n: path for n, path in paths.copy().items() if n > latest or n in live}
-            self._paths, self._most_paths = kept, len(kept) + MOST_PATHS
+            for number in list(paths):
+                if number <= latest and number not in live:
+                    paths.pop(number, None)
+            self._most_paths = len(paths) + MOST_PATHS
 
     def lines(self, worker: int) -> list[str]:
         """Return the latest lines of the worker with the index `worker`."""
@@ -143,7 +145,7 @@ class Logs:
     def write(self, directory: str | os.PathLike[str]) -> list[Path]:
         """Write each worker's lines to a file of its own in `directory`, from now on until the end.
 
-        What has been recorded so far is there when this returns.
+        All that was recorded so far is there when this returns.
         """
         folder = Path(directory)
         team = self._runtime.team

@@ -329,8 +329,8 @@ class ActorSystem(CopiedAsItself):
     def write_logs(self, directory: str | os.PathLike[str]) -> list[Path]:
         """Write each worker's log to a file of its own in `directory`, until the system is stopped.
 
-        What was recorded so far is in the files when this returns, after each call anew. Return the
-        files. Raises CallboardError if monitoring is off, and OSError if they cannot be written.
+        All that was recorded so far is in the files when this returns. Return the files. Raises
+        CallboardError if monitoring is off, and OSError if they cannot be written.
         """
         return self._logs.write(directory)
 

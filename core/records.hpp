@@ -57,7 +57,7 @@ private:
     Atomic<std::int64_t> word_{0};
 };
 
-// What a record is of: a dispatch, by the state in which it left its actor, or something else.
+// The kind of a record: a dispatch, by the state in which it left its actor, or something else.
 inline constexpr char state_ended = 'Z', state_ready = 'R', state_input = 'i', state_output = 'o', state_any = 'a';
 inline constexpr char record_wait = 'w', record_exit = 'x', record_use = 'u';  // of a worker; of a channel
 
@@ -75,7 +75,7 @@ struct DispatchRecord {
     char kind{state_input};
 };
 
-// What one dispatch did with one end of a channel.
+// All that one dispatch did with one end of a channel.
 struct ChannelUse {
     std::int64_t channel{0};   // its number
     std::uint64_t moved{0};    // values that went through this end, ever

@@ -17,6 +17,7 @@ struct alignas(cache_line) Context {
     virtual ~Context() = default;
 
     Worker* worker{nullptr};  // null outside the workers
+    Recorder* recorder{nullptr};  // the worker's, if it has one
     Cell* current{nullptr};   // the cell whose message is in work on this thread
     NodeCache nodes;
     std::uint32_t depth{0};   // dispatches within dispatches, by overflow policy `help`

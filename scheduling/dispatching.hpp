@@ -10,7 +10,7 @@
 #include "callboard/mailbox/limits.hpp"
 #include "callboard/scheduling/cell.hpp"
 #include "callboard/scheduling/context.hpp"
-#include "callboard/scheduling/recorder.hpp"
+#include "callboard/core/recorder.hpp"
 #include "callboard/scheduling/worker.hpp"
 
 namespace callboard {

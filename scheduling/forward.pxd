@@ -125,6 +125,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         Context()
         Spinner spinner
         Worker* worker
+        Recorder* recorder
         Cell* current
         NodeCache nodes
         uint32_t depth

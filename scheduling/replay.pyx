@@ -130,5 +130,5 @@ cdef class ManualWorker(WorkerThread):
         try:
             return self.step()
         finally:
-            context.worker = other
+            self.leave_thread(other)
             context.trace = trace

@@ -1,10 +1,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libcpp.vector cimport vector
 
-from callboard.core.records cimport DispatchRecord
 from callboard.core.thread_state cimport PyThreadState
 from callboard.scheduling.forward cimport Cell, Context, Worker
-from callboard.scheduling.log_text cimport LogText
 from callboard.scheduling.roster cimport Roster
 
 
@@ -39,9 +36,7 @@ cdef class WorkerThread:
     cdef void loop_with(self, PyThreadState* state) noexcept nogil
     cdef bint sweep(self) noexcept
     cdef int adopt_thread(self) except -1
-    cdef int add_line(
-        self, LogText* log, const DispatchRecord& record, const vector[DispatchRecord]& uses, dict paths
-    ) except -1
+    cdef void leave_thread(self, Worker* other) noexcept
     cdef void idle(self) noexcept nogil
     cdef void note(self, char kind, int64_t time, int64_t spent, uint64_t count) noexcept nogil
     cdef void log_is_due(self) noexcept nogil

@@ -27,10 +27,9 @@ from callboard.core.thread_state cimport set_variables
 from callboard.scheduling.cell cimport Cell, dedicated_cell, python_cell, unpinned_cell, wants_token
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport dispatch
+from callboard.scheduling.forward cimport Recorder
 from callboard.scheduling.handle cimport Handle
-from callboard.scheduling.log_text cimport LogText, string_view
 from callboard.scheduling.priority cimport PriorityPolicy
-from callboard.scheduling.recorder cimport Recorder
 from callboard.scheduling.roster cimport Roster
 from callboard.scheduling.stealing cimport consider_stealing, find_work, sleep, steal
 from callboard.scheduling.worker_core cimport TeamState, Worker
@@ -64,6 +63,18 @@ cdef uint32_t FAIR = 64
 cdef uint64_t RECORDS = 8192
 
 
+cdef extern from "callboard/core/log_text.hpp" namespace "callboard" nogil:
+    cppclass string_view "std::string_view":
+        string_view(const char* text, size_t size)
+
+    cppclass LogText:
+        void add_dispatch(const DispatchRecord& record, const vector[DispatchRecord]& uses, string_view path)
+        void add_wait(const DispatchRecord& record, uint32_t worker)
+        void add_exit(const DispatchRecord& record, uint32_t worker)
+        void clear()
+        const char* data()
+        size_t size()
+
 cdef object numbering = object()
 cdef uint64_t recorders = 0  # ever
 
@@ -93,6 +104,19 @@ def shares_worker_here():
     if context.worker == NULL:
         return False
     return context.current == NULL or not context.current.has(dedicated_cell)
+
+
+cdef int add_line(
+    LogText& log, const DispatchRecord& record, uint32_t worker, const vector[DispatchRecord]& uses, dict paths
+) except -1:
+    if record.kind == record_wait:
+        log.add_wait(record, worker)
+    elif record.kind == record_exit:
+        log.add_exit(record, worker)
+    else:
+        path = <bytes>paths.get(record.actor, b"(ended)")
+        log.add_dispatch(record, uses, string_view(<const char*>path, <size_t>len(path)))
+    return 0
 
 
 cdef void heed_interpreter() noexcept nogil:
@@ -206,22 +230,10 @@ cdef class WorkerThread:
             elif record.kind == record_use:
                 uses.push_back(record)
             else:
-                self.add_line(&log, record, uses, paths)
+                add_line(log, record, self.core.index, uses, paths)
                 uses.clear()
             number += 1
         return log.data()[:log.size()], end, first - since
-
-    cdef int add_line(
-        self, LogText* log, const DispatchRecord& record, const vector[DispatchRecord]& uses, dict paths
-    ) except -1:
-        if record.kind == record_wait:
-            log.add_wait(record, self.core.index)
-        elif record.kind == record_exit:
-            log.add_exit(record, self.core.index)
-        else:
-            path = <bytes>paths.get(record.actor, b"(ended)")
-            log.add_dispatch(record, uses, string_view(<const char*>path, <size_t>len(path)))
-        return 0
 
     def take_over(self, Handle actor):
         """Make `actor` live on this worker.
@@ -281,7 +293,7 @@ cdef class WorkerThread:
         if self.other_sleep.end != NULL:
             self.other_sleep.end(self.other_sleep.state)
         XDECREF(set_variables(state, variables))
-        self.context.worker = NULL
+        self.leave_thread(NULL)
         if self.retiring:
             self.team.dismiss(self)
             self.tell_drainer()
@@ -294,15 +306,23 @@ cdef class WorkerThread:
         self.adopt_thread()
         while self.step():
             found = True
-        self.context.worker = other
+        self.leave_thread(other)
         return found
 
     cdef int adopt_thread(self) except -1:
         """Make the calling thread this worker's."""
         self.context = current_context()
         self.context.worker = self.core
+        self.context.recorder = self.core.recorder
         self.context.python = <void*>PyThreadState_Get()
         return 0
+
+    cdef void leave_thread(self, Worker* other) noexcept:
+        """The calling thread is that of `other` again, or null: of none."""
+        self.context.worker = other
+        self.context.recorder = NULL
+        if other != NULL:
+            self.context.recorder = other.recorder
 
     cdef void loop_with(self, PyThreadState* state) noexcept nogil:
         cdef Worker* core = self.core

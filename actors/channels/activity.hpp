@@ -1,4 +1,4 @@
-// What one end of a channel was used for, for monitoring: the thesis's accounting in a stream's descriptor (Prokesch
+// The notes of one end of a channel, for monitoring: the thesis's accounting in a stream's descriptor (Prokesch
 // 2011, section 4.4.4).
 //
 // The user of the end writes it, within its dispatches; any thread reads `moved` and `state`.
@@ -9,8 +9,7 @@
 #include "callboard/_inside/answers/actor_context.hpp"
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/records.hpp"
-#include "callboard/scheduling/recorder.hpp"
-#include "callboard/scheduling/worker.hpp"
+#include "callboard/core/recorder.hpp"
 
 namespace callboard {
 
@@ -61,10 +60,9 @@ public:
 private:
     // Null outside of the workers, as on an event loop, where no dispatch is in work.
     ChannelUse* use_in_work() {
-        const Worker* const worker = context_->worker;
-        if (worker == nullptr || worker->recorder == nullptr) return nullptr;
+        if (context_->recorder == nullptr) return nullptr;
         bool is_new = false;
-        ChannelUse* const use = worker->recorder->use(serial_, at_, is_new);
+        ChannelUse* const use = context_->recorder->use(serial_, at_, is_new);
         if (use == nullptr) return nullptr;
         if (is_new) {
             use->channel = channel_;

@@ -1,4 +1,4 @@
-"""What an end was used for, for Cython: see `activity.hpp`."""
+"""The notes of an end, for Cython: see `activity.hpp`."""
 
 from libc.stdint cimport int64_t, uint64_t
 

@@ -22,6 +22,7 @@ cdef class ChannelEnd(Held):
     cdef object __weakref__
 
     cdef ChannelSide side(self)
+    cdef bint is_sender(self) noexcept
     @cython.final
     cdef inline int use(self) except -1:
         """Raise ChannelMisuse if the end is another's. The first user becomes its owner."""

@@ -8,7 +8,6 @@ cimport cython
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.pipe cimport Watch
 from callboard.core.asserting cimport holds
-from callboard.scheduling.cell cimport recorded_cell
 from callboard.scheduling.forward cimport Context
 from callboard.scheduling.handle cimport actor_here
 
@@ -83,6 +82,9 @@ cdef class ChannelEnd:
     cdef ChannelSide side(self):
         raise NotImplementedError
 
+    cdef bint is_sender(self) noexcept:
+        return False
+
     cdef int bind(self, Context* context, void* user) except -1:
         if context.current != NULL:
             self.belong_to(<ActorRef>actor_here())
@@ -117,8 +119,8 @@ cdef class ChannelEnd:
         self.owner = ref
         self.user = <void*>ref.cell
         self.set_known(None if self.closed else ref)
-        self.activity.restart(self.pipe.number, self.side().sends)
-        self.accounted = ref.runtime.notes_channels and ref.cell.has(recorded_cell)
+        self.activity.restart(self.pipe.number, self.is_sender())
+        self.accounted = ref.runtime.notes_channels and ref.runtime.config.is_monitored(ref.recipe.cls)
         return 0
 
     cdef void part(self) noexcept:
@@ -148,12 +150,16 @@ cdef class ChannelEnd:
         return self.closed
 
     def _figures(self):
+        cdef Pipe pipe
         cdef str state = "C" if self.closed else "I"
         moved = None
+        with cython.critical_section(self):  # the user may replace it
+            pipe = self.pipe
         if self.accounted:
             moved = self.activity.moved()
             state = "C" if self.closed else chr(self.activity.state())
-        return (self.pipe.number, "w" if self.side().sends else "r", state, moved, len(self), self.capacity)
+        mode = "w" if self.is_sender() else "r"
+        return (pipe.number, mode, state, moved, pipe.channel.size(), pipe.channel.capacity())
 
     cdef object closing(self):
         """Return the error that says how the other side has ended the channel."""

@@ -1,5 +1,6 @@
 """A channel's end for values to come out."""
 
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
@@ -219,7 +220,9 @@ cdef class Receiver(ChannelEnd):
         if self.accounted:
             self.activity.note_end(end_replaced)
             self.activity.restart(other.pipe.number, False)
-        self.pipe, self.closed = other.pipe, other.closed
+        with cython.critical_section(self):  # others may look: see ChannelEnd._figures()
+            self.pipe = other.pipe
+        self.closed = other.closed
         self.set_known(self.owner)
         return True
 

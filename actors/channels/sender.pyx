@@ -1,5 +1,6 @@
 """A channel's end for values to go in."""
 
+cimport cython
 from cpython.object cimport PyObject
 
 from callboard.channels.activity cimport end_closed, end_replaced
@@ -102,7 +103,9 @@ cdef class Sender(ChannelEnd):
         if self.accounted:
             self.activity.note_end(end_replaced)
             self.activity.restart(other.pipe.number, True)
-        self.pipe, self.closed = other.pipe, False
+        with cython.critical_section(self):  # others may look: see ChannelEnd._figures()
+            self.pipe = other.pipe
+        self.closed = False
         assert holds(other.user == NULL and other.known is None)
         self.set_known(self.owner)
         other.spent = True
@@ -144,6 +147,9 @@ cdef class Sender(ChannelEnd):
 
     cdef ChannelSide side(self):
         return self.pipe.senders
+
+    cdef bint is_sender(self) noexcept:
+        return True
 
     cdef bint is_ready(self) noexcept:
         return self.is_done() or self.pipe.has_room() or self.spent

@@ -272,7 +272,10 @@ PRIORITIES = "fifo, two_level, weighted, shortest_first, longest_queue"
         ({"drain_timeout": -1}, "drain_timeout is a number of seconds from 0 to 1e9, not -1"),
         ({"drain_timeout": "soon"}, "drain_timeout is a number of seconds .* not 'soon'"),
         ({"drain_timeout": float("nan")}, "drain_timeout is a number of seconds .* not nan"),
-        ({"monitoring": "all"}, "monitoring is one of off, times, mailboxes, workers, not 'all'"),
+        (
+            {"monitoring": "all"},
+            "monitoring is one of off, times, mailboxes, channels, workers, not 'all'",
+        ),
         ({"pin": [4711]}, "pin is true, false, or a list of cores out of .*, not \\[4711\\]"),
         ({"pin": []}, "pin is true, false, or a list of cores out of .*, not \\[\\]"),
         ({"pin": ["a"]}, "pin is true, false, or a list of cores out of .*, not \\['a'\\]"),

@@ -19,10 +19,7 @@ from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport replace
 from callboard._inside.sending.waiting cimport dead_letter_beside, put_back
 from callboard.core.asserting cimport holds
-from callboard.core.records cimport state_ended
 from callboard.scheduling.context cimport current_context
-from callboard.scheduling.recorder cimport Recorder
-from callboard.scheduling.worker_core cimport Worker
 
 from callboard.core.errors import ActorStopped
 from callboard.core.log import log
@@ -152,7 +149,6 @@ cdef void close(ActorRef ref) noexcept:
     if extra is not None and extra.held is not None:
         let_go(ref, extra)
     ref.runtime.team.retire(ref.cell)
-    note_end()
     ref.mark_closed()
     if extra is not None:
         cancel_timers(ref)
@@ -173,13 +169,6 @@ cdef void close(ActorRef ref) noexcept:
     replace(current_context(), NULL)
     forget_arguments(ref.recipe)
     leave_parent(ref)
-
-
-cdef void note_end() noexcept:
-    """Tell monitoring that this is the actor's last dispatch that counts."""
-    cdef Worker* worker = current_context().worker
-    if worker.recorder != NULL:
-        worker.recorder.note_state(state_ended)
 
 
 cdef void let_go(ActorRef ref, Extra extra) noexcept:

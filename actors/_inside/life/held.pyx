@@ -22,5 +22,5 @@ cdef class Held:
         pass
 
     def _figures(self):
-        """What statistics say of it; None: nothing. In any thread."""
+        """Return the figures of it for statistics; None: it has none. In any thread."""
         return None

@@ -16,11 +16,10 @@ from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport put_on, replace, take_off
 from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Node, relaxed
+from callboard.core.records cimport state_ended
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context
 from callboard.scheduling.dispatching cimport charge
-from callboard.scheduling.recorder cimport Recorder
-from callboard.scheduling.worker_core cimport Worker
 
 
 cdef Verdict attend(ActorRef ref, Context* context) noexcept:
@@ -63,6 +62,8 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
                 return GO_ON
         elif ref.phase == CLOSED:
             assert holds(cell.has(closed_cell) and cell.in_work == NULL)
+            if context.recorder != NULL:
+                context.recorder.note_state(state_ended)
             return ENDED
         else:
             if ref.phase == SUSPENDED and ref.extra.errand is not None:
@@ -72,7 +73,7 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
                 ref.extra.yields = False
                 ref.send_system(SystemKind.resume, ref.extra.awaited, None)
                 return LATER
-            if context.worker.recorder != NULL:
+            if context.recorder != NULL:
                 note_state(ref, context)
             if cell.try_wait():
                 return GAVE_UP
@@ -83,7 +84,7 @@ cdef void note_state(ActorRef ref, Context* context) noexcept:
     cdef Future awaited = ref.extra.awaited if ref.phase == SUSPENDED else None
     if awaited is not None:
         awaited.note_block()
-        context.worker.recorder.note_state(awaited.blocks_on())
+        context.recorder.note_state(awaited.blocks_on())
 
 
 cdef void handle(ActorRef ref, SystemKind kind, object first, object second) noexcept:

@@ -442,7 +442,7 @@ cdef class ActorRef(Waiter):
 
     @property
     def _ends(self):
-        """What statistics say of the ends of channels that the actor has."""
+        """The figures of the ends of channels that the actor has, for statistics."""
         return [figures for held in held_of(self.extra_now()) if (figures := held._figures()) is not None]
 
     cdef tuple waits(self):

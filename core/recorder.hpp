@@ -1,4 +1,4 @@
-// What a worker notes of its dispatches while they are in work: the thesis's ACCNT structure and its list of the
+// A worker's notes of its dispatches while they are in work: the thesis's ACCNT structure and its list of the
 // streams that a dispatch used (Prokesch 2011, sections 4.3.4 and 4.4.4).
 //
 // The dispatch in work has a record, which grows until its end. It must be complete before the actor's readiness is
