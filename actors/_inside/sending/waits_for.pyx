@@ -1,4 +1,4 @@
-"""What an actor waits for: the future, and in words. Any thread may ask while the actor goes on."""
+"""An actor's wait: the future, and in words. Any thread may ask while the actor goes on."""
 
 cimport cython
 
