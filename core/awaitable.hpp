@@ -24,6 +24,9 @@ public:
     // False: it was awaited before.
     bool try_begin() { return !std::exchange(is_begun_, true); }
 
+    // The object is used again.
+    void reset() { is_begun_ = false; }
+
     ~Awaited() {
         if (__builtin_expect(!is_begun_, 0)) warn();
     }
@@ -39,6 +42,38 @@ private:
     }
 
     bool is_begun_ = false;
+};
+
+// An object of one kind that is over, for the next one of its kind: to make an object and to free it costs more than
+// most awaits do by themselves. Objects that are not over never come here, so each is freed when nobody has it.
+class Spare {
+public:
+    // A new reference to an object that is used again or new; null with an exception.
+    PyObject* renew(PyTypeObject* kind) {
+        if (PyObject* const object = std::exchange(object_, nullptr)) {
+            if (Py_REFCNT(object) == 1) return object;
+            Py_DECREF(object);  // somebody looks at it still
+        }
+        return kind->tp_new(kind, no_arguments(), nullptr);
+    }
+
+    // Keep `object`, which has let go of all that it held. Without the interpreter's lock, another thread may get it
+    // while it is looked at here: then none is kept.
+    void keep([[maybe_unused]] PyObject* object) {
+#ifndef Py_GIL_DISABLED
+        if (object_ != nullptr) return;
+        Py_INCREF(object);
+        object_ = object;
+#endif
+    }
+
+private:
+    static PyObject* no_arguments() {
+        static PyObject* const empty = PyTuple_New(0);
+        return empty;
+    }
+
+    PyObject* object_ = nullptr;
 };
 
 }  // namespace callboard

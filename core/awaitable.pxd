@@ -14,5 +14,10 @@ cdef extern from "Python.h":
 cdef extern from "callboard/core/awaitable.hpp" namespace "callboard":
     cdef cppclass Awaited:
         bint try_begin()
+        void reset()
+
+    cdef cppclass Spare:
+        object renew(PyTypeObject* kind)
+        void keep(PyObject* object)
 
     void set_steps(PyTypeObject* type, sendfunc send, iternextfunc next)

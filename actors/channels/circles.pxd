@@ -9,6 +9,7 @@ cdef class CircleWatch:
     cdef bint is_due             # a look is to come
     cdef double pause            # before the next look, in seconds
 
+    cdef bint add(self, ChannelSide side) noexcept
     cdef void note(self, ChannelSide side) noexcept
     cdef list still_full(self)
 

@@ -1,9 +1,10 @@
 """Circles of full channels, in which tasks wait for each other for ever.
 
 The edges of the graph are waits. A wait for room leads to the one actor that has the channel's only receiver, and a
-wait for a value to the one that has the only sender. Nothing else is an edge: a wait with a time limit ends by itself,
-and a selection, a thread or an event loop may go on in another way. So each actor waits for one other at most, and
-following the edges finds a circle. One without a full channel is no error: its tasks wait for input.
+wait for a value to the one that has the only sender. A wait for an answer leads to the actor that was asked, if that is
+in the middle of a message, or to the answer that it is deferred to. Nothing else is an edge: a wait with a time limit
+ends by itself, and a selection, a thread or an event loop may go on in another way. So each actor waits for one other
+at most, and following the edges finds a circle. One without a full channel is no error: its tasks wait for input.
 
 Nobody looks for circles on the way of a value. An actor that begins to wait for room notes the channel's side once, and
 a timer looks from then on, as long as somebody waits there.
@@ -18,6 +19,7 @@ Process Networks".
 
 cimport cython
 
+from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.channels.end cimport ChannelEnd
@@ -60,15 +62,22 @@ cdef class CircleWatch:
     def __cinit__(self):
         self.sides = []
 
-    cdef void note(self, ChannelSide side) noexcept:
-        """Look at `side` from now on, as long as somebody waits there."""
-        cdef bint is_first
+    cdef bint add(self, ChannelSide side) noexcept:
+        """Look at `side` when it is time. False: it is in the list already."""
         with cython.critical_section(side):
             if side.is_noted:
-                return
+                return False
             side.is_noted = True
         with cython.critical_section(self):
             self.sides.append(side)
+        return True
+
+    cdef void note(self, ChannelSide side) noexcept:
+        """Look at `side` from now on, as long as somebody waits there."""
+        cdef bint is_first
+        if not self.add(side):
+            return
+        with cython.critical_section(self):
             is_first = not self.is_due and not self.manual
             if is_first:
                 self.is_due = True
@@ -110,93 +119,114 @@ cdef class CircleWatch:
         for side in sides:
             with cython.critical_section(side):
                 side.is_noted = False
-                line = list(side.line)
+                line = side.waits()
             if line:  # who comes later notes it by itself, if this does not
-                self.note_again(side)
+                self.add(side)  # the look in work says when
             waits += [wait for wait in line if isinstance(wait, ChannelWait)]
         return waits
 
-    def note_again(self, ChannelSide side):
-        """Go on looking at `side`. The look in work says when."""
-        with cython.critical_section(side):
-            if side.is_noted:
-                return
-            side.is_noted = True
-        with cython.critical_section(self):
-            self.sides.append(side)
+
+cdef bint may_end_by_itself(Future wait) except -1:
+    """Whether it is over, or has a time limit."""
+    cdef bint is_timed
+    if isinstance(wait, ChannelWait):
+        return wait.flag.is_set() or (<ChannelWait>wait).expires
+    with cython.critical_section(wait):
+        is_timed = wait._timer is not None
+    return wait.flag.is_set() or is_timed
 
 
-cdef ActorRef waited_for(ChannelWait wait):
+cdef ActorRef waited_for(Future wait):
     """Return the one actor that can end the wait; None if others could, or time."""
     cdef ChannelSide other
     cdef ActorRef found = None
-    if wait.flag.is_set() or wait.expires or not isinstance(wait.end, ChannelEnd):
+    if may_end_by_itself(wait):
         return None
-    other = (<ChannelEnd>wait.end).pipe.receivers if wait.line.sends else (<ChannelEnd>wait.end).pipe.senders
+    if not isinstance(wait, ChannelWait):
+        return <ActorRef>wait.target if isinstance(wait.target, ActorRef) else None
+    if not isinstance((<ChannelWait>wait).end, ChannelEnd):
+        return None
+    pipe = (<ChannelEnd>(<ChannelWait>wait).end).pipe
+    other = pipe.receivers if (<ChannelWait>wait).line.sends else pipe.senders
     with cython.critical_section(other):
         if other.ends == 1 and len(other.users) == 1:
             found = <ActorRef>other.users[0]
     return found
 
 
-cdef ChannelWait wait_of(ActorRef ref):
-    """Return what an actor waits for at a channel, with nothing else in work; or None."""
-    cdef object awaited
-    if ref is None or ref.recipe.event_loop:  # its other coroutines may go on
+cdef Future wait_of(ActorRef ref):
+    """Return what an actor waits for in the middle of its work, with nothing else in work; or None."""
+    cdef object awaited = None if ref is None else ref.awaited()
+    if awaited is None or ref.recipe.event_loop:  # its other coroutines may go on
         return None
-    awaited = ref.awaited()
-    return <ChannelWait>awaited if isinstance(awaited, ChannelWait) else None
+    if ref.has_own_worker() and not isinstance(awaited, ChannelWait):  # result() may have a time limit
+        return None
+    return <Future>awaited
 
 
-cdef object circle_from(ChannelWait wait, set seen):
+cdef Future next_of(Future wait):
+    """Return the wait that must end before this one can, or None."""
+    cdef Future following = None
+    if not isinstance(wait, ChannelWait) and not may_end_by_itself(wait):
+        with cython.critical_section(wait):
+            following = wait.deferred_to
+    return wait_of(waited_for(wait)) if following is None else following
+
+
+cdef object circle_from(Future wait, set seen):
     """Follow the edges. Return the waits of a circle that they end in, if none of these was `seen` before."""
     cdef list path = []
     while wait is not None and wait not in seen:
         seen.add(wait)
         path.append(wait)
-        wait = wait_of(waited_for(wait))
+        wait = next_of(wait)
     if wait is None or wait not in path:
         return None
     return path[path.index(wait):]
 
 
-cdef bint is_closed(list circle):
+cdef bint is_closed(list circle) except -1:
     """Whether these waits are there still, in the second pass, and a channel is full."""
-    cdef ChannelWait wait
     cdef bint is_full = False
     for position, wait in enumerate(circle):
-        if wait_of(waited_for(wait)) is not circle[(position + 1) % len(circle)]:
+        if next_of(<Future>wait) is not circle[(position + 1) % len(circle)]:
             return False
-        is_full |= wait.line.sends
+        is_full |= waits_for_room(wait)
     return is_full
+
+
+cdef bint waits_for_room(wait) noexcept:
+    return isinstance(wait, ChannelWait) and (<ChannelWait>wait).line.sends
 
 
 cdef int break_up(list circle) except -1:
     """Let the smallest of the channels that may grow do so; without one, fail a wait for room."""
-    cdef ChannelWait wait
     cdef Pipe pipe
     cdef Pipe smallest = None
-    for wait in circle:
-        pipe = (<ChannelEnd>wait.end).pipe
-        if wait.line.sends and pipe.grows and (
-                smallest is None or pipe.channel.capacity() < smallest.channel.capacity()):
+    for wait in filter(waits_for_room, circle):
+        pipe = (<ChannelEnd>(<ChannelWait>wait).end).pipe
+        if pipe.grows and (smallest is None or pipe.channel.capacity() < smallest.channel.capacity()):
             smallest = pipe
     if smallest is not None:
         smallest.grow()
         return 0
-    while not (<ChannelWait>circle[0]).line.sends:
+    while not waits_for_room(circle[0]):
         circle.append(circle.pop(0))
-    wait = <ChannelWait>circle[0]
-    wait.complete(None, ChannelCycle(f"each waits for the next: {in_words(circle)}"))
+    (<Future>circle[0]).complete(None, ChannelCycle(f"each waits for the next: {in_words(circle)}"))
     return 0
 
 
 cdef str in_words(list circle):
-    cdef ChannelWait wait
     cdef list steps = []
+    cdef str first = (<ChannelEnd>(<ChannelWait>circle[0]).end).user_name
+    cdef str waiter = first
     for wait in circle:
-        steps.append(f"{(<ChannelEnd>wait.end).user_name} waits for {wait._what}")
+        steps.append(f"{waiter} waits for {wait._what}")
+        following = waited_for(<Future>wait)
+        if following is None:  # an end was closed meanwhile
+            break
+        waiter = following._short_path
     if len(steps) > 2 * SHOWN + 1:
         steps[SHOWN:-SHOWN] = [f"... {len(steps) - 2 * SHOWN} more ..."]
-    steps.append((<ChannelEnd>(<ChannelWait>circle[0]).end).user_name)
+    steps.append(first)
     return " -> ".join(steps)

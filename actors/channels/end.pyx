@@ -6,11 +6,12 @@ import types
 cimport cython
 
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.scheduling.context cimport Context, current_context
-from callboard.scheduling.forward cimport Cell
+from callboard.channels.pipe cimport Watch
+from callboard.scheduling.forward cimport Context
 from callboard.scheduling.handle cimport actor_here
 
 from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFailed, ChannelMisuse
+from callboard.core.errors import ForkedSystem
 
 
 cdef class ChannelEnd:
@@ -69,22 +70,23 @@ cdef class ChannelEnd:
         self.part()
         return self
 
+    def _forbid(self):
+        cdef ChannelSide side
+        self.pipe.channel.cancel()
+        for side in (self.pipe.senders, self.pipe.receivers):
+            with cython.critical_section(side):
+                line = list(side.line)
+                side.line.clear()
+                side.withdraw()
+            for wait in line:  # actors and other threads do not exist here, but the selections of this one do
+                if isinstance(wait, Watch) and (<ChannelEnd>(<Watch>wait).end).owner is None:
+                    (<Watch>wait).wake()
+
     cdef ChannelSide side(self):
         raise NotImplementedError
 
     cdef bint is_sender(self) noexcept:
         return False
-
-    cdef inline int use(self) except -1:
-        """Raise ChannelMisuse if the end is another's. The first user becomes its owner."""
-        cdef Context* context = current_context()
-        cdef Cell* current = context.current
-        cdef void* user = <void*>context if current == NULL else <void*>current
-        if self.user != user:
-            self.bind(context, user)
-        if self.accounted:
-            self.activity.begin(context)
-        return 0
 
     cdef int bind(self, Context* context, void* user) except -1:
         if context.current != NULL:
@@ -162,6 +164,8 @@ cdef class ChannelEnd:
     cdef object closing(self):
         """Return the error that says how the other side has ended the channel."""
         cdef Pipe pipe = self.pipe
+        if pipe.is_forked():
+            return ForkedSystem(f"{self!r} is a copy: the channel's actors live in the process that made their system")
         if pipe.failure is not None:
             error = ChannelFailed(f"{self!r} has come to its end: {pipe.failed_by} has failed")
             error.__cause__ = pipe.failure

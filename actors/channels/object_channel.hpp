@@ -8,18 +8,6 @@
 
 namespace callboard {
 
-// All ends are used with the interpreter's lock held, where there is one.
-#ifdef Py_GIL_DISABLED
-using ObjectChannel = Channel<PyObject*, Concurrent>;
-#else
-using ObjectChannel = Channel<PyObject*, Locked>;
-#endif
-
-// Wakes for an object, which the waker keeps alive: a selection.
-struct ObjectWakeable : Wakeable {
-    void* object;
-};
-
 // A side of a channel that is to be woken. The channel is used in a critical section, which another one inside it may
 // suspend. So the wake-up is only noted there, and done by whoever takes the note after the section.
 class SideWakeable : public Wakeable {
@@ -36,24 +24,48 @@ private:
     Atomic<bool> is_noted_{false};
 };
 
-// An end as a Selector waits for it. The functions get the object that stands for the membership.
-class WatchedEnd final : public Waitable {
+// All ends are used with the interpreter's lock held, where there is one.
+#ifdef Py_GIL_DISABLED
+using ObjectOrdering = Concurrent;
+#else
+using ObjectOrdering = Locked;
+#endif
+using ChannelOfObjects = Channel<PyObject*, ObjectOrdering>;
+
+// With the waiters of both sides, which each operation looks at.
+struct ObjectChannel : ChannelOfObjects {
+    using ChannelOfObjects::ChannelOfObjects;
+    SideWakeable waiting_senders, waiting_receivers;
+};
+
+// As a tp_traverse does. The cyclic collector runs while it has the interpreter's lock, or, where there is none, has
+// stopped all threads, which it does in no call of a channel. A value on its way in or out has one reference more than
+// the collector finds: so the collector keeps it.
+inline int traverse(const ObjectChannel& channel, visitproc visit, void* arg) {
+    return channel.for_each([=](PyObject* value) { return visit(value, arg); });
+}
+
+// Wakes for an object, which the waker keeps alive: a selection.
+struct ObjectWakeable : Wakeable {
+    void* object;
+};
+
+// An end in a Selector: the member, and what it waits for. Its user is the object that it is a part of, and that the
+// functions get.
+class WatchedEnd final : public Member, public Waitable {
 public:
-    using IsReady = int (*)(void* watch);
-    using Announce = int (*)(void* watch, Wakeable* who);
+    struct Functions {
+        int (*is_ready)(void* watch);
+        int (*announce)(void* watch, Wakeable* who);
+        int (*withdraw)(void* watch, Wakeable* who);
+    };
+    static inline Functions functions;  // of all
 
-    WatchedEnd(void* watch, IsReady is_ready, Announce announce, Announce withdraw)
-        : watch_(watch), is_ready_(is_ready), announce_(announce), withdraw_(withdraw) {}
+    WatchedEnd() : Member(static_cast<Waitable&>(*this)) {}
 
-    bool is_ready() override { return is_ready_(watch_); }
-    bool announce(Wakeable* who) override { return announce_(watch_, who); }
-    bool withdraw(Wakeable* who) override { return withdraw_(watch_, who); }
-
-private:
-    void* const watch_;
-    const IsReady is_ready_;
-    const Announce announce_;
-    const Announce withdraw_;
+    bool is_ready() override { return functions.is_ready(user); }
+    bool announce(Wakeable* who) override { return functions.announce(user, who); }
+    bool withdraw(Wakeable* who) override { return functions.withdraw(user, who); }
 };
 
 }  // namespace callboard

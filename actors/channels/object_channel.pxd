@@ -1,6 +1,15 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
+cdef extern from "Python.h":
+    ctypedef int (*visitproc)(PyObject* value, void* arg) noexcept nogil
+    ctypedef int (*traverseproc)(PyObject* self, visitproc visit, void* arg) noexcept nogil
+    ctypedef int (*inquiry)(PyObject* self) noexcept
+
+    ctypedef struct PyTypeObject:
+        traverseproc tp_traverse
+        inquiry tp_clear
+
 cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" nogil:
     enum class Transfer "callboard::Transfer":
         done
@@ -21,7 +30,13 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         bint announce(Wakeable* who)
         bint withdraw(Wakeable* who)
 
+    cdef cppclass ObjectOrdering:
+        @staticmethod
+        void prepare()
+
     cdef cppclass ObjectChannel:
+        SideWakeable waiting_senders
+        SideWakeable waiting_receivers
         ObjectChannel(int64_t capacity) except +
         Transfer try_send(PyObject* value)
         Transfer offer(PyObject* value)
@@ -47,8 +62,9 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         int64_t read()
         void grow(int64_t capacity)
 
+    int traverse(ObjectChannel& channel, visitproc visit, void* arg)
+
     cdef cppclass Member(Wakeable):
-        Member(Waitable& at, void* user)
         void* user
 
     cdef cppclass Selector(Waitable):
@@ -58,8 +74,15 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         Member* next()
         int64_t size()
 
-    ctypedef bint (*IsReady "callboard::WatchedEnd::IsReady")(void* watch) noexcept
-    ctypedef bint (*Announce "callboard::WatchedEnd::Announce")(void* watch, Wakeable* who) noexcept
+    ctypedef bint (*IsReady)(void* watch) noexcept
+    ctypedef bint (*Announce)(void* watch, Wakeable* who) noexcept
 
-    cdef cppclass WatchedEnd(Waitable):
-        WatchedEnd(void* watch, IsReady is_ready, Announce announce, Announce withdraw)
+    cdef cppclass WatchedEndFunctions "callboard::WatchedEnd::Functions":
+        IsReady is_ready
+        Announce announce
+        Announce withdraw
+
+    cdef cppclass WatchedEnd(Member):
+        pass
+
+    WatchedEndFunctions watching "callboard::WatchedEnd::functions"

@@ -38,15 +38,15 @@ cdef class Operation:
     def __next__(self):
         return self.send(None)
 
-    def send(self, _value):
+    def send(self, value):
         """Take the next step, for those who await it."""
         cdef PyObject* result = NULL
-        status = self.step(&result)
-        value = <object>result
-        Py_DECREF(value)
+        status = self.step(value, &result)
+        given = <object>result
+        Py_DECREF(given)
         if status == PYGEN_RETURN:
-            raise StopIteration(value)
-        return value
+            raise StopIteration(given)
+        return given
 
     def throw(self, kind, error=None, traceback=None):
         """Give up, because `error` is raised in who awaits it."""
@@ -71,35 +71,18 @@ cdef class Operation:
             self.is_done_after_all()
 
     def __repr__(self):
-        return f"<{type(self).__name__} at {self.end!r}>"
+        return f"<{type(self).__name__}{' that is over' if self.is_over else f' at {self.end!r}'}>"
 
-    cdef PySendResult step(self, PyObject** result) except PYGEN_ERROR:
-        cdef PySendResult status
+    cdef PySendResult step(self, object value, PyObject** result) except PYGEN_ERROR:
         cdef ChannelWait wait
-        cdef PyObject* ended
         result[0] = NULL
         self.awaited.try_begin()  # asyncio steps what has send(), throw() and close() without __await__()
-        while True:
-            if self.hosted is not None:
-                status = PyIter_Send(<PyObject*>self.hosted, <PyObject*>None, result)
-                if status == PYGEN_NEXT:
-                    return PYGEN_NEXT
-                self.hosted = None
-                ended = result[0]
-                result[0] = NULL  # asyncio takes what is there for no error
-                if status == PYGEN_ERROR:
-                    self.go_on(current_error())
-                else:
-                    Py_DECREF(<object>ended)
-            if self.waiting is not None:
-                wait, self.waiting = self.waiting, None
-                if wait.error is not None:
-                    self.waiting = wait
-                    self.go_on(wait.error)
-            if self.is_over or self.attempt():
-                self.is_over = True
-                Py_INCREF(self.outcome)
-                result[0] = <PyObject*>self.outcome
+        while self.waiting is None or self.comes_back(value, result):
+            if self.is_over or self.attempt(result):
+                self.finish()
+                if result[0] == NULL:
+                    Py_INCREF(None)
+                    result[0] = <PyObject*>None
                 return PYGEN_RETURN
             wait = begin_wait(self.end, self.line())
             if wait is None:
@@ -116,7 +99,39 @@ cdef class Operation:
                 Py_INCREF(wait)
                 result[0] = <PyObject*>wait
                 return PYGEN_NEXT
-            self.hosted = wait.__await__()
+            self.hosted, value = wait.__await__(), None  # to one that begins
+        return PYGEN_NEXT
+
+    cdef bint comes_back(self, object value, PyObject** result) except -1:
+        """Whether the wait is over, so that it tries again. False: its event loop has a further step to do."""
+        cdef PySendResult status
+        cdef ChannelWait wait
+        cdef PyObject* ended
+        if self.hosted is not None:
+            status = PyIter_Send(<PyObject*>self.hosted, <PyObject*>value, result)
+            if status == PYGEN_NEXT:
+                return False
+            self.hosted = None
+            ended = result[0]
+            result[0] = NULL  # asyncio takes what is there for no error
+            if status == PYGEN_ERROR:
+                self.go_on(current_error())
+            else:
+                Py_DECREF(<object>ended)
+        if self.waiting is not None:
+            wait, self.waiting = self.waiting, None
+            if wait.error is not None:
+                self.waiting = wait
+                self.go_on(wait.error)
+        return True
+
+    cdef void finish(self) noexcept:
+        """It is over: let go of everything."""
+        self.is_over = True
+        self.end = None
+        if self.timeout is not None:
+            self.timeout = None
+        self.spare.keep(<PyObject*>self)
 
     cdef int go_on(self, object error) except -1:
         """Raise `error`, with nothing taken or sent; unless it is a time limit, and it was done just then."""
@@ -142,8 +157,8 @@ cdef class Operation:
         """Where to wait."""
         return (<ChannelEnd>self.end).side()
 
-    cdef bint attempt(self) except -1:
-        """Do it, if it can be done just now."""
+    cdef bint attempt(self, PyObject** outcome) except -1:
+        """Do it, if it can be done just now. The outcome is None where null stays."""
         raise NotImplementedError
 
     cdef bint is_done_after_all(self) except -1:
@@ -153,6 +168,7 @@ cdef class Operation:
     cdef object block(self, str name, str awaitable):
         """Do it, and let the calling thread sleep until then."""
         cdef ChannelWait wait
+        cdef PyObject* result = NULL
         cdef Handle here = actor_here()
         self.awaited.try_begin()
         if (current_context().worker != NULL or here is not None) and not (
@@ -160,7 +176,7 @@ cdef class Operation:
             raise CallboardError(
                 f"{name}() would block a worker or its event loop: use `await {awaitable}()`, "
                 "or spawn the actor with dedicated=True")
-        while not self.is_over and not self.attempt():
+        while not self.is_over and not self.attempt(&result):
             wait = begin_wait(self.end, self.line())
             if wait is None:
                 continue
@@ -172,7 +188,13 @@ cdef class Operation:
                 wait.result(None if self.timeout is None else self.left())
             except BaseException as error:
                 self.go_on(error)
-        return self.outcome
+            self.waiting = None
+        self.finish()
+        if result == NULL:
+            return None
+        outcome = <object>result
+        Py_DECREF(outcome)
+        return outcome
 
 
 cdef object current_error():
@@ -188,12 +210,12 @@ cdef int reraise() except -1:
 
 
 cdef PySendResult am_send(PyObject* self, PyObject* value, PyObject** result) except? PYGEN_ERROR:
-    return (<Operation>self).step(result)
+    return (<Operation>self).step(<object>value, result)
 
 
 cdef PyObject* iternext(PyObject* self) except? NULL:
     cdef PyObject* result = NULL
-    if (<Operation>self).step(&result) == PYGEN_NEXT:
+    if (<Operation>self).step(None, &result) == PYGEN_NEXT:
         return result
     outcome = <object>result
     Py_DECREF(outcome)

@@ -1,3 +1,4 @@
+cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
@@ -24,12 +25,15 @@ cdef class Watch:
 
 cdef class ChannelSide(Line):
     cdef void* pipe              # borrowed: it holds the side
-    cdef SideWakeable waiter
-    cdef list line
+    cdef SideWakeable* waiter
+    cdef object first            # who waits: the first, and those behind it, or None
+    cdef list others
     cdef Py_ssize_t ends         # that are open
     cdef list users              # the actors that open ends belong to, once for each end
     cdef bint is_noted           # somebody waits, and who looks for circles knows of it
 
+    cdef object advance(self)
+    cdef list waits(self)
     cdef bint has(self, object end) noexcept
     cdef bint is_waited_at(self) noexcept
     cdef void wake_next(self) noexcept
@@ -45,19 +49,24 @@ cdef class Pipe:
     cdef ObjectChannel* channel
     cdef readonly ChannelSide senders
     cdef readonly ChannelSide receivers
+    cdef bint is_rendezvous
     cdef Runtime runtime         # of the actors that use it; None as long as none does
     cdef readonly int64_t number
     cdef bint grows
-    cdef bint is_rendezvous
     cdef int64_t offers          # at capacity 0: how many offers were not taken back
     cdef bint is_offered         # a Send waits until its offer is taken
     cdef object failure          # of the sender's task
     cdef str failed_by
 
     cdef void wake_noted(self) noexcept
+    @cython.final
+    cdef void wake_senders(self) noexcept
+    @cython.final
+    cdef void wake_receivers(self) noexcept
     cdef void add_end(self, ChannelSide side) noexcept
     cdef int join_system(self, ActorRef ref) except -1
     cdef bint try_put(self, object value) except -1
+    cdef bint take(self, PyObject** value) noexcept
     cdef object try_take(self, object nothing)
     cdef object look(self, object nothing)
     cdef int64_t offer(self, object value) except -1
@@ -67,9 +76,11 @@ cdef class Pipe:
     cdef bint has_values(self) noexcept
     cdef bint takes_values(self) noexcept
     cdef bint is_over(self) noexcept
+    cdef bint is_forked(self) noexcept
     cdef void end_sender(self, object failure, str failed_by) noexcept
     cdef void end_receiver(self) noexcept
     cdef void leave_receiver(self, bint is_closed, str reason, object receiver) noexcept
     cdef void cancel(self, str reason, object receiver) noexcept
     cdef void drop(self, str reason, object receiver) noexcept
     cdef void grow(self) noexcept
+    cdef void empty(self) noexcept

@@ -8,13 +8,17 @@ from libc.stdint cimport int64_t
 from callboard._inside.answers.actor_context cimport actor_context
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.channels.object_channel cimport ObjectChannel, Transfer
+from callboard.channels.object_channel cimport (
+    ObjectChannel, ObjectOrdering, PyTypeObject, Transfer, inquiry, traverse, traverseproc, visitproc,
+)
 
 from callboard.channels.errors import ChannelMisuse
 from callboard.core.log import log
 
 cdef object numbering = object()
 cdef int64_t last_number = 0
+
+ObjectOrdering.prepare()  # at import, when there are few threads
 
 
 cdef class Line:
@@ -58,52 +62,71 @@ cdef class ChannelSide(Line):
     def __cinit__(self, Pipe pipe, bint sends):
         self.pipe = <void*>pipe
         self.sends = sends
+        self.waiter = &pipe.channel.waiting_senders if sends else &pipe.channel.waiting_receivers
         self.ends = 1
-        self.line = []
         self.users = []
 
     cdef bint join(self, object wait) except -1:
         cdef bint has_joined = True
         with cython.critical_section(self):
-            self.line.append(wait)
-            if len(self.line) == 1 and not self.announce():
-                self.line.clear()
+            if self.first is not None:
+                if self.others is None:
+                    self.others = []
+                self.others.append(wait)
+            elif self.announce():
+                self.first = wait
+            else:
                 has_joined = False
         (<Pipe>self.pipe).wake_noted()
         return has_joined
 
     cdef void leave(self, object wait) noexcept:
         """Wait no longer. If it was woken already, the next in the line has its turn."""
-        cdef bint was_woken = True
+        cdef bint was_woken = False
         with cython.critical_section(self):
-            if wait in self.line:
-                was_woken = False
-                self.line.remove(wait)
-                if not self.line:
+            if self.first is wait:
+                self.advance()
+                if self.first is None:
                     self.withdraw()
-        if was_woken and self.line:
+            elif self.others is not None and wait in self.others:
+                self.others.remove(wait)
+            else:
+                was_woken = True
+        if was_woken and self.first is not None:
             self.wake_next()
+
+    cdef object advance(self):
+        """Take the first one out of the line."""
+        first = self.first
+        self.first = self.others.pop(0) if self.others else None
+        return first
+
+    cdef list waits(self):
+        """Return those in the line."""
+        if self.first is None:
+            return []
+        return [self.first, *self.others] if self.others else [self.first]
 
     cdef bint has(self, object end) noexcept:
         """Whether the user of `end` waits."""
         with cython.critical_section(self):
-            for wait in self.line:
+            for wait in self.waits():
                 if wait.end is end:
                     return True
         return False
 
     cdef bint is_waited_at(self) noexcept:
-        return bool(self.line)
+        return self.first is not None
 
     cdef void wake_next(self) noexcept:
         """Wake the first in the line, and those behind it, as long as there is something to do."""
         cdef bint again = True
         while again:
             with cython.critical_section(self):
-                if not self.line:
+                if self.first is None:
                     return
-                wait = self.line.pop(0)
-                if self.line:
+                wait = self.advance()
+                if self.first is not None:
                     again = not self.announce()
                 else:
                     again = False
@@ -114,8 +137,8 @@ cdef class ChannelSide(Line):
     cdef void wake_all(self) noexcept:
         """Have everybody look again."""
         with cython.critical_section(self):
-            line = list(self.line)
-            self.line.clear()
+            line = self.waits()
+            self.first = self.others = None
             self.withdraw()
         for wait in line:
             wake(wait)
@@ -123,11 +146,11 @@ cdef class ChannelSide(Line):
     cdef bint announce(self) noexcept:
         """Have the other side wake this one. False: there is something to do already."""
         cdef ObjectChannel* channel = (<Pipe>self.pipe).channel
-        return (channel.sending() if self.sends else channel.receiving()).announce(&self.waiter)
+        return (channel.sending() if self.sends else channel.receiving()).announce(self.waiter)
 
     cdef void withdraw(self) noexcept:
         cdef ObjectChannel* channel = (<Pipe>self.pipe).channel
-        (channel.sending() if self.sends else channel.receiving()).withdraw(&self.waiter)
+        (channel.sending() if self.sends else channel.receiving()).withdraw(self.waiter)
 
 
 cdef class Pipe:
@@ -149,18 +172,22 @@ cdef class Pipe:
             self.number = last_number
 
     def __dealloc__(self):
-        cdef PyObject* value = NULL
         if self.channel != NULL:
-            while self.channel.take_left(value):  # its receivers dropped what they left
-                Py_DECREF(<object>value)
+            self.empty()  # its receivers dropped what they left
             del self.channel
 
     cdef void wake_noted(self) noexcept:
         """Wake the sides that the last call of the channel made ready. In no critical section."""
-        if self.receivers.waiter.take_note():
-            self.receivers.wake_next()
-        if self.senders.waiter.take_note():
+        self.wake_receivers()
+        self.wake_senders()
+
+    cdef inline void wake_senders(self) noexcept:
+        if self.channel.waiting_senders.take_note():
             self.senders.wake_next()
+
+    cdef inline void wake_receivers(self) noexcept:
+        if self.channel.waiting_receivers.take_note():
+            self.receivers.wake_next()
 
     cdef int join_system(self, ActorRef ref) except -1:
         """An actor begins to use an end. Raises ChannelMisuse if another system has the channel."""
@@ -184,18 +211,23 @@ cdef class Pipe:
                 self.offers += 1
         if not done:
             Py_DECREF(value)
-        self.wake_noted()
+        self.wake_receivers()
+        return done
+
+    cdef bint take(self, PyObject** value) noexcept:
+        """Take the next value out, as a new reference. False: there is none, and `value` stays."""
+        cdef bint done
+        with cython.critical_section(self.receivers):
+            done = self.channel.try_receive(value[0]) == Transfer.done
+        if done:
+            self.wake_senders()
         return done
 
     cdef object try_take(self, object nothing):
         """Take the next value out; `nothing` if there is none."""
         cdef PyObject* value = NULL
-        cdef bint done
-        with cython.critical_section(self.receivers):
-            done = self.channel.try_receive(value) == Transfer.done
-        if not done:
+        if not self.take(&value):
             return nothing
-        self.wake_noted()
         taken = <object>value
         Py_DECREF(taken)
         return taken
@@ -243,7 +275,7 @@ cdef class Pipe:
                 self.is_offered = False
         if is_back:
             Py_DECREF(<object>value)
-        if self.senders.line:
+        if self.senders.is_waited_at():
             self.senders.wake_next()  # it has the slot
         return is_back
 
@@ -267,6 +299,10 @@ cdef class Pipe:
     cdef bint is_over(self) noexcept:
         """Whether nothing more comes out."""
         return self.channel.is_cancelled() or (self.channel.has_ended() and self.channel.size() == 0)
+
+    cdef bint is_forked(self) noexcept:
+        """Whether it is a copy in a forked child, of a channel that actors used."""
+        return self.runtime is not None and self.runtime.forked
 
     def why(self):
         """Say in words how the channel has ended."""
@@ -333,7 +369,7 @@ cdef class Pipe:
             dropped = <object>value
             Py_DECREF(dropped)
             lost += 1
-            if self.runtime is not None:
+            if self.runtime is not None and not self.runtime.forked:
                 try:
                     self.runtime.dead_letters.post(dropped, receiver, None, reason)
                 except BaseException as error:
@@ -347,3 +383,33 @@ cdef class Pipe:
             self.is_rendezvous = self.is_offered = False  # what was offered is in the ring then
             self.channel.grow(max(2 * self.channel.capacity(), 1))
         self.wake_noted()
+
+    cdef void empty(self) noexcept:
+        """Let go of all values. Nobody uses the channel any more."""
+        cdef PyObject* value = NULL
+        while self.channel.take_left(value):
+            Py_DECREF(<object>value)
+
+
+# --- for the cyclic collector, which sees the attributes of objects, but not into a ring ----------------------
+
+cdef traverseproc traverse_attributes = (<PyTypeObject*>Pipe).tp_traverse
+cdef inquiry clear_attributes = (<PyTypeObject*>Pipe).tp_clear
+
+
+cdef int traverse_all(PyObject* pipe, visitproc visit, void* arg) noexcept nogil:
+    cdef int given = traverse_attributes(pipe, visit, arg)
+    cdef ObjectChannel* channel = (<Pipe>pipe).channel
+    if given != 0 or channel == NULL:
+        return given
+    return traverse(channel[0], visit, arg)
+
+
+cdef int clear_all(PyObject* pipe) noexcept:
+    if (<Pipe>pipe).channel != NULL:
+        (<Pipe>pipe).empty()
+    return clear_attributes(pipe)
+
+
+(<PyTypeObject*>Pipe).tp_traverse = traverse_all
+(<PyTypeObject*>Pipe).tp_clear = clear_all

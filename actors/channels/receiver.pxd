@@ -11,7 +11,7 @@ cdef class Receiver(ChannelEnd):
 
 
 cdef class Receive(Operation):
-    pass
+    cdef bint another_begins(self, Receiver end) except -1
 
 
 cdef class ReceiveMany(Operation):

@@ -1,14 +1,16 @@
 """A channel's end for values to come out."""
 
 cimport cython
-
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.activity cimport end_closed, end_replaced
 from callboard.channels.end cimport ChannelEnd
-from callboard.channels.operation cimport Operation, make_awaitable
+from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport ChannelSide
+from callboard.core.awaitable cimport Spare
 from callboard.scheduling.context cimport current_context
 
 from callboard.channels.errors import ChannelClosed, ChannelEmpty, ChannelMisuse
@@ -16,6 +18,8 @@ from callboard.channels.piping import Piping
 from callboard.core import checks
 
 cdef object NOTHING = object()
+cdef Spare receives
+cdef Spare receives_many
 
 
 cdef class Receiver(ChannelEnd):
@@ -30,10 +34,9 @@ cdef class Receiver(ChannelEnd):
         Cancelled, it takes nothing. Raises ChannelTimeout after `timeout` seconds; ChannelClosed when no value can
         come any more, as ChannelCancelled or ChannelFailed if that is why; ChannelMisuse.
         """
-        cdef Receive operation
         limit = None if timeout is None else checks.seconds("timeout", timeout)
-        operation = Receive.__new__(Receive)
-        operation.end, operation.timeout = self, limit
+        operation = renewed(Receive, receives, self)
+        operation.timeout = limit
         return operation
 
     def get(self, timeout=None):
@@ -58,11 +61,10 @@ cdef class Receiver(ChannelEnd):
 
     def receive_many(self, most, timeout=None):
         """Return an awaitable that takes a list of the next values: one at least, `most` at most."""
-        cdef ReceiveMany operation
         limit = None if timeout is None else checks.seconds("timeout", timeout)
         many = checks.whole("the most values of receive_many()", most, 1, 2**62)
-        operation = ReceiveMany.__new__(ReceiveMany)
-        operation.end, operation.most, operation.timeout = self, many, limit
+        operation = renewed(ReceiveMany, receives_many, self)
+        operation.most, operation.timeout = many, limit
         return operation
 
     def get_many(self, most, timeout=None):
@@ -162,8 +164,7 @@ cdef class Receiver(ChannelEnd):
         return self
 
     def __anext__(self):
-        cdef Receive operation = Receive.__new__(Receive)
-        operation.end = self
+        operation = renewed(Receive, receives, self)
         operation.iterates = True
         return operation
 
@@ -256,25 +257,30 @@ cdef class Receiver(ChannelEnd):
 cdef class Receive(Operation):
     """The next value of a channel."""
 
-    cdef bint attempt(self) except -1:
+    cdef bint attempt(self, PyObject** outcome) except -1:
         cdef Receiver end = <Receiver>self.end
         end.use()
+        while not end.pipe.take(outcome):
+            if not self.another_begins(end):
+                return False
+        if end.accounted:
+            end.activity.note_moved(1)
+        return True
+
+    cdef bint another_begins(self, Receiver end) except -1:
+        """Whether `end` has come to another channel. Raises StopAsyncIteration at the end of an iteration."""
         try:
-            value = end.take(NOTHING)
+            return end.is_at_end()
         except ChannelClosed as error:
             if self.iterates and type(error) is ChannelClosed:
                 raise StopAsyncIteration from None
             raise
-        if value is NOTHING:
-            return False
-        self.outcome = value
-        return True
 
 
 cdef class ReceiveMany(Operation):
     """The next values of a channel."""
 
-    cdef bint attempt(self) except -1:
+    cdef bint attempt(self, PyObject** outcome) except -1:
         cdef Receiver end = <Receiver>self.end
         cdef list values
         end.use()
@@ -289,7 +295,8 @@ cdef class ReceiveMany(Operation):
             values.append(value)
         if end.accounted and len(values) > 1:
             end.activity.note_moved(len(values) - 1)
-        self.outcome = values
+        Py_INCREF(values)
+        outcome[0] = <PyObject*>values
         return True
 
 

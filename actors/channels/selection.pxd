@@ -1,6 +1,6 @@
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.end cimport ChannelEnd
-from callboard.channels.object_channel cimport Member, ObjectWakeable, Selector, Wakeable, WatchedEnd
+from callboard.channels.object_channel cimport ObjectWakeable, Selector, Wakeable, WatchedEnd
 from callboard.channels.operation cimport Operation
 from callboard.channels.pipe cimport Line, Watch
 
@@ -14,9 +14,8 @@ cdef class SelectionLine(Line):
 
 
 cdef class Membership(Watch):
-    cdef Member* member
-    cdef WatchedEnd* place
     cdef Wakeable* waker       # to be woken when the end is ready; null if it is not announced
+    cdef WatchedEnd member
     cdef Line line             # where it waits then
 
     cdef bint withdraw_now(self) noexcept

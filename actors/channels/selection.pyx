@@ -1,15 +1,20 @@
 """Waiting for any of many ends, at a cost that does not grow with their number."""
 
 cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 
 from callboard.channels.end cimport ChannelEnd
-from callboard.channels.object_channel cimport Member, ObjectWakeable, Wakeable, WatchedEnd
-from callboard.channels.operation cimport Operation, make_awaitable
+from callboard.channels.object_channel cimport Member, ObjectWakeable, Wakeable, watching
+from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport Line, Watch, wake as wake_wait
+from callboard.core.awaitable cimport Spare
 
 from callboard.channels.errors import ChannelMisuse
 from callboard.core import checks
 from callboard.core.text import safe_repr
+
+cdef Spare readies
 
 
 def select(ends, timeout=None):
@@ -49,6 +54,9 @@ cdef bint withdraw(void* watch, Wakeable* who) noexcept with gil:
     return (<Membership>watch).withdraw_now()
 
 
+watching.is_ready, watching.announce, watching.withdraw = is_ready, announce, withdraw
+
+
 cdef void wake_selection(Wakeable* waiter) noexcept with gil:
     (<SelectionLine>(<ObjectWakeable*>waiter).object).wake_all()
 
@@ -58,12 +66,7 @@ cdef class Membership(Watch):
 
     def __cinit__(self, ChannelEnd end):
         self.end = end
-        self.place = new WatchedEnd(<void*>self, is_ready, announce, withdraw)
-        self.member = new Member(self.place[0], <void*>self)
-
-    def __dealloc__(self):
-        del self.member
-        del self.place
+        self.member.user = <void*>self
 
     cdef void wake(self) noexcept:
         cdef Wakeable* waker
@@ -135,7 +138,7 @@ cdef class Selection:
         cdef Membership membership
         while self.members:
             _, membership = self.members.popitem()
-            self.selector.remove(membership.member[0])
+            self.selector.remove(membership.member)
 
     def add(self, end):
         """Wait for `end`, too. Raises TypeError, and ChannelMisuse if it is another user's or there already."""
@@ -148,7 +151,7 @@ cdef class Selection:
         membership = Membership.__new__(Membership, <ChannelEnd>end)
         self.members[end] = membership
         self.senders += (<ChannelEnd>end).side().sends
-        self.selector.add(membership.member[0])
+        self.selector.add(membership.member)
 
     def remove(self, end):
         """Wait for `end` no more. Raises KeyError if it is not there."""
@@ -157,17 +160,16 @@ cdef class Selection:
             raise KeyError(end)
         membership = <Membership>self.members.pop(end)
         self.senders -= (<ChannelEnd>end).side().sends
-        self.selector.remove(membership.member[0])
+        self.selector.remove(membership.member)
 
     def ready(self, timeout=None):
         """Return an awaitable that gives an end that is ready. See select().
 
         Raises ChannelTimeout after `timeout` seconds.
         """
-        cdef Ready operation
         limit = None if timeout is None else checks.seconds("timeout", timeout)
-        operation = Ready.__new__(Ready)
-        operation.end, operation.timeout = self, limit
+        operation = renewed(Ready, readies, self)
+        operation.timeout = limit
         return operation
 
     def wait(self, timeout=None):
@@ -182,8 +184,7 @@ cdef class Selection:
         return self
 
     def __anext__(self):
-        cdef Ready operation = Ready.__new__(Ready)
-        operation.end = self
+        operation = renewed(Ready, readies, self)
         operation.iterates = True
         return operation
 
@@ -217,14 +218,18 @@ cdef class Ready(Operation):
     cdef Line line(self):
         return (<Selection>self.end).line
 
-    cdef bint attempt(self) except -1:
+    cdef bint attempt(self, PyObject** outcome) except -1:
         cdef Selection selection = <Selection>self.end
         if not selection.members:
             if self.iterates:
                 raise StopAsyncIteration
             raise ValueError("a selection without ends would wait for ever")
-        self.outcome = selection.take_next()
-        return self.outcome is not None
+        end = selection.take_next()
+        if end is None:
+            return False
+        Py_INCREF(end)
+        outcome[0] = <PyObject*>end
+        return True
 
 
 make_awaitable(Ready)

@@ -1,15 +1,19 @@
 """A channel's end for values to go in."""
 
 cimport cython
+from cpython.object cimport PyObject
 
 from callboard.channels.activity cimport end_closed, end_replaced
 from callboard.channels.end cimport ChannelEnd
-from callboard.channels.operation cimport Operation, make_awaitable
+from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport Pipe, ChannelSide
+from callboard.core.awaitable cimport Spare
 from callboard.scheduling.context cimport current_context
 
 from callboard.channels.errors import ChannelClosed, ChannelMisuse
 from callboard.core import checks
+
+cdef Spare sends
 
 
 cdef class Sender(ChannelEnd):
@@ -24,10 +28,11 @@ cdef class Sender(ChannelEnd):
         Raises ChannelTimeout after `timeout` seconds, ChannelClosed, ChannelMisuse, and ChannelCycle if tasks wait
         for each other in a circle.
         """
-        cdef Send operation
         limit = None if timeout is None else checks.seconds("timeout", timeout)
-        operation = Send.__new__(Send)
-        operation.end, operation.value, operation.timeout = self, value, limit
+        operation = renewed(Send, sends, self)
+        operation.value, operation.timeout = value, limit
+        operation.offer = 0
+        operation.is_sent = False
         return operation
 
     def put(self, value, timeout=None):
@@ -156,15 +161,17 @@ cdef class Send(Operation):
         """Whether the value is in the channel."""
         return self.is_sent
 
-    cdef bint attempt(self) except -1:
+    cdef bint attempt(self, PyObject** outcome) except -1:
         cdef Sender end = <Sender>self.end
         cdef Pipe pipe = end.pipe
         end.use()
-        if self.offer and self.settle():
-            return True
         if self.offer:
-            return False
-        end.refuse_closed()
+            if self.settle():
+                return True
+            if self.offer:
+                return False
+        if end.closed or pipe.channel.has_ended():
+            end.refuse_closed()
         if pipe.is_rendezvous:
             self.offered_in = pipe
             self.offer = pipe.offer(self.value)
@@ -172,6 +179,14 @@ cdef class Send(Operation):
         if not pipe.try_put(self.value):
             return False
         self.value = None
+        self.is_sent = True
+        if end.accounted:
+            end.activity.note_moved(1)
+        return True
+
+    cdef bint has_sent(self) noexcept:
+        cdef Sender end = <Sender>self.end
+        self.value = self.offered_in = None
         self.is_sent = True
         if end.accounted:
             end.activity.note_moved(1)
@@ -189,20 +204,10 @@ cdef class Send(Operation):
                 return False
         return self.has_sent()
 
-    cdef bint has_sent(self) except -1:
-        """The offered value was taken."""
-        cdef Sender end = <Sender>self.end
-        self.value = None
-        self.is_sent = True
-        if end.accounted:
-            end.activity.note_moved(1)
-        return True
-
     cdef bint is_done_after_all(self) except -1:
-        if self.offer and not self.is_sent:
-            if not self.offered_in.retract(self.offer):
-                (<Sender>self.end).activity.begin(current_context())
-                self.has_sent()
+        if self.offer and not self.is_sent and not self.offered_in.retract(self.offer):
+            (<Sender>self.end).activity.begin(current_context())
+            self.has_sent()
         return self.is_sent
 
 

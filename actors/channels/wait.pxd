@@ -7,6 +7,7 @@ cdef class ChannelWait(Future):
     cdef readonly object end
     cdef Line line
     cdef bint expires        # it has a time limit
+    cdef object limit        # of a task of trio: in how many seconds, or None
 
     cdef int expire_after(self, double seconds) except -1
     cdef void leave(self) noexcept

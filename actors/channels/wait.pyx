@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+from callboard._inside.answers.future cimport trio_here
 from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.channels.end cimport ChannelEnd
@@ -24,6 +25,10 @@ cdef class ChannelWait(Future):
         if not isinstance(self.end, ChannelEnd):
             return f"one of {len(self.end)} ends"
         return f"{'room in' if self.line.sends else 'a value of'} channel {(<ChannelEnd>self.end).pipe.number}"
+
+    @property
+    def _limit(self):
+        return self.limit
 
     def was_run_here(self, timeout):
         """On the thread that runs the channel's manual system: run that until the wait is over."""
@@ -52,13 +57,15 @@ cdef class ChannelWait(Future):
     cdef int expire_after(self, double seconds) except -1:
         """Fail with AskTimeout when `seconds` have passed, unless the wait is over by then.
 
-        An actor waits by its system's clock, a coroutine of an event loop by the loop's.
+        An actor waits by its system's clock, a coroutine of an event loop by the loop's, and so does a task of trio.
         """
         cdef Handle here = actor_here()
         self.expires = True
         if here is not None:
             timers = (<ActorRef>here).runtime.timers
             timers.note(self, timers.due_after(seconds), seconds)
+        elif trio_here() is not None:
+            self.limit = seconds
         else:
             self._take_timer(asyncio.get_running_loop().call_later(seconds, self.set_exception, AskTimeout()))
         return 0

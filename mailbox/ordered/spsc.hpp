@@ -28,8 +28,9 @@
 
 namespace callboard {
 
-// T is default-constructible and movable; a slot keeps the moved-from value.
-template <class T>
+// T is default-constructible and movable; a slot keeps the moved-from value. `apart` is the alignment of the words that
+// the two ends write: less than a cache line where one thread at a time has both.
+template <class T, std::size_t apart = cache_line>
 class Spsc : OneAtATime<Producer>, OneAtATime<Consumer> {
 public:
     // Room for exactly `capacity` values.
@@ -95,6 +96,17 @@ public:
 
     std::int64_t capacity() const { return capacity_.load(relaxed); }
 
+    // While nobody is at either end. Calls `visit` with each value, the oldest first, until one does not give 0. Gives
+    // the last one's.
+    template <class Visit>
+    int for_each(Visit visit) const {
+        std::int64_t place = head_place_;
+        for (std::int64_t i = 0; i < capacity() && slots_[place].is_full.load(relaxed); ++i, place = following(place)) {
+            if (const int given = visit(slots_[place].value); given != 0) return given;
+        }
+        return 0;
+    }
+
     // While nobody is at either end: ordered after both, and before both. All that waits stays.
     void grow(std::size_t capacity) {
         const Alone<Producer> producer(*this);
@@ -121,9 +133,9 @@ private:
 
     std::unique_ptr<Slot[]> slots_;
     Atomic<std::int64_t> capacity_;  // relaxed: grow() alone changes it
-    alignas(cache_line) Atomic<std::int64_t> tail_{0};  // the producer; only counts
+    alignas(apart) Atomic<std::int64_t> tail_{0};  // the producer; only counts
     std::int64_t tail_place_ = 0;
-    alignas(cache_line) Atomic<std::int64_t> head_{0};  // the consumer
+    alignas(apart) Atomic<std::int64_t> head_{0};  // the consumer
     std::int64_t head_place_ = 0;
 };
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callboard import ActorSystem
+from callboard import Actor, ActorRef, ActorSystem, AskTimeout
 from callboard.channels import (
     ChannelClosed,
     ChannelCycle,
@@ -320,3 +320,89 @@ def test_the_look_is_cheap_to_repeat(manual: ManualSystem) -> None:
     assert receiver.try_receive() == 1
     manual.run_until_idle()
     assert watch.sides == []
+
+
+# --- through questions ----------------------------------------------------------------------------
+
+
+class Sends(Actor[Any]):
+    """Answers when it has sent some values, or with what its helper answers."""
+
+    def __init__(self, sink: Sender[int] | None, helper: ActorRef[Any] | None = None) -> None:
+        self.sink, self.helper = sink, helper
+
+    async def receive(self, message: Any) -> Any:
+        if self.helper is not None:
+            return self.helper.ask(message)
+        assert self.sink is not None
+        for number in range(3):
+            await self.sink.send(number)
+        return "sent"
+
+
+class AsksFirst(Task):
+    """Asks an actor that sends to it, and only then takes the values."""
+
+    def __init__(
+        self,
+        asked: ActorRef[Any],
+        source: Receiver[int],
+        told: list[Any],
+        timeout: float | None = None,
+    ) -> None:
+        self.asked, self.source, self.told, self.timeout = asked, source, told, timeout
+
+    async def run(self) -> None:
+        try:
+            self.told.append(await self.asked.ask("send", timeout=self.timeout))
+        except (ChannelCycle, AskTimeout) as error:
+            self.told.append(type(error) if self.timeout else str(error))
+        self.told += [await self.source.receive()]
+
+
+def test_a_circle_may_lead_through_a_question(any_system: ActorSystem) -> None:
+    told: list[Any] = []
+    sender, receiver = channel(1)
+    asked = any_system.spawn(Sends, sender, name="asked")
+    any_system.spawn(AsksFirst, asked, receiver, told, name="asks")
+    any_system.drain()
+    assert told == [
+        f"each waits for the next: /asked waits for room in channel {sender.number} -> "
+        "/asks waits for an answer of /asked -> /asked",
+        0,
+    ]
+
+
+def test_a_circle_may_lead_through_a_deferred_answer(any_system: ActorSystem) -> None:
+    told: list[Any] = []
+    sender, receiver = channel(1)
+    helper = any_system.spawn(Sends, sender, name="helper")
+    asked = any_system.spawn(Sends, None, helper, name="asked")
+    any_system.spawn(AsksFirst, asked, receiver, told, name="asks")
+    any_system.drain()
+    assert told == [
+        f"each waits for the next: /helper waits for room in channel {sender.number} -> "
+        "/asks waits for an answer of /asked -> /asked waits for an answer of /helper -> /helper",
+        0,
+    ]
+
+
+def test_a_channel_grows_for_a_question(any_system: ActorSystem) -> None:
+    told: list[Any] = []
+    sender, receiver = channel(1, on_deadlock="grow")
+    asked = any_system.spawn(Sends, sender)
+    any_system.spawn(AsksFirst, asked, receiver, told)
+    any_system.drain()
+    assert told == ["sent", 0]
+
+
+def test_a_question_with_a_time_limit_is_in_no_circle(manual: ManualSystem) -> None:
+    told: list[Any] = []
+    sender, receiver = channel(1)
+    asked = manual.spawn(Sends, sender)
+    manual.spawn(AsksFirst, asked, receiver, told, timeout=5.0)
+    manual.run_until_idle()
+    assert told == []
+    manual.advance(5.0)
+    manual.run_until_idle()
+    assert told == [AskTimeout, 0]

@@ -1,22 +1,22 @@
-"""Ends that are collected, systems that stop, interpreters that exit and fork."""
+"""Ends that are collected, systems that stop, interpreters that exit."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
-import os
-import subprocess
-import sys
-import textwrap
+import threading
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from callboard import DeadLetter
-from callboard.channels import ChannelClosed, Selection, Task, channel
+from callboard.channels import ChannelClosed, Receiver, Selection, Sender, Task, channel
 from callboard.testing import ManualSystem
 from tests.channels.users import left_in
+from tests.channels.whole_programs import run
 
 
 @pytest.mark.parametrize("capacity", [0, 1, 3])
@@ -62,6 +62,89 @@ def test_a_channel_in_a_circle_is_collected() -> None:
     del sender, receiver, value
     gc.collect()
     assert gone() is None
+
+
+def selected(sender: Sender[Any], receiver: Receiver[Any]) -> Any:
+    return Selection([sender, receiver])
+
+
+LEADS_BACK: dict[str, Callable[[Sender[Any], Receiver[Any]], Any]] = {
+    "its sender": lambda sender, _: sender,
+    "its receiver": lambda _, receiver: receiver,
+    "a clone": lambda sender, _: sender.clone(),
+    "a closure": lambda sender, _: lambda: sender,
+    "a selection": selected,
+    "an iteration": lambda _, receiver: receiver.__aiter__(),
+    "an end that was handed on": lambda _, receiver: receiver.hand_on(),
+    "another value": lambda sender, _: [sender.try_send("another value"), sender],
+}
+
+
+@pytest.mark.parametrize("way", list(LEADS_BACK))
+@pytest.mark.parametrize("capacity", [2, 3])
+def test_a_value_that_leads_to_its_own_channel_is_collected(way: str, capacity: int) -> None:
+    sender, receiver = channel(capacity)
+    value: Any = Value()
+    value.way = LEADS_BACK[way](sender, receiver)
+    gone = weakref.ref(value)
+    assert sender.try_send(value)
+    del value
+    gc.collect()
+    assert gone() is not None
+    del sender, receiver
+    gc.collect()
+    assert gone() is None
+
+
+def test_values_that_lead_from_channel_to_channel_are_collected() -> None:
+    pairs = [channel(1) for _ in range(3)]
+    value = Value()
+    gone = weakref.ref(value)
+    for index, (sender, _) in enumerate(pairs):
+        assert sender.try_send((value, pairs[index - 1]))
+    del pairs, sender, value, _
+    gc.collect()
+    assert gone() is None
+
+
+def test_an_offer_that_leads_to_its_own_channel_is_collected() -> None:
+    async def main() -> None:
+        complaints: list[str] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, about: complaints.append(about["message"]))
+        sender, receiver = channel(0)
+        value: Any = Value()
+        value.ends = sender, receiver
+        gone = weakref.ref(value)
+        sending = asyncio.ensure_future(sender.send(value))
+        await asyncio.sleep(0)
+        del sender, receiver, value, sending
+        gc.collect()
+        assert gone() is None
+        assert complaints == ["Task was destroyed but it is pending!"]
+
+    asyncio.run(main())
+
+
+def test_the_collector_leaves_what_is_on_its_way() -> None:
+    """It runs all the time, while two threads use a channel that the values lead to."""
+    sender, receiver = channel(2)
+
+    def send() -> None:
+        for number in range(300):
+            sender.put([number, sender], 30.0)
+        sender.close()
+
+    threshold = gc.get_threshold()
+    gc.set_threshold(1, 1, 1)
+    try:
+        thread = threading.Thread(target=send)
+        thread.start()
+        received = [number for number, _ in receiver]
+        thread.join(30.0)
+    finally:
+        gc.set_threshold(*threshold)
+    assert received == list(range(300))
 
 
 def test_a_selection_in_a_circle_is_collected() -> None:
@@ -119,24 +202,6 @@ def test_what_was_never_received_is_a_dead_letter(way: str, reason: str) -> None
     assert system.dead_letters.reasons == {reason: 3}
 
 
-def run(program: str) -> str:
-    """Run a program that must end by itself."""
-    head = """
-        import asyncio, gc, os, sys, threading
-        from callboard import ActorSystem
-        from callboard.channels import *
-    """
-    done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", textwrap.dedent(head) + textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    return done.stdout
-
-
 def test_the_interpreter_exits_while_threads_and_tasks_wait() -> None:
     assert (
         run("""
@@ -155,29 +220,6 @@ def test_the_interpreter_exits_while_threads_and_tasks_wait() -> None:
         print("end")
     """)
         == "end\n"
-    )
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_child_has_a_copy_of_the_channel() -> None:
-    """What is in a channel at the fork is in both; afterwards they are apart."""
-    assert (
-        run("""
-        import warnings
-        warnings.simplefilter("ignore", DeprecationWarning)
-        sender, receiver = channel(3)
-        sender.put(1)
-        child = os.fork()
-        if child == 0:
-            ok = receiver.get(30) == 1 and sender.try_send(2) and receiver.get(30) == 2
-            try:
-                receiver.get(0)
-            except ChannelTimeout:
-                os._exit(0 if ok else 1)
-            os._exit(2)
-        print(os.waitpid(child, 0)[1], receiver.get(30), len(receiver))
-    """)
-        == "0 1 0\n"
     )
 
 

@@ -245,6 +245,59 @@ def test_a_coroutine_may_be_cancelled_at_each_await(
     assert at > 1
 
 
+async def cancel_in_trio(
+    at: int, victim: int, sending: Any, receiving: Any, capacity: int, book: Book
+) -> bool:
+    """Like cancel_at(), for tasks of trio."""
+    import trio
+
+    pairs = [channel(capacity) for _ in range(2)]
+    scopes, over = [trio.CancelScope() for _ in range(3)], [trio.Event() for _ in range(3)]
+
+    async def run(index: int, work: Any, *args: Any) -> None:
+        with scopes[index], suppress(ChannelClosed):
+            await work(book, *args)
+        if index < 2:
+            pairs[index][0].close()
+        over[index].set()
+
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run, 0, sending, "a", pairs[0][0])
+            nursery.start_soon(run, 1, sending, "b", pairs[1][0])
+            nursery.start_soon(run, 2, receiving, [receiver for _, receiver in pairs])
+            for _ in range(at):
+                await trio.lowlevel.checkpoint()
+            was_cut = not over[victim].is_set()
+            scopes[victim].cancel()
+            await over[2].wait()
+            for _, receiver in pairs:
+                with suppress(ChannelMisuse):  # one that took another's place
+                    receiver.close()
+    for _, receiver in pairs:
+        with suppress(ChannelClosed, ChannelMisuse):
+            while True:
+                book.dead.append(receiver.try_receive())
+    return was_cut
+
+
+@every_program(SENDING_UNTIMED, RECEIVING_UNTIMED)
+@pytest.mark.parametrize("victim", [0, 2], ids=["sender", "receiver"])
+def test_a_task_of_trio_may_be_cancelled_at_each_await(
+    sending: Any, receiving: Any, capacity: int, victim: int
+) -> None:
+    trio = pytest.importorskip("trio")
+    at = 0
+    while True:
+        book = Book()
+        was_cut = trio.run(cancel_in_trio, at, victim, sending, receiving, capacity, book)
+        book.check()
+        if not was_cut:
+            break
+        at += 1
+    assert at > 1
+
+
 @pytest.mark.parametrize("capacity", [0, 1])
 @pytest.mark.parametrize("takes", [True, False])
 def test_a_cancelled_send_says_whether_the_value_was_sent(capacity: int, takes: bool) -> None:

@@ -189,26 +189,43 @@ def test_a_sender_is_the_sink_of_a_stream(system: ActorSystem, model: str) -> No
     assert sender.is_closed
 
 
+class NotesFull:
+    """A sink that says when its channel is full."""
+
+    def __init__(self, sender: Sender[int]) -> None:
+        self.sender = sender
+        self.is_full = threading.Event()
+
+    def put(self, row: int) -> None:
+        if not self.sender.try_send(row):
+            self.is_full.set()
+            self.sender.put(row)
+
+    def close(self) -> None:
+        self.sender.close()
+
+
 def test_a_full_channel_holds_the_stream_up(system: ActorSystem) -> None:
     sender, receiver = channel(1)
-    seen: list[int] = []
-
-    def see(row: int) -> int:
-        seen.append(row)
-        return row
-
-    run = system.run(entry("in", int).map(see).to(sender), batch_size=1, window=2)
-    with pytest.raises(RunTimeout) as caught:
-        run.send("in", range(100), timeout=0.3)
-    assert len(seen) <= 4
-    begun = list(caught.value.unsent)
-    unsent = begun + list(range(caught.value.sent + len(begun), 100))
-    thread = threading.Thread(target=lambda: seen.extend(-row for row in receiver))
+    sink = NotesFull(sender)
+    run = system.run(entry("in", int).to(sink), batch_size=1, window=2)
+    run.send("in", [0, 1], timeout=WAIT)
+    assert sink.is_full.wait(WAIT)
+    sent = 2
+    with pytest.raises(RunTimeout) as caught:  # noqa: PT012 - the window has room for some
+        while sent < 100:
+            run.send("in", [sent], timeout=0)
+            sent += 1
+    sent += caught.value.sent
+    assert sent <= 4
+    received: list[int] = []
+    thread = threading.Thread(target=lambda: received.extend(receiver))
     thread.start()
-    run.send("in", unsent, timeout=WAIT)
+    run.send("in", caught.value.unsent, timeout=WAIT)
+    run.send("in", range(sent + len(caught.value.unsent), 100), timeout=WAIT)
     run.finish(WAIT)
     thread.join(WAIT)
-    assert [-row for row in seen if row < 0] == list(range(1, 100))
+    assert received == list(range(100))
 
 
 @pytest.mark.parametrize("model", MODELS)

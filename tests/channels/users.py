@@ -7,6 +7,7 @@ or a coroutine awaits, a thread sleeps in put() and get().
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
@@ -117,7 +118,15 @@ def in_thread(work: Callable[[], Any]) -> Future[Any]:
     return done
 
 
+def run_in_trio(script: Script, *args: Any) -> Any:
+    import trio
+
+    return trio.run(script, *args)
+
+
 KINDS = ["task", "event_loop_task", "actor", "event_loop_actor", "dedicated", "thread", "coroutine"]
+if importlib.util.find_spec("trio") is not None:
+    KINDS.append("trio")
 
 
 class Users:
@@ -144,6 +153,8 @@ class Users:
                 return in_thread(lambda: run_blocking(script(Blocks(), *args)))
             case "coroutine":
                 return in_thread(lambda: asyncio.run(script(Awaits(), *args)))
+            case "trio":
+                return in_thread(lambda: run_in_trio(script, Awaits(), *args))
         return done
 
     def run(self, kind: str, script: Script, *args: Any) -> Any:

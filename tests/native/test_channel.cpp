@@ -197,6 +197,26 @@ TEST_EACH("a full channel that grows wakes its sender, and keeps what waits") {
     CHECK_EQUAL(channel.written(), 6);
 }
 
+TEST_EACH("each value that is there is visited, the oldest first, until a visit says stop") {
+    Pipe channel(3);
+    for (int i = 1; i <= 4; ++i) {
+        (void)channel.try_send(i);
+        if (i == 1) CHECK_EQUAL(receive(channel), 1);
+    }
+    Number sum = 0;
+    CHECK_EQUAL(channel.for_each([&](Number value) { return sum = 10 * sum + value, 0; }), 0);
+    CHECK_EQUAL(sum, 234);
+    CHECK_EQUAL(channel.for_each([](Number value) { return value == 3 ? 7 : 0; }), 7);
+    for (const int value : {2, 3, 4}) CHECK_EQUAL(receive(channel), value);
+    CHECK_EQUAL(channel.for_each([](Number) { return 1; }), 0);
+
+    Pipe rendezvous(0);
+    CHECK(rendezvous.offer(5) == Transfer::done);
+    CHECK_EQUAL(rendezvous.for_each([](Number value) { return static_cast<int>(value); }), 5);
+    CHECK_EQUAL(receive(rendezvous), 5);
+    CHECK_EQUAL(rendezvous.for_each([](Number) { return 1; }), 0);
+}
+
 TEST_EACH("a rendezvous: an offer is the sender's until it is taken") {
     Pipe channel(0);
     Counting sender, receiver;

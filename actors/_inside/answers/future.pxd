@@ -50,3 +50,4 @@ cdef class Future:
 
 
 cdef bint driven_by_worker() except -1
+cdef object trio_here()

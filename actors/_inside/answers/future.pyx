@@ -1,6 +1,7 @@
 """The answer to an ask, when it comes."""
 
 import asyncio
+import sys
 import types
 from collections import deque
 
@@ -139,6 +140,8 @@ cdef class Future:
             return self.take()
         if driven_by_worker():
             yield self  # to the dispatcher, which resumes the actor when this future is done
+        elif (trio := trio_here()) is not None:
+            yield from wait_in_trio(self, trio).__await__()
         else:
             loop = asyncio.get_running_loop()
             waiter = loop.create_future()
@@ -150,6 +153,11 @@ cdef class Future:
             finally:
                 self.detach(relay)
         return self.take()
+
+    @property
+    def _limit(self):
+        """After how many seconds a task of trio gives up; None: never."""
+        return None
 
     @property
     def _what(self):
@@ -376,7 +384,33 @@ cdef bint driven_by_worker() except -1:
     if here is None or current_context().worker == NULL:  # on the event loop's thread there is no worker
         return False
     # An actor that has a thread of its own may run an event loop in it.
-    return not here.has_own_worker() or asyncio._get_running_loop() is None
+    return not here.has_own_worker() or (asyncio._get_running_loop() is None and trio_here() is None)
+
+
+cdef object trio_here():
+    """Return the module trio if the coroutine is of a task of trio, or None."""
+    trio = sys.modules.get("trio")  # it is not imported for this
+    if trio is None or not trio.lowlevel.in_trio_task():
+        return None
+    # A task of asyncio may run in one of trio.
+    return trio if asyncio._get_running_loop() is None or asyncio.current_task() is None else None
+
+
+async def wait_in_trio(Future future, trio):
+    """Let a task of trio wait until `future` is done, or fail it with AskTimeout after its limit."""
+    relay = _TrioRelay(trio)
+    limit = future._limit
+    future.add_done_callback(relay)
+    try:
+        if limit is None:
+            await trio.lowlevel.wait_task_rescheduled(relay.abort)
+        else:
+            with trio.move_on_after(limit) as scope:
+                await trio.lowlevel.wait_task_rescheduled(relay.abort)
+            if scope.cancelled_caught:
+                future.complete(None, AskTimeout())
+    finally:
+        future.detach(relay)
 
 
 cdef class _Relay(Wake):
@@ -398,3 +432,32 @@ cdef class _Relay(Wake):
     def finish(self):
         if not self.waiter.done():
             self.waiter.set_result(None)
+
+
+cdef class _TrioRelay(Wake):
+    """Wakes a task of trio from whatever thread completes our future."""
+
+    cdef object trio
+    cdef object task
+    cdef object token
+    cdef bint is_over    # used on trio's thread only
+
+    def __init__(self, trio):
+        self.trio = trio
+        self.task = trio.lowlevel.current_task()
+        self.token = trio.lowlevel.current_trio_token()
+
+    cdef void wake(self, Future future) noexcept:
+        try:
+            self.token.run_sync_soon(self.finish)
+        except RuntimeError:
+            pass  # trio's run has ended; nobody waits any more
+
+    def finish(self):
+        if not self.is_over:
+            self.is_over = True
+            self.trio.lowlevel.reschedule(self.task)
+
+    def abort(self, _raise_cancelled):
+        self.is_over = True
+        return self.trio.lowlevel.Abort.SUCCEEDED

@@ -6,6 +6,9 @@ from callboard._inside.sending.ref cimport ActorRef
 cdef class Held:
     """A thing in an actor's `Extra.held`."""
 
+    def _forbid(self):
+        """Make every further use an error: the actor is a copy in a forked process."""
+
     cdef int belong_to(self, ActorRef ref) except -1:
         """The thing is an argument of the actor's spawn. Raises an error if it is somebody else's."""
         return 0

@@ -454,6 +454,9 @@ cdef class ActorRef(Waiter):
     def _forbid(self):
         """Make every further use an error: this is a copy in a forked process."""
         self.cell.set(forked_cell)
+        if self.extra is not None and self.extra.held is not None:
+            for held in self.extra.held:
+                held._forbid()
 
     __class_getitem__ = classmethod(types.GenericAlias)
 

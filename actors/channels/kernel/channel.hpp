@@ -153,6 +153,15 @@ public:
     std::int64_t written() const { return handed_.load(relaxed) + ring_.pushed(); }
     std::int64_t read() const { return handed_.load(relaxed) + ring_.popped(); }
 
+    // While no call is in work. Calls `visit` with each value that is sent or offered, until one does not give 0.
+    // Gives the last one's.
+    template <class Visit>
+    int for_each(Visit visit) const {
+        const T offered = slot_.offered();
+        const int given = offered == T{} ? 0 : visit(offered);
+        return given != 0 ? given : ring_.for_each(visit);
+    }
+
     // While both sides are suspended, ordered after both and before both, as a thread that finds a circle of full
     // channels is. More room, and the sender is woken.
     void grow(std::int64_t capacity) {
@@ -226,11 +235,12 @@ private:
         Channel& channel;
     };
 
-    Spsc<T> ring_;
-    alignas(cache_line) WaitingWord<Ordering> receiver_;  // the sender looks at it for each value
-    Offer offer_{Offer::none};                            // the sender; other than none, it waits for the slot
-    alignas(cache_line) WaitingWord<Ordering> sender_;    // and the receiver at this
-    alignas(cache_line) Atomic<unsigned> ends_{0};        // from here on seldom written, but at a rendezvous
+    static constexpr std::size_t apart = Ordering::apart;
+    Spsc<T, apart> ring_;
+    alignas(apart) WaitingWord<Ordering> receiver_;  // the sender looks at it for each value
+    Offer offer_{Offer::none};                       // the sender; other than none, it waits for the slot
+    alignas(apart) WaitingWord<Ordering> sender_;    // and the receiver at this
+    alignas(apart) Atomic<unsigned> ends_{0};        // from here on seldom written, but at a rendezvous
     Atomic<std::int64_t> capacity_;                       // relaxed: grow() alone changes it
     Handover<T> slot_;
     Atomic<std::int64_t> handed_{0};                      // the receiver; values that went through the slot

@@ -39,6 +39,9 @@ public:
     // did before.
     bool is_free() const { return slot_.load(acquire) == T{}; }
 
+    // While nobody is at either end. The offered value, or null.
+    T offered() const { return slot_.load(relaxed); }
+
 private:
     Atomic<T> slot_{T{}};
 };

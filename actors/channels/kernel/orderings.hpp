@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include <cassert>
+#include <cstddef>
 #include <cstdint>
 
 #include "callboard/core/atomics.hpp"
@@ -42,8 +43,14 @@ namespace callboard {
 struct Wakeable;
 
 // Each is one word. look() is after publishing: false if nobody waits. announce() gives who was announced before.
+// `apart` is the alignment of the words that the two sides write. Under one lock they lie side by side, since one core
+// at a time has all of them.
 class Locked {
 public:
+    static constexpr std::size_t apart = alignof(void*);
+
+    static void prepare() {}
+
     bool look() { return waiter_.load(relaxed) != nullptr; }
 
     Wakeable* announce(Wakeable* who) {
@@ -68,6 +75,8 @@ private:
 template <std::uintptr_t looks>
 class BasicConcurrent {
 public:
+    static constexpr std::size_t apart = cache_line;
+
     // Makes the process known to the kernel for its barriers, as the first word does that becomes light: where there
     // are several threads already, that takes ten milliseconds.
     static void prepare() { (void)has_barrier(); }

@@ -47,7 +47,7 @@ public:
     ~Member() { assert(place_ == Place::none && "it is removed first"); }
     Member(const Member&) = delete;
 
-    void* const user;
+    void* user;
     Member* next{nullptr};  // on the stack, or in the list
 
 private:
