@@ -8,6 +8,5 @@ cdef class Sender(ChannelEnd):
 
 
 cdef class Send(Operation):
-    cdef void note_sent(self) noexcept
     cdef bint settle(self) except -1
-    cdef bint has_sent(self) except -1
+    cdef bint has_sent(self) noexcept

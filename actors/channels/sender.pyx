@@ -178,7 +178,7 @@ cdef class Send(Operation):
             return self.offer != 0 and self.settle()
         if not pipe.try_put(self.value):
             return False
-        self.value = None
+        self.value = self.offered_in = None
         self.is_sent = True
         if end.accounted:
             end.activity.note_moved(1)
