@@ -38,11 +38,6 @@ class Dispatch(NamedTuple):
     messages: int
     uses: tuple[Use, ...]
 
-    @property
-    def outcome(self) -> tuple[str, int, str, tuple[Use, ...]]:
-        """All that is the same in each run of a program whose order is known."""
-        return self.path, self.dispatch, self.state, self.uses
-
 
 def parse(line: str) -> Dispatch:
     """Return the parts of a dispatch's line. Raises AssertionError for any other."""
