@@ -38,7 +38,7 @@ seen() {
     done
 }
 
-# kept TEXT FROM TO WHY: no test can see it, and it is needed all the same.
+# kept TEXT FROM TO WHY: no test can see it. WHY is the reason, and why the order stays.
 kept() {
     local line
     line=$(line_of "$1" 1)
