@@ -39,7 +39,7 @@ def collect(runtime: Runtime) -> Statistics:
         if number and not one.is_idle:
             running[number] = one, max(0, time.monotonic_ns() - since) / 1e9
     actors = []
-    ends = []
+    ends: list[EndStatistics] = []
     in_work: dict[WorkerThread, tuple[str, float]] = {}
     for ref, path in actors_and_paths(runtime):
         worker, seconds = running.get(ref.number, (None, None))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from callboard.scheduling.config import MONITORING
 from competitor import Benchmark, Competitor
@@ -125,7 +126,7 @@ def monitoring(smoke: bool) -> Benchmark:
         ),
         "replication": (Game("channels.replication", 2_000, 5, smoke), {}),
     }
-    ways: dict[str, dict[str, str]] = {
+    ways: dict[str, dict[str, Any]] = {
         "unmonitored": {"monitoring": MONITORING[0]},
         "monitored": {"monitoring": MONITORING[-1]},
         "logged": {"monitoring": MONITORING[-1], "logs": "true"},

@@ -113,6 +113,8 @@ def test_each_wait_is_told_in_words() -> None:
     full[0].clone().put(0)
     many = [channel(1) for _ in range(12)]
     later = Future[None]()
+    answers: ActorRef[Any]
+    actors: dict[str, ActorRef[Any]]
     waits = {
         "value": lambda me: empty[1].receive(),
         "room": lambda me: full[0].send(1),
@@ -170,7 +172,7 @@ def test_an_actor_that_waits_for_room_on_its_worker_says_at_whom() -> None:
         def receive(self, message: ActorRef[Any]) -> None:
             self.seen.append((message.state, message.waits_for))
 
-    class Fills(Actor[ActorRef[Any]]):
+    class Fills(Actor[None]):
         def __init__(self, looks: ActorRef[Any]) -> None:
             self.looks = looks
 
