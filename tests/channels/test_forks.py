@@ -39,12 +39,12 @@ def test_a_forked_child_cannot_use_the_channels_of_actors() -> None:
         class Takes(Task):
             def __init__(self, end): self.end = end
             async def run(self):
-                async for value in self.end: print("taken", value, flush=True)
+                async for value in self.end: print(f"taken {value}\\n", end="", flush=True)
 
         class TakesInTime(Takes):
             async def run(self):
                 ready = await select([self.end], timeout=60)
-                print("taken", await ready.receive(60), flush=True)
+                print(f"taken {await ready.receive(60)}\\n", end="", flush=True)
 
         class Sends(Task):
             def __init__(self, end): self.end = end
