@@ -1,7 +1,7 @@
 """What all tests share.
 
 `--hypothesis-profile=thorough` has Hypothesis look longer for counterexamples, and
-`--hypothesis-profile=brief` shortly.
+`--hypothesis-profile=brief` shortly; `--hypothesis-profile=repeatable` always at the same ones.
 """
 
 import json
@@ -24,6 +24,7 @@ settings.register_profile(
     print_blob=True,
 )
 settings.register_profile("brief", settings.get_profile("ci"), max_examples=10)
+settings.register_profile("repeatable", settings.get_profile("brief"), derandomize=True)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=3_000)
 
 

@@ -57,12 +57,6 @@ SEEDS = {
         "            pass\n",
         "tests/streams/test_windows.py tests/streams/test_partitions.py",
     ),
-    "a finder of numbers keeps the rows that have left its windows": Seed(
-        "actors/streams/programs/joins/number_finder.pyx",
-        "        del self.of_number[kept.number]\n",
-        "        pass\n",
-        "tests/streams/test_join_numbers.py",
-    ),
     "a fence outlives the message that waited for it": Seed(
         "actors/_inside/receiving/outgoing.pyx",
         "        self.timer = self.fence = None\n",
@@ -71,11 +65,8 @@ SEEDS = {
     ),
     "a channel is looked at for circles though nobody noted it": Seed(
         "actors/channels/circles.pyx",
-        "                return\n            side.is_noted = True\n"
-        "        with cython.critical_section(self):\n"
-        "            self.sides.append(side)\n\n\n",
-        "                return\n        with cython.critical_section(self):\n"
-        "            self.sides.append(side)\n\n\n",
+        "                return False\n            side.is_noted = True\n",
+        "                return False\n",
         "tests/channels/test_circles.py",
     ),
 }
@@ -125,6 +116,7 @@ def outcome(root: Path, module: str, library: Path, tests: str) -> subprocess.Co
     plugin = library.parent / "seeded.py"
     plugin.write_text(FINDER.format(module=module, library=str(library)))
     run = [sys.executable, "-m", "pytest", "-qxs", "-p", "seeded", "-p", "no:cacheprovider"]
+    run.append("--hypothesis-profile=repeatable")  # what some examples see, and others do not
     paths = [str(library.parent), os.environ.get("PYTHONPATH", "")]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     command = [*run, *tests.split()]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callboard import ActorSystem, DeadLetter, SpawnError, Supervision
+from callboard import Actor, ActorRef, ActorSystem, DeadLetter, SpawnError, Supervision
 from tests.actors.supervised import Parent, Worker, ask, spawn_in
 
 
@@ -49,6 +49,25 @@ def test_children_stop_before_their_parent_restarts(system: ActorSystem) -> None
     assert not child.is_alive
     assert again.is_alive
     assert starts == [[], []]
+
+
+@pytest.mark.parametrize("scope", ["all", "rest"])
+def test_what_is_escalated_after_the_parents_end_concerns_no_siblings(
+    system: ActorSystem, caplog: pytest.LogCaptureFixture, scope: Any
+) -> None:
+    class Child(Actor[ActorRef[Any]]):
+        def receive(self, head: ActorRef[Any]) -> None:
+            head.stop()  # handled after this message, and before what it escalates
+            raise ValueError("as told")
+
+    head = system.spawn(Parent, supervision=Supervision("restart", scope=scope))
+    sibling = system.spawn(Worker)
+    assert ask(sibling, "begun") == 1
+    spawn_in(head, Child, supervision="escalate").tell(head)
+    system.drain()
+    assert not head.is_alive
+    assert ask(sibling, "again") == 2  # it was not restarted
+    assert "a supervisor failed" not in caplog.text
 
 
 def test_an_actor_that_stops_can_spawn_no_children(system: ActorSystem) -> None:

@@ -5,7 +5,7 @@ cimport cython
 from callboard._inside.life.ending cimport begin_restart, begin_stop
 from callboard._inside.sending.dead_lettering cimport FAILED, dead_letter_and_go_on
 from callboard._inside.sending.letter cimport Letter, copy_of
-from callboard._inside.sending.ref cimport FRESH, LIVE, ActorRef
+from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, ActorRef
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard.core.asserting cimport holds
 
@@ -86,7 +86,7 @@ cdef int decide(ActorRef ref, object error, bint begun) except -1:
 cdef list others_in_scope(ActorRef ref):
     """The siblings that share `ref`'s fate: all, or those spawned after it."""
     scope = ref.recipe.supervision.scope
-    if scope == "one":
+    if scope == "one" or ref.phase == CLOSED:  # what a child escalates may come after its parent's end
         return []
     siblings = list(ref.parent.children_of if ref.parent is not None else ref.runtime.children)
     assert holds(ref in siblings)
