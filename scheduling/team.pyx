@@ -167,7 +167,7 @@ cdef class Team(Roster):
         if not cell.has(dedicated_cell):
             return 0
         worker = <WorkerThread><object>cell.get_affinity(relaxed).owner
-        assert holds(worker in self.dedicated and not worker.retiring)
+        assert holds(not worker.retiring)
         cell.set_affinity((<WorkerThread>self.workers[0]).core, release)
         worker.retiring = True
         return 0
