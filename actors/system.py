@@ -42,6 +42,7 @@ from callboard.scheduling.team import Team, obstacle_to_waiting
 from callboard.scheduling.worker import WorkerThread
 from callboard.signals import Signals
 from callboard.statistics import Logs, collect
+from callboard.stopping import begin_stop, on_change, time_left
 from callboard.timers import Timers
 from callboard.tuned import check_classes
 
@@ -50,10 +51,9 @@ R = TypeVar("R", covariant=True)
 
 # How long stop() waits without a number, in seconds, and the end of a `with` block at most.
 STOP_TIMEOUT = 10.0
-# The time, in seconds, that actors have to stop in after a drain that took all the time. The event
-# loop and the workers have as much after such actors. All that can end do so at once.
+# The time, in seconds, that actors have to stop in after a drain that took all the time. All that can
+# end do so at once.
 LAST_WORDS = 0.5
-LAST_MOMENT = 0.1
 
 
 class Runnable(Protocol[R]):
@@ -156,7 +156,7 @@ class ActorSystem(CopiedAsItself):
         runtime.event_loop = EventLoop(config.name)
         runtime.system_ref = weakref.ref(self)
         runtime.spawner = partial(spawn, runtime)
-        runtime.on_change = partial(_on_change, runtime, self._change)
+        runtime.on_change = partial(on_change, runtime, self._change)
         _exit.remember(self, runtime)
 
     def _start(self, workers: int) -> None:
@@ -386,16 +386,16 @@ class ActorSystem(CopiedAsItself):
         if runtime.forked or runtime.closed:
             return
         self._tell_unmet()
-        _begin_stop(runtime)
+        begin_stop(runtime)
         if obstacle_to_waiting(runtime.team) is not None:
             return
         ended = self._wait_ended(seconds)
         stuck = "" if ended else why_not_idle(runtime)
         runtime.timers.close()
-        runtime.event_loop.close(_left(deadline))
+        runtime.event_loop.close(time_left(deadline))
         team = runtime.team
         team.tell_stopping()
-        if ended and not team.end(_left(deadline)):
+        if ended and not team.end(time_left(deadline)):
             ended, stuck = False, why_not_idle(runtime)
         runtime.closed = True
         self._logs.finish()
@@ -493,26 +493,3 @@ class ActorSystem(CopiedAsItself):
             f"{self!r} cannot be pickled: its threads live in this process. "
             "In Spark, let callboard.spark make a system in each worker process"
         )
-
-
-def _left(deadline: float) -> float:
-    """Return the seconds until `deadline`; a moment where that is past."""
-    return max(deadline - time.monotonic(), LAST_MOMENT)
-
-
-def _begin_stop(runtime: Runtime) -> None:
-    """Refuse new actors and tell all top-level actors to stop."""
-    runtime.closing = True
-    for ref in runtime.top:
-        ref.stop()
-
-
-def _on_change(runtime: Runtime, change: WaitQueue) -> None:
-    """On the worker on which the last top-level actor ended, or one's failure escalated."""
-    if runtime.failure is not None and not runtime.closing:
-        log.error(
-            "an actor's failure stops the system", system=runtime.name, exc_info=runtime.failure
-        )
-        _begin_stop(runtime)
-    if not runtime.top:
-        change.notify_all()

@@ -31,7 +31,7 @@
 
 #include "callboard/core/memory/node.hpp"
 #include "callboard/core/memory/stack.hpp"
-#include "callboard/core/records.hpp"
+#include "callboard/core/monitoring/records.hpp"
 #include "callboard/mailbox/limits.hpp"
 #include "callboard/mailbox/mpsc.hpp"
 #include "callboard/scheduling/forward.hpp"

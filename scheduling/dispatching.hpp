@@ -5,12 +5,12 @@
 #include <cstdint>
 
 #include "callboard/core/clock.hpp"
-#include "callboard/core/records.hpp"
+#include "callboard/core/monitoring/records.hpp"
 #include "callboard/core/threads/parker.hpp"
 #include "callboard/mailbox/limits.hpp"
 #include "callboard/scheduling/cell.hpp"
 #include "callboard/scheduling/context.hpp"
-#include "callboard/core/recorder.hpp"
+#include "callboard/core/monitoring/recorder.hpp"
 #include "callboard/scheduling/worker.hpp"
 
 namespace callboard {

@@ -8,7 +8,7 @@ functions in a `.pxd`, too, because Cython writes them into every module that ci
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from callboard.core.memory.node cimport FreeList, Node, NodeCache, Parker, memory_order
-from callboard.core.records cimport RecordRing
+from callboard.core.monitoring.records cimport RecordRing
 from callboard.mailbox.limits cimport Limits
 
 cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:

@@ -163,7 +163,7 @@ class WorkerLog:
 
     A line stands for one dispatch, as in LPEL's logs (section 5.4.3): when it ended, the actor's
     number and path, its dispatch counter, the state in which it left the actor, its execution time;
-    then what it did with channels. See `log_text.hpp`.
+    then what it did with channels. See `core/monitoring/log_text.hpp`.
     """
 
     def __init__(self, worker: WorkerThread) -> None:

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "callboard/core/memory/stack.hpp"
-#include "callboard/core/records.hpp"
+#include "callboard/core/monitoring/records.hpp"
 #include "callboard/core/threads/biased_lock.hpp"
 #include "callboard/core/threads/parker.hpp"
 #include "callboard/mailbox/delegation.hpp"

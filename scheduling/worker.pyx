@@ -17,12 +17,12 @@ import threading
 cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libcpp.vector cimport vector
 
 from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
+from callboard.core.monitoring.log_lines cimport lines_of
 from callboard.core.memory.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
-from callboard.core.records cimport DispatchRecord, RecordRing, record_exit, record_use, record_wait
+from callboard.core.monitoring.records cimport DispatchRecord, record_exit, record_wait
 from callboard.core.thread_state cimport set_variables
 from callboard.scheduling.cell cimport Cell, dedicated_cell, python_cell, unpinned_cell, wants_token
 from callboard.scheduling.context cimport Context, current_context
@@ -63,18 +63,6 @@ cdef uint32_t FAIR = 64
 cdef uint64_t RECORDS = 8192
 
 
-cdef extern from "callboard/core/log_text.hpp" namespace "callboard" nogil:
-    cppclass string_view "std::string_view":
-        string_view(const char* text, size_t size)
-
-    cppclass LogText:
-        void add_dispatch(const DispatchRecord& record, const vector[DispatchRecord]& uses, string_view path)
-        void add_wait(const DispatchRecord& record, uint32_t worker)
-        void add_exit(const DispatchRecord& record, uint32_t worker)
-        void clear()
-        const char* data()
-        size_t size()
-
 cdef object numbering = object()
 cdef uint64_t recorders = 0  # ever
 
@@ -104,19 +92,6 @@ def shares_worker_here():
     if context.worker == NULL:
         return False
     return context.current == NULL or not context.current.has(dedicated_cell)
-
-
-cdef int add_line(
-    LogText& log, const DispatchRecord& record, uint32_t worker, const vector[DispatchRecord]& uses, dict paths
-) except -1:
-    if record.kind == record_wait:
-        log.add_wait(record, worker)
-    elif record.kind == record_exit:
-        log.add_exit(record, worker)
-    else:
-        path = <bytes>paths.get(record.actor, b"(ended)")
-        log.add_dispatch(record, uses, string_view(<const char*>path, <size_t>len(path)))
-    return 0
 
 
 cdef void heed_interpreter() noexcept nogil:
@@ -212,28 +187,9 @@ cdef class WorkerThread:
 
         `paths` has the path of each actor, in UTF-8, by its number. Any thread may read; it disturbs no other.
         """
-        cdef RecordRing* ring
-        cdef LogText log
-        cdef vector[DispatchRecord] uses
-        cdef DispatchRecord record
-        cdef uint64_t end, number, first
         if self.core.recorder == NULL:
             return b"", 0, 0
-        ring = &self.core.recorder.ring
-        end = ring.written()
-        first = number = max(since, end - ring.capacity() if end > ring.capacity() else 0)
-        while number < end:
-            if not ring.read(number, record):
-                log.clear()  # the writer came past: the older records are a gap now
-                uses.clear()
-                first = number + 1
-            elif record.kind == record_use:
-                uses.push_back(record)
-            else:
-                add_line(log, record, self.core.index, uses, paths)
-                uses.clear()
-            number += 1
-        return log.data()[:log.size()], end, first - since
+        return lines_of(self.core.recorder.ring, self.core.index, since, paths)
 
     def take_over(self, Handle actor):
         """Make `actor` live on this worker.

@@ -23,7 +23,7 @@ ALLOWED = {floor: FLOORS[: height + 1] for height, floor in enumerate(FLOORS)}
 # Folders of one floor, from the ground up: each may import from those before it. A folder's name
 # stands for what lies in it, but for subfolders and files that are named as well.
 ORDERS = [
-    ["core", "core/threads", "core/memory"],
+    ["core", "core/threads", "core/memory", "core/monitoring"],
     ["mailbox", "mailbox/ordered"],
     ["scheduling/flow", "scheduling"],
     [f"actors/_inside{name}" for name in ("/answers", "/sending", "/life", "/receiving", "")],

@@ -1,10 +1,13 @@
 """An edit of a header rebuilds few extension modules: those that need what it says."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.sources import compiled_from
+from tests.sources import compiled_from, sources
+
+CIMPORT = re.compile(r"^from (callboard[\w.]*) cimport ([^(\n]+|\([^)]*)", re.MULTILINE)
 
 # How many modules may be compiled anew after an edit.
 MOST = {
@@ -22,6 +25,19 @@ MOST = {
 def test_an_edit_rebuilds_few_modules(edited: str, most: int, root: Path) -> None:
     rebuilt = [module for module, files in compiled_from(root).items() if Path(edited) in files]
     assert 0 < len(rebuilt) <= most, sorted(map(str, rebuilt))
+
+
+def test_no_source_cimports_a_module_from_its_package(root: Path) -> None:
+    """Cython does not name such a module among those that a translation is made of."""
+    found = []
+    for path in sources(root):
+        for package, names in CIMPORT.findall((root / path).read_text()):
+            folder = package.removeprefix("callboard").strip(".").replace(".", "/")
+            for name in re.findall(r"\w+", names):
+                places = (root / "actors" / folder / name, root / folder / name)
+                if any(place.with_suffix(".pxd").exists() for place in places):
+                    found.append(f"{path}: {name}")
+    assert found == []
 
 
 def test_what_a_module_is_compiled_from_is_found_through_declarations_and_headers(

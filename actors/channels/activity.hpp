@@ -8,8 +8,8 @@
 
 #include "callboard/_inside/answers/actor_context.hpp"
 #include "callboard/core/atomics.hpp"
-#include "callboard/core/records.hpp"
-#include "callboard/core/recorder.hpp"
+#include "callboard/core/monitoring/records.hpp"
+#include "callboard/core/monitoring/recorder.hpp"
 
 namespace callboard {
 

@@ -9,7 +9,7 @@ from callboard._inside.sending.runtime cimport Runtime
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
 from callboard.core.asserting cimport holds
-from callboard.core.records cimport state_any, state_input, state_output
+from callboard.core.monitoring.records cimport state_any, state_input, state_output
 from callboard.scheduling.handle cimport Handle, actor_here
 
 from callboard.core.errors import AskTimeout, CallboardError

@@ -10,7 +10,7 @@
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/mix.hpp"
-#include "callboard/core/records.hpp"
+#include "callboard/core/monitoring/records.hpp"
 
 namespace callboard {
 

@@ -137,7 +137,7 @@ seed "who gives the watch up beside others' work calls nobody" scheduling/worker
 seed "a signal without a message keeps its cell from idleness" scheduling/cell.hpp \
     's/if (head.try_idle(tail)) return true;/return head.try_idle(tail);/' \
     stress_cell "may be the last" "cannot go idle" "-O1"
-seed "a reader does not look whether the ring has come round" core/records.hpp \
+seed "a reader does not look whether the ring has come round" core/monitoring/records.hpp \
     's/return begun_\.load(relaxed) <= .*/return true;/' \
     stress_records "is whole" "a torn record" "-O1"
 seed "a worklist's slot is published relaxed" mailbox/ordered/worklist.hpp \

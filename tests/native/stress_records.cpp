@@ -1,5 +1,5 @@
 // One thread writes records and raises a counter, others read: what they get is whole, or refused.
-#include "callboard/core/records.hpp"
+#include "callboard/core/monitoring/records.hpp"
 #include "stress.hpp"
 
 using namespace callboard;

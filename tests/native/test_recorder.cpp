@@ -1,10 +1,10 @@
 // What a worker notes of its dispatches, and the lines of its log.
-#include "callboard/core/recorder.hpp"
+#include "callboard/core/monitoring/recorder.hpp"
 
 #include <string>
 #include <vector>
 
-#include "callboard/core/log_text.hpp"
+#include "callboard/core/monitoring/log_text.hpp"
 #include "check.hpp"
 
 using namespace callboard;

@@ -1,5 +1,5 @@
 // Counters and the ring of monitoring records, on one thread; stress_records.cpp has the races.
-#include "callboard/core/records.hpp"
+#include "callboard/core/monitoring/records.hpp"
 #include "check.hpp"
 
 using namespace callboard;

@@ -14,7 +14,7 @@ from callboard._inside.answers.actor_context cimport ActorContext, actor_context
 from callboard.core.asserting cimport holds
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.memory.node cimport Parker
-from callboard.core.records cimport state_input
+from callboard.core.monitoring.records cimport state_input
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle, actor_here
 

@@ -16,7 +16,7 @@ from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport put_on, replace, take_off
 from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Node, relaxed
-from callboard.core.records cimport state_ended
+from callboard.core.monitoring.records cimport state_ended
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context
 from callboard.scheduling.dispatching cimport charge

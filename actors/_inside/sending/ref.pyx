@@ -5,7 +5,7 @@ import types
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport uint32_t
 
 from callboard._inside.answers.actor_context cimport ActorContext
 from callboard._inside.answers.circles cimport circle
@@ -19,9 +19,9 @@ from callboard._inside.sending.letter cimport FENCE, Carried, Letter, copy_of
 from callboard._inside.sending.overflow cimport Overflow, drop_all
 from callboard._inside.sending.variables cimport current_variables
 from callboard._inside.sending.waits_for cimport awaited_of, held_of, wait_in_words
+from callboard._inside.sending.yielding cimport ends_burst, let_workers_run
 from callboard.core.asserting cimport holds
-from callboard.core.clock cimport monotonic_ns
-from callboard.core.memory.node cimport Kind, Node, relax, relaxed, wants_answer
+from callboard.core.memory.node cimport Kind, Node, relaxed, wants_answer
 from callboard.scheduling.cell cimport Cell, recorded_cell
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport make_ready
@@ -30,43 +30,16 @@ from callboard.core.batches import iterator_over
 from callboard.core.errors import AskCycle, CallboardError
 from callboard.core.text import safe_repr
 
-cdef extern from "sched.h" nogil:
-    int sched_yield()
-
 # tell_many() publishes this many messages at a time, so that the receiver can start meanwhile.
 cdef int CHUNK = 256
-# After this many messages a thread outside the workers lets them run. A worker that wants the interpreter gets it
-# only after the switch interval, in which one thread can send 100,000 messages. Then their nodes leave the caches,
-# and each costs three times as much. Waiting is bounded.
-cdef uint32_t BURST = 4096
-cdef int64_t LONGEST_YIELD_NS = 2_000_000
-cdef int PAUSES = 64
 # How many names of a path a text has. A path of a tree of thousands of levels is no help to anybody, and
 # thousands of them, as when the tree stops, take seconds.
 cdef int MOST_NAMES = 50
 
 
-cdef void let_workers_run(ActorRef ref, ActorContext* context) noexcept:
-    """Release the interpreter until the receiver has nothing left to do, or the longest yield is over."""
-    cdef Cell* cell = ref.cell
-    cdef int64_t end
-    context.sent = 0
-    if ref.runtime.manual:
-        return
-    with nogil:
-        end = monotonic_ns() + LONGEST_YIELD_NS
-        while not cell.tail.is_idle() and monotonic_ns() < end:
-            for _ in range(PAUSES):
-                relax()
-            sched_yield()
-
-
 cdef inline void note_sent(ActorRef ref, Context* context, uint32_t messages) noexcept:
-    cdef ActorContext* mine = <ActorContext*>context
-    if mine.worker == NULL:
-        mine.sent += messages
-        if mine.sent >= BURST:
-            let_workers_run(ref, mine)
+    if ends_burst(<ActorContext*>context, messages) and not ref.runtime.manual:
+        let_workers_run(&ref.cell.tail)
 
 
 cdef str name_of(ActorRef ref):

@@ -79,6 +79,15 @@ struct Pair {
     }
 };
 
+// As a third worker that has the watch.
+void begin_watching(Worker& watcher, TeamState& team) {
+    watcher.team = &team;
+    watcher.index = 2;
+    watcher.steals = true;
+    team.members.push_back(&watcher);
+    team.watcher.store(&watcher, relaxed);
+}
+
 }  // namespace
 
 MODEL("one cell: it is fetched by its worker or by a thief, once") {
@@ -143,11 +152,7 @@ MODEL("a worker that begins to work sees what is announced to it, or a sleeper i
 MODEL("one gives up the watch, and another begins to work: one of them calls the sleeper") {
     Pair pair;
     Worker watcher;
-    watcher.team = &pair.team;
-    watcher.index = 2;
-    watcher.steals = true;
-    pair.team.members.push_back(&watcher);
-    pair.team.watcher.store(&watcher, relaxed);
+    begin_watching(watcher, pair.team);
     begin_sleeping(pair.other);
     together([&] { pair.begin_work(), pair.busy.put(&pair.cells[0]); }, [&] { watcher.stop_watching(); });
     CHECK(pair.team.watcher.load(relaxed) == &pair.other);
@@ -157,11 +162,7 @@ MODEL("one gives up the watch, and another begins to work: one of them calls the
 MODEL("one gives up the watch beside work, and another goes to sleep: that one sees it, or is called") {
     Pair pair;
     Worker watcher;
-    watcher.team = &pair.team;
-    watcher.index = 2;
-    watcher.steals = true;
-    pair.team.members.push_back(&watcher);
-    pair.team.watcher.store(&watcher, relaxed);
+    begin_watching(watcher, pair.team);
     pair.begin_work();
     Plain<int> is_seen{0};
     together([&] { watcher.stop_watching(); },

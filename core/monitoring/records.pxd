@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-cdef extern from "callboard/core/records.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/core/monitoring/records.hpp" namespace "callboard" nogil:
     const char state_ended
     const char state_output
     const char state_any

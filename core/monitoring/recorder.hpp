@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "callboard/core/records.hpp"
+#include "callboard/core/monitoring/records.hpp"
 
 namespace callboard {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "callboard/core/records.hpp"
+#include "callboard/core/monitoring/records.hpp"
 
 namespace callboard {
 
@@ -38,19 +38,11 @@ public:
     }
 
     void add_wait(const DispatchRecord& record, std::uint32_t worker) {
-        make_room(512);
-        number(record.time, " *** worker ");
-        number(worker, " waited (");
-        number(record.dispatch, ") for ");
-        add_seconds(record.spent);
+        add_of_worker(record, worker, " waited (", ") for ");
     }
 
     void add_exit(const DispatchRecord& record, std::uint32_t worker) {
-        make_room(512);
-        number(record.time, " *** worker ");
-        number(worker, " exited wait_cnt ");
-        number(record.dispatch, " wait_time ");
-        add_seconds(record.spent);
+        add_of_worker(record, worker, " exited wait_cnt ", " wait_time ");
     }
 
     void clear() { length_ = 0; }
@@ -93,6 +85,15 @@ private:
             words({flags, sizeof flags});
         }
         words(count > uses.size() ? "...]" : "]");
+    }
+
+    void add_of_worker(
+        const DispatchRecord& record, std::uint32_t worker, std::string_view before_count, std::string_view before_time) {
+        make_room(512);
+        number(record.time, " *** worker ");
+        number(worker, before_count);
+        number(record.dispatch, before_time);
+        add_seconds(record.spent);
     }
 
     void add_seconds(std::int64_t nanoseconds) {

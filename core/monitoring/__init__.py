@@ -1,0 +1,1 @@
+"""Records of what workers do, for monitoring, and their logs as text."""
