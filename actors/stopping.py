@@ -8,7 +8,7 @@ from callboard._inside.sending.runtime import Runtime
 from callboard.core.log import log
 from callboard.core.threads.wait_queue import WaitQueue
 
-# The time, in seconds, that the event loop and the workers have after actors that took all the time.
+# The time, in seconds, that the event loop and the workers have if actors took all of it.
 LAST_MOMENT = 0.1
 
 

@@ -51,8 +51,8 @@ R = TypeVar("R", covariant=True)
 
 # How long stop() waits without a number, in seconds, and the end of a `with` block at most.
 STOP_TIMEOUT = 10.0
-# The time, in seconds, that actors have to stop in after a drain that took all the time. All that can
-# end do so at once.
+# The time, in seconds, that actors have to stop in after a drain that took all the time. Those that
+# can end do so at once.
 LAST_WORDS = 0.5
 
 
