@@ -15,13 +15,12 @@ from typing import NamedTuple
 
 import pytest
 
+# An assertion of the copy fails if the process is to see it, and says nothing otherwise.
 ASSERTING = """#pragma once
 #include <cstdio>
 #include <cstdlib>
-#ifndef ASSERTING
-#define CYTHON_WITHOUT_ASSERTIONS
-#endif
-[[noreturn]] inline bool fail(const char* condition) {
+inline bool fail(const char* condition) {
+    if (std::getenv("ASSERTING") == nullptr) return true;
     std::fprintf(stderr, "does not hold: %s\\n", condition);
     std::abort();
 }
@@ -72,28 +71,33 @@ SEEDS = {
 }
 
 
-def shape(root: Path, folder: Path) -> Path:
-    """Lay the sources out as they are installed, as `meson.build` does."""
-    folder.mkdir()
-    shutil.copytree(root / "actors", folder / "callboard", copy_function=os.symlink)
+def module_of(seed: Seed) -> str:
+    return seed.source.replace("actors/", "callboard/").removesuffix(".pyx").replace("/", ".")
+
+
+@pytest.fixture(scope="module")
+def translations(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the C++ of each module's copy, which has the defect."""
+    folder = tmp_path_factory.mktemp("seeded")
+    shape = folder / "shape"  # the sources as they are installed, as `meson.build` lays them out
+    shutil.copytree(root / "actors", shape / "callboard", copy_function=os.symlink)
     for floor in ("core", "mailbox", "scheduling"):
-        (folder / "callboard" / floor).symlink_to(root / floor)
-    return folder
-
-
-def translated(root: Path, folder: Path, seed: Seed) -> tuple[str, Path]:
-    """Return the module's name, and the C++ of its copy with the defect."""
-    text = (root / seed.source).read_text()
-    assert text.count(seed.right) == 1, f"{seed.right!r} is no longer in {seed.source}"
-    module = seed.source.replace("actors/", "callboard/").removesuffix(".pyx").replace("/", ".")
-    copy = folder / "module.pyx"
-    copy.write_text(text.replace(seed.right, seed.wrong))
+        (shape / "callboard" / floor).symlink_to(root / floor)
+    for seed in SEEDS.values():
+        text = (root / seed.source).read_text()
+        assert text.count(seed.right) == 1, f"{seed.right!r} is no longer in {seed.source}"
+        copy = shape / seed.source.replace("actors/", "callboard/")
+        copy.unlink()
+        copy.write_text(text.replace(seed.right, seed.wrong))
     (folder / "callboard" / "core").mkdir(parents=True)
     (folder / "callboard" / "core" / "asserting.hpp").write_text(ASSERTING)
     options = [word for name, value in DIRECTIVES.items() for word in ("-X", f"{name}={value}")]
-    run = [sys.executable, "-m", "cython", "-3", "--cplus", "--module-name", module, *options]
-    subprocess.run([*run, "-I", shape(root, folder / "shape"), copy], check=True, cwd=folder)
-    return module, folder / "module.cpp"
+    modules = [module_of(seed) for seed in SEEDS.values()]
+    run = [sys.executable, str(root / "cythonize.py"), str(shape), "-3", "--cplus"]
+    run += [*options, "--", *modules]
+    env = {name: value for name, value in os.environ.items() if name != "CYTHON_KEPT"}
+    subprocess.run(run, check=True, cwd=folder, env=env)
+    return folder
 
 
 def flags_of_installed() -> list[str]:
@@ -104,21 +108,24 @@ def flags_of_installed() -> list[str]:
     return [] if b"another thread is inside" in Path(spec.origin).read_bytes() else ["-DNDEBUG"]
 
 
-def compiled(source: Path, *flags: str) -> Path:
-    library = source.with_suffix(sysconfig.get_config_var("EXT_SUFFIX"))
+def compiled(folder: Path, module: str) -> Path:
+    library = folder / f"{module}{sysconfig.get_config_var('EXT_SUFFIX')}"
     options = ["-std=c++17", "-O0", "-w", "-fPIC", "-shared", "-fvisibility=hidden"]
-    options += [f"-I{sysconfig.get_path('include')}", f"-I{source.parent / 'shape'}"]
-    subprocess.run(["c++", *options, *flags, source, "-o", library], check=True)
+    options += [f"-I{sysconfig.get_path('include')}", f"-I{folder / 'shape'}"]
+    source = folder / f"{module}.cpp"
+    subprocess.run(["c++", *options, *flags_of_installed(), source, "-o", library], check=True)
     return library
 
 
-def outcome(root: Path, module: str, library: Path, tests: str) -> subprocess.CompletedProcess[str]:
+def outcome(
+    root: Path, module: str, library: Path, tests: str, **said: str
+) -> subprocess.CompletedProcess[str]:
     plugin = library.parent / "seeded.py"
     plugin.write_text(FINDER.format(module=module, library=str(library)))
     run = [sys.executable, "-m", "pytest", "-qxs", "-p", "seeded", "-p", "no:cacheprovider"]
     run.append("--hypothesis-profile=repeatable")  # what some examples see, and others do not
     paths = [str(library.parent), os.environ.get("PYTHONPATH", "")]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    env = {**os.environ, **said, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     command = [*run, *tests.split()]
     return subprocess.run(
         command, env=env, cwd=root, timeout=300, capture_output=True, text=True, check=False
@@ -127,13 +134,12 @@ def outcome(root: Path, module: str, library: Path, tests: str) -> subprocess.Co
 
 @pytest.mark.parametrize("name", SEEDS)
 def test_a_defect_that_the_tests_do_not_see_is_seen_by_an_assertion(
-    name: str, root: Path, tmp_path: Path
+    name: str, root: Path, translations: Path
 ) -> None:
-    seed = SEEDS[name]
-    ndebug = flags_of_installed()
-    module, source = translated(root, tmp_path, seed)
-    unseen = outcome(root, module, compiled(source, *ndebug), seed.tests)
+    module, tests = module_of(SEEDS[name]), SEEDS[name].tests
+    library = compiled(translations, module)
+    unseen = outcome(root, module, library, tests)
     assert unseen.returncode == 0, unseen.stdout[-2000:]
-    seen = outcome(root, module, compiled(source, "-DASSERTING", *ndebug), seed.tests)
+    seen = outcome(root, module, library, tests, ASSERTING="1")
     assert seen.returncode != 0
     assert "does not hold: " in seen.stderr
