@@ -34,20 +34,29 @@ copy_wrong() {
     fi
 }
 
-# compile FLAGS: the tests that are run, with the copy.
+# compile FLAGS: the tests that are run, with the copy. Standard headers are compiled once for all with these flags.
+alike=$build/seeded/alike
+rm -rf "$alike"
 compile() {
+    standard=$alike/$(echo "$1" | tr ' =' __)/standard.hpp
     # shellcheck disable=SC2086  # the flags are several words
-    if ! $compiler -std=c++17 -pthread -DSTRESS_PATIENCE_S=1 -DCHECK_ONLY="\"$sentence\"" -I"$copy" $1 \
+    if [ ! -e "$standard" ]; then
+        mkdir -p "${standard%/*}" && cp "$here/standard.hpp" "$standard"
+        $compiler -std=c++17 -pthread $1 -x c++-header "$standard" -o "$standard.gch"
+    fi
+    # shellcheck disable=SC2086
+    if ! $compiler -std=c++17 -pthread -DSTRESS_PATIENCE_S=1 -DCHECK_ONLY="\"$sentence\"" \
+        -DDESIGN_ONLY="\"$design\"" -I"$copy" $1 -include "$standard" \
         "$copy/callboard/tests/native/$test.cpp" -o "$copy/$test"; then
         echo "FAIL not compiled: $name"
         exit 1
     fi
 }
 
-# seed NAME HEADER WRONG-FOR-RIGHT TEST SENTENCE EXPECTED FLAGS
+# seed NAME HEADER WRONG-FOR-RIGHT TEST SENTENCE EXPECTED FLAGS [DESIGN]
 seed() {
     copy_wrong "$1" "$2" "$3" "$4" || return
-    sentence=$5 expected=$6
+    sentence=$5 expected=$6 design=${8:-}
     compile "-DNDEBUG $7"
     # A race needs two threads that run at once, and some luck: on a busy machine many attempts, of which some take
     # milliseconds. One that hangs was not caught by what should.
@@ -68,7 +77,7 @@ seed() {
 # asserted NAME HEADER WRONG-FOR-RIGHT TEST SENTENCE ASSERTION: the test passes without assertions, and not with them.
 asserted() {
     copy_wrong "$1" "$2" "$3" "$4" || return
-    sentence=$5 expected=$6
+    sentence=$5 expected=$6 design=
     compile "-O0 -DNDEBUG"
     if ! output=$(timeout 60 "$copy/$test" 2>&1) && ! output=$(timeout 60 "$copy/$test" 2>&1); then
         echo "FAIL seen without its assertion: $name: $(echo "$output" | grep -m 1 "^FAIL\|:")"
@@ -165,7 +174,7 @@ seed "an end is seen after the ring" channels/kernel/channel.hpp \
     's/return ends == 0 ? Transfer::not_yet : Transfer::ended;/return has_ended() ? Transfer::ended : Transfer::not_yet;/' \
     stress_channel "comes with the end" "before the value" "-O2"
 seed "an offer is taken by a store" channels/kernel/handover.hpp \
-    's/const T taken = slot_\.exchange(T{}, acq_rel);/const T taken = slot_.load(acquire); slot_.store(T{}, release);/' \
+    's/const T taken = slot_\.exchange(T{}, acq_rel);/const T taken = slot_.load(acquire); sched_yield(); slot_.store(T{}, release);/' \
     stress_channel "sent is received" "wrong == 0\|sent == received\|another value" "-O2"
 seed "a member is armed before it is off the list" channels/kernel/selection.hpp \
     '/Member& member = \*first_;/,/list_or_arm/ { s/unlink(member);/SWAP/; s/list_or_arm(member);/unlink(member);/; s/SWAP/list_or_arm(member);/ }' \
@@ -242,16 +251,16 @@ seed "who hides places of the ready index does not say so" scheduling/flow/ready
 
 seed "an element comes into a bucket that is not locked" tests/bench/peers/locked_buckets.hpp \
     's/^            to->lock\.lock();$//' \
-    stress_designs "hot keys" "data race" "-O1 -fsanitize=thread"
+    stress_designs "hot keys" "data race" "-O1 -fsanitize=thread" "Shared"
 seed "a source is let go before the element has arrived" tests/bench/peers/locked_buckets.hpp \
     's/^            if (at != from) at->lock\.unlock();$/            at->lock.unlock();/' \
-    stress_designs "weights" "data race" "-O1 -fsanitize=thread"
+    stress_designs "weights" "data race" "-O1 -fsanitize=thread" "Shared"
 seed "a counter is overwritten though its owner is at it" tests/bench/peers/shared_summary.hpp \
     's/if (&other == &chain || other\.lock\.try_lock()) return true;/return true;/' \
-    stress_designs "cold keys" "data race" "-O1 -fsanitize=thread"
+    stress_designs "cold keys" "data race" "-O1 -fsanitize=thread" "Shared"
 seed "a query looks at a stream's counters without its lock" tests/bench/peers/independent_summary.hpp \
     's/^.* guard(stream\.lock);$//' \
-    stress_designs "hot keys" "data race" "-O1 -fsanitize=thread"
+    stress_designs "hot keys" "data race" "-O1 -fsanitize=thread" "Independent"
 seed "an element is relinquished by a store" mailbox/delegation.hpp \
     's/return pending_\.fetch_sub(served, acq_rel) - served;/return pending_.store(0, release), served - served;/' \
     stress_delegation "added to a count" "served == taken" "-O1"
@@ -279,7 +288,7 @@ seed "an insertion does not look the key up again" frequency/designs/search_stru
 
 seed "a stream that counts answers a query before it has handed over what it has" frequency/designs/feeder.hpp \
     '/void serve(Flush/,/catch/ s/push_all();//' \
-    stress_designs "hot keys" "counted" "-O1"
+    stress_designs "hot keys" "counted" "-O1" "Partitioned"
 
 seed "a partition in debt does not take back what it said" frequency/designs/budget.hpp \
     's/floors_\[partition\] = std::min(floors_\[partition\], level() + 1);//' \
@@ -367,4 +376,5 @@ asserted "an arena has no room for the last piece that comes back" streams/progr
     's/free\.reserve(free\.size() + used_\[size_class\] + 1);/free.reserve(free.size() + used_[size_class]);/' \
     test_joins "a bucket that was large" "giving back cannot fail"
 
+rm -rf "$alike"
 exit $missed
