@@ -4,6 +4,7 @@
 `--hypothesis-profile=brief` shortly; `--hypothesis-profile=repeatable` always at the same ones.
 """
 
+import gc
 import json
 import os
 import signal
@@ -44,6 +45,12 @@ def pytest_configure(config: pytest.Config) -> None:
     # one, too: else a test would be about something else there.
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         pytest.MonkeyPatch().setattr("callboard.scheduling.config.usable_cores", lambda: 1)
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector look at what a test makes, and not at thousands of tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
