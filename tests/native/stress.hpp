@@ -52,6 +52,13 @@ void await(Condition holds) {
     }
 }
 
+// By how much some tests are shorter: what AddressSanitizer finds shows in few rounds, and others need many.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr int shorter = 5;
+#else
+inline constexpr int shorter = 1;
+#endif
+
 // For how long a test goes on that a busy machine slows down. Seeded defects show in it; `make soak` takes more.
 #ifndef STRESS_SECONDS
 #define STRESS_SECONDS 1

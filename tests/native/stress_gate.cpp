@@ -101,7 +101,7 @@ template <class Gate>
 void all_shapes() {
     for (const Case shape : {Case{1, 1, 1}, Case{2, 1, 2}, Case{1, 3, 2}, Case{2, 2, 1}, Case{3, 2, 5}, Case{5, 2, 3},
                              Case{4, 3, 16}})
-        each_reader_gets_the_merge<Gate>(shape, 1000);
+        each_reader_gets_the_merge<Gate>(shape, 1000 / stress::shorter);
 }
 
 // Source 0 brings a value and at once comes to a later time, while the reader looks for either. Source 1, which is the
@@ -185,13 +185,13 @@ TEST("each reader of a locked gate gets the sorted merge of all sources") {
 }
 
 TEST("nothing overtakes what a source brings just before it comes to a later time") {
-    with_each_gate([](auto kind) { nothing_overtakes<typename decltype(kind)::Gate>(10000); });
+    with_each_gate([](auto kind) { nothing_overtakes<typename decltype(kind)::Gate>(10000 / stress::shorter); });
 }
 
 TEST("histories of gates are linearizable") {
     with_each_gate([](auto kind) {
         for (const Case shape : {Case{2, 1, 2}, Case{2, 2, 1}, Case{3, 1, 9}})
-            histories_are_linearizable<typename decltype(kind)::Gate>(shape, 200);
+            histories_are_linearizable<typename decltype(kind)::Gate>(shape, 200 / stress::shorter);
     });
 }
 

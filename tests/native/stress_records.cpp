@@ -6,7 +6,7 @@ using namespace callboard;
 using namespace stress;
 
 TEST("a record that is read while the ring is overwritten is whole, and the one asked for") {
-    constexpr std::uint64_t rounds = 300'000;
+    constexpr std::uint64_t rounds = 300'000 / shorter;
     RecordRing ring(4);  // so small that the writer laps its readers all the time
     Atomic<std::uint64_t> whole{0};
     together(3, [&](int index) {
@@ -39,7 +39,7 @@ TEST("a record that is read while the ring is overwritten is whole, and the one 
 }
 
 TEST("a counter never goes back") {
-    constexpr std::uint64_t rounds = 1'000'000;
+    constexpr std::uint64_t rounds = 1'000'000 / shorter;
     Counter counter;
     together(2, [&](int index) {
         if (index == 0) {

@@ -119,7 +119,7 @@ void a_history_is_linearizable(int threads, std::size_t capacity, std::int64_t a
 TEST("whatever the order in which values come, they leave in that of their serial numbers") {
     for (const std::size_t capacity : {1u, 2u, 4u, 64u}) {
         for (const int threads : {2, 4}) {
-            const int all = threads == 2 ? 8000 : 1500;  // with more threads than cores, many wait for one
+            const int all = (threads == 2 ? 8000 : 1500) / shorter;  // with more threads than cores, many wait for one
             everything_leaves_in_order<ReorderBuffer<Parcel>>(threads, capacity, all);
             everything_leaves_in_order<FlagReorderBuffer<Parcel>>(threads, capacity, all);
             everything_leaves_in_order<LockedReorderBuffer<Parcel>>(threads, capacity, all / 4);
@@ -128,16 +128,16 @@ TEST("whatever the order in which values come, they leave in that of their seria
 }
 
 TEST("when all senders have gone, nothing that is next is left behind") {
-    nothing_stays_behind<ReorderBuffer<int>>(2, 80000);
-    nothing_stays_behind<ReorderBuffer<int>>(3, 8000);
+    nothing_stays_behind<ReorderBuffer<int>>(2, 80000 / shorter);
+    nothing_stays_behind<ReorderBuffer<int>>(3, 8000 / shorter);
 }
 
 TEST("when all senders have gone, nothing is left behind in figure 4 either") {
-    nothing_stays_behind<FlagReorderBuffer<int>>(2, 80000);
+    nothing_stays_behind<FlagReorderBuffer<int>>(2, 80000 / shorter);
 }
 
 TEST("recorded histories of a reorder buffer are linearizable") {
-    for (int round = 0; round < 60; ++round) {
+    for (int round = 0; round < 60 / shorter; ++round) {
         for (const std::size_t capacity : {1u, 2u, 8u}) {
             a_history_is_linearizable<ReorderBuffer<std::int64_t>>(2, capacity, 60);
             a_history_is_linearizable<ReorderBuffer<std::int64_t>>(4, capacity, 60);

@@ -49,13 +49,13 @@ void count_with_each_capacity(bool on_threads, std::size_t length) {
 }  // namespace
 
 TEST("counts are within their bounds, whatever the skew, the weights and the capacity") {
-    count_with_each_capacity<Integers>(false, 2000);
-    count_with_each_capacity<Texts>(false, 500);
+    count_with_each_capacity<Integers>(false, 2000 / stress::shorter);
+    count_with_each_capacity<Texts>(false, 500 / stress::shorter);
 }
 
 TEST("so they are when each stream has a thread") {
-    count_with_each_capacity<Integers>(true, 2000);
-    count_with_each_capacity<Texts>(true, 500);
+    count_with_each_capacity<Integers>(true, 2000 / stress::shorter);
+    count_with_each_capacity<Texts>(true, 500 / stress::shorter);
 }
 
 // Keys of one weight leave all counters alike, so that hardly one may be taken over when lighter ones come.
