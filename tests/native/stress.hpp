@@ -52,12 +52,15 @@ void await(Condition holds) {
     }
 }
 
-// By how much some tests are shorter: what AddressSanitizer finds shows in few rounds, and others need many.
+// By how much some tests are shorter: what AddressSanitizer or an emulator shows, it shows in few rounds.
+#ifndef STRESS_SHORTER
 #ifdef __SANITIZE_ADDRESS__
-inline constexpr int shorter = 5;
+#define STRESS_SHORTER 5
 #else
-inline constexpr int shorter = 1;
+#define STRESS_SHORTER 1
 #endif
+#endif
+inline constexpr int shorter = STRESS_SHORTER;
 
 // For how long a test goes on that a busy machine slows down. Seeded defects show in it; `make soak` takes more.
 #ifndef STRESS_SECONDS
