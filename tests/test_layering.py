@@ -52,6 +52,22 @@ ORDERS = [
     [f"actors/channels{name}" for name in ("/kernel", "")],
     [f"actors/frequency{name}" for name in ("/counting", "/designs", "")],
     [
+        f"actors/nets{name}"
+        for name in (
+            "/errors",
+            "/terms",
+            "/language",
+            "/types",
+            "/formats",
+            "/drawing",
+            "/kernel",
+            "/running",
+            "/boxes",
+            "/building",
+            "",
+        )
+    ],
+    [
         f"actors/remote{name}"
         for name in (
             "/errors",
@@ -75,6 +91,7 @@ ORDERS = [
         "actors",
         "actors/frequency",
         "actors/channels",
+        "actors/nets",
         "actors/streams",
         "actors/remote",
         "actors/spark",

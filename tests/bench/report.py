@@ -85,7 +85,9 @@ def section(benchmark: Benchmark, scores: Scores) -> str:
 def machine() -> dict[str, Any]:
     """Describe where the run took place."""
     libraries = {}
-    for name in ("callboard", "anyio", "culsans", "pykka", "thespian", "trio", "xoscar"):
+    for name in (
+        "callboard", "anyio", "culsans", "langgraph", "pykka", "thespian", "trio", "xoscar",
+    ):  # fmt: skip
         try:
             libraries[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

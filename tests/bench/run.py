@@ -20,13 +20,14 @@ from channel_suite import CHANNELS
 from competitor import Benchmark, Competitor, Score
 from frequency_suite import FREQUENCY
 from join_suite import JOINS
+from nets_suite import NETS
 from remote_suite import REMOTE
 from stream_suite import STREAMS, Plan
 from suite import BENCHMARKS
 from workers_suite import WORKERS
 
 PLANNED = STREAMS | WORKERS  # those that know of numbers of workers
-SINGLE = BENCHMARKS | CHANNELS | FREQUENCY | JOINS | REMOTE
+SINGLE = BENCHMARKS | CHANNELS | FREQUENCY | JOINS | NETS | REMOTE
 ALL = (*SINGLE, *PLANNED)
 GROUPS = {
     "streams": (*STREAMS,),
@@ -34,6 +35,7 @@ GROUPS = {
     "channels": (*CHANNELS,),
     "frequency": (*FREQUENCY,),
     "joins": (*JOINS,),
+    "nets": (*NETS,),
     "remote": (*REMOTE,),
 }
 

@@ -7,6 +7,17 @@ from dataclasses import dataclass
 from channel_suite import COUNTS, TELL
 from competitor import Score
 from frequency_suite import ALPHAS
+from nets_suite import (
+    AT_A_TIME,
+    BARE_CALLS,
+    DEEP,
+    LANGGRAPH,
+    POLICIES,
+    SHALLOW,
+    SIZES,
+    TASKS,
+    THREADS,
+)
 from report import quantity, table
 from workers_suite import WORKS, Work, name_of
 
@@ -447,6 +458,77 @@ TARGETS = (
         "Staged rows, until their commit is on disk, against rows that are told",
         1 / 1.3,
         ratio("remote_staged", "told", "staged, until a commit is on disk"),
+    ),
+    Target(
+        "A record through two trivial boxes, against two calls with the dict between, time",
+        2.5,
+        cost("nets_two_boxes", BARE_CALLS, "callboard"),
+        at_most=True,
+    ),
+    *(
+        Target(
+            f"Deep replication of 10,000 stages against {peer}",
+            20,
+            ratio("nets_replication", peer, DEEP),
+        )
+        for peer in (TASKS, THREADS)
+    ),
+    Target(
+        "A record at a stage, of 10,000 stages against 1,000, time",
+        1.5,
+        cost("nets_replication", SHALLOW, DEEP),
+        at_most=True,
+    ),
+    Target("A box of a star of a million", 400, value("nets_unfolding"), "bytes", at_most=True),
+    *(
+        Target(
+            f"Hops of records in a {net}",
+            3e6,
+            value("nets_hops", f"callboard, {net}"),
+            "hops/s",
+        )
+        for net in ("star", "split")
+    ),
+    Target(
+        "Programs of pure coordination against a task for each entity, the least",
+        10,
+        least(*(ratio(f"nets_{name}", TASKS) for name in SIZES)),
+    ),
+    *(
+        Target(
+            f"The deep pipeline at the highest level of monitoring, {way}, time",
+            1.3,
+            cost("nets_monitoring", "unmonitored", way),
+            at_most=True,
+        )
+        for way in ("monitored", "logged")
+    ),
+    Target(
+        "What follows a branch of 100 ms beside one of 1,200 ms begins after",
+        120,
+        value("nets_fast_branch"),
+        "ms",
+        at_most=True,
+    ),
+    *(
+        Target(f"{title} against LangGraph", 1.0, ratio(f"nets_{name}", LANGGRAPH))
+        for name, title in (("fan_in", "A fan-in"), ("loop", "A loop of 1,000 steps"))
+    ),
+    *(
+        Target(
+            f"A Mandelbrot net on 2 workers, {name}, against FIFO and round robin",
+            1.09,
+            ratio("nets_mandelbrot", next(iter(POLICIES)), name),
+        )
+        for name in [*POLICIES][1:]
+    ),
+    *(
+        Target(
+            f"A box that releases the lock, {way}, 2 calls at a time against 1",
+            1.7,
+            ratio("nets_releasing", *(f"{way}, {AT_A_TIME[number]}" for number in (1, 2))),
+        )
+        for way in ("threads", "dedicated")
     ),
 )
 

@@ -1,0 +1,68 @@
+"""Nets: networks of plain functions, written as one formula, that grow while they run."""
+
+from __future__ import annotations
+
+from callboard.nets.boxes import box
+from callboard.nets.building import (
+    choice,
+    feedback,
+    filter,  # noqa: A004 - the term's name
+    join,
+    net,
+    ordered,
+    split,
+    star,
+    sync,
+)
+from callboard.nets.drawing import mermaid
+from callboard.nets.errors import (
+    BoxError,
+    NetEnded,
+    NetError,
+    NetSyntaxError,
+    NetTimeout,
+    NetTypeError,
+    RecordError,
+)
+from callboard.nets.kernel.record import Record
+from callboard.nets.language.parsing import parse
+from callboard.nets.running.run import NetResults, NetRun
+from callboard.nets.running.sequential import NetOperator
+from callboard.nets.running.trace import Trace, TraceStep
+from callboard.nets.terms.network import Box, Net
+from callboard.nets.types.hints import Tag
+from callboard.nets.types.typed import Typed, accepts, infer
+
+__all__ = [
+    "Box",
+    "BoxError",
+    "Net",
+    "NetEnded",
+    "NetError",
+    "NetOperator",
+    "NetResults",
+    "NetRun",
+    "NetSyntaxError",
+    "NetTimeout",
+    "NetTypeError",
+    "Record",
+    "RecordError",
+    "Tag",
+    "Trace",
+    "TraceStep",
+    "Typed",
+    "accepts",
+    "box",
+    "choice",
+    "feedback",
+    "filter",
+    "infer",
+    "join",
+    "mermaid",
+    "net",
+    "ordered",
+    "parse",
+    "split",
+    "star",
+    "sync",
+]

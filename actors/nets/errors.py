@@ -1,0 +1,67 @@
+"""Errors of nets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any
+
+from callboard.core.errors import CallboardError
+from callboard.core.text import safe_repr
+
+
+class NetError(CallboardError):
+    """The base of errors of nets."""
+
+    def again(self) -> NetError:
+        """Make another one for the same failure, to be raised: each call raises its own."""
+        error = copy(self)
+        error.__cause__ = self.__cause__
+        return error
+
+
+class NetSyntaxError(NetError, ValueError):
+    """A text is no net, pattern, filter or signature.
+
+    The message has the line, the column and what was expected.
+
+    `line` and `column` count from 1.
+    """
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+class NetTypeError(NetError, TypeError):
+    """Two nets do not fit together, or a net does not fit its signature."""
+
+
+class RecordError(NetError, ValueError):
+    """A record cannot go on: the message has the record, the place and the reason."""
+
+
+class BoxError(NetError):
+    """A box, or a filter, raised an exception, which is this one's `__cause__`.
+
+    `path` says where in the net, and `record` has the values that came by their labels.
+    """
+
+    def __init__(self, path: str, record: Mapping[str, Any]) -> None:
+        super().__init__(path, record)
+        self.path = path
+        self.record = record
+
+    def __str__(self) -> str:
+        return f"{self.path} failed at {safe_repr(self.record)}: {self.__cause__!r}"
+
+
+class NetEnded(NetError):
+    """The run takes no more records, or has no result: it was finished or cancelled, or its system
+    was stopped.
+    """
+
+
+class NetTimeout(NetError, TimeoutError):
+    """A call of a run took longer than its timeout. `sent` records went in, `unsent` did not."""

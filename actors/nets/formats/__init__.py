@@ -1,0 +1,1 @@
+"""Records as text: JSON lines, and the XML of S-Net's programs."""

@@ -1,0 +1,51 @@
+"""Records as JSON, one a line: `{"x": 1, "<p>": 3}`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from callboard.nets.errors import RecordError
+from callboard.nets.formats.labelled import Record, Source, Target, checked, lines_of, opened
+
+
+def read_json_lines(source: Source) -> Iterator[Record]:
+    """Yield the records of a file, of which the path is given, or of lines. Blank ones are skipped.
+
+    A line that is no record raises RecordError with its number.
+    """
+    for number, line in enumerate(lines_of(source), 1):
+        place = f"line {number}"
+        try:
+            text = line if isinstance(line, str) else line.decode()
+            if not text.strip():
+                continue
+            record = json.loads(text, object_pairs_hook=_unique)
+        except json.JSONDecodeError as error:
+            reason = f"{place}, column {error.colno}: this is no JSON: {error.msg}"
+            raise RecordError(reason) from None
+        except (ValueError, RecursionError) as error:
+            raise RecordError(f"{place}: {error}") from None
+        yield checked(record, place)
+
+
+def write_json_lines(records: Iterable[Mapping[str, Any]], target: Target) -> int:
+    """Write records to a path or an open file, and return how many there were."""
+    number = 0
+    with opened(target) as file:
+        for number, record in enumerate(records, 1):
+            place = f"record {number}"
+            try:
+                text = json.dumps(checked(record, place))
+            except (TypeError, RecursionError) as error:
+                raise RecordError(f"{place} has a value that JSON cannot have: {error}") from None
+            file.write(text + "\n")
+    return number
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError(f"a key occurs twice among {', '.join(key for key, _ in pairs)}")
+    return found

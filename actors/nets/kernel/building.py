@@ -1,0 +1,216 @@
+"""From terms to nodes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from callboard.nets.errors import NetError
+from callboard.nets.kernel.calls import CalledBoxNode
+from callboard.nets.kernel.carrier import Identity, NetNode, Series
+from callboard.nets.kernel.nodes import (
+    BoxNode,
+    ChoiceNode,
+    FeedbackNode,
+    FilterNode,
+    SplitNode,
+    StarNode,
+    SyncNode,
+)
+from callboard.nets.kernel.ordering import Drip, Enter, Leave
+from callboard.nets.kernel.planning import Planner
+from callboard.nets.terms.labels import name_of
+from callboard.nets.terms.network import (
+    Box,
+    Choice,
+    Feedback,
+    NamedNet,
+    Net,
+    Ordered,
+    Placed,
+    RecordFilter,
+    Serial,
+    Split,
+    Star,
+    Sync,
+)
+from callboard.nets.types.places import parts_of
+from callboard.nets.types.typed import Typed
+
+
+class Builder:
+    """Makes the nodes of one run.
+
+    If no box runs elsewhere, the carrier keeps the order by itself: it is alone, and depth first.
+    """
+
+    def __init__(self, planner: Planner, *, is_alone: bool) -> None:
+        self.planner = planner
+        self.is_alone = is_alone
+        self.nodes: list[NetNode] = []
+        self.unstarted: list[Any] = []  # entities of choices whose initialisers have not run
+
+    def _known(self, node: NetNode, options: Any = None) -> NetNode:
+        node.options = options
+        node.is_leaf = isinstance(node, (BoxNode, CalledBoxNode, FilterNode, SyncNode))
+        self.nodes.append(node)
+        return node
+
+    def node(self, typed: Typed, *, ordered: bool = False, place: Any = None) -> NetNode:
+        """Return the node of a net. `place` is the hint of the nearest `@` around it."""
+        net, path = typed.net, typed.path
+        match net:
+            case NamedNet():
+                return self.node(typed.children[0], ordered=ordered, place=place)
+            case Ordered():
+                return self.node(typed.children[0], ordered=True, place=place)
+            case Placed(_, hint):
+                return self.node(typed.children[0], ordered=ordered, place=hint)
+            case Serial():
+                parts = [self.node(part, ordered=ordered, place=place) for part in typed.children]
+                return Series(path, [each for each in parts if type(each) is not Identity])
+            case Box():
+                return self.box(net, path, ordered, place)
+            case RecordFilter():
+                if net.is_identity:
+                    return Identity(path, None)
+                return self._known(FilterNode(path, self.planner.filter(path, net)))
+            case Sync(patterns):
+                plan, merge = self.planner.sync(path, net), self.planner.merge(net)
+                return self._known(SyncNode(path, plan, len(patterns), merge), net.timeout)
+        return self.combined(typed, ordered, place)
+
+    def box(self, box: Box, path: str, ordered: bool, place: Any) -> NetNode:
+        """Return the node of a box."""
+        if box.function is None:
+            raise NetError(f"the box {path} has no function, so the net cannot run")
+        plan = self.planner.box(path, box)
+        function: Callable[..., Any] | None = None
+        factory: Callable[[], Callable[..., Any]] | None = None
+        if inspect.isclass(box.function):
+            factory = partial(_new_instance, box)
+        else:
+            function = _accepting(box, box.function)
+        if runs_elsewhere(box):
+            most = box.options.concurrency or (0 if is_async(box) else 1)
+            node: NetNode = CalledBoxNode(path, plan, function, factory, most, ordered, place)
+        else:
+            node = BoxNode(path, plan, function, factory, generates(box))
+        node.consumed = frozenset(box.signature.inputs or ())
+        return self._known(node, box.options)
+
+    def combined(self, typed: Typed, ordered: bool, place: Any) -> NetNode:
+        """Return the node of a choice, a replication or a feedback."""
+        planner, net, path = self.planner, typed.net, typed.path
+        ordered = ordered or bool(getattr(net, "ordered", False))
+        keeps = ordered and not self.is_alone and not is_at_once(net)
+        if isinstance(net, Split) and net.placed:
+            place = net.tag
+        inner = [self.node(each, ordered=ordered, place=place) for each in typed.children]
+        match net:
+            case Choice():
+                routes = [each.inputs for each in typed.children]
+                plan = planner.choice(path, routes, net.ties == "fair")
+                initialisers = [number for number, inputs in enumerate(routes) if not inputs]
+                unstarted = None if keeps else self.unstarted
+                node: NetNode = ChoiceNode(path, plan, inner, initialisers, unstarted)
+            case Star(_, exits):
+                star = StarNode(path, planner.test(path, exits), inner[0], net.limit)
+                if keeps:
+                    star.again = Enter(path, star, Leave(path, None))
+                    self._known(star)
+                    return star.again
+                node = star
+            case Split():
+                node = SplitNode(path, planner.split(path, net), inner[0], may_end(net.body))
+            case Feedback(_, backs):
+                kind = Drip if keeps else FeedbackNode
+                return self._known(kind(path, planner.test(path, backs), inner[0]))
+            case _:
+                raise AssertionError(net)
+        self._known(node)
+        return Enter(path, node, Leave(path, None)) if keeps else node
+
+
+def _new_instance(box: Box) -> Callable[..., Any]:
+    assert box.function is not None
+    return _accepting(box, box.function())
+
+
+def _accepting(box: Box, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function as it is called with the labels' values, one by one."""
+    accepts = box.accepts
+    if accepts is None:
+        return function
+    names = [name_of(label) for label in box.signature.inputs or ()]
+    return lambda *values: function(accepts(**dict(zip(names, values, strict=True))))
+
+
+def is_async(box: Box) -> bool:
+    """Tell whether a box's function is a coroutine function, or an asynchronous generator."""
+    return is_async_function(_function(box))
+
+
+def is_async_function(function: Any) -> bool:
+    """Tell whether calls of a function, or of an object, are to be awaited."""
+    if not inspect.isroutine(function):
+        function = type(function).__call__
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
+def generates(box: Box) -> bool:
+    """Tell whether a box gives its outputs one by one."""
+    function = _function(box)
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+
+
+def runs_elsewhere(box: Box) -> bool:
+    """Tell whether others than the carrier call the box."""
+    options = box.options
+    return (
+        is_async(box)
+        or options.threads
+        or options.dedicated
+        or options.timeout is not None
+        or options.retries > 0
+        or options.concurrency not in (None, 1)
+    )
+
+
+def may_end(body: Net) -> bool:
+    """Tell whether a net may come back to its first state: a star of a synchrocell does."""
+    plain = _without_names(body)
+    return isinstance(plain, Star) and isinstance(_without_names(plain.body), Sync)
+
+
+def _without_names(net: Net) -> Net:
+    while isinstance(net, (NamedNet, Placed, Ordered)):
+        net = net.body
+    return net
+
+
+def is_at_once(net: Net) -> bool:
+    """Tell whether all outputs of a record come before anything else can happen."""
+    return all(
+        not runs_elsewhere(part) and not generates(part)
+        for part in parts_within(net)
+        if isinstance(part, Box)
+    )
+
+
+def parts_within(net: Net) -> list[Net]:
+    """Return a net and all nets in it."""
+    found: list[Net] = []
+    left = [net]
+    while left:
+        part = left.pop()
+        found.append(part)
+        left += parts_of(part)
+    return found
+
+
+def _function(box: Box) -> Any:
+    function = box.function
+    return function.__call__ if inspect.isclass(function) else function

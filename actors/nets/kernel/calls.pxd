@@ -1,0 +1,16 @@
+"""Calls of boxes that run elsewhere."""
+
+from callboard.nets.kernel.carrier cimport Entity
+from callboard.nets.kernel.record cimport MovingRecord
+
+
+cdef class BoxCall:
+    cdef Entity entity
+    cdef readonly MovingRecord record
+    cdef readonly tuple arguments
+    cdef readonly object box
+    cdef bint is_done
+    cdef list outputs  # that wait for earlier calls
+    cdef public int tries
+    cdef public bint is_over  # nothing more comes of it
+    cdef bint has_given

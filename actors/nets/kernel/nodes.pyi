@@ -1,0 +1,70 @@
+from collections.abc import Callable
+from typing import Any, final
+
+from callboard.nets.kernel.carrier import Carrier, Entity, NetNode
+from callboard.nets.kernel.record import Assembler, MovingRecord, Shape
+from callboard.nets.terms.labels import Label
+
+_Planner = Callable[[Shape], Any]
+
+@final
+class FilterPlan:
+    def __init__(self, function: Callable[..., Any], single: bool, shapes: list[Any]) -> None: ...
+
+@final
+class FilterNode(NetNode): ...
+
+@final
+class BoxPlan:
+    def __init__(
+        self, slots: list[int], assembler: Assembler, keys: tuple[Label, ...] | None
+    ) -> None: ...
+
+@final
+class BoxNode(NetNode):
+    def __init__(
+        self,
+        path: str,
+        planner: _Planner,
+        function: Callable[..., Any] | None,
+        factory: Callable[[], Callable[..., Any]] | None,
+        generates: bool,
+    ) -> None: ...
+
+@final
+class SyncPlan:
+    def __init__(self, matches: int, guards: list[Any] | None) -> None: ...
+
+@final
+class SyncNode(NetNode):
+    def __init__(
+        self, path: str, planner: _Planner, patterns: int, merger: Callable[..., Any]
+    ) -> None: ...
+
+@final
+class ChoiceNode(NetNode):
+    def __init__(
+        self,
+        path: str,
+        planner: _Planner,
+        branches: list[NetNode],
+        initialisers: list[int],
+        unstarted: list[Entity] | None,
+    ) -> None: ...
+    def start(self, carrier: Carrier, at: Entity, record: MovingRecord | None) -> None: ...
+
+@final
+class StarNode(NetNode):
+    again: NetNode
+    def __init__(self, path: str, planner: _Planner, body: NetNode, limit: int) -> None: ...
+
+@final
+class SplitNode(NetNode):
+    def __init__(self, path: str, planner: _Planner, body: NetNode, may_end: bool) -> None: ...
+
+@final
+class FeedbackNode(NetNode):
+    def __init__(self, path: str, planner: _Planner, body: NetNode) -> None: ...
+
+def sweep(carrier: Carrier) -> None: ...
+def start_all(carrier: Carrier, unstarted: list[Entity]) -> None: ...

@@ -1,0 +1,472 @@
+"""The nodes of which nets are made, and what they do with a record."""
+
+cimport cython
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+
+from callboard.nets.kernel.carrier cimport Carrier, Entity, NetNode, dissolve, past
+from callboard.nets.kernel.record cimport MovingRecord, Shape, new_record
+
+from callboard.nets.errors import RecordError
+
+cdef extern from "Python.h":
+    object PyObject_Vectorcall(object function, PyObject** arguments, size_t number, PyObject* keywords)
+    ctypedef struct PyTupleObject:
+        PyObject** ob_item
+
+
+cdef inline object apply(object function, tuple values):
+    """BoxCall a function that a plan has made for the values of a shape."""
+    return PyObject_Vectorcall(function, (<PyTupleObject*>values).ob_item, PyTuple_GET_SIZE(values), NULL)
+
+
+# --- filters ---------------------------------------------------------------------------------------------------------
+
+
+@cython.final
+cdef class FilterPlan:
+    """How a filter handles records of a shape.
+
+    `function` takes the values. If `single`, it returns those of the output. Else it returns the number of the rule,
+    and the values of each output, whose shapes are in `shapes`.
+    """
+
+    cdef object function
+    cdef bint single
+    cdef list shapes
+
+    def __init__(self, function, single, shapes):
+        self.function = function
+        self.single = single
+        self.shapes = shapes
+
+
+@cython.final
+cdef class FilterNode(NetNode):
+    """A filter."""
+
+    cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
+        cdef FilterPlan plan = <FilterPlan>self.plan(record.shape)
+        cdef tuple outputs, shapes
+        cdef Py_ssize_t number, index
+        if plan.single:
+            record.values = <tuple>apply(plan.function, record.values)
+            record.shape = <Shape>plan.shapes[0]
+            return at.following()
+        outputs = <tuple>apply(plan.function, record.values)
+        shapes = <tuple>plan.shapes[outputs[0]]
+        number = len(shapes)
+        if number == 0:
+            carrier.ended(record)
+            return None
+        cdef Entity after = at.following()
+        if record.ticket is not None:
+            record.ticket.live += number - 1
+        for index in range(number - 1, 0, -1):
+            carrier.push(
+                after, new_record(<Shape>shapes[index], <tuple>outputs[index + 1], record.ticket)
+            )
+        record.values = <tuple>outputs[1]
+        record.shape = <Shape>shapes[0]
+        return after
+
+
+# --- boxes -----------------------------------------------------------------------------------------------------------
+
+
+@cython.final
+cdef class BoxPlan:
+    """How a box is called for records of a shape, and how its outputs become records."""
+
+    def __init__(self, slots, assembler, keys):
+        self.slots = slots
+        self.assembler = assembler
+        self.keys = keys
+
+
+cdef enum:
+    most_arguments = 64
+
+
+cdef object call(object function, BoxPlan plan, tuple values):
+    """BoxCall a box's function."""
+    cdef PyObject* arguments[most_arguments]
+    cdef Py_ssize_t number = len(plan.slots)
+    cdef Py_ssize_t index
+    for index in range(number):
+        arguments[index] = PyTuple_GET_ITEM(values, <Py_ssize_t>plan.slots[index])
+    return PyObject_Vectorcall(function, arguments, number, NULL)
+
+
+cdef int take_output(MovingRecord into, BoxPlan plan, object output, tuple inherited) except -1:
+    """Make a record of what a box's function returned."""
+    if type(output) is not dict:
+        output = plan.assembler.labelled(output, plan.keys)
+    return plan.assembler.fill(into, output, inherited)
+
+
+@cython.final
+cdef class BoxNode(NetNode):
+    """A box whose function is called by the carrier."""
+
+    cdef object function
+    cdef object factory  # makes a function for each replica
+    cdef bint generates
+
+    def __init__(self, str path, object planner, object function, object factory, bint generates):
+        super().__init__(path, planner)
+        self.function = function
+        self.factory = factory
+        self.generates = generates
+
+    cdef Entity entity(self, Entity after):
+        cdef Entity entity = NetNode.entity(self, after)
+        if self.factory is not None:
+            entity.state = self.factory()
+        return entity
+
+    cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
+        cdef BoxPlan plan = <BoxPlan>self.plan(record.shape)
+        cdef object function = self.function if self.factory is None else at.state
+        if self.generates and carrier.uses_tickets:  # one record after the other, and others may come meanwhile
+            if at.inner is not None:
+                (<list>at.inner).append(record)
+                return None
+            at.inner = []
+        if self.generates:
+            try:
+                record.rest = iter(call(function, plan, record.values))
+            except Exception:
+                self.free(at, carrier)
+                raise
+            return self.go_on(at, record, carrier)
+        output = call(function, plan, record.values)
+        if output is None:
+            carrier.ended(record)
+            return None
+        take_output(record, plan, output, record.values)
+        return at.following()
+
+    cdef Entity go_on(self, Entity at, MovingRecord record, Carrier carrier):
+        cdef BoxPlan plan = <BoxPlan>self.plan(record.shape)
+        cdef MovingRecord output
+        try:
+            for value in record.rest:
+                if value is None:
+                    continue
+                output = new_record(None, None, record.ticket)
+                take_output(output, plan, value, record.values)
+                if record.ticket is not None:
+                    record.ticket.live += 1
+                carrier.push_rest(at, record)
+                carrier.push(at.following(), output)
+                return None
+        except Exception:
+            self.free(at, carrier)
+            raise
+        record.rest = None
+        if record.ticket is not None:
+            carrier.release(record.ticket)
+        self.free(at, carrier)
+        return None
+
+    cdef int free(self, Entity at, Carrier carrier) except -1:
+        """The function has given all outputs of a record: the next one may come."""
+        if at.inner is not None:
+            waiting = <list>at.inner
+            at.inner = None
+            for record in reversed(waiting):
+                carrier.push(at, <MovingRecord>record)
+        return 0
+
+
+# --- synchrocells ----------------------------------------------------------------------------------------------------
+
+
+@cython.final
+cdef class SyncPlan:
+    """Which patterns records of a shape match, and the guards of these; a guard is None or takes the values."""
+
+    cdef Py_ssize_t matches  # a bit for each pattern
+    cdef list guards
+
+    def __init__(self, matches, guards):
+        self.matches = matches
+        self.guards = guards
+
+
+@cython.final
+cdef class SyncNode(NetNode):
+    """A synchrocell. The state of its entity is a list: which patterns are filled, and the records that filled them.
+
+    A record that fills several is kept at each. `merger` says for the shapes of the kept records, in order, what the
+    merged one's shape is, and for each of its values the number of the record and the slot there.
+    """
+
+    cdef Py_ssize_t patterns
+    cdef object merger
+    cdef dict merges
+
+    def __init__(self, str path, object planner, Py_ssize_t patterns, object merger):
+        super().__init__(path, planner)
+        self.patterns = patterns
+        self.merger = merger
+        self.merges = {}
+
+    cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
+        cdef SyncPlan plan = <SyncPlan>self.plan(record.shape)
+        cdef list kept = <list>at.state
+        cdef Py_ssize_t filled = 0 if kept is None else <Py_ssize_t>kept[0]
+        cdef Py_ssize_t fills = plan.matches & ~filled
+        cdef Py_ssize_t index
+        if fills and plan.guards is not None:
+            for index in range(self.patterns):
+                if fills >> index & 1:
+                    guard = plan.guards[index]
+                    if guard is not None and not apply(guard, record.values):
+                        fills &= ~(<Py_ssize_t>1 << index)
+        if not fills:
+            return at.following()
+        if kept is None:
+            kept = at.state = [0] + [None] * self.patterns
+            carrier.cells[at] = carrier.now
+        for index in range(self.patterns):
+            if fills >> index & 1:
+                kept[index + 1] = record
+        filled |= fills
+        kept[0] = filled
+        if filled != (<Py_ssize_t>1 << self.patterns) - 1:
+            # It has no claim on order any more, and nobody waits for what comes of it.
+            if record.ticket is not None:
+                if record.ticket.trace is not None:
+                    carrier.note(record, self, "kept")
+                carrier.release(record.ticket)
+            return None
+        cdef Entity after = at.following()
+        del carrier.cells[at]
+        dissolve(at, after)
+        self.merge(kept, record)
+        return after
+
+    cdef int merge(self, list kept, MovingRecord last) except -1:
+        first = kept[1]
+        key = tuple([(<MovingRecord>each).shape for each in kept[1:]]), tuple([each is first for each in kept[1:]])
+        found = self.merges.get(key)
+        if found is None:
+            found = self.merges[key] = self.merger(*key)
+        shape, places = <tuple>found
+        last.values = tuple([(<MovingRecord>kept[number + 1]).values[slot] for number, slot in <list>places])
+        last.shape = <Shape>shape
+        return 0
+
+
+# --- choices ---------------------------------------------------------------------------------------------------------
+
+
+@cython.final
+cdef class ChoiceNode(NetNode):
+    """A choice. A plan is the number of a branch, or the numbers of those that match equally well, in a list.
+
+    `inner` of its entity is a list with the branches' entities, made when the first record comes for them.
+    """
+
+    cdef list branches
+    cdef list initialisers  # the numbers of branches that run once, and take no records
+    cdef Py_ssize_t turn  # counts records that match several branches equally well
+    cdef list unstarted  # entities whose initialisers have not run
+
+    def __init__(self, str path, object planner, list branches, list initialisers, list unstarted or None):
+        super().__init__(path, planner)
+        self.branches = branches
+        self.initialisers = initialisers
+        self.unstarted = unstarted
+
+    cdef Entity entity(self, Entity after):
+        cdef Entity entity = NetNode.entity(self, after)
+        entity.inner = [None] * len(self.branches)
+        if self.initialisers and self.unstarted is not None:
+            self.unstarted.append(entity)
+        return entity
+
+    def start(self, Carrier carrier, Entity at, MovingRecord record or None):
+        """Have the initialisers run: before the first record, or for the first record's ticket."""
+        cdef MovingRecord trigger
+        cdef Entity branch
+        at.state = True
+        for number in reversed(self.initialisers):
+            branch = (<NetNode>self.branches[number]).entity(at.following())
+            trigger = new_record(carrier.shapes.of(frozenset()), (), None)
+            if record is None:
+                carrier.enter(branch, trigger, None)
+            else:
+                trigger.ticket = record.ticket
+                if record.ticket is not None:
+                    record.ticket.live += 1
+                carrier.push(branch, trigger)
+
+    cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
+        if self.initialisers and at.state is None:
+            carrier.push(at, record)
+            self.start(carrier, at, record)
+            return None
+        chosen = self.plan(record.shape)
+        cdef Py_ssize_t number
+        if type(chosen) is list:
+            number = (<list>chosen)[self.turn % len(<list>chosen)]
+            self.turn += 1
+        else:
+            number = chosen
+        cdef list inner = <list>at.inner
+        branch = inner[number]
+        if branch is None:
+            branch = inner[number] = (<NetNode>self.branches[number]).entity(at.following())
+        return <Entity>branch
+
+
+# --- replication -----------------------------------------------------------------------------------------------------
+
+
+cdef bint is_true(object test, tuple values) except -1:
+    """Look whether a record matches: a test is True, False, or a function of the values."""
+    if test is True or test is False:
+        return test is True
+    return bool(apply(test, values))
+
+
+@cython.final
+cdef class StarNode(NetNode):
+    """A serial replication. A plan tells whether a record leaves.
+
+    Each replica has an entity before it, whose `inner` is the replica, made when the first record comes for it. The
+    `state` of these entities is shared: a list with the number of replicas there are.
+    """
+
+    cdef NetNode body
+    cdef public NetNode again  # what comes after a replica: this node, or an ordered net with it
+    cdef Py_ssize_t limit
+
+    def __init__(self, str path, object planner, NetNode body, Py_ssize_t limit):
+        super().__init__(path, planner)
+        self.body = body
+        self.limit = limit
+        self.again = self
+
+    cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
+        if is_true(self.plan(record.shape), record.values):
+            return at.following()
+        cdef Entity inner = <Entity>at.inner if at.inner is not None else self.unfold(at, record)
+        if inner.node is None:
+            inner = inner.following()
+            at.inner = inner
+            if inner.node is self:  # nothing is left of the replica, so nothing is decided here
+                (<list>at.state)[0] -= 1
+                dissolve(at, inner)
+        return inner
+
+    cdef Entity unfold(self, Entity at, MovingRecord record):
+        """Make another replica."""
+        if at.state is None:
+            at.state = [0]
+        cdef list replicas = <list>at.state
+        if replicas[0] >= self.limit:
+            raise RecordError(
+                f"{self.path}: {record!r} ran away: it is the first to need more than {self.limit} replicas in series"
+            )
+        replicas[0] += 1
+        cdef Entity following = self.again.entity(at.following())
+        if following.node is self:
+            following.state = replicas
+        else:
+            following.after.state = replicas
+        cdef Entity inner = self.body.entity(following)
+        at.inner = inner
+        return inner
+
+
+@cython.final
+cdef class SplitNode(NetNode):
+    """A parallel replication. A plan is the slot of the value. `inner` of its entity has the replicas by values."""
+
+    cdef NetNode body
+    cdef bint may_end  # a replica may be back in its first state, and then there is no need to keep it
+
+    def __init__(self, str path, object planner, NetNode body, bint may_end):
+        super().__init__(path, planner)
+        self.body = body
+        self.may_end = may_end
+
+    cdef Entity entity(self, Entity after):
+        cdef Entity entity = NetNode.entity(self, after)
+        entity.inner = {}
+        return entity
+
+    cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
+        cdef dict replicas = <dict>at.inner
+        value = record.values[<Py_ssize_t>self.plan(record.shape)]
+        found = replicas.get(value)
+        if found is None:
+            found = replicas[value] = self.body.entity(at.following())
+        if self.may_end:
+            carrier.touched.append((at, value))
+        return <Entity>found
+
+
+def sweep(Carrier carrier):
+    """Forget replicas of splits that are as they were made: stars without replicas of their own.
+
+    The carrier's stack has to be empty, so that no record is on its way to one.
+    """
+    cdef Entity replica, inner
+    cdef dict replicas
+    for split, value in carrier.touched:
+        replicas = <dict>(<Entity>split).inner if (<Entity>split).inner is not None else {}
+        if value not in replicas:
+            continue
+        replica = past(<Entity>replicas[value])
+        while replica.inner is not None:
+            inner = past(<Entity>replica.inner)
+            if inner.node is not replica.node:
+                break
+            (<list>replica.state)[0] -= 1
+            dissolve(replica, inner)
+            replica = inner
+        replicas[value] = replica
+        if replica.inner is None:
+            del replicas[value]
+            replica.node.alive -= 1
+    carrier.touched.clear()
+
+
+# --- feedback --------------------------------------------------------------------------------------------------------
+
+
+@cython.final
+cdef class FeedbackNode(NetNode):
+    """A feedback. A plan tells whether a record goes into the body, whose outputs come back here."""
+
+    cdef NetNode body
+
+    def __init__(self, str path, object planner, NetNode body):
+        super().__init__(path, planner)
+        self.body = body
+
+    cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
+        if not is_true(self.plan(record.shape), record.values):
+            return at.following()
+        if at.inner is None:
+            at.inner = self.body.entity(at)
+        cdef Entity inner = past(<Entity>at.inner)
+        if inner is at:
+            raise RecordError(f"{self.path}: {record!r} comes back as it is, again and again")
+        if carrier.hops >= carrier.until:  # others have their turn, even if this goes on forever
+            carrier.push(inner, record)
+            return None
+        return inner
+
+
+def start_all(Carrier carrier, list unstarted):
+    """Have the initialisers of choices run that are there from the start."""
+    for entity in unstarted:
+        if (<Entity>entity).state is None:
+            (<ChoiceNode>(<Entity>entity).node).start(carrier, <Entity>entity, None)
+    unstarted.clear()

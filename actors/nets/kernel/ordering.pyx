@@ -1,0 +1,189 @@
+"""Order: nets whose outputs leave in the order of their inputs.
+
+A record that enters an ordered net gets a ticket. All records that come of it have the same ticket. They leave the net
+when nothing can come of earlier tickets any more. S-Net's deterministic combinators (Prokesch 2011, 2.2.3) do the same
+by control records that go through all branches.
+"""
+
+cimport cython
+
+from callboard.nets.kernel.carrier cimport Carrier, Entity, NetNode, past
+from callboard.nets.kernel.nodes cimport is_true
+from callboard.nets.kernel.record cimport MovingRecord, Ticket, new_record
+
+
+cdef int flush(Entity region, Ticket first, Carrier carrier) except -1:
+    cdef MovingRecord handing = new_record(None, None, None)
+    handing.rest = first
+    carrier.push(region, handing)
+    return 0
+
+
+@cython.final
+cdef class Leave(NetNode):
+    """The end of an ordered net: records leave in the order of their tickets.
+
+    `inner` of its entity is the first ticket, and `state` the last one.
+    """
+
+    cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
+        cdef Ticket ticket = record.ticket
+        if ticket is not at.inner or ticket.buffered:
+            if ticket.buffered is None:
+                ticket.buffered = []
+            ticket.buffered.append(record)
+            return None
+        return self.let_go(at, record, carrier)
+
+    cdef Entity let_go(self, Entity at, MovingRecord record, Carrier carrier):
+        cdef Ticket ticket = record.ticket
+        record.ticket = ticket.parent
+        if ticket.parent is not None:
+            ticket.parent.live += 1
+        carrier.release(ticket)
+        return at.following()
+
+    cdef Entity go_on(self, Entity at, MovingRecord handing, Carrier carrier):
+        cdef Ticket first = <Ticket>handing.rest
+        cdef MovingRecord record
+        cdef Entity following
+        if not first.buffered:
+            return None
+        record = <MovingRecord>first.buffered.pop(0)
+        if first.buffered:
+            carrier.push(at, handing)
+        following = self.let_go(at, record, carrier)
+        carrier.push(following, record)
+        return None
+
+    cdef int over(self, Entity at, Ticket ticket, Carrier carrier) except -1:
+        """Close the first tickets, as far as nothing more comes of them; the next one's records may leave."""
+        cdef Ticket first = None if at.inner is None else <Ticket>at.inner
+        cdef Ticket parent
+        while first is not None and first.live == 0:
+            parent = first.parent
+            first = first.following
+            at.inner = first
+            if first is None:
+                at.state = None
+            if parent is not None:
+                carrier.release(parent)
+        if first is not None and first.buffered:
+            flush(at, first, carrier)
+        return 0
+
+
+@cython.final
+cdef class Enter(NetNode):
+    """The beginning of an ordered net: each record gets a ticket."""
+
+    cdef NetNode body
+    cdef Leave leave
+
+    def __init__(self, str path, NetNode body, Leave leave):
+        super().__init__(path, None)
+        self.body = body
+        self.leave = leave
+
+    cdef Entity entity(self, Entity after):
+        cdef Entity entity = NetNode.entity(self, None)
+        entity.state = self.leave.entity(after)
+        entity.after = self.body.entity(<Entity>entity.state)
+        return entity
+
+    cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
+        cdef Entity region = <Entity>at.state
+        cdef Ticket ticket = Ticket.__new__(Ticket)
+        ticket.parent = record.ticket
+        ticket.live = 1
+        ticket.region = region
+        if ticket.parent is not None:
+            ticket.trace = ticket.parent.trace
+        if region.inner is None:
+            region.inner = ticket
+        else:
+            (<Ticket>region.state).following = ticket
+        region.state = ticket
+        record.ticket = ticket
+        return at.following()
+
+
+@cython.final
+cdef class Drip(NetNode):
+    """A feedback in an ordered net: one record is in the body at a time.
+
+    The state of its entity is a list: whether a record is in the body, the records that wait to go on from here, the
+    first last, those that come from outside, and what the body has put out for the record in it.
+    """
+
+    cdef NetNode body
+    cdef NetNode end
+
+    def __init__(self, str path, object planner, NetNode body):
+        super().__init__(path, planner)
+        self.body = body
+        self.end = DripEnd(path, None)
+
+    cdef Entity entity(self, Entity after):
+        cdef Entity entity = NetNode.entity(self, after)
+        entity.state = [False, [], [], []]
+        return entity
+
+    cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
+        cdef list state = <list>at.state
+        (<list>state[2]).append(record)
+        if not state[0]:
+            self.next(at, carrier)
+        return None
+
+    cdef int next(self, Entity at, Carrier carrier) except -1:
+        """Let records leave, until one goes into the body."""
+        cdef list state = <list>at.state
+        cdef list again = <list>state[1]
+        cdef list outside = <list>state[2]
+        cdef list leaving = []
+        cdef MovingRecord record
+        cdef Ticket ticket
+        while again or outside:
+            record = <MovingRecord>(again.pop() if again else outside.pop(0))
+            if not is_true(self.plan(record.shape), record.values):
+                leaving.append(record)
+                continue
+            if at.inner is None:
+                at.inner = self.body.entity(self.end.entity(at))
+            ticket = Ticket.__new__(Ticket)
+            ticket.parent = record.ticket
+            ticket.trace = ticket.parent.trace
+            ticket.live = 1
+            ticket.region = at
+            record.ticket = ticket
+            state[0] = True
+            carrier.push(past(<Entity>at.inner), record)
+            break
+        for record in reversed(leaving):
+            carrier.push(at.following(), record)
+        return 0
+
+    cdef int over(self, Entity at, Ticket ticket, Carrier carrier) except -1:
+        """The record's passage through the body is over."""
+        cdef list state = <list>at.state
+        outputs = <list>state[3]
+        state[3] = []
+        state[0] = False
+        (<list>state[1]).extend(reversed(outputs))
+        self.next(at, carrier)
+        carrier.release(ticket.parent)
+        return 0
+
+
+@cython.final
+cdef class DripEnd(NetNode):
+    """Where records come out of the body of a Drip."""
+
+    cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
+        cdef Ticket ticket = record.ticket
+        record.ticket = ticket.parent
+        ticket.parent.live += 1
+        (<list>at.after.state)[3].append(record)
+        carrier.release(ticket)
+        return None

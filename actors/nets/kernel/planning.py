@@ -1,0 +1,150 @@
+"""Plans of what nodes do with records of a shape, made when the first such record comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from callboard.nets.errors import RecordError
+from callboard.nets.kernel.nodes import BoxPlan, FilterPlan, SyncPlan
+from callboard.nets.kernel.record import Assembler, Shape, Shapes
+from callboard.nets.kernel.sources import filter_function, test_function
+from callboard.nets.terms.labels import Label, Variant, matches, name_of, text_of, text_of_type
+from callboard.nets.terms.network import Box, RecordFilter, Split, Sync
+from callboard.nets.terms.patterns import Pattern
+
+
+class Planner:
+    """Makes the plans of a run."""
+
+    def __init__(self, shapes: Shapes, names: dict[str, Label]) -> None:
+        self.shapes = shapes
+        self.names = names
+
+    def filter(self, path: str, term: RecordFilter) -> Callable[[Shape], FilterPlan]:
+        """Plan a filter."""
+
+        def plan(shape: Shape) -> FilterPlan:
+            _refuse_mismatch(path, shape, term.variant)
+            function, single, outputs = filter_function(
+                path, shape.labels, term.variant, term.rules
+            )
+            shapes = [tuple(map(self.shapes.of_labels, rule)) for rule in outputs]
+            return FilterPlan(function, single, list(shapes[0]) if single else shapes)
+
+        return plan
+
+    def box(self, path: str, term: Box) -> Callable[[Shape], BoxPlan]:
+        """Plan a box."""
+        inputs, outputs = term.signature.inputs or (), term.signature.outputs
+        names = self.names if outputs is None else names_of(outputs)
+        variants = None if outputs is None else frozenset(map(frozenset, outputs))
+        keys = outputs[0] if outputs is not None and len(outputs) == 1 else None
+
+        def plan(shape: Shape) -> BoxPlan:
+            _refuse_mismatch(path, shape, frozenset(inputs))
+            consumed = frozenset(inputs)
+            assembler = Assembler(self.shapes, names, variants, consumed, shape, path)
+            return BoxPlan([shape.slots[label] for label in inputs], assembler, keys)
+
+        return plan
+
+    def sync(self, path: str, term: Sync) -> Callable[[Shape], SyncPlan]:
+        """Plan a synchrocell."""
+
+        def plan(shape: Shape) -> SyncPlan:
+            matched, guards = 0, []
+            for number, pattern in enumerate(term.patterns):
+                guard = None
+                if matches(pattern.variant, shape.variant):
+                    matched |= 1 << number
+                    if pattern.guard is not None:
+                        guard = test_function(path, shape.labels, [pattern.guard])
+                guards.append(guard)
+            return SyncPlan(matched, guards if any(guards) else None)
+
+        return plan
+
+    def merge(self, term: Sync) -> Callable[..., tuple[Shape, list[tuple[int, int]]]]:
+        """Plan what a synchrocell makes of the records that it kept."""
+
+        def plan(
+            shapes: tuple[Shape, ...], are_first: tuple[bool, ...]
+        ) -> tuple[Shape, list[tuple[int, int]]]:
+            places = {label: (0, slot) for label, slot in shapes[0].slots.items()}
+            for number, pattern in enumerate(term.patterns):
+                if not are_first[number]:
+                    for label in pattern.variant:
+                        places[label] = number, shapes[number].slots[label]
+            shape = self.shapes.of_labels(frozenset(places))
+            return shape, [places[label] for label in shape.labels]
+
+        return plan
+
+    def choice(
+        self, path: str, branches: Sequence[tuple[Variant, ...]], is_fair: bool
+    ) -> Callable[[Shape], int | list[int]]:
+        """Plan a choice among branches with these inputs; an initialiser has none."""
+        open_to_records = [number for number, inputs in enumerate(branches) if inputs]
+
+        def plan(shape: Shape) -> int | list[int]:
+            if len(open_to_records) == 1 < len(branches):
+                return open_to_records[0]
+            best: list[int] = []
+            most = -1
+            for number in open_to_records:
+                counts = [len(each) for each in branches[number] if matches(each, shape.variant)]
+                count = max(counts, default=-1)
+                if count > most:
+                    best, most = [number], count
+                elif count == most and count >= 0:
+                    best.append(number)
+            if not best:
+                types = "; ".join(text_of_type(inputs) for inputs in branches if inputs)
+                raise RecordError(
+                    f"{path}: no branch takes {text_of(shape.variant)}; the branches take {types}"
+                )
+            return best if is_fair and len(best) > 1 else best[0]
+
+        return plan
+
+    def test(self, path: str, patterns: Sequence[Pattern]) -> Callable[[Shape], Any]:
+        """Plan whether a record matches one of the patterns."""
+
+        def plan(shape: Shape) -> Any:
+            found = [each for each in patterns if matches(each.variant, shape.variant)]
+            guards = [each.guard for each in found if each.guard is not None]
+            if len(guards) < len(found):
+                return True
+            return test_function(path, shape.labels, guards) if guards else False
+
+        return plan
+
+    def split(self, path: str, term: Split) -> Callable[[Shape], int]:
+        """Plan a parallel replication."""
+
+        def plan(shape: Shape) -> int:
+            slot: int | None = shape.slots.get(term.tag)
+            if slot is None:
+                raise RecordError(
+                    f"{path}: a record came without {term.tag}, which the replicas are chosen by: "
+                    f"{text_of(shape.variant)}"
+                )
+            return slot
+
+        return plan
+
+
+def names_of(variants: Sequence[Sequence[Label]]) -> dict[str, Label]:
+    """Return the labels of names that stand for one label in these variants."""
+    labels = {label for variant in variants for label in variant}
+    names: dict[str, Label] = {}
+    for label in sorted(labels):
+        if name_of(label) not in labels:
+            names[name_of(label)] = label
+    return names
+
+
+def _refuse_mismatch(path: str, shape: Shape, variant: Variant) -> None:
+    if not matches(variant, shape.variant):
+        raise RecordError(f"{path}: takes {text_of(variant)}, and {text_of(shape.variant)} came")

@@ -1,0 +1,66 @@
+"""Records on their way: a shape, which many share, and the values in its order."""
+
+from cpython.object cimport PyObject
+
+
+cdef class Shape:
+    cdef readonly tuple labels  # in the order of the values
+    cdef readonly object variant  # the same as a frozenset
+    cdef readonly dict slots  # a label's place in that order
+
+
+cdef class Shapes:
+    cdef dict known
+
+    cdef Shape of(self, object variant)
+
+
+cdef class Ticket:
+    cdef Ticket parent
+    cdef Py_ssize_t live  # the records that have it, and the tickets that have it as parent
+    cdef object region  # the entity that takes it back: the end of an ordered net; None at a root
+    cdef Ticket following  # the next one of the region
+    cdef list buffered  # records that wait at the region's end for those of earlier tickets
+    cdef list trace  # of a root: its steps, if they are noted
+    cdef object asked  # of a root: who asked for what comes of it
+
+
+cdef class MovingRecord:
+    cdef Shape shape
+    cdef tuple values
+    cdef Ticket ticket
+    cdef object at  # the entity that it comes to next, while it waits
+    cdef MovingRecord below  # the next one on the carrier's stack
+    cdef object rest  # the outputs that its entity has yet to give
+
+
+cdef MovingRecord new_record(Shape shape, tuple values, Ticket ticket)
+
+
+cdef class Assembly:
+    cdef tuple keys
+    cdef readonly Shape shape
+    cdef Py_ssize_t* sources  # for each value: the number of a new one, or ~ the slot of an inherited one
+    cdef bint* is_tag
+
+    cdef tuple build(self, PyObject** fresh, tuple inherited)
+
+
+cdef class Assembler:
+    cdef Shapes shapes
+    cdef dict names
+    cdef object variants
+    cdef object consumed
+    cdef Shape shape
+    cdef str place
+    cdef Assembly last
+    cdef dict known
+
+    cdef Assembly assembly(self, tuple keys)
+    cdef Assembly new_assembly(self, tuple keys)
+    cdef tuple checked(self, Assembly assembly, list values)
+    cdef int fill(self, MovingRecord into, object row, tuple inherited) except -1
+
+
+cdef class Record(dict):
+    pass

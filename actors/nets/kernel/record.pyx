@@ -1,0 +1,290 @@
+"""Records on their way: a shape, which many share, and the values in its order."""
+
+cimport cython
+from cpython.dict cimport PyDict_Next
+from cpython.long cimport PyLong_CheckExact
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from operator import index
+
+from callboard.core.text import safe_repr
+from callboard.nets.errors import RecordError
+from callboard.nets.terms.labels import is_binding, is_tag, name_of, text_of, text_of_type
+
+
+cdef object one = 1
+cdef object zero = 0
+
+
+@cython.final
+cdef class Shape:
+    """The labels of a record, in the order of its values."""
+
+    def __init__(self, object variant):
+        self.labels = tuple(sorted(variant))
+        self.variant = variant
+        self.slots = {label: slot for slot, label in enumerate(self.labels)}
+
+    def __repr__(self):
+        return text_of(self.variant)
+
+
+@cython.final
+cdef class Shapes:
+    """All shapes of a run: there is one for each set of labels."""
+
+    def __cinit__(self):
+        self.known = {}
+
+    cdef Shape of(self, object variant):
+        found = self.known.get(variant)
+        if found is None:
+            found = self.known[variant] = Shape(variant)
+        return <Shape>found
+
+    def of_labels(self, variant):
+        """Return the shape of these labels, a frozenset."""
+        return self.of(variant)
+
+
+@cython.final
+@cython.freelist(256)
+cdef class Ticket:
+    """Counts what has come of a record, until it has come to its end.
+
+    A record that enters an ordered net gets one. Records that come of it have the same, and leave the net in the order
+    of the tickets. A record that enters the run has one as well if some of the run's boxes run elsewhere.
+    """
+
+
+@cython.final
+@cython.no_gc
+@cython.freelist(1024)
+cdef class MovingRecord:
+    """A record on its way.
+
+    The garbage collector does not see it. Carriers and entities hold it, and are cleared at the end of the run.
+    """
+
+    def as_dict(self):
+        """Return the values by their labels."""
+        return dict(zip(self.shape.labels, self.values))
+
+    @property
+    def asked(self):
+        """The question that this record is a part of the answer to, or None."""
+        cdef Ticket ticket = self.ticket
+        if ticket is None:
+            return None
+        while ticket.parent is not None:
+            ticket = ticket.parent
+        return ticket.asked
+
+    def become(self, Shapes shapes, dict values):
+        """Give it other labels and values."""
+        self.shape = shapes.of(frozenset(values))
+        self.values = tuple([values[label] for label in self.shape.labels])
+
+    def __repr__(self):
+        return safe_repr(self.as_dict())
+
+
+cdef MovingRecord new_record(Shape shape, tuple values, Ticket ticket):
+    cdef MovingRecord record = MovingRecord.__new__(MovingRecord)
+    record.shape = shape
+    record.values = values
+    record.ticket = ticket
+    return record
+
+
+@cython.final
+cdef class Assembly:
+    """How the values of a record are put together of new ones, in the order of `keys`, and inherited ones."""
+
+    def __cinit__(self, tuple keys, tuple labels, Shape shape, Shape inherited or None):
+        cdef Py_ssize_t number = len(shape.labels)
+        cdef Py_ssize_t at
+        self.keys = keys
+        self.shape = shape
+        self.sources = <Py_ssize_t*>PyMem_Malloc((number + 1) * sizeof(Py_ssize_t))
+        self.is_tag = <bint*>PyMem_Malloc((number + 1) * sizeof(bint))
+        if self.sources is NULL or self.is_tag is NULL:
+            raise MemoryError
+        for at in range(number):
+            label = shape.labels[at]
+            if label in labels:
+                self.sources[at] = labels.index(label)
+                self.is_tag[at] = is_tag(label)
+            else:
+                self.sources[at] = ~<Py_ssize_t>inherited.slots[label]
+                self.is_tag[at] = False
+
+    def __dealloc__(self):
+        PyMem_Free(self.sources)
+        PyMem_Free(self.is_tag)
+
+    cdef tuple build(self, PyObject** fresh, tuple inherited):
+        """Return the values; None if a tag's is neither a plain integer nor a truth value."""
+        cdef Py_ssize_t number = len(self.shape.labels)
+        cdef Py_ssize_t at, source
+        cdef PyObject* value
+        for at in range(number):
+            source = self.sources[at]
+            if source >= 0 and self.is_tag[at]:
+                value = fresh[source]
+                if value is <PyObject*>True:
+                    fresh[source] = <PyObject*>one
+                elif value is <PyObject*>False:
+                    fresh[source] = <PyObject*>zero
+                elif not PyLong_CheckExact(<object>value):
+                    return None
+        cdef tuple values = PyTuple_New(number)
+        for at in range(number):
+            source = self.sources[at]
+            value = fresh[source] if source >= 0 else <PyObject*>PyTuple_GET_ITEM(inherited, ~source)
+            Py_INCREF(<object>value)
+            PyTuple_SET_ITEM(values, at, <object>value)
+        return values
+
+
+cdef enum:
+    most = 256  # labels of a record
+
+
+@cython.final
+cdef class Assembler:
+    """Makes records of rows: of what is sent into a run, or of what a box puts out for records of a shape.
+
+    `names` has the labels of names without brackets. `variants` has the sets of labels that may come, if not all may.
+    Labels of the shape that are not in `consumed`, and not among the new ones, are inherited.
+    """
+
+    def __init__(self, Shapes shapes, dict names, object variants, object consumed, Shape shape or None, str place):
+        self.shapes = shapes
+        self.names = names
+        self.variants = variants
+        self.consumed = consumed
+        self.shape = shape
+        self.place = place
+        self.known = {}
+
+    cdef Assembly assembly(self, tuple keys):
+        """Return how rows with these keys become records."""
+        found = self.known.get(keys)
+        if found is None:
+            found = self.known[keys] = self.new_assembly(keys)
+        self.last = <Assembly>found
+        return self.last
+
+    cdef Assembly new_assembly(self, tuple keys):
+        if len(keys) > most:
+            raise RecordError(f"{self.place}: a record has at most {most} labels, and this one has {len(keys)}")
+        for key in keys:
+            if not isinstance(key, str) or not name_of(key).isidentifier():
+                raise RecordError(
+                    f"{self.place}: a record's labels are strings such as 'a' or '<t>', and {safe_repr(key)} is none"
+                )
+        cdef tuple labels = tuple([self.names.get(key, key) for key in keys])
+        variant = frozenset(labels)
+        if len(variant) < len(labels):
+            raise RecordError(f"{self.place}: a record has one value for each label, and this one has {list(keys)}")
+        if self.variants is not None and variant not in self.variants:
+            raise RecordError(
+                f"{self.place}: puts out {text_of_type(self.variants)}, and now put out {text_of(variant)}"
+            )
+        if self.shape is not None:
+            variant |= {
+                label for label in self.shape.labels if label not in self.consumed and not is_binding(label)
+            }
+        return Assembly(keys, labels, self.shapes.of(variant), self.shape)
+
+    def labelled(self, output, tuple keys or None):
+        """Return what a box's function returned as a dict."""
+        if isinstance(output, Mapping):
+            return dict(output)
+        if is_dataclass(output) and not isinstance(output, type):
+            found = {field.name: getattr(output, field.name) for field in fields(output)}
+            if self.variants is None or frozenset([self.names.get(name, name) for name in found]) in self.variants:
+                return found
+        if keys is not None:
+            if len(keys) == 1:
+                return {keys[0]: output}
+            if isinstance(output, tuple) and len(output) == len(keys):
+                return dict(zip(keys, output))
+        if keys is not None:
+            expected = f"a tuple of {len(keys)} or a dict"
+        else:
+            expected = "a dict, since it may put out records of several variants"
+        raise RecordError(f"{self.place}: put out {safe_repr(output)}, and not {expected}")
+
+    def read(self, row):
+        """Return the shape and the values of a row that is no record yet. Raises RecordError."""
+        cdef MovingRecord into = new_record(None, None, None)
+        self.fill(into, row if type(row) is dict else self.labelled(row, None), ())
+        return into.shape, into.values
+
+    cdef int fill(self, MovingRecord into, object row, tuple inherited) except -1:
+        """Give a record the labels and values of a dict."""
+        cdef PyObject* fresh[most]
+        cdef PyObject* key = NULL
+        cdef PyObject* value = NULL
+        cdef Py_ssize_t position = 0
+        cdef Py_ssize_t number = 0
+        cdef Assembly assembly = self.last
+        cdef tuple keys
+        if assembly is not None and len(<dict>row) == len(assembly.keys):
+            keys = assembly.keys
+            while PyDict_Next(row, &position, &key, &value):
+                if key is not <PyObject*>PyTuple_GET_ITEM(keys, number):
+                    number = -1
+                    break
+                fresh[number] = value
+                number += 1
+            if number == len(keys):
+                values = assembly.build(fresh, inherited)
+                if values is not None:
+                    into.values = <tuple>values
+                    into.shape = assembly.shape
+                    return 0
+        assembly = self.assembly(tuple(<dict>row))
+        cdef tuple taken = self.checked(assembly, [*(<dict>row).values()])
+        for number in range(len(taken)):
+            fresh[number] = <PyObject*>PyTuple_GET_ITEM(taken, number)
+        into.values = assembly.build(fresh, inherited)
+        into.shape = assembly.shape
+        return 0
+
+    cdef tuple checked(self, Assembly assembly, list values):
+        """Return the values, tags as plain integers. Raises RecordError."""
+        for at, key in enumerate(assembly.keys):
+            label = self.names.get(key, key)
+            if is_tag(label):
+                try:
+                    values[at] = int(index(values[at]))
+                except TypeError:
+                    raise RecordError(
+                        f"{self.place}: the tag {label} is an integer, and {safe_repr(values[at])} is none"
+                    ) from None
+        return tuple(values)
+
+
+cdef class Record(dict):
+    """A record that comes out of a net: values by their labels.
+
+    A tag `<t>` is found by its name, `record["t"]`, if there is no field of that name.
+    """
+
+    def __missing__(self, key):
+        if isinstance(key, str):
+            label = f"<{key}>"
+            if label in self:
+                return self[label]
+        raise KeyError(key)
+
+    def __repr__(self):
+        return f"Record({dict.__repr__(self)})"

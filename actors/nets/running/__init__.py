@@ -1,0 +1,1 @@
+"""Runs of nets: their actors, and a run as its user sees it."""

@@ -1,0 +1,121 @@
+"""Actors that call boxes elsewhere: on the event loop, and on threads."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from contextlib import suppress
+from typing import Any
+
+from callboard._inside.answers.future import Future
+from callboard._inside.sending.ref import ActorRef
+from callboard.actor import Actor
+from callboard.nets.running.messages import Ended, Given
+
+
+class LoopCaller(Actor[Any]):
+    """Calls coroutine functions and asynchronous generators, many at a time, on the event loop."""
+
+    __slots__ = ("conductor", "loop", "tasks")
+
+    def __init__(self, conductor: ActorRef[Any]) -> None:
+        self.conductor = conductor
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    async def receive(self, call: Any) -> None:
+        """Begin a call. On the event loop's thread."""
+        self.loop = asyncio.get_running_loop()
+        task = self.loop.create_task(self._call(call, call.tries))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _call(self, call: Any, attempt: int) -> None:
+        giving = Giving(self.conductor, call, attempt)
+        try:
+            async with asyncio.timeout(call.box.options.timeout):
+                result = call.function(*call.arguments)
+                if inspect.isasyncgen(result):
+                    async for value in result:
+                        waiting = giving.give(value, is_one_of_many=True)
+                        if waiting is not None:
+                            await waiting
+                else:
+                    giving.give(await result)
+        except Exception as error:
+            giving.end(error)
+        else:
+            giving.end(None)
+
+    def on_stop(self) -> None:
+        """Cancel the calls that are running, on the event loop's thread."""
+        if self.loop is not None:
+            with suppress(RuntimeError):  # the loop is closed, and its tasks are gone
+                self.loop.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        for task in tuple(self.tasks):
+            task.cancel()
+
+
+class ThreadCaller(Actor[Any]):
+    """Calls functions and generators, one at a time, on a worker's thread or one of its own."""
+
+    __slots__ = ("conductor",)
+
+    def __init__(self, conductor: ActorRef[Any]) -> None:
+        self.conductor = conductor
+
+    def receive(self, call: Any) -> None:
+        """Make a call."""
+        giving = Giving(self.conductor, call, call.tries)
+        try:
+            result = call.function(*call.arguments)
+            if inspect.isgenerator(result):
+                for value in result:
+                    waiting = giving.give(value, is_one_of_many=True)
+                    if waiting is not None:
+                        waiting.result()
+            else:
+                giving.give(result)
+        except Exception as error:
+            giving.end(error)
+        else:
+            giving.end(None)
+
+
+class Giving:
+    """Hands on the outputs of a call: as they come, or at its end if it may be repeated.
+
+    Each `PATIENCE`th output of a generator waits until it is in the net, so that a generator is not
+    further ahead of it than that.
+    """
+
+    PATIENCE = 64
+
+    def __init__(self, conductor: ActorRef[Any], call: Any, attempt: int) -> None:
+        self._conductor = conductor
+        self._call = call
+        self._attempt = attempt
+        self._given = 0
+        self._held: list[Any] | None = [] if call.box.options.retries else None
+
+    def give(self, value: Any, *, is_one_of_many: bool = False) -> Future[None] | None:
+        """Hand an output on; None is none. Return a future if the next one has to wait for it."""
+        if value is None:
+            return None
+        if self._held is not None:
+            self._held.append(value)
+            return None
+        self._given += 1
+        if is_one_of_many and self._given % self.PATIENCE == 0:
+            return self._conductor.ask(Given(self._call, value, self._attempt, waits=True))
+        self._conductor.tell(Given(self._call, value, self._attempt))
+        return None
+
+    def end(self, error: BaseException | None) -> None:
+        """Say that the call is over."""
+        if error is None:
+            for value in self._held or ():
+                self._conductor.tell(Given(self._call, value, self._attempt))
+        self._conductor.tell(Ended(self._call, error, self._attempt))

@@ -1,0 +1,460 @@
+"""The actor of a run: it has the carrier, lets records in, and has boxes called elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from callboard._inside.answers.future import Future
+from callboard._inside.sending.ref import ActorRef
+from callboard.actor import Actor
+from callboard.core.threads.interpreter import has_gil
+from callboard.nets.errors import NetEnded, NetError, RecordError
+from callboard.nets.kernel.building import is_async_function
+from callboard.nets.kernel.nodes import sweep
+from callboard.nets.kernel.remains import remains
+from callboard.nets.running.callers import LoopCaller, ThreadCaller
+from callboard.nets.running.failing import effect_of, make_variant, told_as
+from callboard.nets.running.messages import (
+    Abandoned,
+    Ask,
+    Asked,
+    Cancel,
+    Close,
+    Ended,
+    Expired,
+    Finish,
+    Given,
+    GoOn,
+    Look,
+    NetStatistics,
+    Retry,
+    SentRows,
+    Sweep,
+    Take,
+    Withdraw,
+)
+from callboard.nets.running.setting import Setting
+from callboard.scheduling.handle import Handle
+from callboard.scheduling.placement import PlacementPolicy
+from callboard.scheduling.worker import WorkerThread
+
+HOPS = 20_000  # of a turn; then other actors of the worker have theirs
+_GO_ON = GoOn()
+
+
+class Conductor(Actor[Any]):
+    """Has the carrier of a run. All of it happens in turns of this actor, so nothing has a lock.
+
+    Outputs of boxes that run elsewhere come first, then records that are sent. Both wait until
+    the carrier has no record on its stack, so no record is overtaken on its way from one entity
+    to the next.
+    """
+
+    def __init__(self, setting: Setting, window: int) -> None:
+        self.setting = setting
+        self.window = window
+        self.carrier = setting.carrier
+        self.carrier.failed = self._fail
+        self.carrier.most_elsewhere = window
+        self.begun = False
+        self.goes_on = False  # a GoOn is on its way
+        self.waiting: deque[tuple[SentRows, Future[None]]] = deque()
+        self.events: deque[Given | Ended] = deque()
+        self.asked: set[Asked] = set()
+        self.takers: deque[Future[list[Any]]] = deque()
+        self.finishing: Future[list[Any]] | None = None
+        self.is_closed = False  # no more records are taken
+        self.is_over = False
+        self.is_dropped = False  # nobody can ask for anything any more
+        self.failure: NetError | None = None
+        self.loop_caller: ActorRef[Any] | None = None
+        self.idle: dict[Any, list[ActorRef[Any]]] = {}  # callers on threads, by box and place
+        self.busy: dict[tuple[Any, int], tuple[Any, ActorRef[Any]]] = {}
+        self.classes: dict[Any, type[ThreadCaller]] = {}
+        self.timers: dict[Any, Any] = {}
+        self.seen = NetStatistics()
+
+    # --- messages --------------------------------------------------------------------------------
+
+    def receive(self, message: Any) -> Any:
+        """Do what a message says, then carry what there is. On a worker's thread."""
+        answer: Any = None
+        match message:
+            case GoOn():
+                self.goes_on = False
+            case SentRows():
+                answer = self._wait_for_room(message)
+            case Ask(record, traced):
+                answer = self._ask(record, traced)
+            case Given() | Ended():
+                answer = self._note(message)
+            case Take(limit):
+                if self.finishing is None:
+                    self.carrier.most_outputs = limit
+                answer = Future()
+                self.takers.append(answer)
+            case Finish():
+                answer = self._finish()
+            case Close():
+                self.is_closed = True
+            case Cancel():
+                self._end(NetEnded("the run was cancelled"))
+                return None
+            case Withdraw(rows):
+                rows.withdrawn = True
+                answer = rows.sent
+            case Look():
+                return self._statistics()
+            case Retry(call):
+                self.timers.pop(call, None)
+                self._begin(call)
+            case Expired(call, attempt):
+                self._note(Ended(call, _Late(self._why_late(call)), attempt))
+            case Sweep():
+                self._sweep()
+            case Abandoned():
+                self.is_dropped = True
+                if self.is_over:
+                    self.stop()
+        self._advance()
+        return answer
+
+    def _wait_for_room(self, rows: SentRows) -> Future[None]:
+        answer: Future[None] = Future()
+        if self.is_over or self.is_closed:
+            self._refuse(rows, answer, self.failure or NetEnded("the run takes no more records"))
+        else:
+            self.waiting.append((rows, answer))
+        return answer
+
+    def _refuse(self, rows: SentRows, answer: Future[None], error: NetError) -> None:
+        """Take no more of these rows: an error for the sender, or dead letters if nobody waits."""
+        if rows.told and not rows.withdrawn:
+            for row in rows.rows[rows.sent :]:
+                self._bury(row, "stopped", error)
+        answer.set_exception(error.again())
+
+    def _bury(self, record: Any, reason: str, error: NetError | None = None) -> None:
+        self.system.dead_letters.post(record, self.ref, None, reason, error)
+
+    def _ask(self, record: Any, traced: bool) -> Future[Any]:
+        asked = Asked([] if traced else None)
+        if self.is_over or self.is_closed:
+            asked.answer.set_exception(self.failure or NetEnded("the run takes no more records"))
+        else:
+            self.asked.add(asked)
+            self.waiting.append((SentRows([record], asked), Future()))
+        return asked.answer
+
+    def _finish(self) -> Any:
+        if self.finishing is None:
+            self.is_closed = True
+            self.carrier.most_outputs = sys.maxsize  # those that are left come all at once
+            self.finishing = Future()
+            if self.is_over:
+                self._answer_finish()
+        return self.finishing
+
+    def on_stop(self) -> None:
+        """Fail what waits: the system is stopping."""
+        self._end(NetEnded("the run's system was stopped"))
+
+    # --- carrying --------------------------------------------------------------------------------
+
+    def _advance(self) -> None:
+        if self.is_over:
+            self._hand_out()
+            return
+        carrier = self.carrier
+        carrier.now = time.monotonic()
+        until = carrier.hops + HOPS
+        try:
+            if not self.begun:
+                self.begun = True
+                self.setting.begin()
+            while carrier.hops < until:
+                if carrier.run(until - carrier.hops):
+                    break
+                self._begin_calls()
+                if not carrier.is_idle:  # the outputs have to be taken first
+                    break
+                if self.events:
+                    self._happen(self.events.popleft())
+                elif not (self.waiting and self._let_in(until)):
+                    break
+        except RunFailed as failed:
+            self._bury(failed.record, "failed", failed.error)
+            self._end(failed.error)
+            return
+        finally:
+            if carrier.is_idle:
+                sweep(carrier)
+        self._begin_calls()
+        if carrier.hops >= until and not self.goes_on:
+            self.goes_on = True
+            self.ref.tell(_GO_ON)
+        self._hand_out()
+        shortest = self.setting.shortest
+        if shortest is not None and carrier.kept and Sweep not in self.timers:
+            self.timers[Sweep] = self.after(shortest, Sweep())
+        if self._is_done():
+            self._end(None)
+
+    def _is_done(self) -> bool:
+        return (
+            self.is_closed
+            and not self.waiting
+            and not self.events
+            and self.carrier.is_empty
+            and not self.carrier.elsewhere
+        )
+
+    def _let_in(self, until: int) -> bool:
+        """Let in records of those that wait, and tell whether any came."""
+        rows, answer = self.waiting[0]
+        carrier, before = self.carrier, rows.sent
+        if rows.withdrawn:
+            self.waiting.popleft()
+            return True
+        try:
+            carrier.take(self.setting.entry, rows.rows, rows.sent, self.window, until, rows.asked)
+        except RecordError as error:
+            rows.sent = carrier.taken
+            if rows.told:  # the other rows are not to blame
+                self._bury(rows.rows[rows.sent], "refused", error)
+                rows.sent += 1
+                return True
+            self.waiting.popleft()
+            if rows.asked is not None:
+                rows.asked.error = error
+                carrier.answered.append(rows.asked)
+            answer.set_exception(error)
+            return True
+        finally:
+            rows.sent = max(rows.sent, carrier.taken)
+        self.seen.sent += rows.sent - before
+        if rows.sent == len(rows.rows):
+            self.waiting.popleft()
+            answer.set_result(None)
+            return True
+        return rows.sent > before
+
+    def _hand_out(self) -> None:
+        """Give outputs to those that wait for them."""
+        carrier = self.carrier
+        if carrier.answered:
+            for asked in carrier.answered:
+                self.asked.discard(asked)
+                if asked.error is not None:
+                    asked.answer.set_exception(asked.error)
+                else:
+                    asked.answer.set_result((asked.outputs, asked.steps))
+            carrier.answered = []
+        while self.takers:
+            if carrier.outputs:
+                answer = self.takers.popleft()
+                outputs, carrier.outputs = carrier.outputs, []
+                self.seen.put_out += len(outputs)
+                answer.set_result(outputs)
+                if not self.goes_on and not self.is_over:  # there is room again
+                    self.goes_on = True
+                    self.ref.tell(_GO_ON)
+            elif self.is_over:
+                answer = self.takers.popleft()
+                if self.failure is not None:
+                    answer.set_exception(self.failure.again())
+                else:
+                    answer.set_result([])
+            else:
+                return
+
+    # --- boxes elsewhere -------------------------------------------------------------------------
+
+    def _begin_calls(self) -> None:
+        calls = self.carrier.calls
+        if calls:
+            self.carrier.calls = []
+            for call in calls:
+                self._begin(call)
+
+    def _begin(self, call: Any) -> None:
+        """Have a call made."""
+        box = call.box
+        if is_async_function(call.function):
+            if self.loop_caller is None:
+                self.loop_caller = self.spawn(LoopCaller, self.ref, event_loop=True)
+            self.loop_caller.tell(call)
+            return
+        place = box.place_of(call)
+        idle = self.idle.setdefault((box, place), [])
+        caller = idle.pop() if idle else self._new_caller(box, place)
+        self.busy[call, call.tries] = (box, place), caller
+        caller.tell(call)
+        if box.options.timeout is not None:
+            self.timers[call] = self.after(box.options.timeout, Expired(call, call.tries))
+
+    def _new_caller(self, box: Any, place: Any) -> ActorRef[Any]:
+        """Make an actor that calls a box where its hint says: a policy, or a worker's number."""
+        # With an interpreter lock, one worker at a time runs Python, even if a call releases it.
+        dedicated = box.options.dedicated or (place is None and has_gil())
+        options: dict[str, Any] = {"dedicated": dedicated}
+        cls = self.classes.get(box)
+        if cls is None:  # a class for each box: policies and statistics go by classes
+            cls = self.classes[box] = type(box.path, (ThreadCaller,), {"__slots__": ()})
+        if place is not None and not dedicated:
+            options["placement"] = Numbered(place) if isinstance(place, int) else place
+        return self.spawn(cls, self.ref, **options)
+
+    def _note(self, event: Given | Ended) -> Future[None] | None:
+        """Remember what came of a call; a call that is over gives nothing more."""
+        call = event.call
+        answer = None
+        if isinstance(event, Given) and event.waits:
+            answer = event.answer = Future()
+        if isinstance(event, Ended) and not isinstance(event.error, _Late):
+            known = self.busy.pop((call, event.attempt), None)
+            if known is not None:
+                self.idle[known[0]].append(known[1])
+        if event.attempt != call.tries or call.is_over or self.is_over:
+            if answer is not None:
+                answer.set_exception(NetEnded("nothing more of this call is taken"))
+            return answer
+        if isinstance(event, Ended):
+            timer = self.timers.pop(call, None)
+            if timer is not None:
+                timer.cancel()
+            if event.error is not None and call.tries < call.box.options.retries:
+                pause = call.box.options.backoff * 2**call.tries
+                call.tries += 1
+                self.timers[call] = self.after(pause, Retry(call))
+                return None
+            call.is_over = True
+        self.events.append(event)
+        return answer
+
+    def _happen(self, event: Given | Ended) -> None:
+        """Do what came of a call."""
+        call, carrier = event.call, self.carrier
+        node = call.box
+        if isinstance(event, Given):
+            try:
+                node.give(carrier, call, event.value)
+            except RecordError as error:
+                self._fail(node, call.record, error)
+            if event.answer is not None:
+                event.answer.set_result(None)
+        else:
+            if event.error is not None and self._fail(node, call.record, event.error):
+                node.let_pass(carrier, call)
+            node.end(carrier, call)
+
+    @staticmethod
+    def _why_late(call: Any) -> str:
+        return f"{call.box.path}: the call took more than {call.box.options.timeout} s"
+
+    # --- errors ----------------------------------------------------------------------------------
+
+    def _fail(self, node: Any, record: Any, error: BaseException) -> bool:
+        """Handle an error at a record: raise the run's, or tell whether the record goes on."""
+        made, effect = told_as(node, record, error), effect_of(node)
+        if effect == "fail":
+            asked = record.asked
+            if asked is None:
+                raise RunFailed(made, record.as_dict())
+            if asked.error is None:  # it fails for those alone who asked for it
+                asked.error = made
+            return False
+        if effect == "variant":
+            make_variant(node, record, made, self.setting.shapes)
+            return True
+        self.seen.skipped += 1
+        self._bury(record.as_dict(), "skipped", made)
+        return False
+
+    def _sweep(self) -> None:
+        self.timers.pop(Sweep, None)
+        for record in self.carrier.expired(time.monotonic()):
+            self._bury(record.as_dict(), "unpaired")
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    def _end(self, failure: NetError | None) -> None:
+        """End the run: by a failure, or since nothing more can come of it."""
+        if self.is_over:
+            return
+        self.is_over = True
+        self.failure = failure
+        reason = "unpaired" if failure is None else "stopped"
+        left = [] if failure is None else remains(self.carrier)
+        in_stack_or_cells = self.carrier.end()
+        for record in {id(each): each for each in (*left, *in_stack_or_cells)}.values():
+            self._bury(record.as_dict(), reason, failure)
+        for event in self.events:
+            if isinstance(event, Given) and event.answer is not None:
+                event.answer.set_exception(NetEnded("the run has ended"))
+        self.events.clear()
+        for rows, answer in self.waiting:
+            self._refuse(rows, answer, self._again())
+        self.waiting.clear()
+        for asked in self.asked:
+            asked.answer.set_exception(asked.error or self._again())
+        self.asked.clear()
+        for timer in self.timers.values():
+            timer.cancel()
+        self._hand_out()
+        if self.finishing is not None:
+            self._answer_finish()
+        if self.is_dropped:
+            self.stop()
+        for child in self.children:
+            with suppress(Exception):
+                self.system.dead_letters.expect_wake_ups(child)  # the calls' records are buried
+                child.stop()
+
+    def _again(self) -> NetError:
+        assert self.failure is not None
+        return self.failure.again()
+
+    def _answer_finish(self) -> None:
+        assert self.finishing is not None
+        if self.failure is not None:
+            self.finishing.set_exception(self._again())
+        else:
+            outputs, self.carrier.outputs = self.carrier.outputs, []
+            self.seen.put_out += len(outputs)
+            self.finishing.set_result(outputs)
+
+    def _statistics(self) -> NetStatistics:
+        seen, carrier = self.seen, self.carrier
+        seen.hops, seen.elsewhere, seen.in_cells = carrier.hops, carrier.elsewhere, carrier.kept
+        seen.places = self.setting.places()
+        return seen
+
+
+class RunFailed(BaseException):
+    """Ends the conductor's turn, through the carrier, which takes an Exception for a record's."""
+
+    def __init__(self, error: NetError, record: dict[str, Any]) -> None:
+        super().__init__(error)
+        self.error = error
+        self.record = record
+
+
+class Numbered(PlacementPolicy):
+    """The worker of a number, counted round if there are fewer."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
+        """Return the worker."""
+        return workers[self._number % len(workers)]
+
+
+class _Late(TimeoutError):
+    """A call took too long, and goes on."""

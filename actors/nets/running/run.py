@@ -1,0 +1,270 @@
+"""A run of a net as its user sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Self
+
+from callboard._inside.answers.future import Future
+from callboard.core import checks
+from callboard.core.batches import Batches
+from callboard.core.errors import ActorStopped, AskTimeout, ConfigError
+from callboard.core.handles import CopiedAsItself
+from callboard.core.text import safe_repr
+from callboard.nets.drawing import mermaid_of_run
+from callboard.nets.errors import NetEnded, NetTimeout
+from callboard.nets.kernel.record import Record
+from callboard.nets.running.conductor import Conductor
+from callboard.nets.running.messages import (
+    Abandoned,
+    Ask,
+    Cancel,
+    Close,
+    Finish,
+    Look,
+    NetStatistics,
+    SentRows,
+    Take,
+    Withdraw,
+)
+from callboard.nets.running.progress import NetProgress
+from callboard.nets.running.setting import Setting
+from callboard.nets.running.trace import Trace
+from callboard.nets.terms.network import Net, runners
+from callboard.nets.types.typed import infer
+from callboard.system import ActorSystem
+
+BATCH = 512
+
+
+def run_in(
+    system: ActorSystem,
+    net: Net,
+    *,
+    placement: Any,
+    window: int,
+    threading: Any,
+    policy: Any,
+    **_: Any,
+) -> NetRun:
+    """Start a net in a system. See `ActorSystem.run`."""
+    for name, value in (("threading", threading), ("policy", policy)):
+        if value is not None:
+            raise ConfigError(f"{name} is for graphs of streams, and {safe_repr(net)} is a net")
+    window = checks.whole("window", window, 1, error=ConfigError)
+    return NetRun(system, net, Setting(infer(net)), placement=placement, window=window)
+
+
+runners.append(run_in)
+
+
+class NetRun(CopiedAsItself):
+    """A net at work. Made by `ActorSystem.run`; a context manager: leaving it finishes the run.
+
+    Its methods may be called from any thread, and from actors.
+    """
+
+    def __init__(
+        self, system: ActorSystem, net: Net, setting: Setting, *, placement: Any, window: int
+    ) -> None:
+        self._net = net
+        # Where priorities are used, coordination goes before boxes (Prokesch 2011, 6.2.2).
+        options: dict[str, Any] = {"priority": 1}
+        if placement is not None:
+            options["placement"] = placement
+        self._conductor = system.spawn(Conductor, setting, window, **options)
+
+    def send(self, records: Iterable[Any], *, timeout: float | None = None) -> None:
+        """Send records into the net, in order: dicts of values by labels, or dataclass instances.
+
+        One dict is one record. Waits while `window` records are on their way at boxes that run
+        elsewhere, or too many `results()` are not taken. Raises RecordError for what is no record,
+        or has a tag that is no integer; the run goes on. A record that fits nowhere in the net ends
+        the run. Raises NetTimeout if not all went in after `timeout` seconds, the run's error
+        once the run has failed, and NetEnded when it was finished or cancelled. Each says what
+        became of the records: `sent` of them went in, and `unsent` are those that were taken from
+        `records` and did not go in.
+        """
+        deadline = _deadline(timeout)
+        if isinstance(records, Mapping):
+            records = [records]
+        batches = Batches("send()", records, BATCH)
+        sent = 0
+        for batch in batches:
+            rows = SentRows(batch)
+            try:
+                self._answer(SentRows, rows, deadline)
+            except BaseException as error:
+                if isinstance(error, NetTimeout):
+                    self._answer(Withdraw, Withdraw(rows), None)
+                error.sent, error.unsent = sent + rows.sent, batch[rows.sent :]  # type: ignore[attr-defined]
+                raise
+            sent += len(batch)
+
+    def tell(self, record: Any, /) -> None:
+        """Send one record, and do not wait until it is in. See Recipient: a run can be told.
+
+        A record that the net does not take becomes a dead letter, "refused". One that does not go
+        in before the run's end is "stopped".
+        """
+        self._conductor.tell(SentRows([record], told=True))
+
+    def tell_many(self, records: Iterable[Any], /) -> None:
+        """Send records, in their order, and do not wait until they are in."""
+        for batch in Batches("tell_many()", records, BATCH):
+            self._conductor.tell(SentRows(batch, told=True))
+
+    def ask(self, record: Any, /, timeout: float | None = None) -> Future[list[Record]]:
+        """Send one record, and return a future of the outputs that come of it, and of no other.
+
+        It is there when nothing more comes of the record: all has left, or is kept in a
+        synchrocell. An error in a box fails this future, and not the run.
+        """
+        answer: Future[list[Record]] = Future()
+
+        def take(of: Future[Any]) -> None:
+            error = of.exception()
+            if error is None:
+                answer.set_result(of.result()[0])
+            else:
+                answer.set_exception(error)
+
+        self._conductor.ask(Ask(record), timeout).add_done_callback(take)
+        return answer
+
+    def trace(self, record: Any, timeout: float | None = None) -> Trace:
+        """Send one record, wait until nothing more comes of it, and say all that it went through.
+
+        Raises as `ask` does, and NetTimeout after `timeout` seconds.
+        """
+        outputs, steps = self._answer(Ask, Ask(record, traced=True), _deadline(timeout))
+        return Trace(outputs, steps)
+
+    def results(self, records: Iterable[Any] | None = None, *, limit: int = 65_536) -> NetResults:
+        """Return an iterator of the outputs as they come, for `for` and `async for`.
+
+        It ends when the run was finished and all is taken, and raises the run's error if it has
+        failed. While `limit` outputs wait to be taken, records wait. Outputs that were taken are
+        not in what `finish()` returns. With `records`, the iterator sends them itself from another
+        thread, and finishes the run.
+        """
+        return NetResults(self, checks.whole("limit", limit, 1, error=ConfigError), records)
+
+    def finish(self, timeout: float | None = None) -> list[Record]:
+        """Wait until nothing more can come, and return the outputs that were not taken.
+
+        From the call on, the run takes no more records, and outputs have no limit. Records that are
+        left in unfinished synchrocells become dead letters, "unpaired". Raises the error of a run
+        that failed, NetEnded of one that was cancelled, and NetTimeout after `timeout` seconds;
+        then the run goes on, and finish() may be called again.
+        """
+        deadline = _deadline(timeout)
+        outputs: list[Record] = self._answer(Finish, Finish(), deadline)
+        return outputs
+
+    def cancel(self, timeout: float = 5.0) -> None:
+        """Drop the records on their way, and end. They become dead letters, "stopped"."""
+        try:
+            self._answer(Cancel, Cancel(), time.monotonic() + timeout)
+        except NetEnded:
+            return
+
+    def statistics(self) -> NetStatistics:
+        """Say how the run does."""
+        found: NetStatistics = self._answer(Look, Look(), None)
+        return found
+
+    def mermaid(self) -> str:
+        """Draw the net as it is now: the records that came to each place, and the replicas."""
+        return mermaid_of_run(self._net, self.statistics().places)
+
+    def progress(self, *, every: float = 0.5) -> NetProgress:
+        """Show on stderr how the run gets on, within a `with` block."""
+        return NetProgress(self.statistics, checks.seconds("every", every, zero=False))
+
+    def _answer(self, kind: type[Any], message: Any, deadline: float | None) -> Any:
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        future: Future[Any] = self._conductor.ask(message)
+        try:
+            return future.result(left)
+        except AskTimeout:
+            raise NetTimeout(f"{self!r} did not answer {kind.__name__.lower()}() in time") from None
+        except ActorStopped as error:
+            raise NetEnded(f"{self!r} has ended: {error}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.cancel()
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # the system is gone, or the interpreter ends
+            self._conductor.tell(Abandoned())
+
+    def __repr__(self) -> str:
+        return f"<NetRun of {str(self._net)[:60]}>"
+
+
+def _deadline(timeout: float | None) -> float | None:
+    seconds = checks.timeout("timeout", timeout, error=ConfigError)
+    return None if seconds is None else time.monotonic() + seconds
+
+
+class NetResults:
+    """An iterator of a run's outputs. See NetRun.results()."""
+
+    def __init__(self, run: NetRun, limit: int, records: Iterable[Any] | None = None) -> None:
+        self._run = run
+        self._limit = limit
+        self._taken: deque[Record] = deque()
+        self._error: BaseException | None = None
+        if records is not None:
+            threading.Thread(target=self._send, args=(records,), daemon=True).start()
+
+    def _send(self, records: Iterable[Any]) -> None:
+        """Send the records, and have the run end after them. On a thread of its own."""
+        try:
+            self._run.send(records)
+        except BaseException as error:
+            self._error = error
+            self._run.cancel()
+        else:
+            self._run._conductor.tell(Close())
+
+    def _take(self) -> list[Record]:
+        try:
+            outputs: list[Record] = self._run._answer(Take, Take(self._limit), None)
+        except NetEnded:
+            if self._error is not None:
+                raise self._error from None
+            raise
+        return outputs
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Record:
+        if not self._taken:
+            self._taken.extend(self._take())
+        if not self._taken:
+            raise StopIteration
+        return self._taken.popleft()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Record:
+        if not self._taken:
+            self._taken.extend(await asyncio.to_thread(self._take))
+        if not self._taken:
+            raise StopAsyncIteration
+        return self._taken.popleft()

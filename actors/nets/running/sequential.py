@@ -1,0 +1,142 @@
+"""A net that one thread runs, such as an operator of a stream graph."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import Any
+
+from callboard.nets.errors import NetError
+from callboard.nets.kernel.building import is_async_function
+from callboard.nets.kernel.record import Record
+from callboard.nets.running.failing import effect_of, make_variant, told_as
+from callboard.nets.running.setting import Setting
+from callboard.nets.terms.network import Net, Ordered
+from callboard.nets.types.typed import infer
+
+
+class NetOperator:
+    """A net as an operator of a stream graph: `entry("rows").stateful(NetOperator, net)`.
+
+    A row is a record, and so are the outputs, in the order of the rows. The operator's thread calls
+    all boxes, and handles one row after the other. Coroutine functions run on an event loop of its
+    own: those that a row comes to run side by side. The options `threads`, `dedicated` and
+    `concurrency`, hints of places, and timeouts of other functions have no meaning here.
+
+    If records are left in unfinished synchrocells at the end, `on_final` raises NetError. With
+    `unpaired="drop"` they are dropped.
+    """
+
+    def __init__(self, net: Net, *, unpaired: str = "fail") -> None:
+        if unpaired not in ("fail", "drop"):
+            raise ValueError(f"unpaired is 'fail' or 'drop', not {unpaired!r}")
+        self._setting = Setting(infer(Ordered(net)))
+        self._carrier = self._setting.carrier
+        self._carrier.failed = self._fail
+        self._unpaired = unpaired
+        self._begun = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def receive(self, row: Any) -> list[Record]:
+        """Send a record through the net, and return the outputs that come of it."""
+        if not self._begun:
+            self._begun = True
+            self._setting.begin()
+        carrier = self._carrier
+        carrier.take(self._setting.entry, [row], 0, 1 << 40, 1 << 60, None)
+        running: dict[asyncio.Task[Any], Any] = {}
+        try:
+            while True:
+                self._carry()
+                calls, carrier.calls = carrier.calls, []
+                for call in calls:
+                    self._begin(call, running)
+                if not calls and not running:
+                    break
+                if running and carrier.is_empty and not carrier.calls:
+                    for task in self._first_done(running):
+                        self._end(running.pop(task), task)
+        finally:
+            for task in running:  # an error ended this record
+                task.cancel()
+        outputs, carrier.outputs = carrier.outputs, []
+        return outputs
+
+    def on_final(self) -> list[Record]:
+        """End: no more rows come."""
+        left = self._carrier.end()
+        if self._loop is not None:
+            self._loop.close()
+        if left and self._unpaired == "fail":
+            raise NetError(f"{len(left)} records are left in synchrocells: {left[:3]!r}")
+        return []
+
+    def _begin(self, call: Any, running: dict[asyncio.Task[Any], Any]) -> None:
+        """Make a call, or begin one that is to be awaited."""
+        if is_async_function(call.function):
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+            running[self._loop.create_task(_awaited(call))] = call
+            return
+        options = call.box.options
+        while True:
+            try:
+                result = call.function(*call.arguments)
+                self._give(call, list(result) if inspect.isgenerator(result) else [result])
+                return
+            except Exception as error:
+                call.tries += 1
+                if call.tries > options.retries:
+                    self._give(call, [], error)
+                    return
+
+    def _first_done(self, running: dict[asyncio.Task[Any], Any]) -> set[asyncio.Task[Any]]:
+        assert self._loop is not None
+        waiting = asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        return self._loop.run_until_complete(waiting)[0]
+
+    def _end(self, call: Any, task: asyncio.Task[Any]) -> None:
+        error = task.exception()
+        self._give(call, [] if error is not None else task.result(), error)
+
+    def _give(self, call: Any, values: list[Any], error: BaseException | None = None) -> None:
+        """Hand a call's outputs on, and let the next one begin."""
+        node = call.box
+        if error is not None and self._fail(node, call.record, error):
+            node.let_pass(self._carrier, call)
+            self._carry()
+        for value in values:
+            if value is not None:
+                node.give(self._carrier, call, value)
+                self._carry()
+        node.end(self._carrier, call)
+        self._carry()
+
+    def _carry(self) -> None:
+        while self._carrier.run(1 << 60):
+            pass
+
+    def _fail(self, node: Any, record: Any, error: BaseException) -> bool:
+        made, effect = told_as(node, record, error), effect_of(node)
+        if effect == "fail":
+            raise made
+        if effect == "variant":
+            make_variant(node, record, made, self._setting.shapes)
+        return effect == "variant"
+
+
+async def _awaited(call: Any) -> list[Any]:
+    """Return the outputs of a call, which is repeated as the box's options say."""
+    options = call.box.options
+    while True:
+        try:
+            async with asyncio.timeout(options.timeout):
+                result = call.function(*call.arguments)
+                if inspect.isasyncgen(result):
+                    return [value async for value in result]
+                return [await result]
+        except Exception:
+            if call.tries == options.retries:
+                raise
+            await asyncio.sleep(options.backoff * 2**call.tries)
+            call.tries += 1

@@ -1,0 +1,48 @@
+"""All that a run of a net needs below its actors: nodes, entities, and the carrier."""
+
+from __future__ import annotations
+
+from callboard.nets.kernel.building import Builder, parts_within, runs_elsewhere
+from callboard.nets.kernel.carrier import Carrier, begin
+from callboard.nets.kernel.nodes import start_all
+from callboard.nets.kernel.planning import Planner, names_of
+from callboard.nets.kernel.record import Assembler, Shapes
+from callboard.nets.terms.network import Box, Sync
+from callboard.nets.types.leaves import labels_mentioned
+from callboard.nets.types.typed import Typed
+
+
+class Setting:
+    """A net's nodes and entities, and their carrier."""
+
+    def __init__(self, typed: Typed) -> None:
+        parts = parts_within(typed.net)
+        self.shapes = Shapes()
+        self.carrier = Carrier(self.shapes)
+        names = names_of([sorted(frozenset().union(*map(labels_mentioned, parts)))])
+        timeouts = [part.timeout for part in parts if isinstance(part, Sync)]
+        # The shortest time after which a cell gives up its records.
+        self.shortest = min((each for each in timeouts if each is not None), default=None)
+        is_alone = not any(isinstance(part, Box) and runs_elsewhere(part) for part in parts)
+        self._builder = Builder(Planner(self.shapes, names), is_alone=is_alone)
+        node = self._builder.node(typed)
+        self.carrier.uses_tickets = not is_alone
+        self.carrier.first = begin(node)
+        self.entry = Assembler(self.shapes, names, None, frozenset(), None, "send()")
+        self._begins_by_itself = typed.is_initialiser
+
+    def begin(self) -> None:
+        """Have initialisers run that are there from the start."""
+        start_all(self.carrier, self._builder.unstarted)
+        if self._begins_by_itself:
+            self.carrier.start(self.shapes.of_labels(frozenset()))
+
+    def places(self) -> dict[str, dict[str, int]]:
+        """Say of each place in the net what came there, and of its entities how many there are."""
+        found: dict[str, dict[str, int]] = {}
+        for node in self._builder.nodes:
+            place = found.setdefault(node.path, {"records": 0, "entities": 0, "made": 0})
+            place["records"] += node.passed
+            place["entities"] += node.alive
+            place["made"] += node.made
+        return found

@@ -1,0 +1,247 @@
+"""Nets: boxes, filters and synchrocells, and what combinators make of them.
+
+A net is a description: a tree of these classes. It never changes, and may be used any number of
+times. The combinators are those of Prokesch 2011, 2.2.3, and the feedback of S-Net's later reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+from callboard.nets.terms.labels import Label, is_tag, text_of
+from callboard.nets.terms.patterns import BoxSignature, Pattern, Rule, Signature
+
+Ties = Literal["first", "fair"]
+
+# The function that starts a net in a system. The module that runs nets puts it here, because terms
+# are data and know nothing of it.
+runners: list[Callable[..., Any]] = []
+
+
+class Net:
+    """The base of nets. `a >> b` is serial composition, and `a | b` a choice by best match."""
+
+    __slots__ = ()
+
+    def __rshift__(self, other: Net) -> Net:
+        if not isinstance(other, Net):
+            return NotImplemented
+        return Serial(self, other)
+
+    def __or__(self, other: Net) -> Net:
+        if not isinstance(other, Net):
+            return NotImplemented
+        left = self.branches if isinstance(self, Choice) and not self.ordered else (self,)
+        return Choice((*left, other))
+
+    def at(self, place: Any) -> Net:
+        """Return this net with a hint where its boxes that have threads or tasks are to run."""
+        return Placed(self, place)
+
+    def named(self, name: str) -> Net:
+        """Return this net with a name, which its path in errors and statistics has."""
+        return NamedNet(name, self)
+
+    def _run_in(self, system: Any, **options: Any) -> Any:
+        return runners[0](system, self, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class BoxOptions:
+    """How a box runs. See `box`."""
+
+    concurrency: int | None = None  # None: 1, or no limit for a coroutine function
+    timeout: float | None = None
+    retries: int = 0
+    backoff: float = 0.1
+    errors: Literal["fail", "skip", "variant"] = "fail"
+    threads: bool = False  # calls run on other threads than that which carries records
+    dedicated: bool = False
+
+
+@dataclass(frozen=True)
+class Box(Net):
+    """A function at work on records. `function` is None where a text only declares the box.
+
+    A class as the function stands for an instance in each replica, which is called. If `accepts` is
+    a class, the function takes an instance of it, made of the inputs by their names.
+    """
+
+    name: str
+    signature: BoxSignature
+    function: Callable[..., Any] | None = None
+    options: BoxOptions = field(default_factory=BoxOptions)
+    accepts: type | None = None
+
+    def __post_init__(self) -> None:
+        if self.function is not None:  # as functools.wraps does: help() and pickling see it
+            for name in ("__doc__", "__module__", "__name__", "__qualname__"):
+                if hasattr(self.function, name):
+                    object.__setattr__(self, name, getattr(self.function, name))
+            object.__setattr__(self, "__wrapped__", self.function)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Call the function itself, as it was before it was made a box."""
+        if self.function is None:
+            raise TypeError(f"the box {self.name!r} has no function")
+        function = self.function() if isinstance(self.function, type) else self.function
+        return function(*arguments, **keywords)
+
+    def with_options(self, **options: Any) -> Self:
+        """Return the box with other options. See `box`."""
+        return replace(self, options=replace(self.options, **options))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter(Net):
+    """Housekeeping on a record's labels. The empty filter, `[]`, lets all records through."""
+
+    variant: frozenset[Label] = frozenset()
+    rules: tuple[Rule, ...] = (Rule(((),)),)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it hands every record on as it is."""
+        return not self.variant and self.rules == (Rule(((),)),)
+
+    def __str__(self) -> str:
+        if self.is_identity:
+            return "[]"
+        return f"[{text_of(self.variant)} -> {' else '.join(map(str, self.rules))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Sync(Net):
+    """A synchrocell: keeps a record for each pattern, then merges them into one, once.
+
+    Records that it keeps longer than `timeout` seconds become dead letters.
+    """
+
+    patterns: tuple[Pattern, ...]
+    timeout: float | None = None
+
+    def __str__(self) -> str:
+        return f"[| {', '.join(map(str, self.patterns))} |]"
+
+
+@dataclass(frozen=True, slots=True)
+class Serial(Net):
+    """The outputs of `first` go into `second`."""
+
+    first: Net
+    second: Net
+
+    def __str__(self) -> str:
+        operands = [self.second]
+        first = self.first
+        while isinstance(first, Serial):  # no recursion: a net may have many stages
+            operands.append(first.second)
+            first = first.first
+        return " .. ".join((_factor(first), *map(_operand, reversed(operands))))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Net):
+    """Each record goes to the branch whose type matches it best."""
+
+    branches: tuple[Net, ...]
+    ordered: bool = False
+    ties: Ties = "first"
+
+    def __str__(self) -> str:
+        return (" || " if self.ordered else " | ").join(map(_term, self.branches))
+
+
+@dataclass(frozen=True, slots=True)
+class Star(Net):
+    """Replicas of `body` in series, made on demand. A record that matches an exit leaves.
+
+    The exits are tried before the first replica, too. `limit` is the most replicas in series.
+    """
+
+    body: Net
+    exits: tuple[Pattern, ...]
+    ordered: bool = False
+    limit: int = 1_000_000
+
+    def __str__(self) -> str:
+        sign = "**" if self.ordered else "*"
+        return f"{_operand(self.body)}{sign}{', '.join(map(str, self.exits))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Split(Net):
+    """A replica of `body` for each value of a tag, or of a field whose values can be hashed."""
+
+    body: Net
+    tag: Label
+    ordered: bool = False
+    placed: bool = False  # the value is a placement hint, too (`!@`)
+
+    def __str__(self) -> str:
+        sign = ("!!" if self.ordered else "!") + ("@" if self.placed else "")
+        body = _operand(self.body)
+        if not is_tag(self.tag) and body.endswith(">"):
+            body = f"({body})"  # `!a` would go on with the guard
+        return f"{body}{sign}{self.tag}"
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback(Net):
+    """A record that matches one of `backs` goes into `body`, as often as it does; others leave."""
+
+    body: Net
+    backs: tuple[Pattern, ...]
+
+    def __str__(self) -> str:
+        return f"{_operand(self.body)} \\ {', '.join(map(str, self.backs))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered(Net):
+    """A net whose output is as if one worker had taken one record after the other."""
+
+    body: Net
+
+    def __str__(self) -> str:
+        return f"ordered({self.body})"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Net):
+    """A net with a hint where it is to run (`@`)."""
+
+    body: Net
+    place: Any
+
+    def __str__(self) -> str:
+        return f"{_operand(self.body)}@{self.place}"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedNet(Net):
+    """A net with a name, and with a signature if it was written."""
+
+    name: str
+    body: Net
+    signature: Signature | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _operand(net: Net) -> str:
+    return f"({net})" if isinstance(net, (Serial, Choice)) else str(net)
+
+
+def _factor(net: Net) -> str:
+    return f"({net})" if isinstance(net, Choice) else str(net)
+
+
+def _term(net: Net) -> str:
+    return f"({net})" if isinstance(net, Choice) else str(net)

@@ -1,0 +1,103 @@
+"""Patterns of records, the outputs of filters, and signatures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from callboard.nets.terms.expressions import Expression
+from callboard.nets.terms.labels import Label, Variant, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Records that have these labels, and for which the guard is true if there is one."""
+
+    variant: Variant
+    guard: Expression | None = None
+
+    def __str__(self) -> str:
+        return text_of(self.variant) + (f" if <{self.guard}>" if self.guard is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A label of a filter's output, and where its value comes from.
+
+    A field comes from the field `source`. A tag comes from `value`; without one it keeps its value
+    if the filter's pattern has it, and is 0 otherwise.
+    """
+
+    label: Label
+    source: Label | None = None
+    value: Expression | None = None
+
+    def __str__(self) -> str:
+        if self.value is not None:
+            return f"<{self.label.strip('<>')}={self.value}>"
+        return self.label if self.source in (None, self.label) else f"{self.label}={self.source}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The outputs of a filter for a record for which the guard is true, if no earlier rule's is.
+
+    Each output is a tuple of items. No output swallows the record.
+    """
+
+    outputs: tuple[tuple[Item, ...], ...]
+    guard: Expression | None = None
+
+    def __str__(self) -> str:
+        outputs = "; ".join("{" + ", ".join(map(str, items)) + "}" for items in self.outputs)
+        return f"if <{self.guard}> then {outputs}" if self.guard is not None else outputs
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Records of the variants `inputs` become records of the variants `outputs`.
+
+    `outputs` is None if the signature leaves them open (`...`).
+    """
+
+    inputs: tuple[Variant, ...]
+    outputs: tuple[Variant, ...] | None
+
+    def __str__(self) -> str:
+        inputs = " | ".join(map(text_of, self.inputs))
+        outputs = "..." if self.outputs is None else " | ".join(map(text_of, self.outputs))
+        return f"{inputs} -> {outputs}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A net's type: a mapping or several. No input at all marks an initialiser."""
+
+    mappings: tuple[Mapping, ...]
+
+    @property
+    def inputs(self) -> tuple[Variant, ...]:
+        """All variants that are accepted."""
+        return tuple(variant for mapping in self.mappings for variant in mapping.inputs)
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.mappings))
+
+
+@dataclass(frozen=True, slots=True)
+class BoxSignature:
+    """A box's labels, in the order of its arguments, and those of each output, in order.
+
+    `inputs` is None for an initialiser, a box that runs once at the start. `outputs` is None where
+    a function's hints do not say what it returns.
+    """
+
+    inputs: tuple[Label, ...] | None
+    outputs: tuple[tuple[Label, ...], ...] | None
+
+    def __str__(self) -> str:
+        def listed(labels: tuple[Label, ...]) -> str:
+            return "(" + ", ".join(labels) + ")"
+
+        inputs = "" if self.inputs is None else listed(self.inputs) + " "
+        outputs = "..." if self.outputs is None else " | ".join(map(listed, self.outputs))
+        return f"{inputs}-> {outputs}".strip()

@@ -1,0 +1,1 @@
+"""Types of nets: they are inferred, and checked, before a record flows."""

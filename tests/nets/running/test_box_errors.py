@@ -1,0 +1,247 @@
+"""Errors of boxes: retries, timeouts, and what comes of a record that fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from callboard import ActorSystem, DeadLetter
+from callboard.nets import BoxError, RecordError, box
+from callboard.nets import filter as filtering
+from callboard.testing import ManualSystem
+from tests.nets.running.gate import TIMEOUT, Gate, rows, send_all, values_of
+
+KINDS = ["here", "threads", "dedicated", "async", "generator", "async generator"]
+
+
+def failing(kind: str, **options: Any) -> Any:
+    """Return a box that fails at odd values."""
+
+    def check(x: int) -> int:
+        if x % 2:
+            raise ValueError(f"{x} is odd")
+        return x
+
+    async def async_check(x: int) -> int:
+        return check(x)
+
+    def generator(x: int) -> Iterator[int]:
+        yield check(x)
+
+    async def async_generator(x: int) -> AsyncIterator[int]:
+        yield check(x)
+
+    functions: dict[str, Any] = {
+        "async": async_check,
+        "generator": generator,
+        "async generator": async_generator,
+    }
+    if kind in ("threads", "dedicated"):
+        options[kind] = True
+    return box(functions.get(kind, check), "(x) -> (y)", name="check", **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_skipped_records_are_dead_letters(
+    system: ActorSystem, letters: list[DeadLetter], kind: str
+) -> None:
+    run = system.run(failing(kind, errors="skip"))
+    run.send([{"x": x, "more": x} for x in range(6)], timeout=TIMEOUT)
+    outputs = run.finish(TIMEOUT)
+    assert sorted(values_of(outputs, "y")) == [0, 2, 4]
+    assert run.statistics().skipped == 3
+    assert {letter.reason for letter in letters} == {"skipped"}
+    assert sorted(letter.message["x"] for letter in letters) == [1, 3, 5]
+    for letter in letters:
+        assert isinstance(letter.error, BoxError)
+        assert str(letter.error.__cause__) == f"{letter.message['x']} is odd"
+        assert letter.error.path == "/check"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_is_a_variant(system: ActorSystem, kind: str) -> None:
+    run = system.run(failing(kind, errors="variant"))
+    run.send([{"x": x, "more": x} for x in range(4)], timeout=TIMEOUT)
+    outputs = run.finish(TIMEOUT)
+    failed = [row for row in outputs if "error" in row]
+    assert sorted(row["more"] for row in failed) == [1, 3]
+    assert all(set(row) == {"error", "more"} for row in failed)
+    assert all(isinstance(row["error"], BoxError) for row in failed)
+    assert sorted(row["y"] for row in outputs if "y" in row) == [0, 2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_fails_the_run(system: ActorSystem, letters: list[DeadLetter], kind: str) -> None:
+    run = system.run(failing(kind))
+    with pytest.raises(BoxError, match="1 is odd"):
+        send_all(run, {"x": 1})
+    assert [(letter.message, letter.reason) for letter in letters] == [({"x": 1}, "failed")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_ask_fails_alone(system: ActorSystem, letters: list[DeadLetter], kind: str) -> None:
+    run = system.run(filtering("{x} -> {x}; {x}") >> failing(kind))
+    asked = [run.ask({"x": x}) for x in range(4)]
+    for x, answer in enumerate(asked):
+        if x % 2:
+            with pytest.raises(BoxError, match=f"{x} is odd"):
+                answer.result(TIMEOUT)
+        else:
+            assert answer.result(TIMEOUT) == [{"y": x}, {"y": x}]
+    assert run.finish(TIMEOUT) == []
+    assert not letters
+
+
+@pytest.mark.parametrize("kind", ["here", "threads", "async", "generator", "async generator"])
+def test_failed_calls_are_repeated_and_their_outputs_do_not_show(
+    system: ActorSystem, kind: str
+) -> None:
+    calls: Counter[int] = Counter()
+
+    def third_time(x: int) -> int:
+        calls[x] += 1
+        if calls[x] < 3:
+            raise ConnectionError(x)
+        return x
+
+    async def async_third_time(x: int) -> int:
+        return third_time(x)
+
+    def generator(x: int) -> Iterator[int]:
+        yield -1
+        yield third_time(x)
+
+    async def async_generator(x: int) -> AsyncIterator[int]:
+        yield -1
+        yield third_time(x)
+
+    function: Any = {
+        "async": async_third_time,
+        "generator": generator,
+        "async generator": async_generator,
+    }.get(kind, third_time)
+    options: dict[str, Any] = {"threads": True} if kind == "threads" else {}
+    net = box(function, "(x) -> (y)", retries=2, backoff=0.0, **options)
+    run = system.run(net)
+    run.send(rows(range(5)), timeout=TIMEOUT)
+    expected = list(range(5)) + ([-1] * 5 if "generator" in kind else [])
+    assert sorted(values_of(run.finish(TIMEOUT), "y")) == sorted(expected)
+    assert set(calls.values()) == {3}
+
+
+def test_the_last_try_decides(system: ActorSystem) -> None:
+    calls: list[int] = []
+
+    async def never(x: int) -> int:
+        calls.append(x)
+        raise ConnectionError(x)
+
+    run = system.run(box(never, "(x) -> (y)", retries=3, backoff=0.0))
+    with pytest.raises(BoxError, match="ConnectionError"):
+        run.ask({"x": 1}).result(TIMEOUT)
+    assert calls == [1] * 4
+
+
+def test_backoff_doubles() -> None:
+    with ManualSystem() as system:
+        at: list[float] = []
+
+        def never(x: int) -> int:
+            at.append(system.now)
+            raise ConnectionError(x)
+
+        run = system.run(box(never, "(x) -> (y)", retries=3, backoff=1.0))
+        answer = run.ask({"x": 1})
+        assert system.run_until(answer.done, 100)
+        with pytest.raises(BoxError):
+            answer.result(TIMEOUT)
+        assert at == [0.0, 1.0, 3.0, 7.0]
+
+
+@pytest.mark.parametrize("kind", ["async", "dedicated"])
+def test_a_call_that_takes_too_long_has_failed(system: ActorSystem, kind: str) -> None:
+    gate = Gate()
+    if kind == "async":
+        net = box(gate.wait_here, "(x) -> (y)", timeout=0.02, errors="variant")
+    else:
+        net = box(gate.wait, "(x) -> (y)", timeout=0.02, errors="variant", dedicated=True)
+    run = system.run(net)
+    [output] = run.ask({"x": 1}).result(TIMEOUT)
+    assert isinstance(output["error"].__cause__, TimeoutError)
+    gate.open(1, 2)  # what comes of the first call now is not heeded
+    assert run.ask({"x": 2}).result(TIMEOUT) == [{"y": 2}]
+    assert run.finish(TIMEOUT) == []
+
+
+def test_a_call_that_took_too_long_is_repeated(system: ActorSystem) -> None:
+    tries: list[int] = []
+
+    async def second_time(x: int) -> int:
+        tries.append(x)
+        if len(tries) == 1:
+            await asyncio.Event().wait()
+        return x
+
+    run = system.run(box(second_time, "(x) -> (y)", timeout=0.02, retries=1, backoff=0.0))
+    assert run.ask({"x": 1}).result(TIMEOUT) == [{"y": 1}]
+
+
+def test_a_generator_that_fails_in_the_middle_has_given_what_it_gave(
+    system: ActorSystem, letters: list[DeadLetter]
+) -> None:
+    def two_then_none(x: int) -> Iterator[int]:
+        yield 1
+        yield 2
+        raise ValueError(x)
+
+    both: list[dict[str, Any]] = [{}, {"threads": True}]
+    for options in both:
+        letters.clear()
+        run = system.run(box(two_then_none, "(x) -> (y)", errors="skip", **options))
+        run.send({"x": 0}, timeout=TIMEOUT)
+        assert values_of(run.finish(TIMEOUT), "y") == [1, 2]
+        assert [letter.reason for letter in letters] == ["skipped"]
+
+
+@pytest.mark.parametrize("kind", ["here", "threads"])
+@pytest.mark.parametrize(
+    ("result", "fact"),
+    [
+        ({"z": 1}, "z"),
+        ({"y": 1, "z": 1}, "z"),
+        ({}, "y"),
+        ({3: 1}, "3"),
+    ],
+    ids=repr,
+)
+def test_what_a_box_returns_that_is_no_output_is_an_error(
+    system: ActorSystem, kind: str, result: Any, fact: str
+) -> None:
+    run = system.run(box(lambda x: result, "(x) -> (y)", name="odd", threads=kind == "threads"))
+    with pytest.raises((RecordError, BoxError), match=fact) as caught:
+        run.ask({"x": 1}).result(TIMEOUT)
+    assert "/odd" in str(caught.value)
+    with pytest.raises((RecordError, BoxError), match=fact):
+        send_all(run, {"x": 1})
+
+
+@pytest.mark.parametrize("result", [1, (1,), (1, 2, 3), "text", None.__class__], ids=str)
+@pytest.mark.parametrize("signature", ["(x) -> (y, z)", "(x) -> (y) | (z)"])
+def test_a_result_of_another_length_is_an_error(
+    system: ActorSystem, result: Any, signature: str
+) -> None:
+    run = system.run(box(lambda x: result, signature, name="odd"))
+    with pytest.raises((RecordError, BoxError), match="/odd"):
+        run.ask({"x": 1}).result(TIMEOUT)
+
+
+@pytest.mark.parametrize("kind", ["here", "threads"])
+def test_a_tag_that_is_no_integer_is_an_error(system: ActorSystem, kind: str) -> None:
+    run = system.run(box(lambda x: "7", "(x) -> (<n>)", name="odd", threads=kind == "threads"))
+    with pytest.raises((RecordError, BoxError), match="'7'"):
+        run.ask({"x": 1}).result(TIMEOUT)
+    assert run.finish(TIMEOUT) == []

@@ -1,0 +1,302 @@
+"""Boxes of each kind: functions, generators, coroutines, classes, on threads and here."""
+
+from __future__ import annotations
+
+import math
+import operator
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import pytest
+
+from callboard import ActorSystem
+from callboard.nets import Net, Tag, box, split, star
+from callboard.nets import filter as filtering
+from tests.nets.running.gate import TIMEOUT, Gate, rows, values_of, within
+
+
+def plain(x: int) -> Any:
+    return None if x == 0 else x
+
+
+def generator(x: int) -> Iterator[Any]:
+    for number in range(x):
+        yield number
+        yield None
+
+
+async def coroutine(x: int) -> Any:
+    return None if x == 0 else x
+
+
+async def async_generator(x: int) -> AsyncIterator[Any]:
+    for number in range(x):
+        yield number
+        yield None
+
+
+class Instance:
+    def __call__(self, x: int) -> Any:
+        return plain(x)
+
+
+class AsyncInstance:
+    async def __call__(self, x: int) -> Any:
+        return plain(x)
+
+
+class GeneratorInstance:
+    def __call__(self, x: int) -> Iterator[Any]:
+        yield from generator(x)
+
+
+ELSEWHERE: list[dict[str, Any]] = [
+    {},
+    {"threads": True},
+    {"dedicated": True},
+    {"threads": True, "concurrency": 3},
+    {"timeout": 60.0},
+    {"retries": 2},
+]
+
+
+@pytest.mark.parametrize("options", ELSEWHERE, ids=str)
+@pytest.mark.parametrize("function", [plain, Instance, generator, GeneratorInstance])
+def test_functions(system: ActorSystem, function: Any, options: dict[str, Any]) -> None:
+    check(system, box(function, "(x) -> (y)", **options), "enerator" in function.__name__)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"concurrency": 2}, {"timeout": 60.0}, {"retries": 2}], ids=str
+)
+@pytest.mark.parametrize("function", [coroutine, AsyncInstance, async_generator])
+def test_coroutine_functions(system: ActorSystem, function: Any, options: dict[str, Any]) -> None:
+    check(system, box(function, "(x) -> (y)", **options), function is async_generator)
+
+
+def check(system: ActorSystem, net: Net, generates: bool) -> None:
+    run = system.run(net)
+    answers = [values_of(run.ask({"x": x}).result(TIMEOUT), "y") for x in range(4)]
+    if generates:
+        assert answers == [[], [0], [0, 1], [0, 1, 2]]
+    else:
+        assert answers == [[], [1], [2], [3]]
+    run.send(rows(range(50)), timeout=TIMEOUT)
+    outputs = Counter(values_of(run.finish(TIMEOUT), "y"))
+    expected = Counter(n for x in range(50) for n in (range(x) if generates else [x] * (x > 0)))
+    assert outputs == expected
+
+
+@pytest.mark.parametrize("options", [{}, {"threads": True}, {"dedicated": True}], ids=str)
+def test_each_replica_of_a_class_has_an_instance(
+    system: ActorSystem, options: dict[str, Any]
+) -> None:
+    made: list[object] = []
+
+    class Sum:
+        def __init__(self) -> None:
+            self.sum = 0
+            made.append(self)
+
+        def __call__(self, x: int) -> int:
+            self.sum += x
+            return self.sum
+
+    run = system.run(split(box(Sum, "(x) -> (y)", **options), "<k>"))
+    run.send([{"x": x, "<k>": k} for x in range(1, 5) for k in range(3)], timeout=TIMEOUT)
+    outputs = run.finish(TIMEOUT)
+    assert len(made) == 3
+    for key in range(3):
+        assert [row["y"] for row in outputs if row["<k>"] == key] == [1, 3, 6, 10]
+
+
+def test_replicas_of_one_net_in_several_runs_share_no_instance(system: ActorSystem) -> None:
+    class Count:
+        def __init__(self) -> None:
+            self.calls = 0
+
+        def __call__(self, x: int) -> int:
+            self.calls += 1
+            return self.calls
+
+    net = box(Count, "(x) -> (y)")
+    for _ in range(2):
+        run = system.run(net)
+        run.send(rows("ab"), timeout=TIMEOUT)
+        assert values_of(run.finish(TIMEOUT), "y") == [1, 2]
+
+
+def test_boxes_here_are_called_on_one_thread_at_a_time_and_dedicated_ones_on_their_own(
+    system: ActorSystem,
+) -> None:
+    def thread(x: int) -> int:
+        return threading.get_ident()
+
+    run = system.run(split(box(thread, "(x) -> (y)", dedicated=True), "<k>"))
+    run.send([{"x": x, "<k>": x % 2} for x in range(20)], timeout=TIMEOUT)
+    outputs = run.finish(TIMEOUT)
+    idents = {row["y"] for row in outputs}
+    assert threading.get_ident() not in idents
+    assert len(outputs) == 20
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+@pytest.mark.parametrize("kind", ["async", "dedicated"])
+def test_never_more_calls_than_its_concurrency_says(
+    system: ActorSystem, most: int, kind: str
+) -> None:
+    gate = Gate()
+    if kind == "async":
+        net = box(gate.wait_here, "(x) -> (y)", concurrency=most)
+    else:
+        net = box(gate.wait, "(x) -> (y)", concurrency=most, dedicated=True)
+    run = system.run(net)
+    run.send(rows(range(20)), timeout=TIMEOUT)
+    assert gate.several(most) == set(range(most))
+    for x in range(20 - most):
+        gate.open(x)
+        gate.next()
+        assert gate.now <= most + 1
+    gate.open(*range(20 - most, 20))
+    assert sorted(values_of(run.finish(TIMEOUT), "y")) == list(range(20))
+    assert gate.most == most
+
+
+def test_coroutine_functions_have_no_limit_of_their_own(system: ActorSystem) -> None:
+    gate = Gate()
+    run = system.run(box(gate.wait_here, "(x) -> (y)"))
+    run.send(rows(range(100)), timeout=TIMEOUT)
+    assert gate.several(100) == set(range(100))
+    gate.open(*range(100))
+    assert len(run.finish(TIMEOUT)) == 100
+    assert gate.most == 100
+
+
+def test_a_box_with_a_thread_of_its_own_does_not_hold_up_others() -> None:
+    gate = Gate()
+    net = box(gate.wait, "(slow) -> (y)", dedicated=True) | box(abs, "(quick) -> (z)")
+    with ActorSystem(workers=1) as system:
+        run = system.run(net)
+        results = run.results()
+        run.send([{"slow": 1}, {"quick": -1}], timeout=TIMEOUT)
+        assert within(next, results).result(TIMEOUT) == {"z": 1}
+        gate.open(1)
+        assert run.finish(TIMEOUT) == [{"y": 1}]
+
+
+def test_a_box_on_threads_does_not_hold_up_others() -> None:
+    gate = Gate()
+    net = box(gate.wait, "(slow) -> (y)", threads=True) | box(abs, "(quick) -> (z)")
+    with ActorSystem(workers=2) as system:
+        run = system.run(net)
+        results = run.results()
+        run.send([{"slow": 1}, {"quick": -1}], timeout=TIMEOUT)
+        assert within(next, results).result(TIMEOUT) == {"z": 1}
+        gate.open(1)
+        assert run.finish(TIMEOUT) == [{"y": 1}]
+
+
+@pytest.mark.parametrize("options", [{}, {"threads": True}], ids=str)
+def test_functions_in_c(system: ActorSystem, options: dict[str, Any]) -> None:
+    net = (
+        box(operator.neg, "(x) -> (x)", **options)
+        >> box(divmod, "(x, d) -> (q, <r>)", **options)
+        >> box(math.floor, "(q) -> (<q>)", **options)
+    )
+    run = system.run(net)
+    run.send([{"x": -17, "d": 5}, {"x": -4, "d": 2, "more": "m"}], timeout=TIMEOUT)
+    assert run.finish(TIMEOUT) == [
+        {"<q>": 3, "<r>": 2},
+        {"<q>": 2, "<r>": 0, "more": "m"},
+    ]
+
+
+@dataclass
+class Order:
+    item: str
+    n: Tag
+
+
+class Bill(TypedDict):
+    total: int
+    n: Tag
+
+
+@box
+def bill(order: Order) -> Bill:
+    return {"total": len(order.item) * order.n, "n": order.n}
+
+
+@box
+async def pack(total: int) -> AsyncIterator[Order]:
+    for number in range(total):
+        yield Order(f"box {number}", number)
+
+
+@box
+def with_tag(item: str, n: Tag) -> None:
+    assert type(n) is int
+
+
+def test_hints_make_records(system: ActorSystem) -> None:
+    run = system.run(bill)
+    assert run.ask({"item": "abc", "<n>": 2, "more": 1}).result(TIMEOUT) == [
+        {"total": 6, "<n>": 2, "more": 1}
+    ]
+    run = system.run(pack)
+    assert run.ask({"total": 2}).result(TIMEOUT) == [
+        {"item": "box 0", "<n>": 0},
+        {"item": "box 1", "<n>": 1},
+    ]
+    assert system.run(with_tag).ask({"item": "a", "n": True}).result(TIMEOUT) == []
+
+
+def test_a_large_integer_and_a_truth_value_are_tags(system: ActorSystem) -> None:
+    run = system.run(filtering("{<n>} -> {<n=n*n>}"))
+    assert run.ask({"n": 10**30}).result(TIMEOUT) == [{"<n>": 10**60}]
+    [output] = run.ask({"n": True}).result(TIMEOUT)
+    assert type(output["<n>"]) is int
+
+
+def test_an_initialiser_runs_once_at_the_start(system: ActorSystem) -> None:
+    calls: list[int] = []
+
+    def first() -> int:
+        calls.append(1)
+        return 0
+
+    both: list[dict[str, Any]] = [{}, {"threads": True}]
+    for options in both:
+        calls.clear()
+        run = system.run(box(first, "-> (x)", **options) | star(filtering("{x} -> {y=x}"), "{y}"))
+        run.send(rows([1, 2]), timeout=TIMEOUT)
+        outputs = run.finish(TIMEOUT)
+        assert calls == [1]
+        assert sorted(map(str, map(dict, outputs))) == ["{'x': 0}", "{'y': 1}", "{'y': 2}"]
+
+
+@pytest.mark.parametrize("placed", ["number", "split"])
+def test_hints_of_places(placed: str) -> None:
+    idents: dict[int, set[int]] = {0: set(), 1: set()}
+
+    def noted(x: int, where: int) -> int:
+        idents[where].add(threading.get_ident())
+        return x
+
+    work = box(noted, "(x, <where>) -> (y)", threads=True)
+    if placed == "split":
+        net: Net = split(work, "<where>", placed=True)
+    else:
+        net = split(work, "<where>").at(1)
+    with ActorSystem(workers=2, threading="assigned") as system:
+        run = system.run(net)
+        run.send([{"x": x, "<where>": x % 2} for x in range(40)], timeout=TIMEOUT)
+        assert sorted(values_of(run.finish(TIMEOUT), "y")) == list(range(40))
+    if placed == "split":
+        assert all(len(each) == 1 for each in idents.values())
+    else:
+        assert idents[0] == idents[1]
+        assert len(idents[0]) == 1

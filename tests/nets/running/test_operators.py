@@ -1,0 +1,85 @@
+"""A net as an operator of a stream graph, and Spark's functions of partitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from callboard import ActorSystem
+from callboard.nets import BoxError, NetError, NetOperator, box, join, split, star
+from callboard.nets import filter as filtering
+from callboard.streams import entry
+from tests.nets.running.gate import TIMEOUT, rows
+
+count_down = star(filtering("{<n>} -> {<n=n-1>}"), "{<n>} if <n == 0>")
+
+
+async def double(x: int) -> int:
+    if x < 0:
+        raise ValueError(x)
+    return 2 * x
+
+
+@pytest.mark.parametrize("how", ["sequentially", "in a system"])
+def test_a_net_in_a_graph_keeps_the_order_of_rows(system: ActorSystem, how: str) -> None:
+    net = box(double, "(x) -> (y)") >> filtering("{y} -> {z=y}; {z=y}")
+    graph = entry("rows").stateful(NetOperator, net).map(lambda row: row["z"]).collect()
+    records = rows(range(50))
+    expected = [2 * x for x in range(50) for _ in range(2)]
+    if how == "sequentially":
+        outputs: Any = graph.run_sequentially({"rows": records})
+    else:
+        run = system.run(graph)
+        run.send("rows", records)
+        outputs = run.finish(TIMEOUT)
+    assert outputs == expected
+
+
+def test_an_operator_has_its_boxes_fail_as_their_options_say() -> None:
+    operator = NetOperator(box(double, "(x) -> (y)"))
+    assert operator.receive({"x": 1}) == [{"y": 2}]
+    with pytest.raises(BoxError):
+        operator.receive({"x": -1})
+    operator = NetOperator(box(double, "(x) -> (y)", errors="skip"))
+    assert operator.receive({"x": -1}) == []
+    operator = NetOperator(box(double, "(x) -> (y)", errors="variant", retries=2))
+    [output] = operator.receive({"x": -1, "more": 1})
+    assert set(output) == {"error", "more"}
+    assert operator.receive({"x": 2}) == [{"y": 4}]
+    assert operator.on_final() == []
+
+
+def test_records_left_in_cells_are_an_error_at_the_end() -> None:
+    net = join(on="id", of=("a", "b"))
+    operator = NetOperator(net)
+    assert operator.receive({"a": 1, "id": 1}) == []
+    assert operator.receive({"b": 2, "id": 1}) == [{"a": 1, "b": 2, "id": 1}]
+    assert operator.receive({"a": 3, "id": 2}) == []
+    with pytest.raises(NetError, match="1 record"):
+        operator.on_final()
+    operator = NetOperator(net, unpaired="drop")
+    operator.receive({"a": 1, "id": 1})
+    assert operator.on_final() == []
+    with pytest.raises(ValueError, match="unpaired"):
+        NetOperator(net, unpaired="keep")
+
+
+def test_classes_have_an_instance_for_each_replica_in_an_operator() -> None:
+    class Sum:
+        def __init__(self) -> None:
+            self.sum = 0
+
+        def __call__(self, x: int) -> int:
+            self.sum += x
+            return self.sum
+
+    operator = NetOperator(split(box(Sum, "(x) -> (y)"), "<k>"))
+    found = [operator.receive({"x": x, "<k>": x % 2}) for x in range(6)]
+    assert [row["y"] for [row] in found] == [0, 1, 2, 4, 6, 9]
+
+
+def test_an_operator_unfolds_stars() -> None:
+    operator = NetOperator(count_down)
+    assert operator.receive({"n": 500}) == [{"<n>": 0}]
+    assert operator.receive({"n": 0}) == [{"<n>": 0}]

@@ -1,0 +1,242 @@
+"""A box is a function with a signature: by text, or by the hints of its parameters and results."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NotRequired, TypedDict
+
+import pytest
+
+from callboard.nets import Box, NetSyntaxError, Tag, box
+from callboard.nets.language.parsing import parse_box_signature
+
+
+@dataclass
+class Question:
+    text: str
+    attempt: Tag
+    hints: list[str] = field(default_factory=list)
+
+
+class Answer(TypedDict):
+    answer: str
+    sure: NotRequired[Tag]
+
+
+def of_a_pair(question: str, attempt: Tag) -> Answer: ...  # type: ignore[empty-body]
+
+
+def nothing(x: object) -> None: ...
+
+
+def two_outputs(question: str, attempt: Tag) -> Question | Answer | None: ...
+
+
+def unhinted(x, y=1, *, z=2):  # type: ignore[no-untyped-def]
+    """Add them."""
+    return x + y + z
+
+
+def any_labels(x: object) -> Mapping[str, object]: ...  # type: ignore[empty-body]
+
+
+def of_a_record(question: Question) -> Question: ...  # type: ignore[empty-body]
+
+
+def of_a_dict(answer: Answer) -> None: ...
+
+
+def no_arguments() -> None: ...
+
+
+def generator(x: object) -> Iterator[Question | Answer]:
+    yield Question("", 0)
+
+
+async def coroutine(x: object) -> Answer: ...  # type: ignore[empty-body]
+
+
+async def coroutines(x: object) -> AsyncIterator[Answer]:
+    yield {"answer": ""}
+
+
+def bare_generator(x: object) -> Iterator:  # type: ignore[type-arg]
+    yield
+
+
+class Counter:
+    """It counts."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, x: object) -> Answer:
+        self.calls += 1
+        return {"answer": str(self.calls)}
+
+
+@pytest.mark.parametrize(
+    ("function", "signature"),
+    [
+        (nothing, "(x) -> "),
+        (
+            two_outputs,
+            "(question, <attempt>) -> (text, <attempt>, hints) | (answer, <sure>) | (answer)",
+        ),
+        (unhinted, "(x) -> ..."),
+        (any_labels, "(x) -> ..."),
+        (of_a_record, "(text, <attempt>) -> (text, <attempt>, hints)"),
+        (of_a_dict, "(answer) ->"),
+        (no_arguments, "() ->"),
+        (generator, "(x) -> (text, <attempt>, hints) | (answer, <sure>) | (answer)"),
+        (coroutine, "(x) -> (answer, <sure>) | (answer)"),
+        (coroutines, "(x) -> (answer, <sure>) | (answer)"),
+        (bare_generator, "(x) -> ..."),
+        (Counter, "(x) -> (answer, <sure>) | (answer)"),
+        (Counter(), "(x) -> (answer, <sure>) | (answer)"),
+        (partial(unhinted), "(x) -> ..."),
+        (partial(of_a_pair, attempt=1), "(question) -> (answer, <sure>) | (answer)"),
+        (lambda x, y: x, "(x, y) -> ..."),
+    ],
+)
+def test_hints_say_what_a_box_takes_and_puts_out(
+    function: Callable[..., Any], signature: str
+) -> None:
+    assert str(box(function).signature).strip() == signature.strip()
+
+
+def test_a_parameter_that_stands_for_the_record_is_remembered() -> None:
+    assert box(of_a_record).accepts is Question
+    assert box(of_a_dict).accepts is Answer
+    assert box(nothing).accepts is None
+    assert box(of_a_record, "(x) -> (y)").accepts is None
+
+
+def test_a_text_says_the_signature_in_any_of_these_ways() -> None:
+    expected = parse_box_signature("(x) -> (x, <p>) | (y)")
+    text = "(x) -> (x, <p>) | (y)"
+    assert box(text)(nothing).signature == expected
+    assert box(signature=text)(nothing).signature == expected
+    assert box(nothing, text).signature == expected
+    assert box(nothing, signature=text).signature == expected
+    assert box(expected)(nothing).signature == expected
+
+
+def test_a_bare_decorator_and_one_with_options_make_boxes() -> None:
+    @box
+    def plain(x: object) -> None: ...
+
+    @box(retries=2, timeout=1, concurrency=3, backoff=0, errors="skip", threads=True, name="other")
+    def with_options(x: object) -> None: ...
+
+    assert (plain.name, plain.options.retries) == ("plain", 0)
+    assert with_options.name == "other"
+    options = with_options.options
+    assert (options.retries, options.timeout, options.concurrency) == (2, 1.0, 3)
+    assert (options.backoff, options.errors, options.threads) == (0, "skip", True)
+    assert with_options.with_options(retries=0).options.retries == 0
+
+
+def test_a_box_is_called_and_documented_as_its_function() -> None:
+    made = box(unhinted)
+    assert made(1, z=4) == 6
+    assert made.__doc__ == "Add them."
+    assert made.__name__ == "unhinted"  # type: ignore[attr-defined]
+    assert made.with_options(retries=1).__doc__ == "Add them."
+    assert str(made) == "unhinted"
+    counter = box(Counter)
+    assert counter.__doc__ == "It counts."
+    assert [counter(1), counter(1)] == [{"answer": "1"}] * 2  # an instance for each call
+
+
+def test_a_declared_box_has_no_function_to_call() -> None:
+    with pytest.raises(TypeError, match="the box 'b' has no function"):
+        Box("b", parse_box_signature("(x) -> (y)"))(1)
+
+
+class NotCallable:
+    pass
+
+
+def of_a_number(x: object) -> int: ...  # type: ignore[empty-body]
+
+
+def star_arguments(*labels: object) -> None: ...
+
+
+def keyword_only(*, x: object) -> None: ...
+
+
+def of_an_unknown_name(x: Unknown) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+
+class ManyKeys(TypedDict, total=False):
+    a: int
+    b: int
+    c: int
+    d: int
+    e: int
+
+
+def of_many_keys(x: object) -> ManyKeys: ...  # type: ignore[empty-body]
+
+
+@pytest.mark.parametrize(
+    ("function", "fact"),
+    [
+        (of_a_number, "the box of_a_number returns int, which names no labels: return a dataclass"),
+        (star_arguments, r"the box star_arguments has \*labels: write its signature as text"),
+        (keyword_only, "keyword_only is called by position, and x is a keyword"),
+        (of_an_unknown_name, "name 'Unknown' is not defined.*write its signature as text"),
+        (of_many_keys, "ManyKeys has 5 keys that may be missing"),
+        (NotCallable, "the class NotCallable is no box: it has no __call__ method"),
+        (3, "a box is a function or a class with __call__, not 3"),
+        (box(nothing), "nothing is a box already"),
+    ],
+)
+def test_a_function_that_names_no_labels_is_no_box(function: Any, fact: str) -> None:
+    with pytest.raises(TypeError, match=fact):
+        box(function)
+
+
+def test_a_signature_must_fit_the_arguments() -> None:
+    with pytest.raises(TypeError, match=r"box nothing cannot be called with \{x, y\}.*too many"):
+        box(nothing, "(x, y) -> (z)")
+    with pytest.raises(TypeError, match=r"box nothing cannot be called with \{\}.*missing"):
+        box(nothing, "-> (z)")
+    assert box(unhinted, "(x, y) -> (z)").signature.inputs == ("x", "y")  # y has a default
+
+
+@pytest.mark.parametrize(
+    ("options", "fact"),
+    [
+        ({"concurrency": 0}, "a box's concurrency is a whole number of 1 or more, not 0"),
+        ({"timeout": 0}, "a box's timeout is a number of seconds above 0, 1e9 at most, not 0"),
+        ({"retries": -1}, "a box's number of retries is a whole number of 0 or more, not -1"),
+        ({"backoff": float("nan")}, "a box's backoff is a number of seconds"),
+        ({"errors": "ignore"}, "what a box's errors do is one of fail, skip, variant, not 'ig"),
+        ({"threads": 1}, "a box's threads is True or False, not 1"),
+        ({"dedicated": "no"}, "a box's dedicated is True or False, not 'no'"),
+        ({"name": ""}, "a box's name is a string that is not empty, not ''"),
+        ({"signature": 3}, "a box's signature is a string, not 3"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(options: dict[str, Any], fact: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        box(**options)
+    assert fact in str(caught.value)
+
+
+@pytest.mark.parametrize("option", ["threads", "dedicated"])
+def test_a_coroutine_function_has_no_thread_of_its_own(option: str) -> None:
+    with pytest.raises(ValueError, match=f"the box coroutine is async: it takes no {option}=True"):
+        box(coroutine, **{option: True})  # type: ignore[call-overload]
+
+
+def test_two_signatures_and_a_wrong_text_are_refused() -> None:
+    with pytest.raises(TypeError, match="one signature, not two"):
+        box("(x) -> (y)", signature="(x) -> (y)")
+    with pytest.raises(NetSyntaxError, match="line 1, column"):
+        box("(x -> (y)")(nothing)
