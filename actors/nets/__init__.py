@@ -24,11 +24,11 @@ from callboard.nets.errors import (
     NetTypeError,
     RecordError,
 )
-from callboard.nets.kernel.record import Record
 from callboard.nets.language.parsing import parse
 from callboard.nets.running.run import NetResults, NetRun
 from callboard.nets.running.sequential import NetOperator
 from callboard.nets.running.trace import Trace, TraceStep
+from callboard.nets.terms.labels import Record
 from callboard.nets.terms.network import Box, Net
 from callboard.nets.types.hints import Tag
 from callboard.nets.types.typed import Typed, accepts, infer

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from callboard.nets.errors import RecordError
-from callboard.nets.formats.labelled import Record, Source, Target, checked, lines_of, opened
+from callboard.nets.formats.labelled import Source, Target, checked, lines_of, opened
+from callboard.nets.terms.labels import Record
 
 
 def read_json_lines(source: Source) -> Iterator[Record]:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
 from callboard.nets.errors import RecordError
-from callboard.nets.terms.labels import is_tag
+from callboard.nets.terms.labels import Record, is_tag
 
-Record: TypeAlias = dict[str, Any]
 # A path, or lines: an open file, a list of strings, what comes from a pipe.
 Source: TypeAlias = str | os.PathLike[str] | Iterable[str] | Iterable[bytes]
 Target: TypeAlias = str | os.PathLike[str] | TextIO

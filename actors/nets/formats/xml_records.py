@@ -15,8 +15,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from callboard.nets.errors import RecordError
 from callboard.nets.formats.c_values import text_of_value, value_of
-from callboard.nets.formats.labelled import Record, Source, Target, checked, lines_of, opened
-from callboard.nets.terms.labels import Label, binding_tag, is_binding, is_tag, name_of, tag
+from callboard.nets.formats.labelled import Source, Target, checked, lines_of, opened
+from callboard.nets.terms.labels import Label, Record, binding_tag, is_binding, is_tag, name_of, tag
 
 _DECLARATION = re.compile(r"<\?xml\b[^>]*\?>")
 _ENCODING = re.compile(rb"""<\?xml\b[^>]*\bencoding\s*=\s*["']([\w.-]+)["']""")

@@ -9,21 +9,15 @@ One thread at a time has the carrier: the worker that dispatches the run's actor
 """
 
 cimport cython
-from cpython.dict cimport PyDict_SetItem
 
 from callboard.core.asserting cimport holds
-from callboard.nets.kernel.record cimport Assembler, MovingRecord, Record, Shape, Ticket, new_record
+from callboard.nets.kernel.record cimport Assembler, MovingRecord, Shape, Ticket, new_record
 
 
 from time import monotonic
 
 cdef extern from "Python.h":
     const Py_ssize_t PY_SSIZE_T_MAX
-    const int PY_VERSION_HEX
-    void PyObject_GC_UnTrack(object what)
-
-cdef enum:
-    first_that_tracks_all = 0x030E0000  # CPython 3.14 does not track a dict later
 
 
 cdef class NetNode:
@@ -368,13 +362,9 @@ cdef class Out(NetNode):
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
         cdef Shape shape = record.shape
         cdef Py_ssize_t slot
-        cdef Record output = Record.__new__(Record)
-        # A dict is tracked by the garbage collector once it has a value that may be in a circle; an object of a class
-        # at once. Here it is as with a dict, which saves the collector's going through all outputs.
-        if PY_VERSION_HEX < first_that_tracks_all:
-            PyObject_GC_UnTrack(output)
+        cdef dict output = {}
         for slot in range(len(shape.labels)):
-            PyDict_SetItem(output, shape.labels[slot], record.values[slot])
+            output[shape.labels[slot]] = record.values[slot]
         asked = None if record.ticket is None else record.ticket.asked
         if asked is None:
             carrier.outputs.append(output)

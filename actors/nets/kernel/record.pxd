@@ -60,7 +60,3 @@ cdef class Assembler:
     cdef Assembly new_assembly(self, tuple keys)
     cdef tuple checked(self, Assembly assembly, list values)
     cdef int fill(self, MovingRecord into, object row, tuple inherited) except -1
-
-
-cdef class Record(dict):
-    pass

@@ -271,20 +271,3 @@ cdef class Assembler:
                         f"{self.place}: the tag {label} is an integer, and {safe_repr(values[at])} is none"
                     ) from None
         return tuple(values)
-
-
-cdef class Record(dict):
-    """A record that comes out of a net: values by their labels.
-
-    A tag `<t>` is found by its name, `record["t"]`, if there is no field of that name.
-    """
-
-    def __missing__(self, key):
-        if isinstance(key, str):
-            label = f"<{key}>"
-            if label in self:
-                return self[label]
-        raise KeyError(key)
-
-    def __repr__(self):
-        return f"Record({dict.__repr__(self)})"

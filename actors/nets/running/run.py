@@ -18,7 +18,6 @@ from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
 from callboard.nets.drawing import mermaid_of_run
 from callboard.nets.errors import NetEnded, NetTimeout
-from callboard.nets.kernel.record import Record
 from callboard.nets.running.conductor import Conductor
 from callboard.nets.running.messages import (
     Abandoned,
@@ -35,6 +34,7 @@ from callboard.nets.running.messages import (
 from callboard.nets.running.progress import NetProgress
 from callboard.nets.running.setting import Setting
 from callboard.nets.running.trace import Trace
+from callboard.nets.terms.labels import Record
 from callboard.nets.terms.network import Net, runners
 from callboard.nets.types.typed import infer
 from callboard.system import ActorSystem

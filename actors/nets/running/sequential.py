@@ -8,9 +8,9 @@ from typing import Any
 
 from callboard.nets.errors import NetError
 from callboard.nets.kernel.building import is_async_function
-from callboard.nets.kernel.record import Record
 from callboard.nets.running.failing import effect_of, make_variant, told_as
 from callboard.nets.running.setting import Setting
+from callboard.nets.terms.labels import Record
 from callboard.nets.terms.network import Net, Ordered
 from callboard.nets.types.typed import infer
 

@@ -9,10 +9,11 @@ The type system is that of Prokesch 2011, 2.2.1: a variant with more labels is a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Label: TypeAlias = str
 Variant: TypeAlias = frozenset[Label]
+Record: TypeAlias = dict[Label, Any]
 
 
 def tag(name: str) -> Label:
