@@ -9,6 +9,8 @@ from typing import Any
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_repr
 
+MOST_SHOWN = 500  # letters of a record in an error's text
+
 
 class NetError(CallboardError):
     """The base of errors of nets."""
@@ -54,7 +56,9 @@ class BoxError(NetError):
         self.record = record
 
     def __str__(self) -> str:
-        return f"{self.path} failed at {safe_repr(self.record)}: {self.__cause__!r}"
+        record = safe_repr(self.record)
+        shown = record if len(record) <= MOST_SHOWN else f"{record[:MOST_SHOWN]}..."
+        return f"{self.path} failed at {shown}: {self.__cause__!r}"
 
 
 class NetEnded(NetError):

@@ -36,7 +36,7 @@ from callboard.nets.terms.network import (
     Star,
     Sync,
 )
-from callboard.nets.types.places import parts_of
+from callboard.nets.types.places import parts_of, text_in_short
 from callboard.nets.types.typed import Typed
 
 
@@ -94,7 +94,8 @@ class Builder:
         else:
             function = _accepting(box, box.function)
         if runs_elsewhere(box):
-            most = box.options.concurrency or (0 if is_async(box) else 1)
+            # An object of a class has a state, so it gets one call at a time.
+            most = box.options.concurrency or (0 if is_async(box) and factory is None else 1)
             node: NetNode = CalledBoxNode(path, plan, function, factory, most, ordered, place)
         else:
             node = BoxNode(path, plan, function, factory, generates(box))
@@ -109,28 +110,29 @@ class Builder:
         if isinstance(net, Split) and net.placed:
             place = net.tag
         inner = [self.node(each, ordered=ordered, place=place) for each in typed.children]
+        named = f"{path} ({text_in_short(net)})"
         match net:
             case Choice():
                 routes = [each.inputs for each in typed.children]
-                plan = planner.choice(path, routes, net.ties == "fair")
+                plan = planner.choice(named, routes, net.ties == "fair")
                 initialisers = [number for number, inputs in enumerate(routes) if not inputs]
                 unstarted = None if keeps else self.unstarted
                 node: NetNode = ChoiceNode(path, plan, inner, initialisers, unstarted)
             case Star(_, exits):
-                star = StarNode(path, planner.test(path, exits), inner[0], net.limit)
+                star = StarNode(path, planner.test(named, exits), inner[0], net.limit)
                 if keeps:
                     star.again = Enter(path, star, Leave(path, None))
-                    self._known(star)
+                    self._known(star).place = named
                     return star.again
                 node = star
             case Split():
-                node = SplitNode(path, planner.split(path, net), inner[0], may_end(net.body))
+                node = SplitNode(path, planner.split(named, net), inner[0], may_end(net.body))
             case Feedback(_, backs):
                 kind = Drip if keeps else FeedbackNode
                 return self._known(kind(path, planner.test(path, backs), inner[0]))
             case _:
                 raise AssertionError(net)
-        self._known(node)
+        self._known(node).place = named
         return Enter(path, node, Leave(path, None)) if keeps else node
 
 
@@ -155,6 +157,8 @@ def is_async(box: Box) -> bool:
 
 def is_async_function(function: Any) -> bool:
     """Tell whether calls of a function, or of an object, are to be awaited."""
+    while isinstance(function, partial):
+        function = function.func
     if not inspect.isroutine(function):
         function = type(function).__call__
     return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)

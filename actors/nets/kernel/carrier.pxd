@@ -9,6 +9,7 @@ cdef class Carrier
 
 cdef class NetNode:
     cdef readonly str path
+    cdef public str place  # the same in more words, for errors
     cdef dict plans  # by shapes: what to do with a record of that shape
     cdef Shape last_shape
     cdef object last_plan

@@ -9,6 +9,7 @@ from callboard.nets.terms.labels import Variant
 @disjoint_base
 class NetNode:
     options: Any
+    place: str
     is_leaf: bool
     consumed: Variant | None
     planner: Callable[[Shape], Any] | None

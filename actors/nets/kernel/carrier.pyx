@@ -24,7 +24,7 @@ cdef class NetNode:
     """A part of a net. All entities of its replicas share it, and the plans for the shapes of records."""
 
     def __init__(self, str path, object planner):
-        self.path = path
+        self.path = self.place = path
         self.planner = planner
         self.plans = {}
 

@@ -370,7 +370,7 @@ cdef class StarNode(NetNode):
         cdef list replicas = <list>at.state
         if replicas[0] >= self.limit:
             raise RecordError(
-                f"{self.path}: {record!r} ran away: it is the first to need more than {self.limit} replicas in series"
+                f"{self.place}: {record!r} ran away: it is the first to need more than {self.limit} replicas in series"
             )
         replicas[0] += 1
         cdef Entity following = self.again.entity(at.following())

@@ -10,6 +10,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from inspect import iscoroutine, isgenerator
 from operator import index
 
 from callboard.core.text import safe_repr
@@ -211,11 +212,20 @@ cdef class Assembler:
             found = {field.name: getattr(output, field.name) for field in fields(output)}
             if self.variants is None or frozenset([self.names.get(name, name) for name in found]) in self.variants:
                 return found
-        if keys is not None:
+        if keys is not None and not iscoroutine(output) and not isgenerator(output):
             if len(keys) == 1:
                 return {keys[0]: output}
             if isinstance(output, tuple) and len(output) == len(keys):
                 return dict(zip(keys, output))
+        if iscoroutine(output):
+            output.close()
+            raise RecordError(
+                f"{self.place}: returned a coroutine; a box is awaited if its function is an `async def` itself"
+            )
+        if isgenerator(output):
+            raise RecordError(f"{self.place}: returned a generator; a box yields if its function does so itself")
+        if self.place == "send()":
+            raise RecordError(f"send(): a record is a dict or an object of a dataclass, not {safe_repr(output)}")
         if keys is not None:
             expected = f"a tuple of {len(keys)} or a dict"
         else:

@@ -28,14 +28,17 @@ from callboard.nets.running.messages import (
     Ended,
     Expired,
     Finish,
+    GiveBack,
     Given,
     GoOn,
+    Limit,
     Look,
     NetStatistics,
     Retry,
     SentRows,
     Sweep,
     Take,
+    Untake,
     Withdraw,
 )
 from callboard.nets.running.setting import Setting
@@ -66,7 +69,7 @@ class Conductor(Actor[Any]):
         self.waiting: deque[tuple[SentRows, Future[None]]] = deque()
         self.events: deque[Given | Ended] = deque()
         self.asked: set[Asked] = set()
-        self.takers: deque[Future[list[Any]]] = deque()
+        self.takers: deque[tuple[Take, Future[list[Any]]]] = deque()
         self.finishing: Future[list[Any]] | None = None
         self.is_closed = False  # no more records are taken
         self.is_over = False
@@ -93,11 +96,17 @@ class Conductor(Actor[Any]):
                 answer = self._ask(record, traced)
             case Given() | Ended():
                 answer = self._note(message)
-            case Take(limit):
+            case Limit(limit):
                 if self.finishing is None:
                     self.carrier.most_outputs = limit
+            case Take():
                 answer = Future()
-                self.takers.append(answer)
+                self.takers.append((message, answer))
+            case Untake(take):
+                self._untake(take)
+            case GiveBack(outputs):
+                self.carrier.outputs = outputs + self.carrier.outputs
+                self.seen.put_out -= len(outputs)
             case Finish():
                 answer = self._finish()
             case Close():
@@ -107,6 +116,9 @@ class Conductor(Actor[Any]):
                 return None
             case Withdraw(rows):
                 rows.withdrawn = True
+                for each in [each for each in self.waiting if each[0] is rows]:
+                    self.waiting.remove(each)
+                    each[1].set_result(None)
                 answer = rows.sent
             case Look():
                 return self._statistics()
@@ -120,7 +132,7 @@ class Conductor(Actor[Any]):
             case Abandoned():
                 self.is_dropped = True
                 if self.is_over:
-                    self.stop()
+                    self._leave()
         self._advance()
         return answer
 
@@ -163,6 +175,23 @@ class Conductor(Actor[Any]):
     def on_stop(self) -> None:
         """Fail what waits: the system is stopping."""
         self._end(NetEnded("the run's system was stopped"))
+        self._bury_outputs()
+
+    def _leave(self) -> None:
+        """Stop this actor: its user is gone, and nothing more can come."""
+        self._bury_outputs()
+        self.stop()
+
+    def _bury_outputs(self) -> None:
+        outputs, self.carrier.outputs = self.carrier.outputs, []
+        for output in outputs:
+            self._bury(output, "untaken")
+
+    def _untake(self, take: Take) -> None:
+        """One who waited for outputs does so no more."""
+        for each in [each for each in self.takers if each[0] is take]:
+            self.takers.remove(each)
+            each[1].set_result([])
 
     # --- carrying --------------------------------------------------------------------------------
 
@@ -257,7 +286,7 @@ class Conductor(Actor[Any]):
             carrier.answered = []
         while self.takers:
             if carrier.outputs:
-                answer = self.takers.popleft()
+                _, answer = self.takers.popleft()
                 outputs, carrier.outputs = carrier.outputs, []
                 self.seen.put_out += len(outputs)
                 answer.set_result(outputs)
@@ -265,7 +294,7 @@ class Conductor(Actor[Any]):
                     self.goes_on = True
                     self.ref.tell(_GO_ON)
             elif self.is_over:
-                answer = self.takers.popleft()
+                _, answer = self.takers.popleft()
                 if self.failure is not None:
                     answer.set_exception(self.failure.again())
                 else:
@@ -351,6 +380,9 @@ class Conductor(Actor[Any]):
         else:
             if event.error is not None and self._fail(node, call.record, event.error):
                 node.let_pass(carrier, call)
+                # Later calls' outputs go on when this record has gone on.
+                self.events.appendleft(Ended(call, None, event.attempt))
+                return
             node.end(carrier, call)
 
     @staticmethod
@@ -410,7 +442,7 @@ class Conductor(Actor[Any]):
         if self.finishing is not None:
             self._answer_finish()
         if self.is_dropped:
-            self.stop()
+            self._leave()
         for child in self.children:
             with suppress(Exception):
                 self.system.dead_letters.expect_wake_ups(child)  # the calls' records are buried

@@ -14,7 +14,7 @@ def told_as(node: NetNode, record: MovingRecord, error: BaseException) -> NetErr
     """Return the error of the run for an exception that a node raised at a record."""
     if isinstance(error, NetError):
         return error
-    made = BoxError(node.path, record.as_dict())
+    made = BoxError(node.place, record.as_dict())
     made.__cause__ = error
     return made
 

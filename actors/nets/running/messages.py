@@ -45,10 +45,28 @@ class Withdraw:
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """Records wait while so many outputs are not taken."""
+
+    limit: int
+
+
 class Take:
     """Give outputs. The answer is a list, empty at the end, and comes when there are some."""
 
-    limit: int
+
+@dataclass(frozen=True, slots=True)
+class Untake:
+    """Who took waits no more. The answer to `take`, if it is not given, is an empty list."""
+
+    take: Take
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBack:
+    """These outputs were handed out, and not used."""
+
+    outputs: list[Any]
 
 
 class Finish:

@@ -25,10 +25,13 @@ from callboard.nets.running.messages import (
     Cancel,
     Close,
     Finish,
+    GiveBack,
+    Limit,
     Look,
     NetStatistics,
     SentRows,
     Take,
+    Untake,
     Withdraw,
 )
 from callboard.nets.running.progress import NetProgress
@@ -99,11 +102,16 @@ class NetRun(CopiedAsItself):
             rows = SentRows(batch)
             try:
                 self._answer(SentRows, rows, deadline)
-            except BaseException as error:
+            except BaseException as raised:
+                error = raised
                 if isinstance(error, NetTimeout):
                     self._answer(Withdraw, Withdraw(rows), None)
+                    error = NetTimeout(
+                        f"{sent + rows.sent} records went into {self!r} in {timeout} s, and "
+                        f"{len(batch) - rows.sent} of those that were taken did not"
+                    )
                 error.sent, error.unsent = sent + rows.sent, batch[rows.sent :]  # type: ignore[attr-defined]
-                raise
+                raise error from raised.__cause__
             sent += len(batch)
 
     def tell(self, record: Any, /) -> None:
@@ -131,6 +139,8 @@ class NetRun(CopiedAsItself):
             error = of.exception()
             if error is None:
                 answer.set_result(of.result()[0])
+            elif isinstance(error, AskTimeout):
+                answer.set_exception(NetTimeout(f"{self!r} had no answer in {timeout} s"))
             else:
                 answer.set_exception(error)
 
@@ -150,7 +160,8 @@ class NetRun(CopiedAsItself):
 
         It ends when the run was finished and all is taken, and raises the run's error if it has
         failed. While `limit` outputs wait to be taken, records wait. Outputs that were taken are
-        not in what `finish()` returns. With `records`, the iterator sends them itself from another
+        not in what `finish()` returns; those that the iterator has in hand when it is closed or
+        dropped are. With `records`, the iterator sends them itself from another
         thread, and finishes the run.
         """
         return NetResults(self, checks.whole("limit", limit, 1, error=ConfigError), records)
@@ -193,7 +204,7 @@ class NetRun(CopiedAsItself):
         try:
             return future.result(left)
         except AskTimeout:
-            raise NetTimeout(f"{self!r} did not answer {kind.__name__.lower()}() in time") from None
+            raise NetTimeout(f"{kind.__name__.lower()}() of {self!r} did not end in time") from None
         except ActorStopped as error:
             raise NetEnded(f"{self!r} has ended: {error}") from error
 
@@ -224,8 +235,8 @@ class NetResults:
 
     def __init__(self, run: NetRun, limit: int, records: Iterable[Any] | None = None) -> None:
         self._run = run
-        self._limit = limit
         self._taken: deque[Record] = deque()
+        run._conductor.tell(Limit(limit))
         self._error: BaseException | None = None
         if records is not None:
             threading.Thread(target=self._send, args=(records,), daemon=True).start()
@@ -240,21 +251,32 @@ class NetResults:
         else:
             self._run._conductor.tell(Close())
 
-    def _take(self) -> list[Record]:
+    def _take(self, take: Take) -> None:
+        """Wait for outputs, and have them in hand."""
         try:
-            outputs: list[Record] = self._run._answer(Take, Take(self._limit), None)
+            self._taken.extend(self._run._answer(Take, take, None))
         except NetEnded:
             if self._error is not None:
                 raise self._error from None
             raise
-        return outputs
+
+    def close(self) -> None:
+        """Give back the outputs in hand: `finish()`, or other `results()`, have them next."""
+        left = [*self._taken]
+        self._taken.clear()
+        if left:
+            self._run._conductor.tell(GiveBack(left))
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # the system is gone, or the interpreter ends
+            self.close()
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Record:
         if not self._taken:
-            self._taken.extend(self._take())
+            self._take(Take())
         if not self._taken:
             raise StopIteration
         return self._taken.popleft()
@@ -264,7 +286,12 @@ class NetResults:
 
     async def __anext__(self) -> Record:
         if not self._taken:
-            self._taken.extend(await asyncio.to_thread(self._take))
+            take = Take()
+            try:
+                await asyncio.to_thread(self._take, take)
+            except asyncio.CancelledError:
+                self._run._conductor.tell(Untake(take))
+                raise
         if not self._taken:
             raise StopAsyncIteration
         return self._taken.popleft()

@@ -6,6 +6,8 @@ import asyncio
 import inspect
 from typing import Any
 
+from callboard.core.log import log
+from callboard.core.text import safe_repr
 from callboard.nets.errors import NetError
 from callboard.nets.kernel.building import is_async_function
 from callboard.nets.running.failing import effect_of, make_variant, told_as
@@ -23,11 +25,14 @@ class NetOperator:
     own: those that a row comes to run side by side. The options `threads`, `dedicated` and
     `concurrency`, hints of places, and timeouts of other functions have no meaning here.
 
-    If records are left in unfinished synchrocells at the end, `on_final` raises NetError. With
+    Records that `errors="skip"` drops are logged: an operator has no dead letters. If records are
+    left in unfinished synchrocells at the end, `on_final` raises NetError. With
     `unpaired="drop"` they are dropped.
     """
 
     def __init__(self, net: Net, *, unpaired: str = "fail") -> None:
+        if not isinstance(net, Net):
+            raise TypeError(f"NetOperator wants a net, not {safe_repr(net)}")
         if unpaired not in ("fail", "drop"):
             raise ValueError(f"unpaired is 'fail' or 'drop', not {unpaired!r}")
         self._setting = Setting(infer(Ordered(net)))
@@ -122,6 +127,8 @@ class NetOperator:
             raise made
         if effect == "variant":
             make_variant(node, record, made, self._setting.shapes)
+        elif effect == "skip":
+            log.warning("a net skipped a record", path=node.path, error=made)
         return effect == "variant"
 
 

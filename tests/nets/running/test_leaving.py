@@ -1,0 +1,165 @@
+"""Outputs and records of those who leave early: none is lost, and none overtakes another."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from callboard import ActorSystem
+from callboard.core.errors import CallboardError
+from callboard.nets import (
+    BoxError,
+    NetEnded,
+    NetOperator,
+    NetTimeout,
+    RecordError,
+    box,
+    ordered,
+    split,
+)
+from tests.nets.running.gate import Gate
+
+TIMEOUT = 20.0
+ROWS = [{"n": n} for n in range(10)]
+
+double = box(lambda n: 2 * n, "(n) -> (m)", name="double")
+
+
+@pytest.fixture
+def system() -> Iterator[ActorSystem]:
+    with ActorSystem(workers=2) as system:
+        yield system
+
+
+def test_what_a_loop_leaves_is_for_finish(system: ActorSystem) -> None:
+    run = system.run(double)
+    run.send(ROWS)
+    for record in run.results():
+        assert record == {"m": 0}
+        break
+    assert list(islice(run.results(), 3)) == [{"m": 2}, {"m": 4}, {"m": 6}]
+    assert run.finish(TIMEOUT) == [{"m": 2 * n} for n in range(4, 10)]
+
+
+def test_an_iterator_gives_back_what_it_has_in_hand(system: ActorSystem) -> None:
+    run = system.run(double)
+    run.send(ROWS)
+    results = run.results()
+    assert next(results) == {"m": 0}
+    results.close()
+    assert next(run.results()) == {"m": 2}
+    assert len(run.finish(TIMEOUT)) == 8
+
+
+def test_a_cancelled_consumer_takes_nothing(system: ActorSystem) -> None:
+    run = system.run(double)
+
+    async def consume() -> list[Any]:
+        results = run.results()
+        waiting = asyncio.ensure_future(anext(results))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(waiting, 0.01)
+        run.send(ROWS)
+        return [await anext(results)]
+
+    assert asyncio.run(consume()) == [{"m": 0}]
+    assert len(run.finish(TIMEOUT)) == 9
+
+
+def test_a_send_that_timed_out_leaves_nothing_behind() -> None:
+    gate = Gate()
+    with ActorSystem(workers=1, drain_timeout=TIMEOUT) as system:
+        run = system.run(box(gate.wait, "(n) -> (m)", name="gated", threads=True), window=1)
+        with pytest.raises(NetTimeout, match="1 records went into") as caught:
+            run.send(ROWS[:3], timeout=0.05)
+        assert (caught.value.sent, caught.value.unsent) == (1, ROWS[1:3])  # type: ignore[attr-defined]
+        gate.open(0)
+        assert len(run.finish(TIMEOUT)) == 1
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_an_error_that_comes_out_keeps_its_place(system: ActorSystem, threads: bool) -> None:
+    last = threading.Event()
+
+    def work(n: int) -> dict[str, int]:
+        if n == 9:
+            last.set()
+        if n == 1:
+            assert last.wait(TIMEOUT)
+            raise ValueError(n)
+        return {"m": n}
+
+    async def await_work(n: int) -> dict[str, int]:
+        return await asyncio.to_thread(work, n)
+
+    function = work if threads else await_work
+    options: dict[str, Any] = {"threads": True, "concurrency": 10} if threads else {}
+    net = box(function, "(n) -> (m)", name="work", errors="variant", **options)
+    run = system.run(ordered(net))
+    run.send(ROWS)
+    found = run.finish(TIMEOUT)
+    assert [record.get("m", "error") for record in found] == [0, "error", *range(2, 10)]
+
+
+def test_outputs_that_nobody_took_become_dead_letters() -> None:
+    letters: list[Any] = []
+    with ActorSystem(workers=1) as system:
+        system.dead_letters.subscribe(letters.append)
+        run = system.run(double)
+        run.send(ROWS[:3])
+        run.cancel()
+        with pytest.raises(NetEnded):
+            run.finish(TIMEOUT)
+    found = [(letter.reason, letter.message) for letter in letters]
+    assert found == [("untaken", {"m": 2 * n}) for n in range(3)]
+
+
+def test_an_async_object_gets_one_call_at_a_time(system: ActorSystem) -> None:
+    class Count:
+        def __init__(self) -> None:
+            self.seen = 0
+
+        async def __call__(self, n: int) -> int:
+            before = self.seen
+            await asyncio.sleep(0)
+            self.seen = before + 1
+            return self.seen
+
+    run = system.run(split(box(Count, "(n) -> (seen)"), "<user>"))
+    run.send([{"n": n, "<user>": 1} for n in range(20)])
+    assert max(record["seen"] for record in run.finish(TIMEOUT)) == 20
+
+
+async def plus(amount: int, n: int) -> int:
+    return n + amount
+
+
+def test_partial_coroutines_are_awaited_and_returned_ones_refused(system: ActorSystem) -> None:
+    run = system.run(box(partial(plus, 1), "(n) -> (m)", name="plus"))
+    run.send(ROWS[:1])
+    assert run.finish(TIMEOUT) == [{"m": 1}]
+    run = system.run(box(lambda n: plus(1, n), "(n) -> (m)", name="late"))
+    with pytest.raises(RecordError, match="/late: returned a coroutine"):
+        run.send(ROWS[:1])
+
+
+def test_errors_show_no_more_than_the_beginning_of_a_record(system: ActorSystem) -> None:
+    run = system.run(box(lambda n: 1 / 0, "(n) -> (m)", name="bad"))
+    with pytest.raises(BoxError) as caught:
+        run.send([{"n": "x" * 100_000}])
+    assert len(str(caught.value)) < 1_000
+
+
+def test_an_operator_wants_a_net() -> None:
+    with pytest.raises(TypeError, match="NetOperator wants a net, not 'a net'"):
+        NetOperator("a net")  # type: ignore[arg-type]
+
+
+def test_a_row_that_is_no_record_is_named(system: ActorSystem) -> None:
+    run = system.run(double)
+    with pytest.raises(CallboardError, match=r"a record is a dict or .*, not \[1, 2\]"):
+        run.send([[1, 2]])
