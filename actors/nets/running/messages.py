@@ -57,7 +57,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Untake:
-    """Who took waits no more. The answer to `take`, if it is not given, is an empty list."""
+    """The taker waits no more. The answer to `take`, if it is not given, is an empty list."""
 
     take: Take
 
