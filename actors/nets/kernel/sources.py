@@ -21,7 +21,7 @@ def test_function(place: str, labels: Sequence[Label], guards: Sequence[Expressi
     names = _names(labels)
     for guard in guards:
         _check_tags(place, guard, names, labels)
-    condition = " or ".join(condition_of(each, names) for each in guards)
+    condition = " or ".join(f"({condition_of(each, names)})" for each in guards)
     return _made(place, labels, f"return {condition}")
 
 

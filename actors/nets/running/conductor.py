@@ -12,7 +12,6 @@ from typing import Any
 from callboard._inside.answers.future import Future
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
-from callboard.core.threads.interpreter import has_gil
 from callboard.nets.errors import NetEnded, NetError, RecordError
 from callboard.nets.kernel.building import is_async_function
 from callboard.nets.kernel.nodes import sweep
@@ -329,8 +328,9 @@ class Conductor(Actor[Any]):
 
     def _new_caller(self, box: Any, place: Any) -> ActorRef[Any]:
         """Make an actor that calls a box where its hint says: a policy, or a worker's number."""
-        # With an interpreter lock, one worker at a time runs Python, even if a call releases it.
-        dedicated = box.options.dedicated or (place is None and has_gil())
+        # On a worker a call would hold up the run's own actor, and with an interpreter lock, one
+        # worker at a time runs Python, even if a call releases it.
+        dedicated = box.options.dedicated or place is None
         options: dict[str, Any] = {"dedicated": dedicated}
         cls = self.classes.get(box)
         if cls is None:  # a class for each box: policies and statistics go by classes

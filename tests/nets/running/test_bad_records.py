@@ -125,3 +125,10 @@ def test_what_is_no_net_is_refused(system: ActorSystem) -> None:
     for wrong in values:
         with pytest.raises((TypeError, ValueError)):
             system.run(wrong)
+
+
+def test_guards_of_several_exits_are_apart(system: ActorSystem) -> None:
+    """A guard may be a choice of two in Python, too, and another one comes behind it."""
+    down = filtering("{<n>} -> {<n=n-1>}")
+    net = star(down, "{<n>} if <0 ? 1 : n/3>, {<n>} if <n <= 0>", limit=10)
+    assert send_all(system.run(net), [{"<n>": 2}]) == [{"<n>": 0}]
