@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import threading
-import time
 from collections.abc import Callable
-from typing import Self, TextIO
+from typing import TextIO
 
+from callboard.core.progress_line import ProgressLine
 from callboard.nets.running.messages import NetStatistics
 
 
-class NetProgress:
+class NetProgress(ProgressLine):
     """Shows how a run gets on, from entering to leaving the context, on a thread of its own.
 
     On a terminal it is one line, redrawn `every` seconds; elsewhere a new line every 10 seconds.
@@ -20,33 +18,14 @@ class NetProgress:
     def __init__(
         self, look: Callable[[], NetStatistics], every: float, file: TextIO | None = None
     ) -> None:
+        super().__init__(every, file)
         self._look = look
-        self._file = sys.stderr if file is None else file
-        self._redraws = self._file.isatty()
-        self._every = every if self._redraws else max(every, 10.0)
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
+        self._hops = 0
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _show(self) -> None:
-        hops, then = 0, time.monotonic()
-        over = False
-        while not over:
-            over = self._over.wait(self._every)
-            seen, now = self._look(), time.monotonic()
-            line = describe(seen, (seen.hops - hops) / max(now - then, 1e-9))
-            hops, then = seen.hops, now
-            if self._redraws:
-                print(f"\r\033[K{line}", end="\n" if over else "", file=self._file, flush=True)
-            else:
-                print(line, file=self._file, flush=True)
+    def _line(self, seconds: float) -> str:
+        seen = self._look()
+        rate, self._hops = (seen.hops - self._hops) / seconds, seen.hops
+        return describe(seen, rate)
 
 
 def describe(seen: NetStatistics, rate: float) -> str:

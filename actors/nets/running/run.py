@@ -161,8 +161,8 @@ class NetRun(CopiedAsItself):
         It ends when the run was finished and all is taken, and raises the run's error if it has
         failed. While `limit` outputs wait to be taken, records wait. Outputs that were taken are
         not in what `finish()` returns; those that the iterator has in hand when it is closed or
-        dropped are. With `records`, the iterator sends them itself from another
-        thread, and finishes the run.
+        dropped are. With `records`, the iterator sends them itself from another thread, and
+        finishes the run.
         """
         return NetResults(self, checks.whole("limit", limit, 1, error=ConfigError), records)
 
@@ -196,7 +196,7 @@ class NetRun(CopiedAsItself):
 
     def progress(self, *, every: float = 0.5) -> NetProgress:
         """Show on stderr how the run gets on, within a `with` block."""
-        return NetProgress(self.statistics, checks.seconds("every", every, zero=False))
+        return NetProgress(self.statistics, every)
 
     def _answer(self, kind: type[Any], message: Any, deadline: float | None) -> Any:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())

@@ -1,0 +1,52 @@
+"""A line of text that says how something gets on, and is written anew from time to time."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from typing import Self, TextIO
+
+from callboard.core import checks
+
+
+class ProgressLine:
+    """Shows a line from entering to leaving the context, on a thread of its own.
+
+    On a terminal it is one line, redrawn `every` seconds; elsewhere a new line every 10 seconds.
+    """
+
+    def __init__(self, every: float, file: TextIO | None) -> None:
+        every = checks.seconds("every", every, zero=False)
+        self._file = sys.stderr if file is None else file
+        self._redraws = self._file.isatty()
+        self._every = every if self._redraws else max(every, 10.0)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
+
+    def _line(self, seconds: float) -> str:
+        """Return the line, so many seconds after the last one. On the line's thread."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _show(self) -> None:
+        then = time.monotonic()
+        over = False
+        while not over:
+            over = self._over.wait(self._every)
+            now = time.monotonic()
+            line, then = self._line(max(now - then, 1e-9)), now
+            if self._redraws:
+                columns = shutil.get_terminal_size().columns - 1
+                end = "\n" if over else ""
+                print(f"\r\033[K{line[:columns]}", end=end, file=self._file, flush=True)
+            else:
+                print(line, file=self._file, flush=True)
