@@ -1,12 +1,28 @@
 """What callboard wants to reach, in one table; a run says what it measured beside it."""
 
-import sysconfig
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from channel_suite import COUNTS, TELL
-from competitor import Score
 from frequency_suite import ALPHAS
+from measures import (
+    FREE_THREADED,
+    NATIVE_FLOOR,
+    PYTHON_FLOOR,
+    NotMeasuredError,
+    NotRunError,
+    Results,
+    Target,
+    Verdict,
+    best_peer,
+    by_hand,
+    cost,
+    growth,
+    least,
+    least_lead,
+    ratio,
+    spread,
+    value,
+)
 from nets_suite import (
     AT_A_TIME,
     BARE_CALLS,
@@ -20,131 +36,6 @@ from nets_suite import (
 )
 from report import quantity, table
 from workers_suite import WORKS, Work, name_of
-
-Results = dict[str, dict[str, Score]]
-Measure = Callable[[Results], float]
-
-FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
-PYTHON_FLOOR, NATIVE_FLOOR = "bare method call", "C++ floor"
-
-
-class NotMeasuredError(Exception):
-    """Nothing to judge by: a competitor is absent or failed."""
-
-
-class NotRunError(NotMeasuredError):
-    """The benchmark was not asked for."""
-
-
-def score(results: Results, benchmark: str, competitor: str) -> Score:
-    if benchmark not in results:
-        raise NotRunError(f"`{benchmark}` was not run")
-    found = results[benchmark].get(competitor)
-    if found is None:
-        raise NotMeasuredError(f"{competitor} is not in `{benchmark}`")
-    if not found.valid:
-        raise NotMeasuredError(f"{competitor}: {found.error or found.absent}")
-    return found
-
-
-def value(benchmark: str, ours: str = "callboard") -> Measure:
-    return lambda results: score(results, benchmark, ours).median
-
-
-def ratio(benchmark: str, other: str, ours: str = "callboard") -> Measure:
-    """Measure one competitor's rate against another's."""
-    return lambda results: score(results, benchmark, ours).over(score(results, benchmark, other))
-
-
-def least_lead(library: str) -> Measure:
-    """Measure callboard against a library where that does best against it.
-
-    Asks are held against two threads instead: Thespian's fastest system answers them in the
-    caller's own thread.
-    """
-
-    def measure(results: Results) -> float:
-        leads = [
-            scores["callboard"].over(scores[library])
-            for name, scores in results.items()
-            if name != "ask"
-            if "callboard" in scores and scores["callboard"].valid
-            if library in scores and scores[library].valid
-        ]
-        if not leads:
-            played = any(library in scores for scores in results.values())
-            error = NotMeasuredError if played else NotRunError
-            raise error(f"callboard and {library} met in no benchmark")
-        return min(leads)
-
-    return measure
-
-
-def cost(benchmark: str, other: str, ours: str) -> Measure:
-    """Measure how many times one competitor's time the other takes."""
-    return lambda results: 1 / ratio(benchmark, other, ours)(results)
-
-
-def best_peer(benchmark: str, prefix: str) -> Measure:
-    """Measure callboard's rate against the fastest of those whose names begin alike."""
-
-    def measure(results: Results) -> float:
-        names = [name for name in results.get(benchmark, ()) if name.startswith(prefix)]
-        return min(ratio(benchmark, name)(results) for name in names or [prefix])
-
-    return measure
-
-
-def by_hand(benchmark: str, kind: str) -> Measure:
-    """Measure two workers without placement against two placed well, or one if that is faster."""
-
-    def measure(results: Results) -> float:
-        ways = (name_of(kind, 1), name_of(kind, 2, "placed well"))
-        best = max(ways, key=lambda way: value(benchmark, way)(results))
-        return ratio(benchmark, best, name_of(kind, 2))(results)
-
-    return measure
-
-
-def least(*measures: Measure) -> Measure:
-    return lambda results: min(measure(results) for measure in measures)
-
-
-def spread(benchmark: str, *competitors: str) -> Measure:
-    """Measure how many times the least value the greatest is."""
-
-    def measure(results: Results) -> float:
-        values = [value(benchmark, each)(results) for each in competitors]
-        return max(values) / min(values)
-
-    return measure
-
-
-def growth(benchmark: str, first: str, last: str) -> Measure:
-    return lambda results: value(benchmark, last)(results) - value(benchmark, first)(results)
-
-
-@dataclass(frozen=True)
-class Target:
-    """At least `wanted`, or at most."""
-
-    text: str
-    wanted: float
-    measure: Measure
-    unit: str = "x"
-    at_most: bool = False
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What came of a target: `met` is None, and `note` says why, where nothing was measured."""
-
-    text: str
-    wanted: str
-    measured: float | None
-    unit: str
-    met: bool | None
-    note: str = ""
 
 
 def of_workers(benchmark: str, work: Work) -> Iterator[Target]:
