@@ -14,6 +14,7 @@ from callboard.nets.terms.labels import (
     Label,
     Variant,
     binding_tag,
+    is_tag,
     name_of,
     tag,
 )
@@ -131,11 +132,12 @@ def join(
     *,
     timeout: float | None = None,
     ordered: bool = False,
-) -> Split:
+) -> Split | Choice:
     """Merge records with the same value of the label `on`: one with the labels of each of `of`.
 
     `join(on="id", of=("page", "price"))` makes a record with `page` and one with `price` into one
-    with both, for each value of the field `id`. Write `"<id>"` for a tag. Each of `of` is a label,
+    with both, for each value of `id`: of the field, or of the tag in records that have no such
+    field. With `"<id>"` it is the tag alone. Each of `of` is a label,
     several of them as a tuple, or a pattern such as `"{page, <size>}"`. Further records with the
     same value are merged in the same way. The merged record has all labels of the first part, and
     of each further one those that `of` says. Parts that wait longer than `timeout` seconds for the
@@ -156,7 +158,11 @@ def join(
                 f"each part of a join has labels that another lacks, and {pattern} has those of all"
             )
     cell = Sync(patterns, checks.timeout("a join's timeout", timeout))
-    return Split(Star(cell, (Pattern(whole),)), key, ordered=checks.flag("ordered", ordered))
+    cells, in_order = Star(cell, (Pattern(whole),)), checks.flag("ordered", ordered)
+    by_key = Split(cells, key, ordered=in_order)
+    if is_tag(key):
+        return by_key
+    return Choice((by_key, Split(cells, tag(key), ordered=in_order)), ordered=in_order)
 
 
 def _net(what: str, value: Any) -> Net:

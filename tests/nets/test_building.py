@@ -79,13 +79,16 @@ def test_each_word_makes_its_term() -> None:
 
 
 def test_a_join_is_a_cell_after_another_for_each_value() -> None:
-    assert join(on="id", of=("page", "price"), timeout=3) == Split(
+    assert join(on="<id>", of=("page", "price"), timeout=3) == Split(
         Star(
             Sync((Pattern(frozenset(("page",))), Pattern(frozenset(("price",)))), 3),
             (Pattern(frozenset(("page", "price"))),),
         ),
-        "id",
+        "<id>",
     )
+    either = join(on="id", of=("page", "price"), timeout=3)
+    assert isinstance(either, Choice)
+    assert [branch.tag for branch in either.branches if isinstance(branch, Split)] == ["id", "<id>"]
     made = join(on="<id>", of=("page", ("price", "<n>"), "{stock} if <n > 1>"), ordered=True)
     assert (
         str(made)

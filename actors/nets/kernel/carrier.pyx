@@ -275,6 +275,7 @@ cdef class Carrier:
         self.calls = []
         self.running = set()
         self.first = None
+        self.open = self.elsewhere = 0
         return dropped
 
     # --- tickets -----------------------------------------------------------------------------------------------------

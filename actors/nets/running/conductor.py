@@ -265,7 +265,7 @@ class Conductor(Actor[Any]):
             return True
         finally:
             rows.sent = max(rows.sent, carrier.taken)
-        self.seen.sent += rows.sent - before
+            self.seen.sent += carrier.taken - before
         if rows.sent == len(rows.rows):
             self.waiting.popleft()
             answer.set_result(None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from callboard.core.log import log
 from callboard.core.text import safe_repr
-from callboard.nets.errors import NetError
+from callboard.nets.errors import NetEnded, NetError
 from callboard.nets.kernel.building import is_async_function
 from callboard.nets.running.failing import effect_of, make_variant, told_as
 from callboard.nets.running.setting import Setting
@@ -41,9 +41,24 @@ class NetOperator:
         self._unpaired = unpaired
         self._begun = False
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._failure: BaseException | None = None
 
     def receive(self, row: Any) -> list[Record]:
-        """Send a record through the net, and return the outputs that come of it."""
+        """Send a record through the net, and return the outputs that come of it.
+
+        Raises what ends the net, and NetEnded for the rows after it: parts of the failed record may
+        be anywhere in the net. A row that is no record ends nothing.
+        """
+        if self._failure is not None:
+            raise NetEnded(f"the net has failed at an earlier row: {self._failure}")
+        try:
+            return self._answer(row)
+        except BaseException as error:
+            if self._carrier.taken:  # it is not the row that is no record
+                self._failure = error
+            raise
+
+    def _answer(self, row: Any) -> list[Record]:
         if not self._begun:
             self._begun = True
             self._setting.begin()

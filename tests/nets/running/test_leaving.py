@@ -18,6 +18,7 @@ from callboard.nets import (
     NetTimeout,
     RecordError,
     box,
+    join,
     ordered,
     split,
 )
@@ -163,3 +164,39 @@ def test_a_row_that_is_no_record_is_named(system: ActorSystem) -> None:
     run = system.run(double)
     with pytest.raises(CallboardError, match=r"a record is a dict or .*, not \[1, 2\]"):
         run.send([[1, 2]])
+
+
+def test_an_operator_whose_net_has_failed_takes_no_more_rows() -> None:
+    """A record that failed may have left others in the net, which later rows would bring out."""
+    operator = NetOperator(box(plus_one, "(n) -> (m)", name="plus_one"))
+    with pytest.raises(RecordError, match="a record is a dict"):
+        operator.receive(5)
+    assert operator.receive({"n": 1}) == [{"m": 2}]
+    with pytest.raises(BoxError):
+        operator.receive({"n": "one"})
+    with pytest.raises(NetEnded, match="failed at an earlier row: /plus_one failed"):
+        operator.receive({"n": 1})
+
+
+async def plus_one(n: int) -> int:
+    return n + 1
+
+
+def test_statistics_tell_what_went_in_before_a_failure(system: ActorSystem) -> None:
+    run = system.run(box(lambda n: 1 // (n - 3), "(n) -> (m)", name="inverse"))
+    with pytest.raises(BoxError):
+        run.send(ROWS)
+    assert run.statistics().sent == 4
+    run = system.run(box(plus_one, "(n) -> (m)", name="late", concurrency=1))
+    run.send(ROWS)
+    run.cancel()
+    assert run.statistics().elsewhere == 0
+
+
+@pytest.mark.parametrize("key", ["id", "<id>"])
+def test_a_join_by_a_name_takes_the_field_or_the_tag(system: ActorSystem, key: str) -> None:
+    page = box(lambda a: a, "(a) -> (page)", name="page")
+    price = box(lambda b: b, "(b) -> (price)", name="price")
+    run = system.run(split(page | price, key) >> join(on="id", of=("page", "price")))
+    run.send([{key: n, side: n} for side in "ab" for n in range(3)])
+    assert run.finish(TIMEOUT) == [{key: n, "page": n, "price": n} for n in range(3)]
