@@ -120,19 +120,24 @@ def test_outputs_that_nobody_took_become_dead_letters() -> None:
 
 
 def test_an_async_object_gets_one_call_at_a_time(system: ActorSystem) -> None:
-    class Count:
-        def __init__(self) -> None:
-            self.seen = 0
+    gate = Gate()
 
+    class Waits:
         async def __call__(self, n: int) -> int:
-            before = self.seen
-            await asyncio.sleep(0)
-            self.seen = before + 1
-            return self.seen
+            result: int = await gate.wait_here(n)
+            return result
 
-    run = system.run(split(box(Count, "(n) -> (seen)"), "<user>"))
-    run.send([{"n": n, "<user>": 1} for n in range(20)])
-    assert max(record["seen"] for record in run.finish(TIMEOUT)) == 20
+    async def echo(other: int) -> int:
+        return other
+
+    net = box(Waits, "(n) -> (m)") | box(echo, "(other) -> (m)", name="echo")
+    run = system.run(net)
+    run.send(ROWS[:2])
+    assert run.ask({"other": 7}).result(TIMEOUT) == [{"m": 7}]  # begun behind the others
+    assert (gate.next(), gate.now) == (0, 1)
+    gate.open(0, 1)
+    assert run.finish(TIMEOUT) == [{"m": 0}, {"m": 1}]
+    assert gate.most == 1
 
 
 async def plus(amount: int, n: int) -> int:
