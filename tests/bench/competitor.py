@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from usage import Watch
 
-TIMEOUT = 120.0  # seconds for one run, start-up included
+TIMEOUT = 600.0  # seconds for one run, start-up included: on a busy machine, Spark's takes minutes
 
 Kind = Literal["python", "native"]
 Role = Literal["ours", "peer", "floor"]

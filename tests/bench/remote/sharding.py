@@ -18,7 +18,7 @@ from callboard.spark import deliver, session
 from savina.result import Result
 
 BENCH = Path(__file__).parents[1]
-LIMIT = 120.0  # seconds
+LIMIT = 300.0  # seconds
 
 
 class Kept(Persistent):

@@ -19,9 +19,7 @@ MOST = 256  # iterations
 TIMEOUT = 120.0
 
 
-def run(
-    width: int, *, workers: int = 2, placement: str = "", priority: str = "fifo"
-) -> Result:
+def run(width: int, *, workers: int = 2, placement: str = "", priority: str = "fifo") -> Result:
     """Make an image of so many columns, and of as many rows; without a placement, let it be."""
     boxes = load("mandelbrot")
     height = max(STRIPS, width // STRIPS * STRIPS)
