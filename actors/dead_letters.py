@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from callboard.core.interrupts import comes_from_signal
 from callboard.core.log import log
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 _ENDS = ("stopped", "system stopped")  # reasons of messages left in a mailbox
 
 
+class WakeUps(NamedTuple):
+    """Which messages that an actor leaves are no dead letters, and what is done with them."""
+
+    kind: type
+    see_to: Callable[[Any, ActorRef[Any]], object]
+
+
 class DeadLetters:
     """Counts dead letters by reason, and hands them to subscribers."""
 
@@ -34,7 +41,7 @@ class DeadLetters:
         self._failure_count = 0
         self._fatal: list[tuple[str, FailureReport]] = []
         self._ends: WeakKeyDictionary[ActorRef[Any], End] = WeakKeyDictionary()
-        self._woken: WeakSet[ActorRef[Any]] = WeakSet()
+        self._woken: WeakKeyDictionary[ActorRef[Any], WakeUps] = WeakKeyDictionary()
 
     @property
     def count(self) -> int:
@@ -91,10 +98,14 @@ class DeadLetters:
     ) -> None:
         """Count a dead letter and hand it on. The runtime calls this, in any thread."""
         with self._lock:
-            if reason in _ENDS and recipient in self._woken:
-                return
-            self._reasons[reason] += 1
-            subscribers = self._subscribers
+            left = self._woken.get(recipient) if reason in _ENDS else None
+            if left is None or not isinstance(message, left.kind):
+                left = None
+                self._reasons[reason] += 1
+                subscribers = self._subscribers
+        if left is not None:
+            left.see_to(message, recipient)
+            return
         if not subscribers or isinstance(message, DeadLetter):
             return  # a letter about a letter would have no end
         letter = DeadLetter(message, recipient, sender, reason, error)
@@ -109,13 +120,19 @@ class DeadLetters:
                     raise
                 log.error("a subscriber of dead letters failed", exc_info=failure)
 
-    def expect_wake_ups(self, ref: ActorRef[Any]) -> None:
-        """Make no letters of the messages that an actor leaves at its end: they only wake it.
+    def expect_wake_ups(
+        self,
+        ref: ActorRef[Any],
+        kind: type = object,
+        see_to: Callable[[Any, ActorRef[Any]], object] = lambda _message, _ref: None,
+    ) -> None:
+        """Make no letters of the messages of this kind that an actor leaves: they only wake it.
 
-        The runtime calls this, for actors of its own.
+        `see_to(message, ref)` is called instead, in any thread. The runtime calls this, for actors
+        of its own.
         """
         with self._lock:
-            self._woken.add(ref)
+            self._woken[ref] = WakeUps(kind, see_to)
 
     def note_failure(self, ref: ActorRef[Any], error: BaseException) -> None:
         """Remember that an actor failed. The runtime calls this."""

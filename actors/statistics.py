@@ -56,7 +56,17 @@ def collect(runtime: Runtime) -> Statistics:
         ),
         unmet=runtime.config.unmet,
         channels=tuple(sorted(ends, key=lambda end: (end.channel, end.mode, end.actor))),
+        level=None if team.controller is None else team.controller.statistics(),
     )
+
+
+def name_of_work(runtime: Runtime, worker: WorkerThread) -> str:
+    """Return the path of the actor that a worker is in, or its number if that has ended."""
+    number = worker.current_actor
+    for ref, path in actors_and_paths(runtime):
+        if ref.number == number:
+            return path
+    return f"actor {number}"
 
 
 def _actor(ref: ActorRef[Any], path: str, in_message: float | None) -> ActorStatistics:

@@ -6,10 +6,10 @@ import os
 import signal
 import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import BuiltinFunctionType, FunctionType, TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from callboard._inside.life import exit as _exit
@@ -36,12 +36,14 @@ from callboard.dead_letters import DeadLetters
 from callboard.diagnosis import all_actors, why_not_idle
 from callboard.mailboxes import BoundedMailbox
 from callboard.scheduling.config import Config
+from callboard.scheduling.elasticity.controller import Controller
+from callboard.scheduling.elasticity.options import Elasticity
 from callboard.scheduling.monitor import Statistics
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.team import Team, obstacle_to_waiting
 from callboard.scheduling.worker import WorkerThread
 from callboard.signals import Signals
-from callboard.statistics import Logs, collect
+from callboard.statistics import Logs, collect, name_of_work
 from callboard.stopping import begin_stop, on_change, time_left
 from callboard.timers import Timers
 from callboard.tuned import check_classes
@@ -77,7 +79,8 @@ class ActorSystem(CopiedAsItself):
         self,
         name: str = "callboard",
         *,
-        workers: int | None = None,
+        workers: int | str | tuple[int, int] | None = None,
+        elasticity: str | Mapping[str, Any] | None = None,
         threading: str | None = None,
         placement: Any = None,
         priority: Any = "fifo",
@@ -91,6 +94,11 @@ class ActorSystem(CopiedAsItself):
         config: Any = None,
     ) -> None:
         """Make `workers` workers; without a number, one for each core that the process may use.
+
+        With `workers="elastic"`, or `(least, most)`, the system finds out how many should run, and
+        suspends the others: see `docs/elasticity.md`. `elasticity` is the name of a strategy,
+        "rates" or "trends", or a table with `strategy`, `period` in seconds, `sensitivity` and
+        `ceiling` from 0 to 1, and `remember`, the path of a file.
 
         `threading` says which of them runs an actor. `dynamic`, the default: the worker that wakes
         it, and an idle worker takes actors from busy ones. `assigned`, the default where there is a
@@ -114,6 +122,7 @@ class ActorSystem(CopiedAsItself):
             mailbox=BoundedMailbox,
             name=name,
             workers=workers,
+            elasticity=elasticity,
             threading=threading,
             placement=placement,
             priority=priority,
@@ -133,7 +142,7 @@ class ActorSystem(CopiedAsItself):
         shared = self.config.threading == "dynamic" and self.config.workers > 1
         if shared:
             self._runtime.team.let_steal()
-        self._start(1 if shared and token else self.config.workers)
+        self._start(self.config.least_workers, awaits_need=shared and token)
         log.info("system started", system=self.config.name, workers=self.config.workers)
 
     def _open(self, team: Team, timers: Timers, *, manual: bool = False) -> None:
@@ -159,15 +168,27 @@ class ActorSystem(CopiedAsItself):
         runtime.on_change = partial(on_change, runtime, self._change)
         _exit.remember(self, runtime)
 
-    def _start(self, workers: int) -> None:
+    def _start(self, level: int, awaits_need: bool) -> None:
         team = self._runtime.team
+        team.awaits_need = awaits_need
         try:
-            team.start(workers)
+            team.set_level(level)
+            if self.config.elasticity is not None:
+                team.controller = controller = self._controller(self.config.elasticity)
+                controller.begin()
         except CallboardError:  # the threads that did start end
             team.tell_stopping()
             self._runtime.closed = True
             _exit.forget(self)
             raise
+
+    def _controller(self, elasticity: Elasticity) -> Controller:
+        config, runtime = self.config, self._runtime
+        strategy = elasticity.make(config.least_workers, config.workers)
+        runs = partial(name_of_work, runtime)
+        return Controller(
+            runtime.team, strategy, elasticity.period, config.least_workers, runs, config.name
+        )
 
     def _add_worker(self, core: int | None) -> None:
         config, team = self.config, self._runtime.team
@@ -211,6 +232,7 @@ class ActorSystem(CopiedAsItself):
         window: int = 256,
         time_slice: float = 0.0005,
         markers: int = 64,
+        hot_keys: int = 0,
     ) -> R:
         """Start a graph of streams in this system, and return its Run.
 
@@ -232,6 +254,8 @@ class ActorSystem(CopiedAsItself):
         - `window`: how many batches may be on their way, a power of two. It bounds memory.
         - `time_slice`: how long a worker stays with an operator, in seconds.
         - `markers`: the latency of one of so many batches is measured; 0 measures none.
+        - `hot_keys`: the statistics of keyed operators in Python have so many of the keys that come
+          most often.
 
         Raises ConfigError for invalid values, and GraphError for anything but a graph.
         """
@@ -239,9 +263,11 @@ class ActorSystem(CopiedAsItself):
         if self._runtime.closed:
             raise SystemClosed(f"the system {self.name!r} was stopped: it runs no graph")
         if not hasattr(type(graph), "_run_in"):
+            is_function = isinstance(graph, FunctionType | BuiltinFunctionType | type)
+            hint = ": make it a box, with callboard.nets.box" if is_function else ""
             raise GraphError(
-                "run() takes a graph, which a sink such as collect() makes of a stream, "
-                f"not {safe_repr(graph)}"
+                "run() takes a net, or a graph, which a sink such as collect() makes of a stream, "
+                f"not {safe_repr(graph)}{hint}"
             )
         return graph._run_in(
             self,
@@ -252,6 +278,7 @@ class ActorSystem(CopiedAsItself):
             window=window,
             time_slice=time_slice,
             markers=markers,
+            hot_keys=hot_keys,
         )
 
     def find(self, path: str) -> ActorRef[Any]:

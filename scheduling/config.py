@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.core.threads.cores import usable_cores
+from callboard.scheduling.elasticity.options import Elasticity
 from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.scheduling.placement import PlacementPolicy
@@ -41,6 +42,8 @@ class Config:
 
     name: str = "callboard"
     workers: int = 1
+    least_workers: int = 1
+    elasticity: Elasticity | None = None
     threading: str = "assigned"
     quantum: int = 64
     time_slice: float = 0.005
@@ -84,8 +87,7 @@ class Config:
         if checked.get("threading") == "dynamic":
             checked.pop("placement", None)  # the code's, and the configuration wants none
         checked.setdefault("threading", "dynamic")
-        if "workers" not in checked:
-            checked["workers"] = min(usable_cores(), MOST_WORKERS)
+        checked |= _range_of_workers(checked, where)
         for table in ("classes", "actors"):
             checked[table] = {
                 name: _check_tuning(f"{table}.{name}", options, where, mailbox)
@@ -216,6 +218,71 @@ def _placed(checked: dict[str, Any], where: str) -> dict[str, Any]:
     return {**checked, "threading": "assigned"}
 
 
+def _range_of_workers(checked: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the least and the most workers, and how to find the level between them.
+
+    Raises ConfigError.
+    """
+    given, elasticity = checked.get("workers"), checked.get("elasticity")
+    all_cores = min(usable_cores(), MOST_WORKERS)
+    if given is None or isinstance(given, int):
+        if elasticity is not None:
+            raise ConfigError(
+                f"elasticity{where} is for workers='elastic', or a range such as (1, 8), not for "
+                f"{'one for each core' if given is None else given}"
+            )
+        most = all_cores if given is None else given
+        return {"workers": most, "least_workers": most}
+    if checked["threading"] == "assigned":
+        raise ConfigError(
+            f"workers is {safe_repr(given)}, which is for the threading 'dynamic': a placement "
+            f"policy gives an actor a worker that always runs{where}"
+        )
+    least, most = (1, all_cores) if given == "elastic" else given
+    return {
+        "workers": most,
+        "least_workers": least,
+        "elasticity": Elasticity() if elasticity is None else elasticity,
+    }
+
+
+def _workers(key: str, value: Any) -> int | str | tuple[int, int]:
+    """Check a number of workers, the least and the most of them, or "elastic"."""
+    if value == "elastic":
+        return "elastic"
+    if not isinstance(value, tuple | list):
+        if isinstance(value, str):
+            raise ConfigError(
+                f"{key} is a whole number from 1 to {MOST_WORKERS}, 'elastic', or a range such as "
+                f"(1, 8), not {value!r}"
+            )
+        return checks.whole(key, value, most=MOST_WORKERS, error=ConfigError)
+    if len(value) != 2:
+        raise ConfigError(f"a range of {key} is (least, most), not {safe_repr(value)}")
+    least, most = (
+        checks.whole(f"the {which} {key}", number, most=MOST_WORKERS, error=ConfigError)
+        for which, number in zip(("least", "most"), value, strict=True)
+    )
+    if least > most:
+        raise ConfigError(f"a range of {key} is (least, most), and {least} is above {most}")
+    return least, most
+
+
+def _elasticity(key: str, value: Any) -> Elasticity:
+    """Check a strategy's name, or a table of options."""
+    if isinstance(value, str):
+        return Elasticity(strategy=value)
+    if isinstance(value, Elasticity):
+        return value
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{key} is a strategy's name or a table, not {safe_repr(value)}")
+    options = [field.name for field in fields(Elasticity)]
+    for option in value:
+        if option not in options:
+            raise ConfigError(f"no setting {option!r} of {key}; there are {', '.join(options)}")
+    return Elasticity(**value)
+
+
 def _check(key: str, value: Any, where: str) -> Any:
     """Return the checked value of a setting."""
     check = _CHECKS.get(key)
@@ -327,7 +394,8 @@ _weight = partial(checks.whole, least=0, most=2**32 - 1, error=ConfigError)
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": _name,
-    "workers": partial(checks.whole, most=MOST_WORKERS, error=ConfigError),
+    "workers": _workers,
+    "elasticity": _elasticity,
     "threading": partial(checks.one_of, choices=THREADING, error=ConfigError),
     "quantum": partial(checks.whole, most=2**31 - 1, error=ConfigError),
     "time_slice": partial(checks.seconds, zero=False, error=ConfigError),

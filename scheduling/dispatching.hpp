@@ -71,7 +71,7 @@ inline void account(Cell* cell, Context* context, std::uint64_t messages) {
     if (__builtin_expect(context->worker->timed, 0)) record(cell, context->worker, messages);
 }
 
-// make_ready() for a cell whose affinity is another worker.
+// make_ready() for a cell whose affinity is another worker. If that one is suspended, its stand-in runs the cell.
 __attribute__((noinline)) inline void make_ready_away(Cell* cell, Context* context, Worker* affinity) {
     Worker* const here = context->worker;
     if (cell->has(unpinned_cell) && here != nullptr && here->steals && here->team == affinity->team) {
@@ -88,7 +88,9 @@ __attribute__((noinline)) inline void make_ready_away(Cell* cell, Context* conte
         }
         if (affinity->team->token.delegate_if_owned(cell)) return;
     }
-    affinity->wake(cell);
+    Worker* const worker = affinity->in_charge();
+    if (worker == here) here->put(cell);
+    else worker->wake(cell);
 }
 
 // The caller, on the thread of `context`, has the readiness of `cell` and gives it to a worker.

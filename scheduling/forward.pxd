@@ -86,12 +86,16 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
     cdef cppclass Worker:
         Inbox inbox
         Parker parker
+        void set_stand_in "stand_in.store" (Worker*, memory_order)
+        bint is_suspended()
+        void hand_on()
         uint64_t get_idles "idles.load" (memory_order)
         uint64_t add_idles "idles.fetch_add" (uint64_t, memory_order)
         uint64_t get_current "current.load" (memory_order)
         int64_t get_loop_time "loop_time.load" (memory_order)
         void set_loop_time "loop_time.store" (int64_t, memory_order)
         uint64_t get_dispatches "dispatches.get" ()
+        uint64_t get_handled "handled.get" ()
         ReadySet ready
         TeamState* team
         int64_t python_ready

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 
 from callboard.core.errors import CallboardError
+from callboard.scheduling.elasticity.history import LevelStatistics
 from callboard.scheduling.worker import WorkerThread
 
 
@@ -104,6 +105,8 @@ class Statistics:
     """The entries of the configuration, such as `actors.cart`, that no spawn has been for."""
     channels: tuple[EndStatistics, ...] = ()
     """The ends of channels that the actors have, those of one channel together."""
+    level: LevelStatistics | None = None
+    """How many workers run, and why, in a system that finds this out."""
 
     def of(self, path: str) -> ActorStatistics:
         """Return the entry of the actor at `path`. Raises KeyError."""
@@ -117,7 +120,8 @@ class Statistics:
         actors = _table("actor", ActorStatistics, self.actors, texts=2)
         unmet = ["", f"no spawn yet for {', '.join(self.unmet)}"] if self.unmet else []
         ends = ("", *_table("channel", EndStatistics, self.channels, 0)) if self.channels else ()
-        return "\n".join((*workers, "", *actors, *ends, *self._in_work(), *unmet))
+        level = ("", str(self.level)) if self.level is not None else ()
+        return "\n".join((*workers, *level, "", *actors, *ends, *self._in_work(), *unmet))
 
     def _in_work(self) -> Iterator[str]:
         for worker in self.workers:

@@ -151,9 +151,7 @@ class LeastLoaded(PlacementPolicy):
             self._look(workers)
             # 1 where nothing was measured yet: then the worker with the fewest new actors wins.
             each = max(1, sum(self._load) // max(1, self._count))
-            index = min(
-                range(len(workers)), key=lambda i: self._load[i] + self._placed[i] * each
-            )
+            index = min(range(len(workers)), key=lambda i: self._load[i] + self._placed[i] * each)
             self._placed[index] += 1
             self._count += 1
         return workers[index]

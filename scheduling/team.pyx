@@ -2,6 +2,7 @@
 
 import threading
 import time
+import weakref
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
@@ -48,6 +49,7 @@ cdef class Team(Roster):
         self.drainer = threading.Lock()  # its owner waits on state.became_idle; others wait for the lock
         self.token = token
         self.running = set()
+        self.followers = weakref.WeakSet()
 
     def let_steal(self):
         """Let the workers take each other's work. Before the first one starts."""
@@ -57,6 +59,60 @@ cdef class Team(Roster):
             members.push_back(worker.core)
         let_steal(self.state[0], members)
         self.steals = True
+
+    def set_level(self, int level):
+        """Let the first `level` workers run, and suspend the others. In any thread.
+
+        A worker is suspended at the end of its dispatch. Its cells go to a worker that runs, and come back when it
+        is resumed. Followers have their lanes do the same. Raises ValueError for a level that there is not, and
+        CallboardError if there may be no more threads; then all is as before.
+        """
+        cdef WorkerThread worker
+        cdef WorkerThread other
+        cdef int before
+        if not 1 <= level <= len(self.workers):
+            raise ValueError(f"a level is a number from 1 to {len(self.workers)}, not {level}")
+        with self.lock:
+            if self.level == level or self.state.is_stopping(acquire):
+                return
+            self.start(1 if self.awaits_need else level)
+            before, self.level = self.level, level
+            for worker in self.workers[:level]:
+                worker.core.set_stand_in(NULL, release)
+            for worker in self.workers[level:]:
+                other = self.workers[worker.core.index % level]
+                worker.core.set_stand_in(other.core, release)
+            for worker in self.workers[min(before, level):max(before, level)]:
+                worker.core.parker.unpark()
+            for follower in self.following():
+                follower.follow(level)
+
+    def follow_level(self, follower):
+        """Call `follower.follow(level)` now, and when the level changes, for as long as it lives."""
+        with self.lock:
+            self.followers.add(follower)
+            follower.follow(self.level)
+
+    def following(self):
+        """Return the followers that live."""
+        with self.lock:
+            return list(self.followers)
+
+    def unfollow(self, follower):
+        """Call `follower` no more."""
+        with self.lock:
+            self.followers.discard(follower)
+
+    def need_all(self):
+        """Start the threads of all workers of the level, now that there is work for more than the first one."""
+        with self.lock:
+            self.start(self.level)
+            self.awaits_need = False
+
+    @property
+    def lagging(self):
+        """The suspended workers that are still in a dispatch."""
+        return [worker for worker in self.everyone[self.level:self.started] if not worker.is_idle]
 
     def start(self, int workers):
         """Start those of the first `workers` threads that did not start yet. In any thread.
@@ -223,6 +279,8 @@ cdef class Team(Roster):
     def tell_stopping(self):
         """Make every worker end its loop when it has no work left."""
         cdef WorkerThread worker
+        if self.controller is not None:
+            self.controller.end()
         self.state.set_stopping(1, release)
         for worker in self.everyone:
             worker.core.parker.unpark()

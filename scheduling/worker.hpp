@@ -60,6 +60,7 @@ struct Sighting {
 struct Worker {
     // --- other threads write ---------------------------------------------------------------------
     alignas(cache_line) Stack<Cell> inbox;  // cells that they woke
+    Atomic<Worker*> stand_in{nullptr};      // while it is suspended: see in_charge()
     Parker parker;
     Atomic<bool> is_asleep{false};  // and one of the team's sleepers
 
@@ -126,6 +127,40 @@ struct Worker {
         if (inbox.is_empty() && !(has_token && team->token.has_pending())) return false;
         take_in_all();
         return true;
+    }
+
+    // Any thread. A suspended worker's cells become ready at its stand-in, which has a lower index. Their affinity
+    // stays: they come back when the worker is resumed. A thread that looked before the worker was suspended
+    // may still wake a cell there; the worker hands it on. So nothing depends on when the change is seen.
+    Worker* in_charge() {
+        Worker* worker = this;
+        while (Worker* const other = worker->stand_in.load(acquire)) {
+            assert(other->index < worker->index && other->team == worker->team && "so this ends");
+            worker = other;
+        }
+        return worker;
+    }
+
+    bool is_suspended() const { return stand_in.load(relaxed) != nullptr; }
+
+    // The worker's thread, when it is suspended: all cells that are ready here, or were delegated to it, go to its
+    // stand-in. The token is free after that.
+    void hand_on() {
+        Cell* first = nullptr;
+        Cell** last = &first;
+        do {
+            take_in();
+            while (Cell* const cell = fetch()) {
+                cell->next = nullptr;
+                *last = cell;
+                last = &cell->next;
+            }
+        } while (has_token && !release_token());
+        while (first != nullptr) {
+            Cell* const following = first->next;
+            in_charge()->wake(first);
+            first = following;
+        }
     }
 
     // True: the worker has the token, and may run `cell`. False: the cell is the token's owner's now.

@@ -23,6 +23,7 @@ cdef class WorkerThread:
     cdef Context* context
     cdef readonly object policy  # its PriorityPolicy, which owns core.ready
     cdef uint32_t nested          # dispatches within dispatches
+    cdef uint64_t suspensions     # that have ended
     cdef bint retiring            # its only actor has ended
     cdef bint runs                # on a thread, from now on its own
     cdef OtherSleep other_sleep   # all null until there is one
@@ -38,6 +39,7 @@ cdef class WorkerThread:
     cdef int adopt_thread(self) except -1
     cdef void leave_thread(self, Worker* other) noexcept
     cdef void idle(self) noexcept nogil
+    cdef void rest(self) noexcept nogil
     cdef void note(self, char kind, int64_t time, int64_t spent, uint64_t count) noexcept nogil
     cdef void log_is_due(self) noexcept nogil
     cdef void hand_log_over(self) noexcept

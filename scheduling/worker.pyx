@@ -22,7 +22,7 @@ from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.monitoring.log_lines cimport lines_of
 from callboard.core.memory.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
-from callboard.core.monitoring.records cimport DispatchRecord, record_exit, record_wait
+from callboard.core.monitoring.records cimport DispatchRecord, record_exit, record_suspension, record_wait
 from callboard.core.thread_state cimport set_variables
 from callboard.scheduling.cell cimport Cell, dedicated_cell, python_cell, unpinned_cell, wants_token
 from callboard.scheduling.context cimport Context, current_context
@@ -155,6 +155,11 @@ cdef class WorkerThread:
     def dispatches(self):
         """How many dispatches the worker has made."""
         return self.core.get_dispatches()
+
+    @property
+    def handled(self):
+        """How many messages the worker has handled."""
+        return self.core.get_handled()
 
     @property
     def is_timed(self):
@@ -292,6 +297,14 @@ cdef class WorkerThread:
         core.add_idles(1, seq_cst)  # it was idle until now
         assert holds(core.get_idles(relaxed) % 2 == 0 and context.worker == core)
         while True:
+            if core.is_suspended() and not team.is_stopping(acquire):
+                core.stop_watching()
+                core.hand_on()
+                if attached:
+                    PyEval_SaveThread()
+                    attached = False
+                self.rest()
+                continue
             cell = core.fetch()
             if cell == NULL:
                 if core.take_in() or (core.has_token and not core.release_token()):
@@ -358,6 +371,33 @@ cdef class WorkerThread:
         if has_more:
             core.stop_watching()  # first: that may be much work
             self.other_sleep.wake_up(self.other_sleep.state)
+
+    cdef void rest(self) noexcept nogil:
+        """Sleep while the worker is suspended. Cells that still come here go to its stand-in."""
+        cdef Worker* core = self.core
+        cdef int64_t begin = monotonic_ns()
+        cdef int64_t now
+        assert holds(core.get_idles(relaxed) % 2 == 0 and not core.has_ready() and not core.has_token)
+        core.set_loop_time(begin, relaxed)
+        core.begin_idle(begin)
+        if self.other_sleep.is_due:
+            with gil:
+                self.other_sleep.end(self.other_sleep.state)
+        self.context.nodes.surplus.free_all()
+        while core.is_suspended() and not core.team.is_stopping(acquire):
+            core.hand_on()
+            core.add_idles(1, seq_cst)
+            self.tell_drainer()
+            if core.inbox.is_empty():
+                core.parker.park()
+            core.add_idles(1, seq_cst)  # before a look at the inbox: see Team.is_idle()
+        now = monotonic_ns()
+        core.end_idle(now)
+        core.started = now
+        core.set_loop_time(now, relaxed)
+        self.suspensions += 1
+        if core.notes_waits:
+            self.note(record_suspension, now, now - begin, self.suspensions)
 
     cdef void note(self, char kind, int64_t time, int64_t spent, uint64_t count) noexcept nogil:
         cdef DispatchRecord record

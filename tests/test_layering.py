@@ -25,7 +25,7 @@ ALLOWED = {floor: FLOORS[: height + 1] for height, floor in enumerate(FLOORS)}
 ORDERS = [
     ["core", "core/threads", "core/memory", "core/monitoring"],
     ["mailbox", "mailbox/ordered"],
-    ["scheduling/flow", "scheduling"],
+    ["scheduling/flow", "scheduling/elasticity", "scheduling"],
     [f"actors/_inside{name}" for name in ("/answers", "/sending", "/life", "/receiving", "")],
     [
         f"actors/streams{name}"

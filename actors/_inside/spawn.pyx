@@ -79,7 +79,7 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
     if args or kwargs or supervision is not None or event_loop:
         recipe = recipe_with(plain, args, kwargs, supervision)
         if event_loop:
-            want_event_loop(runtime, recipe, dedicated)
+            want_event_loop(recipe, dedicated)
     cdef ActorRef ref = make_ref(runtime, recipe, dedicated)
     ref.cell.number = runtime.next_number()
     ref.cell.weight = weight
@@ -259,7 +259,7 @@ cdef Recipe recipe_with(Recipe plain, tuple args, dict kwargs, supervision):
     return recipe
 
 
-cdef int want_event_loop(Runtime runtime, Recipe recipe, bint dedicated) except -1:
+cdef int want_event_loop(Recipe recipe, bint dedicated) except -1:
     cls = recipe.cls.__qualname__
     if recipe.native:
         raise SpawnError(f"{cls} is native, and has no coroutines for an event loop")
@@ -267,10 +267,6 @@ cdef int want_event_loop(Runtime runtime, Recipe recipe, bint dedicated) except 
         raise SpawnError(
             f"{cls} cannot be dedicated and have event_loop=True: a coroutine runs on the event loop's "
             "thread; an actor with a thread of its own may call asyncio.run() there")
-    if runtime.manual:
-        raise SpawnError(
-            f"{cls} wants an event loop, and a manual system has none: it has no clock and no threads "
-            "that asyncio could use; test this actor in an ActorSystem")
     recipe.event_loop = True
     return 0
 
@@ -338,9 +334,8 @@ cdef WorkerThread affinity_of(ActorRef ref, placement, bint dedicated):
     """Find a worker for the actor, and see to it that it has a thread."""
     cdef Team team = ref.runtime.team
     cdef WorkerThread worker = place(ref, placement, dedicated)
-    if team.started < len(team.workers) and not ref.runtime.manual and (
-            worker.core.index != 0 or not ref.cell.has(wants_token)):
-        team.start(len(team.workers))
+    if team.awaits_need and (worker.core.index != 0 or not ref.cell.has(wants_token)):
+        team.need_all()
     return worker
 
 

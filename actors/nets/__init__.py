@@ -22,6 +22,7 @@ from callboard.nets.errors import (
     NetSyntaxError,
     NetTimeout,
     NetTypeError,
+    NetWarning,
     RecordError,
 )
 from callboard.nets.language.parsing import parse
@@ -45,6 +46,7 @@ __all__ = [
     "NetSyntaxError",
     "NetTimeout",
     "NetTypeError",
+    "NetWarning",
     "Record",
     "RecordError",
     "Tag",

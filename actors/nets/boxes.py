@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Literal, get_args, overload
+from typing import Any, overload
 
-from callboard.core import checks
 from callboard.core.text import safe_repr
-from callboard.nets.terms.labels import text_of
-from callboard.nets.terms.network import Box, BoxOptions
+from callboard.nets.terms.network import Box, BoxOptions, Effect
 from callboard.nets.terms.patterns import BoxSignature
-from callboard.nets.types.hints import called_function, parameters_of, signature_of
-
-Errors = Literal["fail", "skip", "variant"]
+from callboard.nets.types.hints import (
+    called_function,
+    check_arguments,
+    check_class,
+    name_of_function,
+    signature_of,
+)
 
 
 @overload
@@ -26,7 +28,7 @@ def box(
     timeout: float | None = None,
     retries: int = 0,
     backoff: float = 0.1,
-    errors: Errors = "fail",
+    errors: Effect = "fail",
     threads: bool = False,
     dedicated: bool = False,
 ) -> Box: ...
@@ -43,7 +45,7 @@ def box(
     timeout: float | None = None,
     retries: int = 0,
     backoff: float = 0.1,
-    errors: Errors = "fail",
+    errors: Effect = "fail",
     threads: bool = False,
     dedicated: bool = False,
 ) -> Callable[[Callable[..., Any]], Box]: ...
@@ -58,20 +60,21 @@ def box(
     timeout: float | None = None,
     retries: int = 0,
     backoff: float = 0.1,
-    errors: Errors = "fail",
+    errors: Effect = "fail",
     threads: bool = False,
     dedicated: bool = False,
 ) -> Box | Callable[[Callable[..., Any]], Box]:
     """Make a function a box: `@box`, `@box("(x) -> (x, <p>)")`, or `box(function, "(x) -> (y)")`.
 
     A plain function returns one output, or None; a generator function yields any number. Either may
-    be `async`. If it is a class, each replica of the box has an instance, which it calls. Calling
-    the box calls the function.
+    be `async`. If it is a class, each replica of the box has an instance, which it calls.
+    `functools.partial(Class, argument)` has arguments for it. Calling the box calls the function.
 
     Without a signature, the hints say it. Each parameter without a default is a field, or a tag if
-    its hint is `Tag`. A single parameter whose hint is a dataclass or a TypedDict stands for that
-    record. The result's hint is such a class, a union of them, or `Iterator[...]` of a generator
-    function. `None` says that nothing comes out, and no hint leaves the outputs open.
+    its hint is `Tag`. A dataclass or a TypedDict as the hint of the only parameter stands for that
+    record; beside other parameters it is the class of a field's value. The result's hint is such a
+    class, a union of them, or `Iterator[...]` of a generator function. `None` says that nothing
+    comes out, and no hint leaves the outputs open.
 
     - `name`: in paths, errors and statistics. By default the function's.
     - `concurrency`: the most calls at a time. By default 1, and no limit for a coroutine function.
@@ -87,20 +90,7 @@ def box(
         if signature is not None:
             raise TypeError("a box has one signature, not two")
         function, signature = None, function
-    if concurrency is not None:
-        concurrency = checks.whole("a box's concurrency", concurrency)
-    if timeout is not None:
-        timeout = checks.seconds("a box's timeout", timeout, zero=False)
-    checks.one_of("what a box's errors do", errors, get_args(Errors))
-    options = BoxOptions(
-        concurrency=concurrency,
-        timeout=timeout,
-        retries=checks.whole("a box's number of retries", retries, 0),
-        backoff=checks.seconds("a box's backoff", backoff),
-        errors=errors,
-        threads=checks.flag("a box's threads", threads),
-        dedicated=checks.flag("a box's dedicated", dedicated),
-    )
+    options = BoxOptions(concurrency, timeout, retries, backoff, errors, threads, dedicated)
     if name is not None and (not isinstance(name, str) or not name):
         raise TypeError(f"a box's name is a string that is not empty, not {safe_repr(name)}")
     if not isinstance(signature, (str, BoxSignature, type(None))):
@@ -122,7 +112,8 @@ def _made(
         raise TypeError(f"{function.name} is a box already")
     called = called_function(function)
     is_async = inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
-    known = name or str(getattr(function, "__name__", type(function).__name__))
+    check_class(function)
+    known = name or name_of_function(function)
     if is_async and (options.threads or options.dedicated):
         word = "threads" if options.threads else "dedicated"
         raise ValueError(f"the box {known} is async: it takes no {word}=True")
@@ -132,7 +123,7 @@ def _made(
     else:
         if isinstance(signature, str):
             signature = parsed(signature)
-        _check_arguments(known, function, signature)
+        check_arguments(known, function, signature)
     return Box(known, signature, function, options, accepts)
 
 
@@ -141,17 +132,3 @@ def parsed(signature: str) -> BoxSignature:
     from callboard.nets.language.parsing import parse_box_signature
 
     return parse_box_signature(signature)
-
-
-def _check_arguments(name: str, function: Callable[..., Any], signature: BoxSignature) -> None:
-    try:
-        parameters = parameters_of(function)
-    except TypeError:  # a function in C that does not say
-        return
-    inputs = signature.inputs or ()
-    try:
-        inspect.Signature(parameters).bind(*inputs)
-    except TypeError as error:
-        raise TypeError(
-            f"the box {name} cannot be called with {text_of(inputs)} of its signature: {error}"
-        ) from None

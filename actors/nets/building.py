@@ -29,6 +29,7 @@ from callboard.nets.terms.network import (
     Star,
     Sync,
     Ties,
+    checked_net,
 )
 from callboard.nets.terms.patterns import Pattern, Signature
 
@@ -43,7 +44,7 @@ def star(body: Net, exits: Patterns, *, ordered: bool = False, limit: int = 1_00
     error. With `ordered=True` what comes of one record leaves before what comes of the next.
     """
     return Star(
-        _net("a star's body", body),
+        checked_net("a star's body", body),
         _patterns("a star's exits", exits),
         ordered=checks.flag("ordered", ordered),
         limit=checks.whole("a star's limit", limit),
@@ -53,11 +54,15 @@ def star(body: Net, exits: Patterns, *, ordered: bool = False, limit: int = 1_00
 def split(body: Net, by: Label, *, ordered: bool = False, placed: bool = False) -> Split:
     """Make a replica of `body` for each value of a tag, `"<id>"`, or of a field, `"id"`.
 
-    A field's values can be hashed. With `placed=True` the value also says where the replica runs.
+    A field's values can be hashed. With `placed=True` the tag is also the number of the worker that
+    the replica's boxes with threads run on.
     """
+    label = _label("a split's tag", by)
+    if placed and not is_tag(label):
+        raise ValueError(f"placed=True wants a tag, the number of a worker, and not {label!r}")
     return Split(
-        _net("a split's body", body),
-        _label("a split's tag", by),
+        checked_net("a split's body", body),
+        label,
         ordered=checks.flag("ordered", ordered),
         placed=checks.flag("placed", placed),
     )
@@ -65,7 +70,9 @@ def split(body: Net, by: Label, *, ordered: bool = False, placed: bool = False) 
 
 def feedback(body: Net, backs: Patterns) -> Feedback:
     """Send each record that matches one of `backs` through `body`, as often as it does."""
-    return Feedback(_net("a feedback's body", body), _patterns("a feedback's patterns", backs))
+    return Feedback(
+        checked_net("a feedback's body", body), _patterns("a feedback's patterns", backs)
+    )
 
 
 def sync(*patterns: str | Pattern, timeout: float | None = None) -> Sync:
@@ -101,13 +108,13 @@ def choice(*branches: Net, ordered: bool = False, ties: Ties = "first") -> Choic
     if len(branches) < 2:
         raise ValueError(f"a choice has at least two branches, not {len(branches)}")
     checks.one_of("ties", ties, get_args(Ties))
-    nets = tuple(_net("a choice's branch", branch) for branch in branches)
+    nets = tuple(checked_net("a choice's branch", branch) for branch in branches)
     return Choice(nets, ordered=checks.flag("ordered", ordered), ties=ties)
 
 
 def ordered(body: Net) -> Ordered:
     """Make a net's output as if one worker took one record after the other."""
-    return Ordered(_net("an ordered net's body", body))
+    return Ordered(checked_net("an ordered net's body", body))
 
 
 def net(body: Net, name: str, signature: str | Signature | None = None) -> NamedNet:
@@ -123,7 +130,7 @@ def net(body: Net, name: str, signature: str | Signature | None = None) -> Named
         signature = parse_signature(signature)
     if not isinstance(signature, (Signature, type(None))):
         raise TypeError(f"a net's signature is a text, not {safe_repr(signature)}")
-    return NamedNet(name, _net(f"the body of the net {name}", body), signature)
+    return NamedNet(name, checked_net(f"the body of the net {name}", body), signature)
 
 
 def join(
@@ -163,13 +170,6 @@ def join(
     if is_tag(key):
         return by_key
     return Choice((by_key, Split(cells, tag(key), ordered=in_order)), ordered=in_order)
-
-
-def _net(what: str, value: Any) -> Net:
-    if not isinstance(value, Net):
-        hint = ": make it a box, with @box" if callable(value) else ""
-        raise TypeError(f"{what} is a net, not {safe_repr(value)}{hint}")
-    return value
 
 
 def _label(what: str, value: Any) -> Label:

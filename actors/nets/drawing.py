@@ -14,6 +14,7 @@ from callboard.nets.terms.network import (
     Split,
     Star,
     Sync,
+    checked_net,
 )
 from callboard.nets.types.places import Place, places_in
 
@@ -29,7 +30,7 @@ def mermaid(net: Net) -> str:
     Boxes are rectangles, filters slanted, and synchrocells have double sides. A choice, and the
     test of a replication, is a rhombus.
     """
-    return _Picture({}).of(net)
+    return _Picture({}).of(checked_net("what mermaid() is given", net))
 
 
 def mermaid_of_run(net: Net, places: Mapping[str, Mapping[str, Any]]) -> str:

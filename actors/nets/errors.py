@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Mapping
 from copy import copy
+from types import FrameType
 from typing import Any
 
 from callboard.core.errors import CallboardError
-from callboard.core.text import safe_repr
+from callboard.core.text import safe_repr, safe_str
 
-MOST_SHOWN = 500  # letters of a record in an error's text
+MOST_SHOWN = 500  # letters of a record, or of a cause, in an error's text
 
 
 class NetError(CallboardError):
@@ -56,9 +59,13 @@ class BoxError(NetError):
         self.record = record
 
     def __str__(self) -> str:
-        record = safe_repr(self.record)
-        shown = record if len(record) <= MOST_SHOWN else f"{record[:MOST_SHOWN]}..."
-        return f"{self.path} failed at {shown}: {self.__cause__!r}"
+        parts = [f"{self.path} failed"]
+        if self.__cause__ is not None:
+            parts += [type(self.__cause__).__name__, _shown(safe_str(self.__cause__))]
+        return f"{': '.join(filter(None, parts))} (the record was {_shown(safe_repr(self.record))})"
+
+    def __repr__(self) -> str:
+        return f"BoxError({str(self)!r})"
 
 
 class NetEnded(NetError):
@@ -69,3 +76,21 @@ class NetEnded(NetError):
 
 class NetTimeout(NetError, TimeoutError):
     """A call of a run took longer than its timeout. `sent` records went in, `unsent` did not."""
+
+
+class NetWarning(UserWarning):
+    """A net can run, and a part of it is probably not as it was meant."""
+
+
+def warn(text: str) -> None:
+    """Warn of a net, at the line of its user's that has called us."""
+    level = 1
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("callboard."):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(text, NetWarning, stacklevel=level)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."

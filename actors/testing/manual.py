@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import TracebackType
@@ -16,6 +17,7 @@ from callboard.diagnosis import why_not_idle
 from callboard.scheduling.config import Config
 from callboard.scheduling.replay import ManualTeam, ManualWorker, Seeded
 from callboard.system import ActorSystem
+from callboard.testing.manual_loop import ManualEventLoop
 from callboard.testing.probe import Probe
 from callboard.timers import ManualTimers
 
@@ -41,6 +43,9 @@ class ManualSystem(ActorSystem):
     `seed` choose the next ready actor: one seed is one interleaving, the same every time and
     everywhere. `quantum` is the most messages an actor takes in one step; with 1, every
     interleaving of messages is possible.
+
+    Actors with `event_loop=True` have an event loop on the same thread, by the same clock. It knows
+    no sockets and no threads.
 
     The clock is logical and starts at 0: timers are due when `advance()` gets there, or when
     something waits with a timeout. An actor takes no time at all to handle a message.
@@ -78,6 +83,9 @@ class ManualSystem(ActorSystem):
         team = ManualTeam(False)
         self._open(team, self._timers, manual=True)
         self._worker = ManualWorker(team, Seeded(seed), quantum, name)
+        self._event_loop = ManualEventLoop(self._timers, self._worker)
+        self._runtime.event_loop = self._event_loop
+        self._chance = random.Random(seed)
         if trace:
             self._worker.trace = partial(_note, self._trace)
 
@@ -88,14 +96,16 @@ class ManualSystem(ActorSystem):
         return Probe(self, name)
 
     def step(self) -> bool:
-        """Dispatch one ready actor, or break a circle of full channels if none is ready.
+        """Dispatch one ready actor, or call one callback of the event loop, as the seed says.
 
-        False if there was neither.
+        If none is ready, break a circle of full channels. False if there was nothing to do.
 
         Raises CallboardError in a thread other than the one that made the system.
         """
-        circles = self._runtime.circles
-        return self._worker.step_once() or (circles is not None and circles.look())
+        loop, circles = self._event_loop, self._runtime.circles
+        if loop.is_ready and self._chance.random() < 0.5 and loop.step():
+            return True
+        return self._worker.step_once() or loop.step() or (circles is not None and circles.look())
 
     def run_until_idle(self, max_steps: int | None = None) -> int:
         """Run until no actor is ready, and return the number of steps. The clock stands still.

@@ -2,7 +2,7 @@
 
 from libcpp.vector cimport vector
 
-from callboard.core.monitoring.records cimport DispatchRecord, record_exit, record_use, record_wait
+from callboard.core.monitoring.records cimport DispatchRecord, record_exit, record_suspension, record_use, record_wait
 
 cdef extern from "callboard/core/monitoring/log_text.hpp" namespace "callboard" nogil:
     cppclass string_view "std::string_view":
@@ -11,6 +11,7 @@ cdef extern from "callboard/core/monitoring/log_text.hpp" namespace "callboard" 
     cppclass LogText:
         void add_dispatch(const DispatchRecord& record, const vector[DispatchRecord]& uses, string_view path)
         void add_wait(const DispatchRecord& record, uint32_t worker)
+        void add_suspension(const DispatchRecord& record, uint32_t worker)
         void add_exit(const DispatchRecord& record, uint32_t worker)
         void clear()
         const char* data()
@@ -43,6 +44,8 @@ cdef int add_line(
 ) except -1:
     if record.kind == record_wait:
         log.add_wait(record, worker)
+    elif record.kind == record_suspension:
+        log.add_suspension(record, worker)
     elif record.kind == record_exit:
         log.add_exit(record, worker)
     else:

@@ -41,6 +41,10 @@ public:
         add_of_worker(record, worker, " waited (", ") for ");
     }
 
+    void add_suspension(const DispatchRecord& record, std::uint32_t worker) {
+        add_of_worker(record, worker, " was suspended (", ") for ");
+    }
+
     void add_exit(const DispatchRecord& record, std::uint32_t worker) {
         add_of_worker(record, worker, " exited wait_cnt ", " wait_time ");
     }

@@ -59,7 +59,8 @@ private:
 
 // The kind of a record: a dispatch, by the state in which it left its actor, or something else.
 inline constexpr char state_ended = 'Z', state_ready = 'R', state_input = 'i', state_output = 'o', state_any = 'a';
-inline constexpr char record_wait = 'w', record_exit = 'x', record_use = 'u';  // of a worker; of a channel
+inline constexpr char record_wait = 'w', record_suspension = 's', record_exit = 'x';  // of a worker
+inline constexpr char record_use = 'u';                                                // of a channel
 
 // One dispatch of one actor; one wait or the end of the worker (actor 0); or one channel that the dispatch used whose
 // record comes next (see ChannelUse).

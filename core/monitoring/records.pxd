@@ -9,6 +9,7 @@ cdef extern from "callboard/core/monitoring/records.hpp" namespace "callboard" n
     const char state_input
     const char record_wait
     const char record_exit
+    const char record_suspension
     const char record_use
 
     cppclass DispatchRecord:

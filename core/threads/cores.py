@@ -15,8 +15,16 @@ def usable_cores() -> int:
     Its affinity limits them, and so does a quota of processor time of its control group (a
     container has one). A part of a core counts as one.
     """
-    quotas = [quota for quota in map(_quota, _control_groups()) if quota is not None]
+    limit = limiting_group()
+    quotas = [] if limit is None else [limit[1]]
     return max(1, math.ceil(min([len(os.sched_getaffinity(0)), *quotas])))
+
+
+def limiting_group() -> tuple[Path, float] | None:
+    """Return the control group with the smallest quota, and the cores that it grants, if any."""
+    quotas = [(group, _quota(group)) for group in _control_groups()]
+    limits = [(group, quota) for group, quota in quotas if quota is not None]
+    return min(limits, key=lambda limit: limit[1], default=None)
 
 
 def _control_groups() -> list[Path]:

@@ -51,8 +51,10 @@ public:
     }
 
     // Any thread. Takes the oldest values, `most` of them at most, by one claim, and returns how many. `first`
-    // is the serial number of the first one; they count from 0 in the order of pushes.
-    [[nodiscard]] std::int64_t try_pop(T* values, std::int64_t most, std::int64_t& first) {
+    // is the serial number of the first one; they count from 0 in the order of pushes. A consumer that does not
+    // insist gives up when another one is faster, and gets none, though some may wait. For many that have other
+    // work: those that insist move the head from core to core, for each claim as often as there are consumers.
+    [[nodiscard]] std::int64_t try_pop(T* values, std::int64_t most, std::int64_t& first, bool insist = true) {
         assert(most > 0);
         first = head_.load(acquire);  // pairs with the claim before: tail is seen beyond it
         for (;;) {
@@ -62,6 +64,7 @@ public:
             for (std::int64_t i = 0; i < count; ++i) values[i] = slots_[first + i].load(relaxed);
             // Release: the slots were read, the producer may write them again. Acquire as above.
             if (head_.compare_exchange_weak(first, first + count, acq_rel, acquire)) return count;
+            if (!insist) return 0;
         }
     }
 

@@ -69,11 +69,12 @@ public:
 
     // And the stage before it that divides batches.
     template <template <class> class Queue = HybridQueue, template <class> class Buffer = ReorderBuffer>
-    Stage& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
-                     std::uint32_t most_lanes, std::uint32_t partitions) {
+    KeyedStage<Queue, Buffer>& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
+                                         std::uint32_t most_lanes, std::uint32_t partitions) {
         Stage& before = add_shared<Buffer>(pool, divider, runs_on, most_lanes);
         return add<KeyedStage<Queue, Buffer>>(pool, runs_on, std::min(partitions, most_lanes), work, before,
-                                              partitions, settings.window);
+                                              partitions, settings.window,
+                                              settings.one_by_one ? 0 : sample_every);
     }
 
     // Its members, and their edges, are added to it.

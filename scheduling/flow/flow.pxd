@@ -1,11 +1,12 @@
 # Stages and lanes of a running graph: see flow.hpp.
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp cimport bool as cbool
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
 from callboard.scheduling.flow.fused_stage cimport FusedStage
 from callboard.scheduling.flow.heuristics cimport Chooser
+from callboard.scheduling.flow.keyed_stage cimport KeyedStage
 from callboard.scheduling.flow.stage cimport Figures, LaneKinds, Stage, Work
 
 cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogil:
@@ -36,6 +37,7 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
 
     cdef cppclass Pool:
         uint32_t add_lane(LaneKinds kinds, void (*wake)(void*) noexcept nogil, void* lane)
+        void set_active(uint64_t lanes)
         Rest run(uint32_t lane)
         cbool help(LaneKinds kinds)
 
@@ -51,8 +53,8 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         Pool& add_pool(unique_ptr[Chooser] chooser)
         Stage& add_shared(Pool& pool, const Work& work, LaneKinds runs_on, uint32_t most_lanes)
         Stage& add_ordered(Pool& pool, const Work& work, LaneKinds runs_on, uint32_t inputs)
-        Stage& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
-                         uint32_t most_lanes, uint32_t partitions)
+        KeyedStage& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
+                              uint32_t most_lanes, uint32_t partitions)
         FusedStage& add_fused(Pool& pool, LaneKinds runs_on)
         Chain& make_chain(uint32_t most_lanes)
         void connect(Stage& source, Stage& to, uint32_t input)

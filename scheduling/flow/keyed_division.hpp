@@ -30,6 +30,7 @@ public:
 
     void* batch{nullptr};    // the divided batch; the operator's
     std::int64_t serial{0};  // of its round; the stage's
+    bool is_timed{false};    // its shares are; the stage's
 
     // --- dividing ----------------------------------------------------------------------------------
 

@@ -6,7 +6,10 @@
 #pragma once
 
 #include <cassert>
+#include <cstdint>
+#include <memory>
 
+#include "callboard/core/clock.hpp"
 #include "callboard/mailbox/ordered/hybrid.hpp"
 #include "callboard/mailbox/ordered/reorder.hpp"
 #include "callboard/scheduling/flow/rounds_in_order.hpp"
@@ -17,12 +20,17 @@ namespace callboard {
 template <template <class> class Queue = HybridQueue, template <class> class Buffer = ReorderBuffer>
 class KeyedStage final : public Stage {
 public:
-    KeyedStage(const Site& site, const Work& work, Stage& divider, std::uint32_t partitions, std::uint32_t window)
-        : Stage(site, work), divider_(divider), queue_(partitions, window), in_order_(window) {
+    // One of `sample_every` rounds is timed, share by share; 0: none.
+    KeyedStage(const Site& site, const Work& work, Stage& divider, std::uint32_t partitions, std::uint32_t window,
+               std::uint32_t sample_every)
+        : Stage(site, work), divider_(divider), queue_(partitions, window), in_order_(window),
+          sample_every_(sample_every), of_partitions_(std::make_unique<OfPartition[]>(partitions)) {
         divider.connect(*this, 0);
     }
 
     Stage& entrance() override { return divider_; }
+
+    Figures figures_of(std::uint32_t partition) const { return {&of_partitions_[partition].figure, 0, 1}; }
 
     std::int64_t waiting() const override { return queue_.waiting(); }
 
@@ -33,6 +41,7 @@ public:
         } else {
             Division& division = *static_cast<Division*>(batch);
             division.serial = serial;
+            division.is_timed = sample_every_ != 0 && is_sampled(serial, sample_every_);
             hand_out(division);
         }
         announce();
@@ -50,6 +59,10 @@ private:
         Division* division{nullptr};
         std::uint32_t share{0};
     };
+    // The lane that works on the partition writes.
+    struct alignas(cache_line) OfPartition {
+        Figure figure;
+    };
 
     // Once the last share is in the queue, the division may be gathered, and gone.
     void hand_out(Division& division) {
@@ -64,9 +77,18 @@ private:
 
     void work_on(const Piece& piece, RowCounts& counts) {
         assert(piece.division != nullptr && piece.share < piece.division->count());
-        note_beginning(piece.division->serial);
-        work_.share(work_.self, *piece.division, piece.share, counts);
-        if (piece.division->end_share()) gather(*piece.division);
+        Division& division = *piece.division;
+        Figure& figure = of_partitions_[division.share(piece.share).partition].figure;
+        note_beginning(division.serial);
+        const bool timed = division.is_timed || (sample_every_ != 0 && !figure.has_sample());
+        const std::int64_t begin = timed ? monotonic_ns() : 0;
+        RowCounts rows;
+        work_.share(work_.self, division, piece.share, rows);
+        figure.count(rows);
+        if (timed) figure.sample(rows, monotonic_ns() - begin);
+        counts.taken += rows.taken;
+        counts.given += rows.given;
+        if (division.end_share()) gather(division);
     }
 
     void gather(Division& division) {
@@ -81,6 +103,8 @@ private:
     Stage& divider_;
     Queue<Piece> queue_;
     RoundsInOrder<Buffer> in_order_;
+    const std::uint32_t sample_every_;
+    const std::unique_ptr<OfPartition[]> of_partitions_;
 };
 
 }  // namespace callboard

@@ -24,10 +24,17 @@
 // found the stage.
 //
 // A busy lane looks before it becomes idle. So one awake lane that can do the work is enough, and more are
-// woken only for more work than a round (wake-ups cost microseconds). But a lane that begins a long piece of
-// work will not look for a while. It sets its bit in `away_`, looks at what else waits, and wakes others for
-// that. These two, and the looks at `waiting` and at `away_` of a thread that brings input, are sequentially
-// consistent for the same reason.
+// woken only for more work than a round (wake-ups cost microseconds). There are two cases of that:
+//   - A lane that begins a long piece of work will not look for a while. It sets its bit in `away_`, looks at what
+//     else waits, and wakes others for that. These two, and the looks at `waiting` and at `away_` of a thread that
+//     brings input, are sequentially consistent for the same reason.
+//   - A round may bring a little to each of many stages. A lane that has worked for a while, and sees input at two
+//     stages, wakes another lane. That is for speed alone.
+//
+// Lanes beyond the system's level of threads are not active: nobody wakes them, and one that works ends its
+// run after the slice. It sets its bit in `idle_` and then looks for input that waits, for which it wakes active
+// lanes. So a thread that brought input, and took the lane for awake, is right: somebody looks after that. Each
+// kind of lane has an active one.
 #pragma once
 
 #include <cassert>
@@ -55,6 +62,7 @@ class Pool final : public ReadyStages {
 public:
     static constexpr std::uint32_t most_lanes = 64;
     static constexpr std::int64_t never = INT64_MAX;
+    static constexpr std::int64_t share_every = 50'000;  // ns: several times what it costs to wake a lane
 
     // The answer of run(): idle, to be woken; or a turn is over; or idle until a time.
     struct Rest {
@@ -88,6 +96,14 @@ public:
         return number;
     }
 
+    // Any thread, one at a time. These lanes are active from now on, as a set of bits.
+    void set_active(std::uint64_t lanes) {
+        for (LaneKinds kind : {native_lanes, python_lanes})
+            assert((of_kind_[kind] == 0 || (lanes & of_kind_[kind])) && "a kind of lane has an active one");
+        active_.store(lanes, seq_cst);
+        anything_waits();
+    }
+
     // --- lanes -------------------------------------------------------------------------------------
 
     // By the runner of the lane. Works until there is nothing to do, or the turn is over.
@@ -97,13 +113,23 @@ public:
         const auto bit = std::uint64_t{1} << lane;
         const std::int64_t begin = slices_.now();
         std::int64_t time = begin;
+        std::int64_t looked = begin;
         const Stage* last = nullptr;
         idle_.fetch_and(~bit, relaxed);
         for (;;) {
+            if (__builtin_expect(!(active_.load(relaxed) & bit), 0)) {
+                idle_.fetch_or(bit, seq_cst);
+                anything_waits();
+                return {Rest::idle, 0};
+            }
             if (time - begin > slices_.turn_ns) return {Rest::turn_over, 0};
             if (const Stage* stage = step_at(kinds, time, bit, last)) {
                 last = stage;
                 if (slices_.one_by_one) return {Rest::turn_over, 0};
+                if (time - looked > share_every) {
+                    looked = time;
+                    share();
+                }
                 continue;
             }
             idle_.fetch_or(bit, seq_cst);
@@ -197,17 +223,34 @@ private:
 
     // Wakes a lane for the stage, if one is needed.
     void wake_for(Stage& stage) {
-        const auto able = of_kind_[stage.runs_on];
+        const auto able = of_kind_[stage.runs_on] & active_.load(seq_cst);
         const auto idle = idle_.load(seq_cst) & able;
         if (idle == 0) return;
         const auto awake = able & ~idle & ~away_.load(seq_cst);
         if (awake != 0 && stage.waiting() < 2) return;  // an awake lane will see it
+        wake_one_of(idle);
+    }
+
+    void wake_one_of(std::uint64_t idle) {
         const auto bit = idle & -idle;
         if (idle_.fetch_and(~bit, acq_rel) & bit) {
             assert(static_cast<std::size_t>(__builtin_ctzll(bit)) < lanes_.size());
             const Lane& lane = lanes_[static_cast<std::size_t>(__builtin_ctzll(bit))];
             lane.wake(lane.lane);
         }
+    }
+
+    // Wakes a lane if input waits at two stages, and none is awake for the second.
+    void share() {
+        const auto idle = idle_.load(relaxed) & active_.load(relaxed);
+        if (idle == 0) return;
+        bool is_second = false;
+        each(all_lanes, [&](const Stage& stage) {
+            const auto able = idle & of_kind_[stage.runs_on];
+            if (is_second && able != 0) return wake_one_of(able), true;
+            is_second = true;
+            return false;
+        });
     }
 
     void anything_waits() override {
@@ -226,6 +269,7 @@ private:
     const std::unique_ptr<Chooser> chooser_;
     std::vector<Lane> lanes_;
     std::uint64_t of_kind_[4]{};
+    Atomic<std::uint64_t> active_{~std::uint64_t{0}};    // lanes that may work
     alignas(cache_line) Atomic<std::uint64_t> idle_{0};  // lanes; written when one goes idle, or is woken
     Atomic<std::uint64_t> away_{0};                      // lanes at something long
 };

@@ -18,7 +18,6 @@ from callboard import (
     MailboxFull,
     SpawnError,
 )
-from callboard.testing import ManualSystem
 from tests.actors.asyncio_callers import Caller, Doubler, slept
 
 
@@ -344,5 +343,3 @@ def test_a_cycle_of_asks_on_the_loop_is_named(
 def test_an_event_loop_is_refused_where_there_can_be_none(system: ActorSystem) -> None:
     with pytest.raises(SpawnError, match="Caller cannot be dedicated and have event_loop=True"):
         system.spawn(Caller, event_loop=True, dedicated=True)
-    with ManualSystem() as manual, pytest.raises(SpawnError, match="a manual system has none"):
-        manual.spawn(Caller, event_loop=True)

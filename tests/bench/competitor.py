@@ -18,6 +18,7 @@ TIMEOUT = 600.0  # seconds for one run, start-up included: on a busy machine, Sp
 
 Kind = Literal["python", "native"]
 Role = Literal["ours", "peer", "floor"]
+Cost = Literal["cpu", "switches", "settled", "changes"]
 
 
 @contextmanager
@@ -74,6 +75,7 @@ class Benchmark:
     unit: str
     competitors: Sequence[Competitor]
     costs: bool = False  # its table shows CPU seconds and context switches
+    levels: bool = False  # it shows how the level of workers was found
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ class Sample:
     absent: str = ""
     cpu: float | None = None  # microseconds for an operation
     switches: float | None = None  # of context, for a million operations
+    settled: float | None = None  # periods until the level of workers was found
+    changes: float | None = None  # of the level, afterwards
 
     @classmethod
     def read(cls, line: dict[str, Any], process: dict[str, float]) -> "Sample":
@@ -102,8 +106,13 @@ class Sample:
         cpu, switches = (
             process[name] if line.get(name) is None else line[name] for name in ("cpu", "switches")
         )
-        value = line["operations"] / line["seconds"]
-        return cls(value=value, cpu=cpu / millions, switches=switches / millions)
+        return cls(
+            value=line["operations"] / line["seconds"],
+            cpu=cpu / millions,
+            switches=switches / millions,
+            settled=line.get("settled"),
+            changes=line.get("changes"),
+        )
 
 
 @dataclass
@@ -133,7 +142,7 @@ class Score:
     def median(self) -> float:
         return statistics.median(self.values)
 
-    def cost(self, name: Literal["cpu", "switches"]) -> float | None:
+    def cost(self, name: Cost) -> float | None:
         """Return the median of what the runs cost, where that is known."""
         costs = [cost for sample in self.samples if (cost := getattr(sample, name)) is not None]
         return statistics.median(costs) if costs else None

@@ -1,10 +1,10 @@
 """What targets are held against: ratios, rates and costs of a run's results."""
 
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from competitor import Score
+from competitor import Cost, Score
 from workers_suite import name_of
 
 Results = dict[str, dict[str, Score]]
@@ -94,6 +94,32 @@ def by_hand(benchmark: str, kind: str) -> Measure:
 
 def least(*measures: Measure) -> Measure:
     return lambda results: min(measure(results) for measure in measures)
+
+
+def best_of(benchmark: str, others: Sequence[str], ours: str) -> Measure:
+    """Measure a competitor's rate against that of the fastest of others."""
+
+    def measure(results: Results) -> float:
+        best = max(others, key=lambda each: value(benchmark, each)(results))
+        return ratio(benchmark, best, ours)(results)
+
+    return measure
+
+
+def greatest(*measures: Measure) -> Measure:
+    return lambda results: max(measure(results) for measure in measures)
+
+
+def noted(benchmark: str, name: Cost, ours: str) -> Measure:
+    """Measure what the runs have noted beside their rate."""
+
+    def measure(results: Results) -> float:
+        found = score(results, benchmark, ours).cost(name)
+        if found is None:
+            raise NotMeasuredError(f"{ours}: `{benchmark}` has no {name}")
+        return found
+
+    return measure
 
 
 def spread(benchmark: str, *competitors: str) -> Measure:

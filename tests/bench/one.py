@@ -2,10 +2,10 @@
 
     python tests/bench/one.py MODULE HOST SIZE [OPTION=VALUE ...]
 
-The module is one of `savina`, `runtime`, `channels` or `streams`; the host is one of `hosts`, or
-`none`. The line holds `operations` and `seconds`, or a `value`, with `got` and `want`; or `absent`,
-with what is not installed. Options that the module's `run` takes are handed to it, the others to
-the host; their values are read as JSON where they are JSON.
+The module is one of `savina`, `runtime`, `channels`, `streams` or `elastic`; the host is one of
+`hosts`, or `none`. The line holds `operations` and `seconds`, or a `value`, with `got` and `want`;
+or `absent`, with what is not installed. Options that the module's `run` takes are handed to it, the
+others to the host; their values are read as JSON where they are JSON.
 """
 
 import importlib

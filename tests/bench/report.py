@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from importlib import metadata
 from typing import Any
 
-from competitor import Benchmark, Competitor, Score
+from competitor import Benchmark, Competitor, Cost, Score
 
 Scores = dict[str, Score]  # of one benchmark, by the competitor's name
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -38,17 +38,24 @@ def best(benchmark: Benchmark, scores: Scores, kind: str, role: str) -> Score | 
     return max(rivals, key=lambda score: score.median, default=None)
 
 
+def columns(benchmark: Benchmark) -> dict[Cost, str]:
+    """Return what a benchmark's table shows beside the values, and how it is called."""
+    costs: dict[Cost, str] = {"cpu": "CPU us", "switches": "switches a million"}
+    levels: dict[Cost, str] = {"settled": "periods until settled", "changes": "changes after"}
+    return (costs if benchmark.costs else {}) | (levels if benchmark.levels else {})
+
+
 def row(benchmark: Benchmark, scores: Scores, competitor: Competitor) -> list[str]:
     score = scores[competitor.name]
     name = f"**{competitor.name}**" if competitor.role == "ours" else competitor.name
     if not score.valid:
         problem = f"ERROR: {score.error}" if score.error else f"absent: {score.absent}"
-        return [name, competitor.kind, problem, *[""] * (5 if benchmark.costs else 3)]
+        return [name, competitor.kind, problem, *[""] * (3 + len(columns(benchmark)))]
     spread = f"{quantity(min(score.values))} to {quantity(max(score.values))}"
     peer = best(benchmark, scores, competitor.kind, "peer")
     floor = best(benchmark, scores, competitor.kind, "floor")
     over_peer = "" if competitor.role == "floor" else ratio(score, peer)
-    costs = [score.cost("cpu"), score.cost("switches")] if benchmark.costs else []
+    costs = [score.cost(name) for name in columns(benchmark)]
     return [
         name, competitor.kind, quantity(score.median), spread, over_peer, ratio(score, floor),
         *("" if cost is None else quantity(cost) for cost in costs),
@@ -71,7 +78,7 @@ def section(benchmark: Benchmark, scores: Scores) -> str:
     """Write one benchmark's table, fastest first."""
     header = [
         "", "kind", f"median, {benchmark.unit}", "spread", "x best peer", "x floor",
-        *(("CPU us", "switches a million") if benchmark.costs else ()),
+        *columns(benchmark).values(),
     ]  # fmt: skip
 
     def rank(competitor: Competitor) -> float:
@@ -110,6 +117,7 @@ def as_json(benchmark: Benchmark, scores: Scores) -> dict[str, Any]:
         if score.error or score.absent:
             return known | {"error": score.error, "absent": score.absent}
         costs = {"cpu_us": score.cost("cpu"), "switches_a_million": score.cost("switches")}
+        costs |= {name: score.cost(name) for name in ("settled", "changes")}
         return known | {"median": score.median, **costs}
 
     entries = {each.name: entry(each) for each in benchmark.competitors}

@@ -18,6 +18,7 @@ import report
 import targets
 from channel_suite import CHANNELS
 from competitor import Benchmark, Competitor, Score
+from elastic_suite import ELASTIC
 from frequency_suite import FREQUENCY
 from join_suite import JOINS
 from nets_suite import NETS
@@ -26,7 +27,7 @@ from stream_suite import STREAMS, Plan
 from suite import BENCHMARKS
 from workers_suite import WORKERS
 
-PLANNED = STREAMS | WORKERS  # those that know of numbers of workers
+PLANNED = STREAMS | WORKERS | ELASTIC  # those that know of numbers of workers
 SINGLE = BENCHMARKS | CHANNELS | FREQUENCY | JOINS | NETS | REMOTE
 ALL = (*SINGLE, *PLANNED)
 GROUPS = {
@@ -37,6 +38,7 @@ GROUPS = {
     "joins": (*JOINS,),
     "nets": (*NETS,),
     "remote": (*REMOTE,),
+    "elastic": (*ELASTIC,),
 }
 
 

@@ -17,6 +17,9 @@ COSTS = {1: 90, 2: 31, 3: 9, 4: 6, 15: 6}  # microseconds for a row: `streams.qu
 PARTITIONING = ("hybrid", "partitioned")
 REORDERING = ("non_blocking", "locked")
 KINDS = {SL: "SL", PS: "PS", SF: "SF"}  # as tests/native/bench/bench_structures.cpp has them
+PYTHON_COSTS = {"light": 1_000_000, "middling": 200_000, "heavy": 20_000}  # rows, of 0.1 to 20 us
+PYTHON_STATELESS = ("map", "map by a method", "filter", "flat_map")
+PYTHON_KEYED = ("keyed stateful", "keyed scan", "keyed fold")
 SMALL = {"batch": 16, "window": 64, "markers": 4}  # rows are costly, so rounds are small
 
 
@@ -67,6 +70,36 @@ def python(plan: Plan) -> Benchmark:
         title = f"Bytewax, batches of {size:,}"
         players.append(game.alone(title, "peer", 0.3, by="bytewax", batch_size=size))
     return Benchmark("streams_python", "Map, filter, keyed count in Python", "rows/s", players)
+
+
+def python_operators(plan: Plan) -> Benchmark:
+    players = [
+        plan.game("python_operators", rows).alone(
+            with_workers(f"{operator}, {cost}", workers),
+            "ours",
+            operator=operator,
+            cost=cost,
+            workers=workers,
+        )
+        for cost, rows in PYTHON_COSTS.items()
+        for operator in (*PYTHON_STATELESS, *PYTHON_KEYED)
+        for workers in plan.workers
+    ]
+    title = "One operator in Python, by its cost and by workers"
+    return Benchmark("streams_python_operators", title, "rows/s", players)
+
+
+def python_beside(plan: Plan) -> Benchmark:
+    smallest = 100 * 512  # in batches of 512
+    players = [
+        plan.game("python_beside", rows, smallest).alone(
+            f"{function}, {cost}", "ours", function=function, cost=cost
+        )
+        for cost, rows in (("light", 400_000), ("middling", 100_000))
+        for function in ("closure", "closure and a dictionary", "method")
+    ]
+    title = "Two lanes in one function in Python, against one"
+    return Benchmark("streams_python_beside", title, "x", players)
 
 
 def sessions(plan: Plan) -> Benchmark:
@@ -315,6 +348,8 @@ STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
     "streams_scaling": scaling,
     "streams_ordering": ordering,
     "streams_python": python,
+    "streams_python_operators": python_operators,
+    "streams_python_beside": python_beside,
     "streams_sessions": sessions,
     "streams_keys": keys,
     "streams_arrow": arrow,

@@ -1,8 +1,9 @@
 """What callboard wants to reach, in one table; a run says what it measured beside it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from channel_suite import COUNTS, TELL
+from elastic_targets import ELASTIC_TARGETS
 from frequency_suite import ALPHAS
 from measures import (
     FREE_THREADED,
@@ -35,6 +36,7 @@ from nets_suite import (
     THREADS,
 )
 from report import quantity, table
+from stream_suite import PYTHON_KEYED, PYTHON_STATELESS
 from workers_suite import WORKS, Work, name_of
 
 
@@ -50,6 +52,17 @@ def of_workers(benchmark: str, work: Work) -> Iterator[Target]:
             go = ratio(benchmark, "Go, 2 workers", two)
             yield Target(f"{title}, against Go's 2", work.against_go, go)
         yield Target(f"{title}, against the best by hand", 0.9, by_hand(benchmark, kind))
+
+
+def of_operators(kind: str, operators: Sequence[str]) -> Iterator[Target]:
+    """What two workers shall be worth for operators in Python, the worst of a kind."""
+    for load, wanted in (("light", 0.9), ("middling", 1.7), ("heavy", 1.7)):
+        ratios = (
+            ratio("streams_python_operators", each, f"{each}, 2 workers")
+            for each in (f"{operator}, {load}" for operator in operators)
+        )
+        title = f"{kind} operators in Python, {load}: 2 workers against 1"
+        yield Target(title, wanted if FREE_THREADED else 0.9, least(*ratios))
 
 
 NATIVE = "callboard, native"
@@ -202,6 +215,28 @@ TARGETS = (
                 for a in ALPHAS
             )
         ),
+    ),
+    *of_operators("Stateless", PYTHON_STATELESS),
+    *(
+        Target(
+            f"Two lanes in one function in Python, {function}, against one",
+            wanted,
+            value("streams_python_beside", function),
+        )
+        for function, wanted in (
+            ("closure, light", 0.9),
+            ("closure and a dictionary, light", 0.9),
+            ("method, light", 0.9),
+            ("closure, middling", 1.7),
+            ("closure and a dictionary, middling", 1.7),
+            ("method, middling", 1.7),
+        )
+    ),
+    *of_operators("Keyed", PYTHON_KEYED),
+    Target(
+        "Asks from the main thread: 2 workers against 1",
+        0.9,
+        ratio("workers_ask", name_of("Python", 1), name_of("Python", 2)),
     ),
     *(target for name, work in WORKS.items() for target in of_workers(f"workers_{name}", work)),
     Target(
@@ -421,6 +456,7 @@ TARGETS = (
         )
         for way in ("threads", "dedicated")
     ),
+    *ELASTIC_TARGETS,
 )
 
 

@@ -240,6 +240,15 @@ def test_the_works_come_out_right_on_any_number_of_workers(host: str, workers: i
             assert result.got == result.want, work.title
 
 
+@pytest.mark.parametrize("operator", ["map by a method", "filter", "keyed stateful", "keyed fold"])
+def test_an_operator_in_python_gives_what_it_should(operator: str) -> None:
+    import one
+
+    options = {"operator": operator, "cost": "middling", "workers": 2}
+    result = one.play("streams.python_operators", "none", 600, options)
+    assert result.got == result.want
+
+
 @pytest.mark.parametrize("by", ["graph", "generators"])
 def test_the_python_pipeline_counts_the_same_however_it_is_made(by: str) -> None:
     import one

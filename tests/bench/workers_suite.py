@@ -139,6 +139,16 @@ def benchmark(name: str, plan: Plan) -> Benchmark:
     return Benchmark(f"workers_{name}", title, unit, list(work.players(plan)), costs=True)
 
 
+def asks(plan: Plan) -> Benchmark:
+    game = Game("runtime.ask", 100_000, 100, plan.smoke)
+    players = [
+        game.on("callboard", name_of("Python", workers), workers=workers)
+        for workers in plan.workers
+    ]
+    return Benchmark("workers_ask", "Ask from the main thread, by workers", "asks/s", players)
+
+
 WORKERS: dict[str, Callable[[Plan], Benchmark]] = {
-    f"workers_{name}": partial(benchmark, name) for name in WORKS
+    **{f"workers_{name}": partial(benchmark, name) for name in WORKS},
+    "workers_ask": asks,
 }

@@ -143,6 +143,12 @@ seed "who puts a cell calls nobody" scheduling/worker.hpp \
 seed "who gives the watch up beside others' work calls nobody" scheduling/worker.hpp \
     's/if (team->sleepers\.load(seq_cst) != 0 \&\& !others_idle()) call();//' \
     stress_stealing "while the watcher" "nobody comes" "-O1"
+seed "a worker that is suspended keeps the token" scheduling/worker.hpp \
+    's/} while (has_token && !release_token());/} while (false);/' \
+    stress_suspending "suspended and resumed" "does not come on" "-O1"
+seed "a lane that is suspended does not look what waits" scheduling/flow/pool.hpp \
+    's/^                anything_waits();$//' \
+    stress_flow "suspended and resumed" "not done\|no room" "-O1"
 seed "a signal without a message keeps its cell from idleness" scheduling/cell.hpp \
     's/if (head.try_idle(tail)) return true;/return head.try_idle(tail);/' \
     stress_cell "may be the last" "cannot go idle" "-O1"

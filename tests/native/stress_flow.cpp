@@ -204,8 +204,9 @@ Stage& add_keyed(Flow& flow, Pool& pool, const Work& divider, const Work& work, 
                          : add_keyed<LockedReorderBuffer>(flow, pool, divider, work, seed);
 }
 
-// Each lane is in one of the pools. With `fuses`, operators that follow each other may be one stage.
-void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = false) {
+// Each lane is in one of the pools. With `fuses`, operators that follow each other may be one stage. With `shifts`,
+// another thread changes some times which lanes are active.
+void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = false, bool shifts = false) {
     Random random(seed);
     auto ops = random_graph(random);
     auto expected = random_graph(*std::make_unique<Random>(seed));
@@ -267,7 +268,15 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = fa
     for (auto& rows : input)
         for (auto count = random.below(5); count != 0; --count) rows.push_back(random.below(100000));
     Atomic<bool> over{false};
-    together(lane_count + 1, [&](int index) {
+    together(lane_count + 1 + shifts, [&](int index) {
+        if (index > lane_count) {
+            Random lanes(seed + 1);
+            for (auto changes = lanes.below(100); changes != 0 && !over.load(acquire); --changes) {
+                for (Pool* pool : pools) pool->set_active(1 + lanes.below((1u << lane_count / pool_count) - 1));
+                lanes.pause();
+            }
+            return;
+        }
         if (index == lane_count) {
             for (auto& rows : input) {
                 while (!flow.has_room())
@@ -324,6 +333,13 @@ TEST("and so it does in pools of one lane, or of two") {
 TEST("and so it does where operators are fused") {
     for (std::uint64_t seed = 1; seed <= 120; ++seed)
         for (int lanes : {1, 3}) run_one(seed, lanes, lanes, true);
+}
+
+TEST("and so it does while lanes are suspended and resumed") {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        run_one(seed, 3, 1, false, true);
+        run_one(seed, 4, 2, false, true);
+    }
 }
 
 CHECK_MAIN

@@ -90,6 +90,31 @@ TEST("a round that comes while the awake lane is at work on a long one wakes ano
     CHECK_EQUAL(woken[1], 1);
 }
 
+TEST("a lane that has worked for a while wakes another if input waits at two stages") {
+    constexpr int stages = 4;
+    OneStage one[stages];  // they lend their work only
+    Flow flow{patient()};
+    Pool& pool = flow.add_pool(nullptr);
+    for (OneStage& each : one) flow.add_entry(flow.add_shared(pool, each.work(), all_lanes, 2), 0);
+    flow.finish_graph();
+    int woken[2] = {0, 0};
+    for (int& count : woken) pool.add_lane(all_lanes, [](void* lane) { ++*static_cast<int*>(lane); }, &count);
+    for (OneStage& each : one)
+        each.during = [](OneStage&) {
+            const std::int64_t end = monotonic_ns() + 2 * Pool::share_every;
+            while (monotonic_ns() < end) relax();
+        };
+    void* batches[stages] = {&one[0], &one[1], &one[2], &one[3]};
+    int before = 0;
+    for (int round = 0; round < 2; ++round) {  // in the second one, the costs are known
+        before = woken[1];
+        flow.admit(batches);
+        for (const std::uint32_t lane : {0u, 1u}) CHECK_EQUAL(pool.run(lane).reason, Pool::Rest::idle);
+    }
+    CHECK_EQUAL(woken[0], 2);
+    CHECK_EQUAL(woken[1], before + 1);
+}
+
 TEST("a round is estimated by its rows, though a lane takes several at once") {
     OneStage one;
     Flow flow{{}};
@@ -202,6 +227,52 @@ TEST("rounds keep their order when they pile up in a stage, and when they come o
     }
     CHECK_EQUAL(order.got.size(), next - 1);
     for (std::size_t i = 0; i < order.got.size(); ++i) CHECK_EQUAL(order.got[i], i + 1);
+}
+
+TEST("a partition's rows are its own, and the time of some of its shares is taken") {
+    // A round has rows for partitions 0 to 2: so many as its number, 1, and none.
+    struct Keyed {
+        std::int64_t shares = 0;
+        static void* divide(void*, std::int64_t serial, void** inputs, RowCounts&) {
+            auto* division = new Division;
+            division->batch = inputs[0];
+            division->divide_among(3, static_cast<std::size_t>(serial + 1));
+            for (std::int64_t i = 0; i < serial; ++i) division->add_to(0);
+            division->add_to(1);
+            return division;
+        }
+        static void share(void* self, Division& division, std::uint32_t number, RowCounts& counts) {
+            ++static_cast<Keyed*>(self)->shares;
+            counts.taken += division.share(number).rows.size();
+            for (const auto begin = monotonic_ns(); monotonic_ns() == begin;) {}
+        }
+        static void* gather(void*, Division& division) {
+            delete &division;
+            return nullptr;
+        }
+    } keyed;
+    const Work divider{&keyed, Keyed::divide, nullptr, nullptr, nullptr, nullptr};
+    const Work work{&keyed, nullptr, nullptr, nullptr, Keyed::share, Keyed::gather};
+    for (const bool one_by_one : {false, true}) {
+        Flow::Settings settings;
+        settings.one_by_one = one_by_one;
+        Flow flow{settings};
+        Pool& pool = flow.add_pool(nullptr);
+        auto& stage = flow.add_keyed(pool, divider, work, all_lanes, 2, 3);
+        flow.add_entry(stage, 0);
+        flow.finish_graph();
+        void* batch = &keyed;
+        for (int i = 0; i < 5; ++i) flow.admit(&batch);
+        while (pool.step(all_lanes)) {}
+        CHECK_EQUAL(flow.done(), 5);
+        CHECK_EQUAL(stage.figures_of(0).taken(), 10u);
+        CHECK_EQUAL(stage.figures_of(1).taken(), 5u);
+        CHECK_EQUAL(stage.figures_of(2).taken(), 0u);
+        CHECK_EQUAL(stage.taken(), 15u);
+        for (const auto partition : {0u, 1u}) CHECK_EQUAL(stage.figures_of(partition).busy_ns() > 0, !one_by_one);
+        CHECK_EQUAL(stage.figures_of(2).busy_ns(), 0);
+    }
+    CHECK_EQUAL(keyed.shares, 2 * (4 + 5));
 }
 
 CHECK_MAIN

@@ -161,9 +161,11 @@ TEST("a blocked actor's line has what it waits for, its messages and those that 
     record.kind = record_wait;
     record.spent = 1'000'056'292;
     log.add_wait(record, 3);
+    log.add_suspension(record, 3);
     log.add_exit(record, 3);
     CHECK_EQUAL(std::string(log.data(), log.size()),
                 std::string("5 *** worker 3 waited (2) for 1.000056292\n"
+                            "5 *** worker 3 was suspended (2) for 1.000056292\n"
                             "5 *** worker 3 exited wait_cnt 2 wait_time 1.000056292\n"));
 }
 

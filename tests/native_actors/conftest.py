@@ -18,7 +18,7 @@ include = callboard.get_include()
 setup(
     name="{name}",
     ext_modules=cythonize(
-        Extension("{name}", ["{name}.pyx"], language="c++", include_dirs=[include],
+        Extension("{name}", ["{name}.pyx"], language="c++", include_dirs=[include, {shapes!r}],
                   extra_compile_args=["-std=c++17", "-O0"]),
         include_path=[include],
         build_dir="made",
@@ -26,6 +26,9 @@ setup(
     ),
 )
 """
+
+# A header of the benchmarks' operators.
+SHAPES = Path(__file__).parents[1] / "bench" / "simulator"
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +51,7 @@ def build(source: Path, tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     pytest.importorskip("setuptools")
     folder = tmp_path_factory.mktemp(source.stem)
     (folder / source.name).write_text(source.read_text())
-    (folder / "setup.py").write_text(SETUP.format(name=source.stem))
+    (folder / "setup.py").write_text(SETUP.format(name=source.stem, shapes=str(SHAPES)))
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     (built,) = folder.glob(f"{source.stem}*.so")

@@ -99,6 +99,20 @@ def test_a_keyed_one_has_an_object_for_each_partition(operators: ModuleType) -> 
     assert -sum(result[-4:]) == sum(ROWS)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_statistics_have_the_rows_of_each_partition(operators: ModuleType, workers: int) -> None:
+    graph = entry("x").native(operators.Total, partitions=4, name="total").collect()
+    with ActorSystem(workers=workers) as system:
+        run = system.run(graph, batch_size=64)
+        run.send("x", ROWS)
+        run.finish(timeout=60)
+        total = [each for each in run.statistics().operators if each.name == "total"][-1]
+    rows = [partition.rows for partition in total.partitions]
+    assert sum(rows) == len(ROWS)
+    assert total.busiest == max(rows) / len(ROWS)
+    assert all(partition.busy > 0.0 for partition in total.partitions)
+
+
 def test_an_output_for_two_readers_goes_to_both(operators: ModuleType) -> None:
     doubled = entry("x").native(operators.Twice)
     graph = Graph(

@@ -19,6 +19,9 @@ from tests.nets.strategies import Drawn, nets_with_records, parts_of
 
 pytest.importorskip("callboard.nets.running")
 
+# Random nets have branches that no record goes to.
+pytestmark = pytest.mark.filterwarnings("ignore::callboard.nets.NetWarning")
+
 TIMEOUT = 20.0
 
 

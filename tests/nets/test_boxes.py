@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NotRequired, TypedDict
+from functools import lru_cache, partial
+from typing import Any, NotRequired, TypedDict, cast
 
 import pytest
 
@@ -77,6 +78,20 @@ class Counter:
         return {"answer": str(self.calls)}
 
 
+class Model:
+    """It answers."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, question: str) -> Answer:
+        return {"answer": f"{self.name}: {question}"}
+
+    @classmethod
+    def of_a_class(cls, question: str) -> Answer:
+        return {"answer": question}
+
+
 @pytest.mark.parametrize(
     ("function", "signature"),
     [
@@ -99,6 +114,12 @@ class Counter:
         (partial(unhinted), "(x) -> ..."),
         (partial(of_a_pair, attempt=1), "(question) -> (answer, <sure>) | (answer)"),
         (lambda x, y: x, "(x, y) -> ..."),
+        (partial(Model, "m"), "(question) -> (answer, <sure>) | (answer)"),
+        (partial(Model, name="m"), "(question) -> (answer, <sure>) | (answer)"),
+        (Model("m"), "(question) -> (answer, <sure>) | (answer)"),
+        (Model("m").__call__, "(question) -> (answer, <sure>) | (answer)"),
+        (Model.of_a_class, "(question) -> (answer, <sure>) | (answer)"),
+        (lru_cache(of_a_pair), "(question, <attempt>) -> (answer, <sure>) | (answer)"),
     ],
 )
 def test_hints_say_what_a_box_takes_and_puts_out(
@@ -149,6 +170,18 @@ def test_a_box_is_called_and_documented_as_its_function() -> None:
     counter = box(Counter)
     assert counter.__doc__ == "It counts."
     assert [counter(1), counter(1)] == [{"answer": "1"}] * 2  # an instance for each call
+
+
+def test_a_class_gets_its_arguments_by_partial() -> None:
+    made = box(partial(Model, name="m"))
+    assert (made.name, made.__doc__) == ("Model", "It answers.")
+    assert made("why") == {"answer": "m: why"}
+    with pytest.raises(
+        TypeError, match=r"the class Model makes no instance .*'name'.* in functools"
+    ):
+        box(Model)
+    with pytest.raises(TypeError, match=r"the class Model makes no instance .*'more'"):
+        box(partial(cast(Any, Model), name="m", more=1))
 
 
 def test_a_declared_box_has_no_function_to_call() -> None:
@@ -227,6 +260,9 @@ def test_an_option_that_makes_no_sense_is_refused(options: dict[str, Any], fact:
     with pytest.raises((TypeError, ValueError)) as caught:
         box(**options)
     assert fact in str(caught.value)
+    if not {"name", "signature"} & set(options):
+        with pytest.raises((TypeError, ValueError), match=re.escape(fact)):
+            box(nothing).with_options(**options)
 
 
 @pytest.mark.parametrize("option", ["threads", "dedicated"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from callboard.core.errors import ConfigError
 from callboard.nets import (
     NetSyntaxError,
     accepts,
@@ -16,6 +17,7 @@ from callboard.nets import (
     filter,  # noqa: A004
     infer,
     join,
+    mermaid,
     net,
     ordered,
     split,
@@ -28,6 +30,7 @@ from callboard.nets.terms.network import (
     Feedback,
     NamedNet,
     Ordered,
+    Placed,
     RecordFilter,
     Serial,
     Split,
@@ -35,6 +38,7 @@ from callboard.nets.terms.network import (
     Sync,
 )
 from callboard.nets.terms.patterns import Pattern
+from callboard.policies import Balanced
 
 
 @box("(x) -> (x) | (y)")
@@ -55,6 +59,35 @@ def test_operators_compose_in_series_and_as_a_choice() -> None:
     assert step | last | step == Choice((step, last, step))
     assert choice(step, last) == step | last
     assert choice(step, last, ordered=True, ties="fair") == Choice((step, last), True, "fair")
+
+
+@pytest.mark.parametrize(
+    "compose",
+    [
+        lambda net, other: net >> other,
+        lambda net, other: other >> net,
+        lambda net, other: net | other,
+        lambda net, other: other | net,
+        lambda net, other: infer(other),
+        lambda net, other: mermaid(other),
+    ],
+)
+def test_a_function_must_be_made_a_box(compose: Callable[[Any, Any], object]) -> None:
+    with pytest.raises(TypeError, match="is a net, not <built-in function len>: make it a box"):
+        compose(step, len)
+    with pytest.raises(TypeError, match=r"is a net, not 3$"):
+        compose(step, 3)
+
+
+@pytest.mark.parametrize("place", [0, 7, "balanced", Balanced, Balanced(), {"policy": "balanced"}])
+def test_a_place_is_a_number_or_a_policy(place: Any) -> None:
+    assert step.at(place) == Placed(step, place)
+
+
+@pytest.mark.parametrize("place", ["nonsense", -1, True, None, 0.5, object(), {"policy": "gpu"}])
+def test_other_places_are_refused(place: Any) -> None:
+    with pytest.raises(ConfigError, match="a place is a worker's number"):
+        step.at(place)
 
 
 @pytest.mark.parametrize("exits", ["{a}, {b}", ["{a}", "{b}"], ("{a}", B), iter((A, B))])
@@ -147,6 +180,7 @@ def test_what_makes_no_sense_is_refused_with_the_value(
         (star, (step, "{a}"), {"limit": 0}, "a star's limit is a whole number of 1 or more, not 0"),
         (star, (step, "{a}"), {"ordered": 1}, "ordered is True or False, not 1"),
         (split, (step, "<t>"), {"placed": None}, "placed is True or False, not None"),
+        (split, (step, "t"), {"placed": True}, "placed=True wants a tag, the number of a worker"),
         (sync, ("{a}", "{b}"), {"timeout": -1}, "a cell's timeout is a number of seconds"),
         (choice, (step, last), {"ties": "any"}, "ties is one of first, fair, not 'any'"),
         (join, ("i", ("a", "b")), {"timeout": "1"}, "a join's timeout is a number of seconds"),

@@ -182,9 +182,7 @@ def test_what_a_worker_keeps_is_lent_to_it_again_each_time(kept: Callable[..., K
     assert len({name for _, name in pipe.read}) == 1
 
 
-def test_who_keeps_something_attends_to_nothing_else(
-    kept: Callable[..., Kept], pipe: Pipe
-) -> None:
+def test_who_keeps_something_attends_to_nothing_else(kept: Callable[..., Kept], pipe: Pipe) -> None:
     with ActorSystem(workers=1) as system:
         ref = system.spawn(Attentive)
         answers: SimpleQueue[Future[Any]] = SimpleQueue()

@@ -259,13 +259,16 @@ PRIORITIES = "fifo, two_level, weighted, shortest_first, longest_queue"
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"wrokers": 2}, "no setting 'wrokers'; there are name, workers, threading, quantum"),
+        (
+            {"wrokers": 2},
+            "no setting 'wrokers'; there are name, workers, elasticity, threading, quantum",
+        ),
         ({"workers": 0}, "workers is a whole number from 1 to 1024, not 0"),
         ({"workers": 10**9}, "workers is a whole number from 1 to 1024, not 1000000000"),
         ({"drain_timeout": float("inf")}, "drain_timeout is a number of seconds .* not inf"),
         ({"pin": [True]}, "pin is true, false, or a list of cores out of .*, not \\[True\\]"),
         ({"workers": True}, "workers is a whole number from 1 to 1024, not True"),
-        ({"workers": "2"}, "workers is a whole number from 1 to 1024, not '2'"),
+        ({"workers": "2"}, "workers is a whole number .*, or a range such as .*, not '2'"),
         ({"quantum": -1}, "quantum is a whole number from 1 to 2147483647, not -1"),
         ({"quantum": 2**31}, "quantum is a whole number from 1 to 2147483647, not 2147483648"),
         ({"name": ""}, "name is a non-empty string, not ''"),

@@ -37,6 +37,7 @@ def ops(draw: st.DrawFn, kinds: list[str], policies: st.SearchStrategy[str] = po
         errors=errors,
         key=draw(functions) if keyed else None,
         partitions=draw(small) if keyed else 1,
+        partition=draw(st.sampled_from(["hash", "ranges", "function"])) if keyed else "hash",
         windows=windows,
         size=size,
         step=draw(st.sampled_from([size, 3, 7])),

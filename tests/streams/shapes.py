@@ -121,6 +121,7 @@ class Op:
     errors: str = "fail"
     key: Functions | None = None
     partitions: int = 1
+    partition: str = "hash"
     windows: str = ""
     size: int = 5
     step: int = 5
@@ -161,7 +162,7 @@ class Op:
             options["every"] = self.step
         source: Any = stream
         if self.key is not None:
-            source = stream.key_by(self.key.key, partitions=self.partitions)
+            source = stream.key_by(self.key.key, **self.partitioning())
         if self.kind == "window":
             made = source.window(self.spec(), self.functions.checked_total,
                                  late=self.late, errors=self.errors)  # fmt: skip
@@ -170,6 +171,13 @@ class Op:
         sides = [made.side(name) for name in made._outlet.operator.ports[1:]]
         joined: Stream[Any] = made.union(*sides) if sides else made
         return joined
+
+    def partitioning(self) -> dict[str, Any]:
+        """Make the options of `key_by()`."""
+        if self.partition == "ranges":
+            return {"partition": list(range(1, self.partitions + 1))}
+        by = (lambda key: 5 - 3 * key) if self.partition == "function" else None
+        return {"partition": by, "partitions": self.partitions}
 
     def spec(self) -> Tumbling | Sliding | Session:
         """Make the windows."""

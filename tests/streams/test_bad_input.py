@@ -304,7 +304,7 @@ def test_a_progress_is_told_numbers(every: Any, total: Any) -> None:
 
 @pytest.mark.parametrize("what", [rows, rows.map(abs), keyed, "graph", None, Graph])
 def test_a_stream_without_a_sink_does_not_run(what: Any) -> None:
-    message = r"run\(\) takes a graph, which a sink"
+    message = r"run\(\) takes a net, or a graph, which a sink"
     with ActorSystem() as system, pytest.raises(GraphError, match=message):
         system.run(what)
 

@@ -11,6 +11,7 @@ import pytest
 
 from callboard import ActorSystem
 from callboard.core.threads.interpreter import has_gil
+from callboard.scheduling.flow.threading_models import Model
 from callboard.streams import Graph, RunTimeout, entry
 from callboard.streams.running import standstill
 
@@ -90,3 +91,31 @@ def test_a_timeout_names_the_operator_that_is_in_the_middle_of_a_row(workers: in
             run.finish(timeout=0.0)
         gate.set()
         assert run.finish(timeout=60) == {"a": [0, 1, 2, 3], "b": [0, 1, 2, 3]}
+
+
+def waiting_for_another(passed: threading.Semaphore) -> Graph[Any]:
+    """Make a graph in which each row of one operator waits for another operator's."""
+
+    def wait(row: int) -> int:
+        assert passed.acquire(timeout=60)
+        return row
+
+    def let_pass(row: int) -> int:
+        passed.release()
+        return row
+
+    source = entry("rows", int)
+    return Graph(
+        source.map(let_pass).collect(name="b"), source.map(wait, name="wait").collect(name="a")
+    )
+
+
+@pytest.mark.parametrize("model", ["dynamic", "assigned"])
+@pytest.mark.parametrize("workers", [1, 4])
+def test_an_operator_that_waits_for_another_gets_on(said: Log, workers: int, model: Model) -> None:
+    passed = threading.Semaphore(0)
+    with ActorSystem(workers=workers) as system:
+        run = system.run(waiting_for_another(passed), threading=model, batch_size=1, window=4)
+        for row in range(20):
+            run.send("rows", [row], timeout=60)
+        assert run.finish(timeout=60) == {"a": list(range(20)), "b": list(range(20))}

@@ -1,9 +1,12 @@
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from callboard.core.errors import CallboardError
 
 class TaskEnded(CallboardError): ...
 
+_T = TypeVar("_T")
+
 def begin_event_loop() -> None: ...
+def as_event_loop(function: Callable[[], _T]) -> _T: ...
 def with_actor(coroutine: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]: ...

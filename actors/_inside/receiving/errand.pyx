@@ -26,6 +26,7 @@ from callboard._inside.sending.variables cimport kept
 from callboard.core.asserting cimport holds
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport current_context
+from callboard.scheduling.forward cimport Worker
 from callboard.scheduling.team cimport Team
 
 from callboard.core.errors import CallboardError, MailboxFull
@@ -57,6 +58,22 @@ def with_actor(coroutine):
 def begin_event_loop():
     """Note that the calling thread is that of a system's event loop, which must not wait for room."""
     actor_context().on_event_loop = True
+
+
+def as_event_loop(function):
+    """Call a function as the thread of an event loop would, and in no actor's dispatch."""
+    cdef ActorContext* context = actor_context()
+    cdef Worker* worker = context.worker
+    cdef Cell* current = context.current
+    context.worker = NULL
+    context.current = NULL
+    context.on_event_loop = True
+    try:
+        return function()
+    finally:
+        context.on_event_loop = False
+        context.current = current
+        context.worker = worker
 
 
 cdef object task_coroutine(Errand errand, object coroutine, bint is_main):
@@ -130,6 +147,8 @@ cdef class Errand:
 
     def cancel_task(self):
         """Cancel the task; if it is over, and only what it sent holds the end up, end."""
+        if self.over:
+            return
         if self.ending is not None:
             self.finish()
         elif self.task is not None:

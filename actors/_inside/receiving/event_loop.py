@@ -40,7 +40,7 @@ class EventLoop:
         refuse_green_sockets("an actor with event_loop=True")
         # The loop is made here, not in its thread, so that the caller hears why it cannot be.
         loop, ended = asyncio.new_event_loop(), asyncio.Event()
-        loop.set_task_factory(_make_task)
+        loop.set_task_factory(make_task)
         thread = threading.Thread(
             target=_run, args=(loop, ended), name=f"{self._name}-loop", daemon=True
         )
@@ -83,7 +83,6 @@ async def _wait(ended: asyncio.Event) -> None:
     await ended.wait()
 
 
-def _make_task(
-    loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any
-) -> asyncio.Task[Any]:
+def make_task(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
+    """Make a task that speaks for the actor whose task makes it."""
     return asyncio.Task(with_actor(coroutine), loop=loop, **options)

@@ -36,6 +36,8 @@ from callboard.nets.terms.network import (
     Star,
     Sync,
 )
+from callboard.nets.terms.patterns import BoxSignature
+from callboard.nets.types.hints import called_function
 from callboard.nets.types.places import parts_of, text_in_short
 from callboard.nets.types.typed import Typed
 
@@ -89,7 +91,7 @@ class Builder:
         plan = self.planner.box(path, box)
         function: Callable[..., Any] | None = None
         factory: Callable[[], Callable[..., Any]] | None = None
-        if inspect.isclass(box.function):
+        if box.makes_instances:
             factory = partial(_new_instance, box)
         else:
             function = _accepting(box, box.function)
@@ -109,6 +111,7 @@ class Builder:
         keeps = ordered and not self.is_alone and not is_at_once(net)
         if isinstance(net, Split) and net.placed:
             place = net.tag
+        before = len(self.nodes)
         inner = [self.node(each, ordered=ordered, place=place) for each in typed.children]
         named = f"{path} ({text_in_short(net)})"
         match net:
@@ -119,7 +122,8 @@ class Builder:
                 unstarted = None if keeps else self.unstarted
                 node: NetNode = ChoiceNode(path, plan, inner, initialisers, unstarted)
             case Star(_, exits):
-                star = StarNode(path, planner.test(named, exits), inner[0], net.limit)
+                within = [each for each in self.nodes[before:] if each.is_leaf]
+                star = StarNode(path, planner.test(named, exits), inner[0], net.limit, within)
                 if keeps:
                     star.again = Enter(path, star, Leave(path, None))
                     self._known(star).place = named
@@ -143,31 +147,41 @@ def _new_instance(box: Box) -> Callable[..., Any]:
 
 def _accepting(box: Box, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function as it is called with the labels' values, one by one."""
-    accepts = box.accepts
-    if accepts is None:
-        return function
-    names = [name_of(label) for label in box.signature.inputs or ()]
-    return lambda *values: function(accepts(**dict(zip(names, values, strict=True))))
+    return function if box.accepts is None else _WithRecord(function, box.accepts, box.signature)
+
+
+class _WithRecord:
+    """A function that takes an instance of a class, to be called with the values of its labels."""
+
+    def __init__(
+        self, function: Callable[..., Any], accepts: type, signature: BoxSignature
+    ) -> None:
+        self.__wrapped__ = function  # whether it is to be awaited is seen by this
+        self._accepts = accepts
+        self._names = [name_of(label) for label in signature.inputs or ()]
+
+    def __call__(self, *values: Any) -> Any:
+        record = self._accepts(**dict(zip(self._names, values, strict=True)))
+        return self.__wrapped__(record)
 
 
 def is_async(box: Box) -> bool:
     """Tell whether a box's function is a coroutine function, or an asynchronous generator."""
-    return is_async_function(_function(box))
+    return box.function is not None and is_async_function(box.function)
 
 
 def is_async_function(function: Any) -> bool:
     """Tell whether calls of a function, or of an object, are to be awaited."""
-    while isinstance(function, partial):
-        function = function.func
-    if not inspect.isroutine(function):
-        function = type(function).__call__
-    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+    called = called_function(function)
+    return inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
 
 
 def generates(box: Box) -> bool:
     """Tell whether a box gives its outputs one by one."""
-    function = _function(box)
-    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+    if box.function is None:
+        return False
+    called = called_function(box.function)
+    return inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called)
 
 
 def runs_elsewhere(box: Box) -> bool:
@@ -213,8 +227,3 @@ def parts_within(net: Net) -> list[Net]:
         found.append(part)
         left += parts_of(part)
     return found
-
-
-def _function(box: Box) -> Any:
-    function = box.function
-    return function.__call__ if inspect.isclass(function) else function

@@ -17,6 +17,9 @@ cdef class BoxCall:
         cdef CalledBoxNode node = <CalledBoxNode>self.box
         return node.function if node.factory is None else self.entity.state[2]
 
+    def __repr__(self):
+        return f"<BoxCall of {self.box.path} for {self.record!r}>"
+
 
 @cython.final
 cdef class CalledBoxNode(NetNode):
@@ -44,11 +47,13 @@ cdef class CalledBoxNode(NetNode):
 
     cdef Entity entity(self, Entity after):
         cdef Entity entity = NetNode.entity(self, after)
-        entity.state = [0, [], None if self.factory is None else self.factory(), []]
+        entity.state = [0, [], None, []]
         return entity
 
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
         cdef list state = <list>at.state
+        if self.factory is not None and state[2] is None:
+            state[2] = self.factory()
         carrier.elsewhere += 1
         if self.most and state[0] >= self.most:
             state[1].append(record)

@@ -55,7 +55,8 @@ cdef class Carrier:
     cdef public Entity first  # by which records enter the net
     cdef public double now  # when the turn began
     cdef readonly Py_ssize_t taken  # records of the latest `take`
-    cdef public dict cells  # unfinished synchrocells, with the time of their first record
+    cdef public dict cells  # unfinished synchrocells by their timeouts, with the times of their first records
+    cdef public object clock  # returns the time, in seconds
     cdef public object failed  # called with the entity's node, the record and the error
     cdef public bint uses_tickets
 
@@ -66,6 +67,8 @@ cdef class Carrier:
     cdef int give_rest(self, Entity at, MovingRecord record) except -1
     cdef int carry(self, Entity at, MovingRecord record) except -1
     cdef int enter(self, Entity at, MovingRecord record, object asked) except -1
+    cdef int keep(self, Entity cell) except -1
+    cdef int keep_no_more(self, Entity cell) except -1
     cdef int note(self, MovingRecord record, NetNode node, str what) except -1
     cdef Entity fail(self, Entity at, MovingRecord record, object error)
 

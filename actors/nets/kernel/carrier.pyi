@@ -30,7 +30,8 @@ class Carrier:
     calls: list[Any]
     running: set[Any]
     touched: list[Any]
-    cells: dict[Entity, float]
+    cells: dict[float | None, dict[Entity, float]]
+    clock: Callable[[], float]
     failed: Callable[[NetNode, MovingRecord, BaseException], bool]
     most_outputs: int
     elsewhere: int
@@ -52,6 +53,8 @@ class Carrier:
     def is_empty(self) -> bool: ...
     @property
     def kept(self) -> int: ...
+    @property
+    def next_expiry(self) -> float: ...
     def __new__(cls, shapes: Shapes) -> Self: ...
     def run(self, hops: int) -> bool: ...
     def take(

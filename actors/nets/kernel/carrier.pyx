@@ -9,6 +9,7 @@ One thread at a time has the carrier: the worker that dispatches the run's actor
 """
 
 cimport cython
+from libc.math cimport INFINITY
 
 from callboard.core.asserting cimport holds
 from callboard.nets.kernel.record cimport Assembler, MovingRecord, Shape, Ticket, new_record
@@ -116,6 +117,7 @@ cdef class Carrier:
         self.running = set()
         self.touched = []
         self.cells = {}
+        self.clock = monotonic
         self.most_outputs = PY_SSIZE_T_MAX
         self.most_elsewhere = PY_SSIZE_T_MAX
 
@@ -190,14 +192,14 @@ cdef class Carrier:
                         if node.is_leaf:
                             self.note(record, node, "came")
                     here = node.step(at, record, self)
-            except Exception as error:
+            except BaseException as error:
                 here = self.fail(at, record, error)
         return 0
 
     cdef int give_rest(self, Entity at, MovingRecord record) except -1:
         try:
             following = at.node.go_on(at, record, self)
-        except Exception as error:
+        except BaseException as error:
             record.rest = None
             following = self.fail(at, record, error)
         return 0 if following is None else self.carry(following, record)
@@ -242,21 +244,49 @@ cdef class Carrier:
     @property
     def kept(self):
         """How many synchrocells have some of their records, and wait for the others."""
-        return len(self.cells)
+        return sum([len(since) for since in self.cells.values()])
+
+    cdef int keep(self, Entity cell) except -1:
+        """A synchrocell has its first record."""
+        since = self.cells.get(cell.node.options)
+        if since is None:
+            since = self.cells[cell.node.options] = {}
+        since[cell] = self.now
+        return 0
+
+    cdef int keep_no_more(self, Entity cell) except -1:
+        """A synchrocell keeps nothing any more."""
+        del self.cells[cell.node.options][cell]
+        return 0
 
     def expired(self, double now):
-        """Take the records out of synchrocells that have kept them for longer than their timeout."""
+        """Take the records out of synchrocells that have kept them for as long as their timeout says."""
+        cdef Entity cell
         found = []
-        for cell, since in [*self.cells.items()]:
-            timeout = (<Entity>cell).node.options
-            if timeout is not None and now - since >= timeout:
-                found += kept_in(<Entity>cell)
-                (<Entity>cell).state = None
-                del self.cells[cell]
+        for timeout, since in self.cells.items():
+            while timeout is not None and since:
+                cell = next(iter(since))  # the one that keeps its first record for longest
+                if since[cell] + timeout > now:
+                    break
+                found += kept_in(cell)
+                cell.state = None
+                del since[cell]
         return found
 
+    @property
+    def next_expiry(self):
+        """When a synchrocell is to give up its records, at the earliest; infinity if none is."""
+        return min(
+            [
+                since[next(iter(since))] + timeout
+                for timeout, since in self.cells.items()
+                if timeout is not None and since
+            ],
+            default=INFINITY,
+        )
+
     def end(self):
-        """Drop all records, and return them."""
+        """Drop all records, and return them, but for those that boxes have put out something for."""
         dropped = []
         cdef MovingRecord record
         while self.top is not None or self.rests is not None:
@@ -266,11 +296,12 @@ cdef class Carrier:
             record = self.top
             self.top = record.below
             record.below = record.at = None
-            if record.shape is not None:
+            if record.shape is not None and record.rest is None:
                 dropped.append(record)
             record.rest = None
-        for cell in self.cells:
-            dropped += kept_in(<Entity>cell)
+        for since in self.cells.values():
+            for cell in since:
+                dropped += kept_in(<Entity>cell)
         self.cells = {}
         self.calls = []
         self.running = set()
@@ -319,7 +350,7 @@ cdef class Carrier:
     cdef int note(self, MovingRecord record, NetNode node, str what) except -1:
         """Write in a record's trace what happened to it."""
         if record.shape is not None:
-            record.ticket.trace.append((monotonic(), "" if node is None else node.path, what, record.as_dict()))
+            record.ticket.trace.append((self.clock(), "" if node is None else node.path, what, record.as_dict()))
         return 0
 
 
@@ -373,7 +404,7 @@ cdef class Out(NetNode):
             asked.outputs.append(output)
         if record.ticket is not None:
             if record.ticket.trace is not None:
-                record.ticket.trace.append((monotonic(), self.path, "left", dict(output)))
+                record.ticket.trace.append((carrier.clock(), self.path, "left", dict(output)))
             carrier.release(record.ticket)
         return None
 

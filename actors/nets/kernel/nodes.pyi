@@ -56,7 +56,9 @@ class ChoiceNode(NetNode):
 @final
 class StarNode(NetNode):
     again: NetNode
-    def __init__(self, path: str, planner: _Planner, body: NetNode, limit: int) -> None: ...
+    def __init__(
+        self, path: str, planner: _Planner, body: NetNode, limit: int, within: list[NetNode]
+    ) -> None: ...
 
 @final
 class SplitNode(NetNode):

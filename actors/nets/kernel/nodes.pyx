@@ -119,15 +119,13 @@ cdef class BoxNode(NetNode):
         self.factory = factory
         self.generates = generates
 
-    cdef Entity entity(self, Entity after):
-        cdef Entity entity = NetNode.entity(self, after)
-        if self.factory is not None:
-            entity.state = self.factory()
-        return entity
-
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
         cdef BoxPlan plan = <BoxPlan>self.plan(record.shape)
-        cdef object function = self.function if self.factory is None else at.state
+        cdef object function = self.function
+        if self.factory is not None:
+            if at.state is None:  # it is made for a record, so that an error is at one
+                at.state = self.factory()
+            function = at.state
         if self.generates and carrier.uses_tickets:  # one record after the other, and others may come meanwhile
             if at.inner is not None:
                 (<list>at.inner).append(record)
@@ -136,7 +134,7 @@ cdef class BoxNode(NetNode):
         if self.generates:
             try:
                 record.rest = iter(call(function, plan, record.values))
-            except Exception:
+            except BaseException:
                 self.free(at, carrier)
                 raise
             return self.go_on(at, record, carrier)
@@ -161,7 +159,7 @@ cdef class BoxNode(NetNode):
                 carrier.push_rest(at, record)
                 carrier.push(at.following(), output)
                 return None
-        except Exception:
+        except BaseException:
             self.free(at, carrier)
             raise
         record.rest = None
@@ -229,7 +227,7 @@ cdef class SyncNode(NetNode):
             return at.following()
         if kept is None:
             kept = at.state = [0] + [None] * self.patterns
-            carrier.cells[at] = carrier.now
+            carrier.keep(at)
         for index in range(self.patterns):
             if fills >> index & 1:
                 kept[index + 1] = record
@@ -243,7 +241,7 @@ cdef class SyncNode(NetNode):
                 carrier.release(record.ticket)
             return None
         cdef Entity after = at.following()
-        del carrier.cells[at]
+        carrier.keep_no_more(at)
         dissolve(at, after)
         self.merge(kept, record)
         return after
@@ -344,11 +342,13 @@ cdef class StarNode(NetNode):
     cdef NetNode body
     cdef public NetNode again  # what comes after a replica: this node, or an ordered net with it
     cdef Py_ssize_t limit
+    cdef list within  # the boxes, filters and cells of the body
 
-    def __init__(self, str path, object planner, NetNode body, Py_ssize_t limit):
+    def __init__(self, str path, object planner, NetNode body, Py_ssize_t limit, list within):
         super().__init__(path, planner)
         self.body = body
         self.limit = limit
+        self.within = within
         self.again = self
 
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
@@ -369,8 +369,10 @@ cdef class StarNode(NetNode):
             at.state = [0]
         cdef list replicas = <list>at.state
         if replicas[0] >= self.limit:
+            came = ", ".join([f"{(<NetNode>each).passed} to {(<NetNode>each).path}" for each in self.within])
             raise RecordError(
-                f"{self.place}: {record!r} ran away: it is the first to need more than {self.limit} replicas in series"
+                f"{self.place}: {record!r} ran away: it is the first to need more than {self.limit} replicas in series."
+                f" In these, records came so often to the places: {came}"
             )
         replicas[0] += 1
         cdef Entity following = self.again.entity(at.following())

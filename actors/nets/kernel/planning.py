@@ -12,6 +12,7 @@ from callboard.nets.kernel.sources import filter_function, test_function
 from callboard.nets.terms.labels import Label, Variant, matches, name_of, text_of, text_of_type
 from callboard.nets.terms.network import Box, RecordFilter, Split, Sync
 from callboard.nets.terms.patterns import Pattern
+from callboard.nets.types.hints import note_on_hints
 
 
 class Planner:
@@ -42,7 +43,7 @@ class Planner:
         keys = outputs[0] if outputs is not None and len(outputs) == 1 else None
 
         def plan(shape: Shape) -> BoxPlan:
-            _refuse_mismatch(path, shape, frozenset(inputs))
+            _refuse_mismatch(path, shape, frozenset(inputs), term)
             consumed = frozenset(inputs)
             assembler = Assembler(self.shapes, names, variants, consumed, shape, path)
             return BoxPlan([shape.slots[label] for label in inputs], assembler, keys)
@@ -145,6 +146,9 @@ def names_of(variants: Sequence[Sequence[Label]]) -> dict[str, Label]:
     return names
 
 
-def _refuse_mismatch(path: str, shape: Shape, variant: Variant) -> None:
+def _refuse_mismatch(path: str, shape: Shape, variant: Variant, box: Box | None = None) -> None:
     if not matches(variant, shape.variant):
-        raise RecordError(f"{path}: takes {text_of(variant)}, and {text_of(shape.variant)} came")
+        note = "" if box is None else note_on_hints(box, variant - shape.variant)
+        raise RecordError(
+            f"{path}: takes {text_of(variant)}, and {text_of(shape.variant)} came{note}"
+        )

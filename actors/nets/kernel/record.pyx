@@ -228,6 +228,8 @@ cdef class Assembler:
             raise RecordError(f"send(): a record is a dict or an object of a dataclass, not {safe_repr(output)}")
         if keys is not None:
             expected = f"a tuple of {len(keys)} or a dict"
+        elif self.variants is None:
+            expected = "a dict: neither its signature nor its hints say which labels it puts out"
         else:
             expected = "a dict, since it may put out records of several variants"
         raise RecordError(f"{self.place}: put out {safe_repr(output)}, and not {expected}")

@@ -39,7 +39,7 @@ def remains(Carrier carrier):
             call = <BoxCall>each
             left.append(call.entity)
             left.append(call.outputs)
-            if not call.has_given and not call.is_over:
+            if not call.has_given and not call.is_done:  # it runs, or what it put out has not come in
                 left.append(call.record)
         elif type(each) is Ticket:
             seen.add(id(each))

@@ -16,8 +16,8 @@ def parse(text: str, boxes: Boxes | None = None, *, name: str | None = None) -> 
 
     `boxes` has the functions of the boxes that the text declares, by name: a function, a class that
     can be called, a box whose signature is as declared, or a net in its place. Boxes and nets in it
-    may also be used without a declaration. Without `boxes`, declared boxes have no function; that
-    is enough for pictures and type checks.
+    may also be used without a declaration. NetWarning tells of names that the text does not use.
+    Without `boxes`, declared boxes have no function; that is enough for pictures and type checks.
 
     Metadata, compiler directives and the bodies of boxes are skipped, with an event in the log.
     """

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from callboard.core.log import log
-from callboard.nets.errors import NetSyntaxError, NetTypeError
+from callboard.core.text import safe_repr, safe_str
+from callboard.nets.errors import NetSyntaxError, NetTypeError, warn
 from callboard.nets.language.reading import Reading
 from callboard.nets.terms.labels import Label, Variant
 from callboard.nets.terms.network import (
@@ -46,14 +47,26 @@ class Definitions(Reading):
 
     def __init__(self, text: str, boxes: Boxes | None) -> None:
         super().__init__(text)
+        if not isinstance(boxes, (Mapping, type(None))):
+            raise TypeError(
+                "`boxes` has functions by their names, such as {'read': read}, and is not "
+                f"{safe_repr(boxes)}"
+            )
         self.boxes = boxes
+        self.used: set[str] = set()  # names among `boxes` that the text has
         self.scopes = [_Scope()]
         self.missing: list[str] = []
 
     def program(self, *_: object) -> Mapping[str, Net]:
+        unused = ", ".join(safe_str(name) for name in self.boxes or () if name not in self.used)
         if self.missing:
             names = ", ".join(dict.fromkeys(self.missing))
-            raise NetSyntaxError(f"no function was given for: {names}; hand them over as `boxes`")
+            rest = f". The text does not use: {unused}" if unused else ""
+            raise NetSyntaxError(
+                f"no function was given for: {names}; hand them over as `boxes`{rest}"
+            )
+        if unused:
+            warn(f"`boxes` has names that the text of the net does not use: {unused}")
         return {name: net for name, net in self.scopes[0].nets.items() if not isinstance(net, Box)}
 
     # Definitions
@@ -71,7 +84,7 @@ class Definitions(Reading):
         self._define(name, self._scope.nets, NamedNet(str(name), inner[-1], signature))
 
     def declared_net(self, name: Token, signature: Signature | None) -> None:
-        body = (self.boxes or {}).get(name)
+        body = self._given(name)
         if not isinstance(body, Net):
             raise self.refuse(name, f"{str(name)!r} is no net among `boxes`, and has no 'connect'")
         self._define(name, self._scope.nets, NamedNet(str(name), body, signature))
@@ -100,7 +113,7 @@ class Definitions(Reading):
         for scope in reversed(self.scopes):
             if name in scope.nets:
                 return scope.nets[name]
-        given = (self.boxes or {}).get(name)
+        given = self._given(name)
         if isinstance(given, Net):
             return given
         if given is not None:
@@ -167,14 +180,18 @@ class Definitions(Reading):
             raise self.refuse(name, f"{str(name)!r} is defined twice")
         names[str(name)] = meaning
 
+    def _given(self, name: Token) -> Any:
+        self.used.add(str(name))
+        return (self.boxes or {}).get(name)
+
     def _box(self, name: Token, signature: BoxSignature) -> Net:
-        given = (self.boxes or {}).get(name)
+        given = self._given(name)
         if isinstance(given, Box):
             return replace(given, name=str(name), signature=_agreed(name, signature, given))
         if isinstance(given, Net):
             return NamedNet(str(name), given, _as_signature(signature))
         if given is not None and not callable(given):
-            raise TypeError(f"{str(name)!r} is neither a function nor a box: {given!r}")
+            raise TypeError(f"{str(name)!r} is neither a function nor a box: {safe_repr(given)}")
         if given is None and self.boxes is not None:
             self.missing.append(str(name))
         return Box(str(name), signature, given)

@@ -37,7 +37,7 @@ def _definition(net: NamedNet | Box, indent: str = "") -> str:
     name = _name(net.name)
     if isinstance(net, Box):
         return f"{indent}box {name} ({net.signature});\n"
-    signature = "" if net.signature is None else f" ({net.signature})"
+    signature = "" if net.signature is None else f" ({net.signature.in_full()})"
     inner = "".join(_definition(found, indent + "  ") for found in _inner(net))
     braces = f"\n{indent}{{\n{inner}{indent}}}\n{indent}" if inner else " "
     return f"{indent}net {name}{signature}{braces}connect {net.body};\n"

@@ -23,14 +23,16 @@ class LoopCaller(Actor[Any]):
         self.tasks: set[asyncio.Task[None]] = set()
         self.loop: asyncio.AbstractEventLoop | None = None
 
-    async def receive(self, call: Any) -> None:
-        """Begin a call. On the event loop's thread."""
+    async def receive(self, call: Any) -> Future[None]:
+        """Begin a call, and answer when it has ended. On the event loop's thread."""
         self.loop = asyncio.get_running_loop()
-        task = self.loop.create_task(self._call(call, call.tries))
+        ended: Future[None] = Future()
+        task = self.loop.create_task(self._call(call, call.tries, ended))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
+        return ended
 
-    async def _call(self, call: Any, attempt: int) -> None:
+    async def _call(self, call: Any, attempt: int, ended: Future[None]) -> None:
         giving = Giving(self.conductor, call, attempt)
         try:
             async with asyncio.timeout(call.box.options.timeout):
@@ -42,10 +44,11 @@ class LoopCaller(Actor[Any]):
                             await waiting
                 else:
                     giving.give(await result)
-        except Exception as error:
+        except BaseException as error:  # SystemExit would end the event loop
             giving.end(error)
         else:
             giving.end(None)
+        ended.set_result(None)
 
     def on_stop(self) -> None:
         """Cancel the calls that are running, on the event loop's thread."""
@@ -66,8 +69,8 @@ class ThreadCaller(Actor[Any]):
     def __init__(self, conductor: ActorRef[Any]) -> None:
         self.conductor = conductor
 
-    def receive(self, call: Any) -> None:
-        """Make a call."""
+    async def receive(self, call: Any) -> None:
+        """Make a call. A generator whose outputs have to wait keeps no worker waiting."""
         giving = Giving(self.conductor, call, call.tries)
         try:
             result = call.function(*call.arguments)
@@ -75,10 +78,10 @@ class ThreadCaller(Actor[Any]):
                 for value in result:
                     waiting = giving.give(value, is_one_of_many=True)
                     if waiting is not None:
-                        waiting.result()
+                        await waiting
             else:
                 giving.give(result)
-        except Exception as error:
+        except BaseException as error:
             giving.end(error)
         else:
             giving.end(None)

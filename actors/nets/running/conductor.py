@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import sys
-import time
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
 from contextlib import suppress
 from typing import Any
 
 from callboard._inside.answers.future import Future
-from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
-from callboard.nets.errors import NetEnded, NetError, RecordError
-from callboard.nets.kernel.building import is_async_function
+from callboard.core.interrupts import comes_from_signal
+from callboard.nets.errors import NetEnded, NetError
 from callboard.nets.kernel.nodes import sweep
+from callboard.nets.kernel.record import MovingRecord
 from callboard.nets.kernel.remains import remains
-from callboard.nets.running.callers import LoopCaller, ThreadCaller
-from callboard.nets.running.failing import effect_of, make_variant, told_as
+from callboard.nets.running.calling import Callers
+from callboard.nets.running.failing import (
+    RunFailed,
+    as_record_error,
+    effect_of,
+    make_variant,
+    told_as,
+)
 from callboard.nets.running.messages import (
     Abandoned,
     Ask,
@@ -37,13 +42,12 @@ from callboard.nets.running.messages import (
     SentRows,
     Sweep,
     Take,
+    Unfinish,
+    Unlimit,
     Untake,
     Withdraw,
 )
 from callboard.nets.running.setting import Setting
-from callboard.scheduling.handle import Handle
-from callboard.scheduling.placement import PlacementPolicy
-from callboard.scheduling.worker import WorkerThread
 
 HOPS = 20_000  # of a turn; then other actors of the worker have theirs
 _GO_ON = GoOn()
@@ -60,25 +64,28 @@ class Conductor(Actor[Any]):
     def __init__(self, setting: Setting, window: int) -> None:
         self.setting = setting
         self.window = window
+        runtime = self.system._runtime
+        self.clock = runtime.timers.now
+        self.callers = Callers(self, manual=runtime.manual)
         self.carrier = setting.carrier
         self.carrier.failed = self._fail
+        self.carrier.clock = self.clock
         self.carrier.most_elsewhere = window
         self.begun = False
         self.goes_on = False  # a GoOn is on its way
         self.waiting: deque[tuple[SentRows, Future[None]]] = deque()
         self.events: deque[Given | Ended] = deque()
         self.asked: set[Asked] = set()
-        self.takers: deque[tuple[Take, Future[list[Any]]]] = deque()
-        self.finishing: Future[list[Any]] | None = None
+        self.takers: deque[Take] = deque()
+        self.limits: dict[Limit, int] = {}
+        self.finishers: dict[Finish, Future[Any]] = {}
+        self.finished: list[Any] | None = None  # the outputs that they have
         self.is_closed = False  # no more records are taken
         self.is_over = False
         self.is_dropped = False  # nobody can ask for anything any more
         self.failure: NetError | None = None
-        self.loop_caller: ActorRef[Any] | None = None
-        self.idle: dict[Any, list[ActorRef[Any]]] = {}  # callers on threads, by box and place
-        self.busy: dict[tuple[Any, int], tuple[Any, ActorRef[Any]]] = {}
-        self.classes: dict[Any, type[ThreadCaller]] = {}
         self.timers: dict[Any, Any] = {}
+        self.sweeps_at = math.inf
         self.seen = NetStatistics()
 
     # --- messages --------------------------------------------------------------------------------
@@ -95,19 +102,25 @@ class Conductor(Actor[Any]):
                 answer = self._ask(record, traced)
             case Given() | Ended():
                 answer = self._note(message)
-            case Limit(limit):
-                if self.finishing is None:
-                    self.carrier.most_outputs = limit
+            case Limit():
+                self.limits[message] = message.limit
+                self._heed_limits()
+            case Unlimit(limit):
+                self.limits.pop(limit, None)
+                self._heed_limits()
             case Take():
-                answer = Future()
-                self.takers.append((message, answer))
+                self.takers.append(message)
             case Untake(take):
-                self._untake(take)
+                if take in self.takers:
+                    self.takers.remove(take)
+                    take.answer.set_result([])
             case GiveBack(outputs):
                 self.carrier.outputs = outputs + self.carrier.outputs
                 self.seen.put_out -= len(outputs)
             case Finish():
-                answer = self._finish()
+                answer = self._finish(message)
+            case Unfinish(finish):
+                self._unfinish(finish)
             case Close():
                 self.is_closed = True
             case Cancel():
@@ -128,8 +141,9 @@ class Conductor(Actor[Any]):
                 self._note(Ended(call, _Late(self._why_late(call)), attempt))
             case Sweep():
                 self._sweep()
-            case Abandoned():
-                self.is_dropped = True
+            case Abandoned():  # it ends when nothing more comes of what was told
+                self.is_dropped = self.is_closed = True
+                self._heed_limits()
                 if self.is_over:
                     self._leave()
         self._advance()
@@ -162,14 +176,25 @@ class Conductor(Actor[Any]):
             self.waiting.append((SentRows([record], asked), Future()))
         return asked.answer
 
-    def _finish(self) -> Any:
-        if self.finishing is None:
-            self.is_closed = True
-            self.carrier.most_outputs = sys.maxsize  # those that are left come all at once
-            self.finishing = Future()
-            if self.is_over:
-                self._answer_finish()
-        return self.finishing
+    def _finish(self, finish: Finish) -> Any:
+        self.is_closed = True
+        self.finishers[finish] = Future()
+        self._heed_limits()
+        if self.is_over:
+            self._answer_finishers()
+        return self.finishers[finish]
+
+    def _heed_limits(self) -> None:
+        """Set how many outputs may wait. Those that are left for finish() come all at once."""
+        limits = () if self.finishers or self.is_dropped else self.limits.values()
+        self.carrier.most_outputs = min(limits, default=sys.maxsize)
+
+    def _unfinish(self, finish: Finish) -> None:
+        """One who waited for the end does so no more: the outputs are the next one's."""
+        has_waited = self.finishers.pop(finish).set_result([])
+        if not has_waited and not self.finishers and self.finished is not None:
+            self.seen.put_out -= len(self.finished)
+            self.carrier.outputs, self.finished = self.finished, None
 
     def on_stop(self) -> None:
         """Fail what waits: the system is stopping."""
@@ -186,12 +211,6 @@ class Conductor(Actor[Any]):
         for output in outputs:
             self._bury(output, "untaken")
 
-    def _untake(self, take: Take) -> None:
-        """One who waited for outputs does so no more."""
-        for each in [each for each in self.takers if each[0] is take]:
-            self.takers.remove(each)
-            each[1].set_result([])
-
     # --- carrying --------------------------------------------------------------------------------
 
     def _advance(self) -> None:
@@ -199,7 +218,7 @@ class Conductor(Actor[Any]):
             self._hand_out()
             return
         carrier = self.carrier
-        carrier.now = time.monotonic()
+        carrier.now = self.clock()
         until = carrier.hops + HOPS
         try:
             if not self.begun:
@@ -216,8 +235,8 @@ class Conductor(Actor[Any]):
                 elif not (self.waiting and self._let_in(until)):
                     break
         except RunFailed as failed:
-            self._bury(failed.record, "failed", failed.error)
-            self._end(failed.error)
+            self._bury(failed.record.as_dict(), "failed", failed.error)
+            self._end(failed.error, failed.record)
             return
         finally:
             if carrier.is_idle:
@@ -227,9 +246,8 @@ class Conductor(Actor[Any]):
             self.goes_on = True
             self.ref.tell(_GO_ON)
         self._hand_out()
-        shortest = self.setting.shortest
-        if shortest is not None and carrier.kept and Sweep not in self.timers:
-            self.timers[Sweep] = self.after(shortest, Sweep())
+        if carrier.next_expiry < self.sweeps_at:
+            self._sweep_later()
         if self._is_done():
             self._end(None)
 
@@ -251,7 +269,8 @@ class Conductor(Actor[Any]):
             return True
         try:
             carrier.take(self.setting.entry, rows.rows, rows.sent, self.window, until, rows.asked)
-        except RecordError as error:
+        except Exception as raised:
+            error = as_record_error(raised)
             rows.sent = carrier.taken
             if rows.told:  # the other rows are not to blame
                 self._bury(rows.rows[rows.sent], "refused", error)
@@ -281,19 +300,19 @@ class Conductor(Actor[Any]):
                 if asked.error is not None:
                     asked.answer.set_exception(asked.error)
                 else:
+                    self.seen.put_out += len(asked.outputs)
                     asked.answer.set_result((asked.outputs, asked.steps))
             carrier.answered = []
         while self.takers:
             if carrier.outputs:
-                _, answer = self.takers.popleft()
                 outputs, carrier.outputs = carrier.outputs, []
                 self.seen.put_out += len(outputs)
-                answer.set_result(outputs)
+                self.takers.popleft().answer.set_result(outputs)
                 if not self.goes_on and not self.is_over:  # there is room again
                     self.goes_on = True
                     self.ref.tell(_GO_ON)
             elif self.is_over:
-                _, answer = self.takers.popleft()
+                answer = self.takers.popleft().answer
                 if self.failure is not None:
                     answer.set_exception(self.failure.again())
                 else:
@@ -311,33 +330,15 @@ class Conductor(Actor[Any]):
                 self._begin(call)
 
     def _begin(self, call: Any) -> None:
-        """Have a call made."""
-        box = call.box
-        if is_async_function(call.function):
-            if self.loop_caller is None:
-                self.loop_caller = self.spawn(LoopCaller, self.ref, event_loop=True)
-            self.loop_caller.tell(call)
+        """Have a call made; it has failed if there is nobody to make it."""
+        try:
+            sees_to_timeout = self.callers.call(call)
+        except Exception as error:  # as of a process that can have no more threads
+            self._note(Ended(call, error, call.tries))
             return
-        place = box.place_of(call)
-        idle = self.idle.setdefault((box, place), [])
-        caller = idle.pop() if idle else self._new_caller(box, place)
-        self.busy[call, call.tries] = (box, place), caller
-        caller.tell(call)
-        if box.options.timeout is not None:
-            self.timers[call] = self.after(box.options.timeout, Expired(call, call.tries))
-
-    def _new_caller(self, box: Any, place: Any) -> ActorRef[Any]:
-        """Make an actor that calls a box where its hint says: a policy, or a worker's number."""
-        # On a worker a call would hold up the run's own actor, and with an interpreter lock, one
-        # worker at a time runs Python, even if a call releases it.
-        dedicated = box.options.dedicated or place is None
-        options: dict[str, Any] = {"dedicated": dedicated}
-        cls = self.classes.get(box)
-        if cls is None:  # a class for each box: policies and statistics go by classes
-            cls = self.classes[box] = type(box.path, (ThreadCaller,), {"__slots__": ()})
-        if place is not None and not dedicated:
-            options["placement"] = Numbered(place) if isinstance(place, int) else place
-        return self.spawn(cls, self.ref, **options)
+        timeout = call.box.options.timeout
+        if timeout is not None and not sees_to_timeout:
+            self.timers[call] = self.after(timeout, Expired(call, call.tries))
 
     def _note(self, event: Given | Ended) -> Future[None] | None:
         """Remember what came of a call; a call that is over gives nothing more."""
@@ -346,9 +347,7 @@ class Conductor(Actor[Any]):
         if isinstance(event, Given) and event.waits:
             answer = event.answer = Future()
         if isinstance(event, Ended) and not isinstance(event.error, _Late):
-            known = self.busy.pop((call, event.attempt), None)
-            if known is not None:
-                self.idle[known[0]].append(known[1])
+            self.callers.is_free(call, event.attempt)
         if event.attempt != call.tries or call.is_over or self.is_over:
             if answer is not None:
                 answer.set_exception(NetEnded("nothing more of this call is taken"))
@@ -357,7 +356,7 @@ class Conductor(Actor[Any]):
             timer = self.timers.pop(call, None)
             if timer is not None:
                 timer.cancel()
-            if event.error is not None and call.tries < call.box.options.retries:
+            if isinstance(event.error, Exception) and call.tries < call.box.options.retries:
                 pause = call.box.options.backoff * 2**call.tries
                 call.tries += 1
                 self.timers[call] = self.after(pause, Retry(call))
@@ -373,8 +372,8 @@ class Conductor(Actor[Any]):
         if isinstance(event, Given):
             try:
                 node.give(carrier, call, event.value)
-            except RecordError as error:
-                self._fail(node, call.record, error)
+            except Exception as error:
+                self._give_up(event, error)
             if event.answer is not None:
                 event.answer.set_result(None)
         else:
@@ -385,6 +384,19 @@ class Conductor(Actor[Any]):
                 return
             node.end(carrier, call)
 
+    def _give_up(self, given: Given, error: Exception) -> None:
+        """End a call that has put out what is no output."""
+        call = given.call
+        call.is_over = True
+        timer = self.timers.pop(call, None)
+        if timer is not None:
+            timer.cancel()
+        for event in [event for event in self.events if event.call is call]:
+            self.events.remove(event)
+            if isinstance(event, Given) and event.answer is not None:
+                event.answer.set_exception(NetEnded("nothing more of this call is taken"))
+        self.events.appendleft(Ended(call, error, given.attempt))
+
     @staticmethod
     def _why_late(call: Any) -> str:
         return f"{call.box.path}: the call took more than {call.box.options.timeout} s"
@@ -393,11 +405,13 @@ class Conductor(Actor[Any]):
 
     def _fail(self, node: Any, record: Any, error: BaseException) -> bool:
         """Handle an error at a record: raise the run's, or tell whether the record goes on."""
-        made, effect = told_as(node, record, error), effect_of(node)
+        if comes_from_signal(error):
+            raise error  # it is for the thread, which runs a manual system
+        made, effect = told_as(node, record, error), effect_of(node, error)
         if effect == "fail":
             asked = record.asked
             if asked is None:
-                raise RunFailed(made, record.as_dict())
+                raise RunFailed(made, record)
             if asked.error is None:  # it fails for those alone who asked for it
                 asked.error = made
             return False
@@ -408,24 +422,37 @@ class Conductor(Actor[Any]):
         self._bury(record.as_dict(), "skipped", made)
         return False
 
+    def _sweep_later(self) -> None:
+        """Have a Sweep come when the next cell gives up its records."""
+        timer = self.timers.pop(Sweep, None)
+        if timer is not None:
+            timer.cancel()
+        self.sweeps_at = self.carrier.next_expiry
+        self.timers[Sweep] = self.after(max(0.0, self.sweeps_at - self.clock()), Sweep())
+
     def _sweep(self) -> None:
-        self.timers.pop(Sweep, None)
-        for record in self.carrier.expired(time.monotonic()):
+        self.sweeps_at = math.inf
+        for record in self.carrier.expired(self.clock()):
             self._bury(record.as_dict(), "unpaired")
 
     # --- the end ---------------------------------------------------------------------------------
 
-    def _end(self, failure: NetError | None) -> None:
-        """End the run: by a failure, or since nothing more can come of it."""
+    def _end(self, failure: NetError | None, buried: MovingRecord | None = None) -> None:
+        """End the run: by a failure, maybe at a record, or since nothing more can come of it."""
         if self.is_over:
             return
         self.is_over = True
         self.failure = failure
         reason = "unpaired" if failure is None else "stopped"
+        for event in self.events:
+            if isinstance(event, Given):
+                with suppress(Exception):  # it is no output
+                    event.call.box.give(self.carrier, event.call, event.value)
         left = [] if failure is None else remains(self.carrier)
         in_stack_or_cells = self.carrier.end()
         for record in {id(each): each for each in (*left, *in_stack_or_cells)}.values():
-            self._bury(record.as_dict(), reason, failure)
+            if record is not buried:
+                self._bury(record.as_dict(), reason, failure)
         for event in self.events:
             if isinstance(event, Given) and event.answer is not None:
                 event.answer.set_exception(NetEnded("the run has ended"))
@@ -439,53 +466,34 @@ class Conductor(Actor[Any]):
         for timer in self.timers.values():
             timer.cancel()
         self._hand_out()
-        if self.finishing is not None:
-            self._answer_finish()
+        if self.finishers:
+            self._answer_finishers()
         if self.is_dropped:
             self._leave()
         for child in self.children:
             with suppress(Exception):
-                self.system.dead_letters.expect_wake_ups(child)  # the calls' records are buried
                 child.stop()
 
     def _again(self) -> NetError:
         assert self.failure is not None
         return self.failure.again()
 
-    def _answer_finish(self) -> None:
-        assert self.finishing is not None
-        if self.failure is not None:
-            self.finishing.set_exception(self._again())
-        else:
-            outputs, self.carrier.outputs = self.carrier.outputs, []
-            self.seen.put_out += len(outputs)
-            self.finishing.set_result(outputs)
+    def _answer_finishers(self) -> None:
+        if self.failure is None and self.finished is None:
+            self.finished, self.carrier.outputs = self.carrier.outputs, []
+            self.seen.put_out += len(self.finished)
+        for future in self.finishers.values():
+            if self.failure is None:
+                future.set_result(self.finished)
+            elif not future.done():
+                future.set_exception(self._again())
 
     def _statistics(self) -> NetStatistics:
         seen, carrier = self.seen, self.carrier
         seen.hops, seen.elsewhere, seen.in_cells = carrier.hops, carrier.elsewhere, carrier.kept
+        seen.calls = dict(sorted(Counter(call.box.path for call in carrier.running).items()))
         seen.places = self.setting.places()
         return seen
-
-
-class RunFailed(BaseException):
-    """Ends the conductor's turn, through the carrier, which takes an Exception for a record's."""
-
-    def __init__(self, error: NetError, record: dict[str, Any]) -> None:
-        super().__init__(error)
-        self.error = error
-        self.record = record
-
-
-class Numbered(PlacementPolicy):
-    """The worker of a number, counted round if there are fewer."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-
-    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Return the worker."""
-        return workers[self._number % len(workers)]
 
 
 class _Late(TimeoutError):

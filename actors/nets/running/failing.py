@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from callboard.nets.errors import BoxError, NetError
+from callboard.core.text import safe_repr
+from callboard.nets.errors import BoxError, NetError, RecordError
 from callboard.nets.kernel.carrier import NetNode
 from callboard.nets.kernel.record import MovingRecord, Shapes
 from callboard.nets.terms.labels import is_binding
@@ -19,8 +20,13 @@ def told_as(node: NetNode, record: MovingRecord, error: BaseException) -> NetErr
     return made
 
 
-def effect_of(node: NetNode) -> Literal["fail", "skip", "variant"]:
-    """Return what errors at this node do: as a box's option `errors` says."""
+def effect_of(node: NetNode, error: BaseException) -> Literal["fail", "skip", "variant"]:
+    """Return what an error at this node does: as a box's option `errors` says.
+
+    SystemExit and such, which are no Exception, are failures.
+    """
+    if not isinstance(error, Exception):
+        return "fail"
     effect: Literal["fail", "skip", "variant"] = getattr(node.options, "errors", "fail")
     return effect
 
@@ -34,3 +40,21 @@ def make_variant(node: NetNode, record: MovingRecord, error: NetError, shapes: S
         if label not in consumed and not is_binding(label)
     }
     record.become(shapes, {**values, "error": error})
+
+
+def as_record_error(error: Exception) -> NetError:
+    """Return the error of `send()` for a row that is no record, or that cannot be read."""
+    if isinstance(error, NetError):
+        return error
+    made = RecordError(f"send(): a record cannot be read: {safe_repr(error)}")
+    made.__cause__ = error
+    return made
+
+
+class RunFailed(BaseException):
+    """Ends the conductor's turn, through the carrier, which takes an Exception for a record's."""
+
+    def __init__(self, error: NetError, record: MovingRecord) -> None:
+        super().__init__(error)
+        self.error = error
+        self.record = record

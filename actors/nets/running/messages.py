@@ -18,8 +18,17 @@ class Asked:
     answer: Future[Any] = field(default_factory=Future)
 
 
+class NetMessage:
+    """A message of a run's actors, which means nothing to others."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NetMessage):
     """Send a record. The answer comes when nothing more comes of it, and has what came."""
 
     record: Any
@@ -27,7 +36,7 @@ class Ask:
 
 
 @dataclass(slots=True, eq=False)
-class SentRows:
+class SentRows(NetMessage):
     """Records to be sent into the net. The answer comes when all are in."""
 
     rows: list[Any]
@@ -38,63 +47,83 @@ class SentRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Withdraw:
+class Withdraw(NetMessage):
     """Take back what is not in the net yet. The answer is how many records are."""
 
     rows: SentRows
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+@dataclass(frozen=True, slots=True, eq=False)
+class Limit(NetMessage):
     """Records wait while so many outputs are not taken."""
 
     limit: int
 
 
-class Take:
-    """Give outputs. The answer is a list, empty at the end, and comes when there are some."""
+@dataclass(frozen=True, slots=True)
+class Unlimit(NetMessage):
+    """Nobody takes outputs by this limit any more."""
+
+    limit: Limit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Take(NetMessage):
+    """Give outputs. The answer is a list, empty at the end, and comes when there are some.
+
+    It is told, and not asked: a system is idle while somebody waits for outputs.
+    """
+
+    answer: Future[list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Untake:
+class Untake(NetMessage):
     """The taker waits no more. The answer to `take`, if it is not given, is an empty list."""
 
     take: Take
 
 
-@dataclass(frozen=True, slots=True)
-class GiveBack:
+@dataclass(frozen=True, slots=True, eq=False)
+class GiveBack(NetMessage):
     """These outputs were handed out, and not used."""
 
     outputs: list[Any]
 
 
-class Finish:
+class Finish(NetMessage):
     """Take no more records. The answer comes at the end, with the outputs that nobody took."""
 
 
-class Close:
+@dataclass(frozen=True, slots=True)
+class Unfinish(NetMessage):
+    """The finisher waits no more, and has taken nothing."""
+
+    finish: Finish
+
+
+class Close(NetMessage):
     """Take no more records, and leave the outputs to those that take them."""
 
 
-class Cancel:
+class Cancel(NetMessage):
     """Drop all records. The answer comes when that is done."""
 
 
-class Abandoned:
+class Abandoned(NetMessage):
     """The run was dropped by its user: the conductor ends with it."""
 
 
-class Look:
+class Look(NetMessage):
     """The answer is the run's statistics."""
 
 
-class GoOn:
+class GoOn(NetMessage):
     """Carry on with what is there: another actor had its turn."""
 
 
 @dataclass(slots=True)
-class Given:
+class Given(NetMessage):
     """A box that runs elsewhere has put out something. The answer comes when that is in the net."""
 
     call: Any
@@ -105,7 +134,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NetMessage):
     """A box that runs elsewhere has ended a call. `error` is what it raised."""
 
     call: Any
@@ -114,21 +143,21 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(NetMessage):
     """Call a box again."""
 
     call: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
+class Expired(NetMessage):
     """A call has taken too long."""
 
     call: Any
     attempt: int
 
 
-class Sweep:
+class Sweep(NetMessage):
     """Look which records have been too long in unfinished synchrocells."""
 
 
@@ -140,6 +169,7 @@ class NetStatistics:
     - `sent`, `put_out`: records that went into the net, and outputs that were taken.
     - `in_cells`: synchrocells that have some of their records. `elsewhere`: records at boxes that
       run on the event loop or on threads. `skipped`: records that errors made dead letters.
+    - `calls`: for each box that runs elsewhere, by its path, how many calls of it are at work.
     - `places`: for each place in the net, by its path: the `records` that came, the `entities`
       that there are, and how many were ever `made`.
     """
@@ -150,4 +180,5 @@ class NetStatistics:
     in_cells: int = 0
     elsewhere: int = 0
     skipped: int = 0
+    calls: dict[str, int] = field(default_factory=dict)
     places: dict[str, Any] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -18,7 +19,9 @@ from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
 from callboard.nets.drawing import mermaid_of_run
 from callboard.nets.errors import NetEnded, NetTimeout
+from callboard.nets.kernel.building import parts_within
 from callboard.nets.running.conductor import Conductor
+from callboard.nets.running.leftovers import leave_nothing
 from callboard.nets.running.messages import (
     Abandoned,
     Ask,
@@ -31,6 +34,8 @@ from callboard.nets.running.messages import (
     NetStatistics,
     SentRows,
     Take,
+    Unfinish,
+    Unlimit,
     Untake,
     Withdraw,
 )
@@ -38,7 +43,7 @@ from callboard.nets.running.progress import NetProgress
 from callboard.nets.running.setting import Setting
 from callboard.nets.running.trace import Trace
 from callboard.nets.terms.labels import Record
-from callboard.nets.terms.network import Net, runners
+from callboard.nets.terms.network import Box, Net, Placed, runners
 from callboard.nets.types.typed import infer
 from callboard.system import ActorSystem
 
@@ -60,7 +65,14 @@ def run_in(
         if value is not None:
             raise ConfigError(f"{name} is for graphs of streams, and {safe_repr(net)} is a net")
     window = checks.whole("window", window, 1, error=ConfigError)
+    for part in parts_within(net):
+        if isinstance(part, Placed) and not isinstance(part.place, int) and _uses_hints(part):
+            system.config.placement_policy(part.place)  # raises ConfigError
     return NetRun(system, net, Setting(infer(net)), placement=placement, window=window)
+
+
+def _uses_hints(net: Net) -> bool:
+    return any(isinstance(part, Box) and part.options.threads for part in parts_within(net))
 
 
 runners.append(run_in)
@@ -81,6 +93,7 @@ class NetRun(CopiedAsItself):
         if placement is not None:
             options["placement"] = placement
         self._conductor = system.spawn(Conductor, setting, window, **options)
+        leave_nothing(system.dead_letters, self._conductor)
 
     def send(self, records: Iterable[Any], *, timeout: float | None = None) -> None:
         """Send records into the net, in order: dicts of values by labels, or dataclass instances.
@@ -133,7 +146,8 @@ class NetRun(CopiedAsItself):
         It is there when nothing more comes of the record: all has left, or is kept in a
         synchrocell. An error in a box fails this future, and not the run.
         """
-        answer: Future[list[Record]] = Future()
+        answer = _Answer(self._conductor)
+        answer.of = weakref.ref(self)
 
         def take(of: Future[Any]) -> None:
             error = of.exception()
@@ -174,8 +188,12 @@ class NetRun(CopiedAsItself):
         that failed, NetEnded of one that was cancelled, and NetTimeout after `timeout` seconds;
         then the run goes on, and finish() may be called again.
         """
-        deadline = _deadline(timeout)
-        outputs: list[Record] = self._answer(Finish, Finish(), deadline)
+        finish = Finish()
+        try:
+            outputs: list[Record] = self._answer(Finish, finish, _deadline(timeout))
+        except BaseException:
+            self._conductor.tell(Unfinish(finish))
+            raise
         return outputs
 
     def cancel(self, timeout: float = 5.0) -> None:
@@ -199,14 +217,29 @@ class NetRun(CopiedAsItself):
         return NetProgress(self.statistics, every)
 
     def _answer(self, kind: type[Any], message: Any, deadline: float | None) -> Any:
+        return self._wait(kind, self._conductor.ask(message), deadline)
+
+    def _wait(self, kind: type[Any], future: Future[Any], deadline: float | None) -> Any:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        future: Future[Any] = self._conductor.ask(message)
         try:
             return future.result(left)
         except AskTimeout:
-            raise NetTimeout(f"{kind.__name__.lower()}() of {self!r} did not end in time") from None
+            system = self._conductor.system
+            runs_here = system is not None and system.is_run_here
+            why = self._why_idle() if runs_here else " in time"
+            what = f"{kind.__name__.lower()}() of {self!r}"
+            raise NetTimeout(f"{what} did not end{why}") from None
         except ActorStopped as error:
             raise NetEnded(f"{self!r} has ended: {error}") from error
+
+    def _why_idle(self) -> str:
+        """Say what a run waits for on a manual system that has nothing to do."""
+        seen = self.statistics()
+        waits = [f"calls of {path}, {number}" for path, number in seen.calls.items()]
+        if seen.in_cells:
+            waits.append(f"records for cells, {seen.in_cells}")
+        what = "; ".join(waits) or "nothing in the net"
+        return f", and its system is idle. It waits for {what}"
 
     def __enter__(self) -> Self:
         return self
@@ -230,13 +263,32 @@ def _deadline(timeout: float | None) -> float | None:
     return None if seconds is None else time.monotonic() + seconds
 
 
+class _Answer(Future[Any]):
+    """The answer to an ask of a run."""
+
+    __slots__ = ("of",)
+
+    of: weakref.ref[NetRun]
+
+    def was_run_here(self, timeout: float | None) -> bool:
+        """Run a manual system until the answer is there. AskTimeout says why it does not come."""
+        try:
+            return super().was_run_here(timeout)
+        except AskTimeout:
+            run = self.of()
+            if run is None:
+                raise
+            raise AskTimeout(f"ask() of {run!r} has no answer{run._why_idle()}") from None
+
+
 class NetResults:
     """An iterator of a run's outputs. See NetRun.results()."""
 
     def __init__(self, run: NetRun, limit: int, records: Iterable[Any] | None = None) -> None:
         self._run = run
         self._taken: deque[Record] = deque()
-        run._conductor.tell(Limit(limit))
+        self._limit = Limit(limit)
+        run._conductor.tell(self._limit)
         self._error: BaseException | None = None
         if records is not None:
             threading.Thread(target=self._send, args=(records,), daemon=True).start()
@@ -245,16 +297,22 @@ class NetResults:
         """Send the records, and have the run end after them. On a thread of its own."""
         try:
             self._run.send(records)
+        except NetEnded as error:  # others have ended the run
+            self._error = error
         except BaseException as error:
             self._error = error
             self._run.cancel()
         else:
             self._run._conductor.tell(Close())
 
+    def _new_take(self) -> Take:
+        return Take(Future(self._run._conductor))
+
     def _take(self, take: Take) -> None:
         """Wait for outputs, and have them in hand."""
         try:
-            self._taken.extend(self._run._answer(Take, take, None))
+            self._run._conductor.tell(take)
+            self._taken.extend(self._run._wait(Take, take.answer, None))
         except NetEnded:
             if self._error is not None:
                 raise self._error from None
@@ -266,6 +324,7 @@ class NetResults:
         self._taken.clear()
         if left:
             self._run._conductor.tell(GiveBack(left))
+        self._run._conductor.tell(Unlimit(self._limit))
 
     def __del__(self) -> None:
         with suppress(Exception):  # the system is gone, or the interpreter ends
@@ -276,7 +335,7 @@ class NetResults:
 
     def __next__(self) -> Record:
         if not self._taken:
-            self._take(Take())
+            self._take(self._new_take())
         if not self._taken:
             raise StopIteration
         return self._taken.popleft()
@@ -286,7 +345,7 @@ class NetResults:
 
     async def __anext__(self) -> Record:
         if not self._taken:
-            take = Take()
+            take = self._new_take()
             try:
                 await asyncio.to_thread(self._take, take)
             except asyncio.CancelledError:

@@ -6,7 +6,6 @@ import asyncio
 import inspect
 from typing import Any
 
-from callboard.core.log import log
 from callboard.core.text import safe_repr
 from callboard.nets.errors import NetEnded, NetError
 from callboard.nets.kernel.building import is_async_function
@@ -14,7 +13,7 @@ from callboard.nets.running.failing import effect_of, make_variant, told_as
 from callboard.nets.running.setting import Setting
 from callboard.nets.terms.labels import Record
 from callboard.nets.terms.network import Net, Ordered
-from callboard.nets.types.typed import infer
+from callboard.nets.types.typed import Typed, infer
 
 
 class NetOperator:
@@ -25,23 +24,29 @@ class NetOperator:
     own: those that a row comes to run side by side. The options `threads`, `dedicated` and
     `concurrency`, hints of places, and timeouts of other functions have no meaning here.
 
-    Records that `errors="skip"` drops are logged: an operator has no dead letters. If records are
-    left in unfinished synchrocells at the end, `on_final` raises NetError. With
+    Records that a box with `errors="skip"` fails at count as skipped rows of the graph. If records
+    are left in unfinished synchrocells at the end, `on_final` raises NetError. With
     `unpaired="drop"` they are dropped.
     """
 
     def __init__(self, net: Net, *, unpaired: str = "fail") -> None:
-        if not isinstance(net, Net):
-            raise TypeError(f"NetOperator wants a net, not {safe_repr(net)}")
-        if unpaired not in ("fail", "drop"):
-            raise ValueError(f"unpaired is 'fail' or 'drop', not {unpaired!r}")
-        self._setting = Setting(infer(Ordered(net)))
+        self._setting = Setting(self._check_arguments(net, unpaired=unpaired))
         self._carrier = self._setting.carrier
         self._carrier.failed = self._fail
         self._unpaired = unpaired
         self._begun = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._failure: BaseException | None = None
+        self._skipped: list[NetError] = []
+
+    @staticmethod
+    def _check_arguments(net: Net, *, unpaired: str = "fail") -> Typed:
+        """Infer the net's type. `stateful` calls this, too, so that errors come with the graph."""
+        if not isinstance(net, Net):
+            raise TypeError(f"NetOperator wants a net, not {safe_repr(net)}")
+        if unpaired not in ("fail", "drop"):
+            raise ValueError(f"unpaired is 'fail' or 'drop', not {unpaired!r}")
+        return infer(Ordered(net))
 
     def receive(self, row: Any) -> list[Record]:
         """Send a record through the net, and return the outputs that come of it.
@@ -51,6 +56,7 @@ class NetOperator:
         """
         if self._failure is not None:
             raise NetEnded(f"the net has failed at an earlier row: {self._failure}")
+        self._skipped = []
         try:
             return self._answer(row)
         except BaseException as error:
@@ -81,6 +87,11 @@ class NetOperator:
                 task.cancel()
         outputs, carrier.outputs = carrier.outputs, []
         return outputs
+
+    def take_skipped(self) -> list[NetError]:
+        """Return the errors at what was skipped of the latest row, each with its record."""
+        taken, self._skipped = self._skipped, []
+        return taken
 
     def on_final(self) -> list[Record]:
         """End: no more rows come."""
@@ -116,19 +127,24 @@ class NetOperator:
         return self._loop.run_until_complete(waiting)[0]
 
     def _end(self, call: Any, task: asyncio.Task[Any]) -> None:
-        error = task.exception()
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
         self._give(call, [] if error is not None else task.result(), error)
 
     def _give(self, call: Any, values: list[Any], error: BaseException | None = None) -> None:
         """Hand a call's outputs on, and let the next one begin."""
         node = call.box
+        for value in values:
+            if value is None:
+                continue
+            try:
+                node.give(self._carrier, call, value)
+            except Exception as raised:  # it is no output
+                error = raised
+                break
+            self._carry()
         if error is not None and self._fail(node, call.record, error):
             node.let_pass(self._carrier, call)
             self._carry()
-        for value in values:
-            if value is not None:
-                node.give(self._carrier, call, value)
-                self._carry()
         node.end(self._carrier, call)
         self._carry()
 
@@ -137,13 +153,15 @@ class NetOperator:
             pass
 
     def _fail(self, node: Any, record: Any, error: BaseException) -> bool:
-        made, effect = told_as(node, record, error), effect_of(node)
+        if not isinstance(error, Exception):  # SystemExit and such are for the graph
+            raise error
+        made, effect = told_as(node, record, error), effect_of(node, error)
         if effect == "fail":
             raise made
         if effect == "variant":
             make_variant(node, record, made, self._setting.shapes)
         elif effect == "skip":
-            log.warning("a net skipped a record", path=node.path, error=made)
+            self._skipped.append(made)
         return effect == "variant"
 
 

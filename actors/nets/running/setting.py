@@ -7,7 +7,7 @@ from callboard.nets.kernel.carrier import Carrier, begin
 from callboard.nets.kernel.nodes import start_all
 from callboard.nets.kernel.planning import Planner, names_of
 from callboard.nets.kernel.record import Assembler, Shapes
-from callboard.nets.terms.network import Box, Sync
+from callboard.nets.terms.network import Box
 from callboard.nets.types.leaves import labels_mentioned
 from callboard.nets.types.typed import Typed
 
@@ -20,9 +20,6 @@ class Setting:
         self.shapes = Shapes()
         self.carrier = Carrier(self.shapes)
         names = names_of([sorted(frozenset().union(*map(labels_mentioned, parts)))])
-        timeouts = [part.timeout for part in parts if isinstance(part, Sync)]
-        # The shortest time after which a cell gives up its records.
-        self.shortest = min((each for each in timeouts if each is not None), default=None)
         is_alone = not any(isinstance(part, Box) and runs_elsewhere(part) for part in parts)
         self._builder = Builder(Planner(self.shapes, names), is_alone=is_alone)
         node = self._builder.node(typed)

@@ -15,6 +15,8 @@ Label: TypeAlias = str
 Variant: TypeAlias = frozenset[Label]
 Record: TypeAlias = dict[Label, Any]
 
+MOST_VARIANTS = 8  # of a type that a text for people shows
+
 
 def tag(name: str) -> Label:
     """Return the label of a tag."""
@@ -48,8 +50,16 @@ def text_of(labels: Iterable[Label]) -> str:
 
 
 def text_of_type(variants: Iterable[Iterable[Label]]) -> str:
-    """Write a type, a set of variants: `{a} | {b, <t>}`."""
-    return " | ".join(map(text_of, variants)) or "nothing"
+    """Write a type, a set of variants, for people: `{a} | {b, <t>}`. Many are cut short."""
+    listed = list(variants)
+    shown = listed[:MOST_VARIANTS]
+    text = " | ".join(map(text_of, shown)) or "nothing"
+    return text + and_more(len(listed) - len(shown), " |")
+
+
+def and_more(left: int, separator: str) -> str:
+    """Return the end of a list that is cut short by so many."""
+    return f"{separator} and {left} more" if left else ""
 
 
 def matches(variant: Variant, labels: Variant) -> bool:

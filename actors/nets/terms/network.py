@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from functools import partial
+from typing import Any, Literal, Self, get_args
 
+from callboard.core import checks
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
 from callboard.nets.terms.labels import Label, is_tag, text_of
 from callboard.nets.terms.patterns import BoxSignature, Pattern, Rule, Signature
+from callboard.scheduling.policies import choose_placement
 
 Ties = Literal["first", "fair"]
+Effect = Literal["fail", "skip", "variant"]  # of an error in a box
 
 # The function that starts a net in a system. The module that runs nets puts it here, because terms
 # are data and know nothing of it.
@@ -26,18 +32,32 @@ class Net:
     __slots__ = ()
 
     def __rshift__(self, other: Net) -> Net:
-        if not isinstance(other, Net):
-            return NotImplemented
-        return Serial(self, other)
+        return Serial(self, checked_net("what stands after >>", other))
+
+    def __rrshift__(self, other: object) -> Net:
+        checked_net("what stands before >>", other)
+        raise AssertionError(other)
 
     def __or__(self, other: Net) -> Net:
-        if not isinstance(other, Net):
-            return NotImplemented
         left = self.branches if isinstance(self, Choice) and not self.ordered else (self,)
-        return Choice((*left, other))
+        return Choice((*left, checked_net("what stands after |", other)))
+
+    def __ror__(self, other: object) -> Net:
+        checked_net("what stands before |", other)
+        raise AssertionError(other)
 
     def at(self, place: Any) -> Net:
-        """Return this net with a hint where its boxes that have threads or tasks are to run."""
+        """Return this net with a hint where its boxes that have threads are to run.
+
+        `place` is the number of a worker, from 0, a placement policy, or the name of one.
+        """
+        if isinstance(place, bool) or not isinstance(place, int):
+            try:
+                choose_placement(place)
+            except ConfigError as error:
+                raise ConfigError(f"a place is a worker's number or a policy: {error}") from None
+        elif place < 0:
+            raise ConfigError(f"a place is a worker's number, from 0, or a policy, not {place}")
         return Placed(self, place)
 
     def named(self, name: str) -> Net:
@@ -56,17 +76,29 @@ class BoxOptions:
     timeout: float | None = None
     retries: int = 0
     backoff: float = 0.1
-    errors: Literal["fail", "skip", "variant"] = "fail"
+    errors: Effect = "fail"
     threads: bool = False  # calls run on other threads than that which carries records
     dedicated: bool = False
+
+    def __post_init__(self) -> None:
+        if self.concurrency is not None:
+            checks.whole("a box's concurrency", self.concurrency)
+        if self.timeout is not None:
+            checks.seconds("a box's timeout", self.timeout, zero=False)
+        checks.whole("a box's number of retries", self.retries, 0)
+        checks.seconds("a box's backoff", self.backoff)
+        checks.one_of("what a box's errors do", self.errors, get_args(Effect))
+        checks.flag("a box's threads", self.threads)
+        checks.flag("a box's dedicated", self.dedicated)
 
 
 @dataclass(frozen=True)
 class Box(Net):
     """A function at work on records. `function` is None where a text only declares the box.
 
-    A class as the function stands for an instance in each replica, which is called. If `accepts` is
-    a class, the function takes an instance of it, made of the inputs by their names.
+    A class as the function, or a `functools.partial` of one, stands for an instance in each
+    replica, which is called. If `accepts` is a class, the function takes an instance of it, made of
+    the inputs by their names.
     """
 
     name: str
@@ -77,9 +109,10 @@ class Box(Net):
 
     def __post_init__(self) -> None:
         if self.function is not None:  # as functools.wraps does: help() and pickling see it
+            function = without_partial(self.function)
             for name in ("__doc__", "__module__", "__name__", "__qualname__"):
-                if hasattr(self.function, name):
-                    object.__setattr__(self, name, getattr(self.function, name))
+                if hasattr(function, name):
+                    object.__setattr__(self, name, getattr(function, name))
             object.__setattr__(self, "__wrapped__", self.function)
 
     def __str__(self) -> str:
@@ -89,8 +122,13 @@ class Box(Net):
         """Call the function itself, as it was before it was made a box."""
         if self.function is None:
             raise TypeError(f"the box {self.name!r} has no function")
-        function = self.function() if isinstance(self.function, type) else self.function
+        function = self.function() if self.makes_instances else self.function
         return function(*arguments, **keywords)
+
+    @property
+    def makes_instances(self) -> bool:
+        """Whether the function is a class, so that each replica has an instance."""
+        return isinstance(without_partial(self.function), type)
 
     def with_options(self, **options: Any) -> Self:
         """Return the box with other options. See `box`."""
@@ -233,6 +271,21 @@ class NamedNet(Net):
 
     def __str__(self) -> str:
         return self.name
+
+
+def checked_net(what: str, value: Any) -> Net:
+    """Return the value, which is a net. Otherwise TypeError says what to do."""
+    if not isinstance(value, Net):
+        hint = ": make it a box, with @box" if callable(value) else ""
+        raise TypeError(f"{what} is a net, not {safe_repr(value)}{hint}")
+    return value
+
+
+def without_partial(function: Any) -> Any:
+    """Return what a `functools.partial` calls, or the function itself."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
 
 
 def _operand(net: Net) -> str:

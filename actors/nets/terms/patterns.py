@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from callboard.nets.terms.expressions import Expression
-from callboard.nets.terms.labels import Label, Variant, text_of
+from callboard.nets.terms.labels import Label, Variant, and_more, text_of, text_of_type
+
+MOST_MAPPINGS = 8  # that a text for people shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,15 @@ class Mapping:
     outputs: tuple[Variant, ...] | None
 
     def __str__(self) -> str:
-        inputs = " | ".join(map(text_of, self.inputs))
-        outputs = "..." if self.outputs is None else " | ".join(map(text_of, self.outputs))
+        return self._text(text_of_type)
+
+    def in_full(self) -> str:
+        """Return the text with all variants, which can be parsed."""
+        return self._text(lambda variants: " | ".join(map(text_of, variants)))
+
+    def _text(self, written: Callable[[tuple[Variant, ...]], str]) -> str:
+        inputs = written(self.inputs) if self.inputs else ""
+        outputs = "..." if self.outputs is None else written(self.outputs) if self.outputs else ""
         return f"{inputs} -> {outputs}".strip()
 
 
@@ -80,7 +90,12 @@ class Signature:
         return tuple(variant for mapping in self.mappings for variant in mapping.inputs)
 
     def __str__(self) -> str:
-        return ", ".join(map(str, self.mappings))
+        shown = [str(mapping) for mapping in self.mappings[:MOST_MAPPINGS]]
+        return ", ".join(shown) + and_more(len(self.mappings) - len(shown), ",")
+
+    def in_full(self) -> str:
+        """Return the text with all mappings, which can be parsed."""
+        return ", ".join(mapping.in_full() for mapping in self.mappings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,12 @@ from collections.abc import (
     Mapping,
 )
 from dataclasses import MISSING, fields, is_dataclass
+from functools import partial
 from typing import Annotated, Any, NotRequired, Required, TypeAlias, get_args, get_origin
 
-from callboard.nets.terms.labels import Label, tag
+from callboard.core.text import safe_repr
+from callboard.nets.terms.labels import Label, tag, text_of
+from callboard.nets.terms.network import Box, without_partial
 from callboard.nets.terms.patterns import BoxSignature
 
 MARK = "a tag of nets"
@@ -49,23 +52,80 @@ def signature_of(function: Callable[..., Any]) -> tuple[BoxSignature, type | Non
     return BoxSignature(inputs, outputs), accepts
 
 
+def note_on_hints(box: Box, missing: Iterable[Label]) -> str:
+    """Say how the hints of a box's function led to labels that a record lacks, or nothing."""
+    if box.function is None:
+        return ""
+    if box.accepts is not None:
+        return f"; the box's only parameter stands for a record, {box.accepts.__name__}"
+    hints = _hints(called_function(box.function))
+    for label in sorted(missing):
+        if _is_record(hints.get(label)):
+            return (
+                f"; {label} is a field with a value of the class {hints[label].__name__}: a class "
+                "stands for the record as the hint of an only parameter"
+            )
+    return ""
+
+
 def called_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return what runs when a box does: of a class, its instances' `__call__`."""
+    function = without_partial(function)
     if inspect.isclass(function):
         if "__call__" not in dir(function) or not inspect.isfunction(function.__call__):
             raise TypeError(f"the class {function.__name__} is no box: it has no __call__ method")
         return typing.cast(Callable[..., Any], function.__call__)
     if not callable(function):
-        raise TypeError(f"a box is a function or a class with __call__, not {function!r}")
+        raise TypeError(f"a box is a function or a class with __call__, not {safe_repr(function)}")
     if inspect.isroutine(function):
         return function
-    wrapped = getattr(function, "func", None)  # functools.partial
-    return wrapped if callable(wrapped) else type(function).__call__
+    wrapped = getattr(function, "__wrapped__", None)  # functools.lru_cache
+    return called_function(wrapped) if callable(wrapped) else type(function).__call__
+
+
+def name_of_function(function: Callable[..., Any]) -> str:
+    """Return the name of a function, of a class, or of an object's class."""
+    function = without_partial(function)
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def check_arguments(name: str, function: Callable[..., Any], signature: BoxSignature) -> None:
+    """Check that a box's function takes the labels of a signature."""
+    try:
+        parameters = parameters_of(function)
+    except TypeError:  # a function in C that does not say
+        return
+    inputs = signature.inputs or ()
+    try:
+        inspect.Signature(parameters).bind(*inputs)
+    except TypeError as error:
+        raise TypeError(
+            f"the box {name} cannot be called with {text_of(inputs)} of its signature: {error}"
+        ) from None
+
+
+def check_class(function: Callable[..., Any]) -> None:
+    """Check that an instance can be made, if the function of a box is a class."""
+    cls = without_partial(function)
+    if not inspect.isclass(cls):
+        return
+    try:
+        if isinstance(function, partial):
+            inspect.signature(cls).bind(*function.args, **function.keywords)
+        else:
+            inspect.signature(cls).bind()
+    except ValueError:  # it does not say
+        return
+    except TypeError as error:
+        raise TypeError(
+            f"the class {cls.__name__} makes no instance for the box: {error}. Hand the arguments "
+            f"over in functools.partial({cls.__name__}, ...)"
+        ) from None
 
 
 def required_parameters(function: Callable[..., Any]) -> list[str]:
     """Return the names of the parameters that a box is called with: those without a default."""
-    name = getattr(function, "__name__", repr(function))
+    name = name_of_function(function)
     names = []
     for parameter in parameters_of(function):
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -83,11 +143,13 @@ def required_parameters(function: Callable[..., Any]) -> list[str]:
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return a function's parameters; of a class, those of its instances' `__call__`."""
     called = called_function(function)
+    is_class = inspect.isclass(without_partial(function))
     try:
-        found = inspect.signature(called if inspect.isclass(function) else function)
+        found = inspect.signature(called if is_class else function)
     except ValueError as error:
-        raise TypeError(f"{function!r} does not say what it takes: write a signature") from error
-    return list(found.parameters.values())[inspect.isclass(function) :]
+        text = safe_repr(function)
+        raise TypeError(f"{text} does not say what it takes: write a signature") from error
+    return list(found.parameters.values())[is_class:]
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

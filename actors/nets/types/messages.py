@@ -76,6 +76,15 @@ class Messages:
             f"of them is in an exit, {exits}. A record that goes in never leaves"
         )
 
+    def starved(self, branch: Net, winner: Net, labels: Variant, *, is_certain: bool) -> str:
+        """Say that a branch gets no records, or none but those with labels from outside."""
+        but = "" if is_certain else " but those with labels from outside"
+        return (
+            f"{self._name(branch)} gets no records{but}: {text_of(labels)} matches "
+            f"{self._name(winner)} as well, and the first in the text gets it. Put the other one "
+            'first, let it take more labels, or write choice(..., ties="fair")'
+        )
+
     def _reason(self, label: Label, start: Variant | None, route: Route) -> str:
         for step in steps_from_the_end(route):
             if label in step.takes and label not in step.gives:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from callboard.nets.errors import warn
 from callboard.nets.terms.labels import Label, Variant
-from callboard.nets.terms.network import Net
+from callboard.nets.terms.network import Net, checked_net
 from callboard.nets.terms.patterns import Mapping, Signature
 from callboard.nets.types.facts import Facts
 from callboard.nets.types.flows import LabelFlow, Stuck
 from callboard.nets.types.inference import Inference
 from callboard.nets.types.messages import Messages
 from callboard.nets.types.places import Place, places_in
+from callboard.nets.types.starving import starved_branches
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,16 @@ class Typed:
 
 
 def infer(net: Net) -> Typed:
-    """Infer a net's type, and check that its parts fit together. NetTypeError says where not."""
-    root = places_in(net)
-    return _typed(root, Inference(Messages(root)))
+    """Infer a net's type, and check that its parts fit together. NetTypeError says where not.
+
+    NetWarning tells of a branch that gets no records, since they fit an earlier one as well.
+    """
+    root = places_in(checked_net("what infer() is given", net))
+    messages = Messages(root)
+    typed = _typed(root, Inference(messages))
+    for tie, is_certain in starved_branches(typed):
+        warn(messages.starved(tie.branch.net, tie.winner.net, tie.at, is_certain=is_certain))
+    return typed
 
 
 def accepts(typed: Typed, labels: Iterable[Label]) -> bool:

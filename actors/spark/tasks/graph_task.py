@@ -18,7 +18,7 @@ from callboard.spark.tasks.feed import check_takes_two
 from callboard.spark.tasks.host import GraphSpec, TaskGraph, task_graph
 from callboard.spark.tasks.pickling import pickle_for_tasks
 from callboard.spark.tasks.reporting import reported
-from callboard.spark.tasks.settings import SystemSettings
+from callboard.spark.tasks.settings import SystemSettings, Workers
 from callboard.streams import Graph, Run, Stream, StreamError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def graph_task(
     entry: str | None = None,
     output: str | None = None,
     *,
-    workers: int | None = None,
+    workers: Workers | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
     **options: Any,

@@ -19,6 +19,7 @@ from callboard.spark.tasks.graph_task import (
     graph_of,
     graph_task,
 )
+from callboard.spark.tasks.settings import Workers
 from callboard.streams import Graph, Stream
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def spark_graph(
     output: str | None = None,
     rows: Literal["batch", "dict", "tuple"] = "batch",
     schema: StructType | str | None = None,
-    workers: int | None = None,
+    workers: Workers | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
     **options: Any,

@@ -18,7 +18,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar
 
 from callboard import ActorSystem
@@ -153,9 +153,7 @@ _host: Host | None = None
 def host_for(spec: GraphSpec[T], context: PartitionContext) -> Host:
     """Return this process's host, or one for this graph alone if another graph is open there."""
     global _host
-    settings = spec.settings
-    if settings.workers is None:
-        settings = replace(settings, workers=context.cpus)
+    settings = spec.settings.for_task(context.cpus)
     if _host is not None and _host.pid != os.getpid():
         _host = None  # a forked copy: its threads are the parent's
     if _host is not None and not _host.is_idle:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from callboard.spark.tasks.settings import Workers
+
 
 @dataclass(frozen=True)
 class PartitionOptions:
@@ -19,7 +21,8 @@ class PartitionOptions:
     function. The entry point is then asked `PartitionStart` before the first batch of each. The
     actors themselves must then forget the last partition.
 
-    `workers` is the number of the actor system's worker threads: the task's CPUs unless given.
+    `workers` is the number of the actor system's worker threads: the task's CPUs unless given. An
+    elastic number, "elastic" or a range, is never above the task's CPUs.
     `config` is the system's configuration: a dict, or the path of a TOML file, which the driver
     reads. One batch may take `drain_timeout` seconds, and draining at the end as many.
     """
@@ -28,6 +31,6 @@ class PartitionOptions:
     in_flight: int
     flush: bool
     lifetime: Literal["task", "process"]
-    workers: int | None
+    workers: Workers | None
     drain_timeout: float
     config: Any

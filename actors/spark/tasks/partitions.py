@@ -16,6 +16,7 @@ from callboard.spark.frames.schema import checked, parsed
 from callboard.spark.tasks.feed import Build, Feed
 from callboard.spark.tasks.options import PartitionOptions
 from callboard.spark.tasks.reporting import reported
+from callboard.spark.tasks.settings import Workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +31,7 @@ def foreach_partition(
     in_flight: int = 4,
     flush: bool = False,
     lifetime: Literal["task", "process"] = "task",
-    workers: int | None = None,
+    workers: Workers | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
 ) -> Callable[[Iterable[Any]], None]:
@@ -62,7 +63,7 @@ def map_partitions(
     in_flight: int = 4,
     flush: bool = False,
     lifetime: Literal["task", "process"] = "task",
-    workers: int | None = None,
+    workers: Workers | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -89,7 +90,7 @@ def map_in_arrow(
     in_flight: int = 4,
     flush: bool = False,
     lifetime: Literal["task", "process"] = "task",
-    workers: int | None = None,
+    workers: Workers | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
     schema: StructType | str | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from callboard.core.errors import ConfigError
@@ -13,21 +13,23 @@ from callboard.mailboxes import BoundedMailbox
 from callboard.scheduling.config import Config, read_file
 from callboard.spark.tasks.pickling import pickle_for_tasks
 
+Workers = int | str | tuple[int, int]
+
 
 @dataclass(frozen=True)
 class SystemSettings:
-    """A number of workers, or None for the task's CPUs, and a configuration.
+    """A number of workers, a range, or None for the task's CPUs, and a configuration.
 
     They are equal when their configurations pickle to the same bytes: a policy in one need not know
     what it is equal to.
     """
 
-    workers: int | None
+    workers: Workers | None
     config: Any = field(compare=False)
     digest: bytes = field(repr=False)
 
     @classmethod
-    def read(cls, config: Any, workers: int | None) -> Self:
+    def read(cls, config: Any, workers: Workers | None) -> Self:
         """Read and check the settings, on the driver; a file need not be on the workers' machines.
 
         Raises ConfigError, and CaptureError for a configuration that cannot be pickled.
@@ -42,3 +44,24 @@ class SystemSettings:
             Config.load(here, mailbox=BoundedMailbox, workers=1 if workers is None else workers)
         pickled = pickle_for_tasks("config", config, keep=True)
         return cls(workers, config, hashlib.sha256(pickled).digest())
+
+    def for_task(self, cpus: int) -> Self:
+        """Return the settings of a task with so many CPUs: an elastic level is never above."""
+        workers = cpus if self.workers is None else _at_most(cpus, self.workers)
+        config = self.config
+        if isinstance(config, Config):
+            if config.elasticity is not None:
+                least, most = min(config.least_workers, cpus), min(config.workers, cpus)
+                config = replace(config, least_workers=least, workers=most)
+        elif config is not None and "workers" in config:
+            config = {**config, "workers": _at_most(cpus, config["workers"])}
+        return replace(self, workers=workers, config=config)
+
+
+def _at_most(cpus: int, workers: Workers) -> Workers:
+    if isinstance(workers, int):
+        return workers
+    if isinstance(workers, str):  # "elastic": there is no other
+        return 1, cpus
+    least, most = workers
+    return min(least, cpus), min(most, cpus)

@@ -47,12 +47,12 @@ class KeyedStream(Generic[K, T]):
         stream: Chainable[T],
         key: Callable[[T], K],
         partitions: int,
-        partition: Callable[[K], int] | None,
+        partition: Callable[[K], int] | list[Any] | None,
     ) -> None:
         self._stream = stream
         self._key = key
         self._partitions = partitions
-        self._partition = partition  # of a key; None: by its hash
+        self._partition = partition  # of a key; bounds of ranges; None: by its hash
 
     def __repr__(self) -> str:
         return f"<KeyedStream: {self._partitions} partitions of {self._stream!r}>"

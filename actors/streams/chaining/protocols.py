@@ -24,6 +24,9 @@ class Receives(Protocol[In, Out]):
     `is_idle()`: asked after each watermark whether the object of a key may be forgotten. It is made
     anew when the key comes again; the key is then behind those that stayed.
 
+    `take_skipped()`: called after each `receive` of a stateful operator. It returns the exceptions
+    at parts of the row that were dropped. The run counts them like rows that it skips.
+
     If `receive` raises at the first row of a key, the object is forgotten with it.
     """
 

@@ -136,6 +136,10 @@ class RowByRow(Chainable[T]):
             raise GraphError(f"native() wants a subclass of NativeOperator, not {safe_repr(cls)}")
         if partitions is not None:
             partitions = check_count("partitions", partitions, most=MOST_PARTITIONS)
+            if "partition" in kwargs:
+                raise GraphError(
+                    "partition= is key_by()'s: the keys of a native operator go by their key_of()"
+                )
         elif cls.kind not in ("stateless", "stateful"):
             raise GraphError(f"{cls.__name__}.kind is 'stateless' or 'stateful', not {cls.kind!r}")
         make = partial(cls, *args, **kwargs)

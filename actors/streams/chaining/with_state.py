@@ -53,11 +53,14 @@ class WithState(Chainable[T]):
         Datetimes with a zone are one key if they are one moment.
 
         A key's partition comes from its hash. `partition` puts keys where you want them. It is a
-        function of a key that returns the partition's number, from 0 to `partitions - 1`. Or it is
-        a list of bounds in ascending order, for ranges of keys: keys below the first bound are in
-        partition 0, keys from there to below the second in partition 1, and so on. Outputs and
-        their order do not depend on it. If it raises or returns another number, the operator that
-        follows has raised.
+        function of a key that returns a whole number, and that number modulo `partitions` is the
+        partition. Or it is a list of bounds in ascending order, for ranges of keys: keys below the
+        first bound are in partition 0, keys from there to below the second in partition 1, and so
+        on, as `bisect_right()` finds them. Outputs and their order do not depend on it.
+
+        The operator that follows has raised if `partition` raises or returns anything else, if a
+        key cannot be compared with the bounds, and if equal keys, such as 1 and 1.0, are not in one
+        partition.
         """
         check_function("key_by()'s argument", function)
         chosen, partitions = partitioning(partition, partitions)

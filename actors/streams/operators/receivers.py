@@ -26,7 +26,10 @@ def stateful(cls: Any, args: Any, kwargs: Any, sides: Iterable[str], *, keyed: b
         "marks_time": timed,
         "marks_end": hasattr(cls, "on_final"),
         "drops": timed and hasattr(cls, "is_idle"),
+        "skips": hasattr(cls, "take_skipped"),
     }
+    if hasattr(cls, "_check_arguments"):  # of a class of ours: an error is known before a run
+        cls._check_arguments(*args, **kwargs)
     make = partial(cls, *args, **kwargs)
     return _receiver("stateful", cls, make, sides, options, by_row_alone=keyed)
 

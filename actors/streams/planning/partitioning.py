@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import pairwise
 from typing import Any
 
@@ -16,10 +14,12 @@ from callboard.streams.errors import GraphError
 PARTITIONS = 64  # if nothing is said
 
 
-def partitioning(partition: Any, partitions: Any) -> tuple[Callable[[Any], int] | None, int]:
-    """Return what finds a key's partition, None for its hash, and how many there are.
+def partitioning(
+    partition: Any, partitions: Any
+) -> tuple[Callable[[Any], int] | list[Any] | None, int]:
+    """Return what says a key's partition, and how many there are. Raises GraphError.
 
-    Raises GraphError.
+    It is a function, or a list of the bounds between ranges, or None for the key's hash.
     """
     partitions = check_count("partitions", partitions, most=MOST_PARTITIONS)
     if partition is None or callable(partition):
@@ -32,15 +32,12 @@ def partitioning(partition: Any, partitions: Any) -> tuple[Callable[[Any], int] 
             f"{len(bounds)} bounds make {len(bounds) + 1} partitions, not {partitions}: leave "
             "`partitions` out"
         )
-    return partial(_range_of, bounds), len(bounds) + 1
-
-
-def _range_of(bounds: list[Any], key: Any) -> int:
-    return bisect_right(bounds, instant_of(key))
+    return bounds, len(bounds) + 1
 
 
 def _checked_bounds(given: Any) -> list[Any]:
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    is_ordered = isinstance(given, Iterable) and not isinstance(given, Set | Mapping)
+    if isinstance(given, str | bytes) or not is_ordered:
         raise GraphError(
             f"key_by()'s partition is a function or a list of bounds, not {safe_repr(given)}"
         )

@@ -96,7 +96,8 @@ cdef class Program:
     cpdef gather(self, DividedBatch divided, list into)
     cpdef bint wants_heartbeats(self)
     cpdef tuple work_of_lanes(self)
-    cpdef tuple rows_of_partitions(self)
+    cpdef bint count_keys(self, int most)
+    cpdef tuple hot_keys(self)
     cpdef close(self)
 
     cdef int enter(self, Ending ending, int position, int inputs) except -1

@@ -239,8 +239,12 @@ cdef class Program:
         """How many pairs of rows each lane has compared, where there are any. In any thread."""
         return ()
 
-    cpdef tuple rows_of_partitions(self):
-        """How many rows each partition of keys has handled, where it works divided. In any thread."""
+    cpdef bint count_keys(self, int most):
+        """From now on, count which keys come most often; whether it has keys. Before the first batch."""
+        return False
+
+    cpdef tuple hot_keys(self):
+        """The keys that came most often, as Counted, if they are counted. In any thread."""
         return ()
 
     cpdef close(self):

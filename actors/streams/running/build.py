@@ -70,6 +70,11 @@ class Crew:
     assigned: list[tuple[int, ActorRef[Any], bool]] = field(default_factory=list)
     """(pool, lane, whether it follows the token) of each assigned operator."""
 
+    def shared_pools(self) -> list[int]:
+        """List the pools whose operators have no thread of their own."""
+        pools = [_DYNAMIC] if self.is_dynamic else []
+        return pools + [pool for pool, _, _ in self.assigned]
+
     def pools_here(self) -> list[int]:
         """List the pools that the calling thread, a worker's that waits, may work on.
 
@@ -243,7 +248,8 @@ class _Builder:
         lanes = [(kind, at) for at in range(python)] + [("native", at) for at in range(native)]
         for works_on, at in lanes[:_MOST_LANES]:
             placement = Fixed(at % self.system.config.workers)
-            self.crew.lanes.add(_DYNAMIC, works_on, placement=placement)
+            self.crew.lanes.add(_DYNAMIC, works_on, placement=placement, worker=at)
+        self.system._runtime.team.follow_level(self.flow)
 
     def add_lane(self, pool: int, units: Sequence[Unit], placement: PlacementPolicy) -> None:
         """Give a pool its one lane."""

@@ -51,6 +51,7 @@ class Execution:
         window: int,
         time_slice: float,
         markers: int,
+        hot_keys: int,
     ) -> None:
         self.system = system
         self.ending = CallLock()
@@ -69,6 +70,7 @@ class Execution:
         self.programs = self.context.run(plan.make_programs, self.tally)
         self.begun = time.monotonic()
         try:
+            options.hot_keys(hot_keys, self.programs)
             self.crew = build(
                 system,
                 flow,
@@ -82,7 +84,8 @@ class Execution:
             close(self.programs)
             raise
         self._caller: Any = None  # the sender, where its thread runs operators
-        self._standstill = Standstill(flow, system._runtime.team.workers)
+        self._team = system._runtime.team
+        self._standstill = Standstill(flow, self._team.workers, self.crew.shared_pools())
         self._claim = Lock()
         self._interrupted = False
         self.tally.lane = self.crew.lanes[0]
@@ -227,6 +230,8 @@ class Execution:
         with self._claim:  # a waiter ends a run whose system was stopped; several may
             ended, self.ended = self.ended, True
         if not ended:
+            self._standstill.end()
+            self._team.unfollow(self.flow)
             self.crew.lanes.stop()
         self._close()
 
@@ -259,6 +264,7 @@ class Execution:
             if self.flow.admitted:
                 warn(f"{self!r} was never finished", ResourceWarning, 2, self)
             self.flow.cancel()
+            self._standstill.end()
             self.crew.lanes.stop()
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ from libcpp.vector cimport vector
 from callboard.scheduling.flow.flow cimport Flow, Pool, Rest
 from callboard.scheduling.flow.fused_stage cimport FusedStage
 from callboard.scheduling.flow.heuristics cimport OperatorView
+from callboard.scheduling.flow.keyed_stage cimport KeyedStage
 from callboard.scheduling.flow.stage cimport Figures, Stage
 from callboard.streams.programs.program cimport Ending, Exit, Program
 
@@ -12,12 +13,15 @@ cdef struct Lane:
     Pool* pool
     uint32_t number               # in it
     bint keeps_interpreter        # while it works
+    int worker                    # where it lives, by its index
 
 
 # Where a program works.
 cdef struct Seat:
     Stage* stage
     Stage* divider                # before it, or null
+    KeyedStage* keyed             # the stage, if it has a divider
+    uint32_t partitions           # of that one
     FusedStage* fused             # the stage, if it is one, and the program a member; or null
     uint32_t member               # of several programs that are one stage
     Figures figures               # what it did there

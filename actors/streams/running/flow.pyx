@@ -2,7 +2,7 @@
 
 cimport cython
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport INT64_MAX, int64_t, uint32_t
+from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
 from libcpp.memory cimport unique_ptr
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
@@ -20,7 +20,7 @@ from callboard.scheduling.flow.flow cimport (
 from callboard.scheduling.flow.fused_stage cimport FusedStage
 from callboard.scheduling.flow.heuristics cimport Ask, Chooser, Heuristic, OperatorView
 from callboard.scheduling.flow.native_work cimport NativeWork
-from callboard.scheduling.flow.stage cimport LaneKinds, Stage, Work, all_lanes, native_lanes, python_lanes
+from callboard.scheduling.flow.stage cimport Figures, LaneKinds, Stage, Work, all_lanes, native_lanes, python_lanes
 from callboard.streams.native cimport NativeProgram
 from callboard.streams.programs.program cimport Batch, Ending, Exit, Program
 from callboard.streams.programs.rounds cimport divider_of, native_batch, rows_among, work_of
@@ -116,9 +116,10 @@ cdef class GraphFlow:
         seat = self.seat(number)
         if partitions:
             self.of_stages.append(program)
-            seat.stage = &self.flow.add_keyed(
+            seat.stage = seat.keyed = &self.flow.add_keyed(
                 into[0], divider_of(program) if native == NULL else native.divider(),
                 work_of(program) if native == NULL else native.shares(), kinds, most_lanes, partitions)
+            seat.partitions = partitions
             seat.divider = self.flow.stages()[seat.stage.position - 1].get()
         elif is_shared:
             seat.stage = &self.flow.add_shared(into[0], whole_work_of(program), kinds, most_lanes)
@@ -242,18 +243,32 @@ cdef class GraphFlow:
         self.flow.finish_graph()
         self.connected = True
 
-    def add_lane(self, ActorRef ref, str kind, size_t pool=0, bint keeps_interpreter=True):
+    def add_lane(self, ActorRef ref, str kind, size_t pool=0, bint keeps_interpreter=True, int worker=0):
         """Let the actor `ref` be a lane of a pool: it calls run_lane() when it gets a message. Return its
-        number, among the lanes of all pools. If all that it works on is Python, it may keep the interpreter."""
+        number, among the lanes of all pools. If all that it works on is Python, it may keep the interpreter.
+        `worker` is the index of its worker, if the pool is the first one: see follow()."""
         self.check(True)
         cdef Lane lane
         lane.pool = self.pool(pool)
         lane.keeps_interpreter = keeps_interpreter and self.keeps_interpreter
+        lane.worker = worker
         self.keep(ref)
         lane.number = lane.pool.add_lane(KINDS[kind], <void (*)(void*) noexcept nogil>wake_lane, <void*>ref)
         self.lanes.push_back(lane)
         assert holds(lane.number < self.lanes.size())
         return self.lanes.size() - 1
+
+    def follow(self, int level):
+        """Let lanes of the first pool work if they are on one of the first `level` workers. Any thread, one at a
+        time."""
+        cdef uint64_t active = 0
+        cdef size_t i
+        for i in range(self.lanes.size()):
+            if self.lanes[i].pool == self.pools[0] and self.lanes[i].worker < level:
+                active |= <uint64_t>1 << self.lanes[i].number
+        if active:
+            with nogil:
+                self.pools[0].set_active(active)
 
     # --- rounds --------------------------------------------------------------------------------------
 
@@ -404,6 +419,17 @@ cdef class GraphFlow:
                 view.is_waited_at = seat.member == 0
             views.append((number, view))
         return views
+
+    def partitions(self, number):
+        """Return the rows and the busy seconds of each partition of an operator; none of one that is not divided."""
+        cdef Seat* seat = self.seat(number)
+        cdef uint32_t partition
+        cdef Figures figures
+        cdef list found = []
+        for partition in range(seat.partitions):
+            figures = seat.keyed.figures_of(partition)
+            found.append((figures.taken(), figures.busy_ns() / 1e9))
+        return found
 
     cdef OperatorView view(self, Stage* stage):
         cdef OperatorView view = OperatorView.__new__(OperatorView, maker_key())

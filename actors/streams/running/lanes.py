@@ -46,17 +46,24 @@ class Lanes(list[ActorRef[Any]]):
         self._flow = flow
 
     def add(
-        self, pool: int, works_on: str, *, keeps_interpreter: bool = True, **options: Any
+        self,
+        pool: int,
+        works_on: str,
+        *,
+        keeps_interpreter: bool = True,
+        worker: int = 0,
+        **options: Any,
     ) -> ActorRef[Any]:
         """Give a pool a lane that works on "native", "python" or "all" stages.
 
-        `options` are those of a spawn, and say where it lives.
+        `options` are those of a spawn, and say where it lives; so does `worker`, where lanes follow
+        the level of workers.
         """
         cls: type[Any] = NativeLane if works_on == "native" else PythonLane
         lane = self._system.spawn(cls, ref(self._flow), len(self), **options)
         self.append(lane)
         self._system.dead_letters.expect_wake_ups(lane)  # it may end with one in its mailbox
-        self._flow.add_lane(lane, works_on, pool, keeps_interpreter)
+        self._flow.add_lane(lane, works_on, pool, keeps_interpreter, worker)
         return lane
 
     def stop(self) -> None:

@@ -14,6 +14,9 @@ from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.policies import choose_heuristic, choose_placement
 from callboard.streams.planning.units import Unit
+from callboard.streams.programs.program import Program
+
+MOST_HOT = 1000  # each takes a hundred counters at each keyed operator
 
 
 def heuristic(policy: Any, config: Config, units: Iterable[Unit]) -> Heuristic | None:
@@ -53,6 +56,13 @@ def _refuse_useless(option: str, value: Any, model: Model, units: Iterable[Unit]
             f"{option} is for operators whose threading is {model!r}, and all of this graph are "
             f"{' or '.join(map(repr, sorted(models)))}: there is no use for {safe_repr(value)}"
         )
+
+
+def hot_keys(most: Any, programs: Iterable[Program]) -> None:
+    """Let all keyed operators count which keys come most often, if that is asked for."""
+    most = checks.whole("hot_keys", most, 0, MOST_HOT, error=ConfigError)
+    if most and sum(program.count_keys(most) for program in programs) == 0:
+        raise ConfigError("hot_keys is for keyed operators in Python, and this graph has none")
 
 
 def power_of_two(option: str, value: Any) -> int:

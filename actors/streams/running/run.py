@@ -172,8 +172,8 @@ class Run(CopiedAsItself, Generic[R]):
             )
         team = runtime.team
         moves = rebalance(lanes, team.workers, chosen)
-        if any(worker.index >= team.started for _, worker in moves):
-            team.start(len(team.workers))
+        if team.awaits_need and any(worker.index for _, worker in moves):
+            team.need_all()
         for lane, worker in moves:
             worker.take_over(lane)
         return len(moves)

@@ -3,15 +3,18 @@
 Where workers are shared, an operator that waits for another one's progress may hold the worker
 which that one needs. On an interpreter with a lock, one worker at a time runs the Python operators
 of the model `dynamic`; without it there are as many as the system has. The run cannot know why an
-operator waits, so it goes on, and logs it.
+operator waits. So it logs the operator, and another thread works on the rows that wait, until the
+run ends.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 
 from callboard.core.log import log
 from callboard.scheduling.flow.heuristics import OperatorView
@@ -19,34 +22,62 @@ from callboard.scheduling.worker import WorkerThread
 from callboard.streams.running.flow import GraphFlow
 
 _LONG = 2.0  # seconds without a round that left the graph
+_NAP = 0.005  # seconds between two looks of a thread that has nothing to do
 
 
 class Standstill:
-    """Has the log say once of a run that rows wait while operators stay in the middle of others."""
+    """Has another thread work on rows that wait while operators stay in the middle of others.
 
-    def __init__(self, flow: GraphFlow, workers: Sequence[WorkerThread]) -> None:
+    The thread works on `pools`. The log says so once. There is one more such thread each time that
+    the run stands still again, as far as there are operators.
+    """
+
+    def __init__(
+        self, flow: GraphFlow, workers: Sequence[WorkerThread], pools: Sequence[int]
+    ) -> None:
         self._flow = flow
         self._workers = workers
+        self._pools = pools
         self._done, self._since = -1, 0.0
-        self._is_told = False
+        self._ended = threading.Event()
+        self._helpers = 0
 
     def look(self) -> None:
         """Look whether the run gets on. Threads that wait for the run call this now and then."""
         done, now = self._flow.done, time.monotonic()
         if done != self._done:
             self._done, self._since = done, now
-        elif not self._is_told and now - self._since >= _LONG:
+        elif now - self._since >= _LONG and not self._ended.is_set():
             at_work, waiting = _at_work_and_waiting(self._flow)
-            if at_work and waiting:
-                self._is_told = True
-                log.warning(
-                    "rows wait for a worker, while operators stay in the middle of others: one "
-                    "that waits for another operator wants a thread, as by threading='dedicated'",
-                    at_work=_names(at_work),
-                    waiting=_names(waiting),
-                    seconds=round(now - self._since, 1),
-                    exception="".join(self._stacks()),
-                )
+            if at_work and waiting and self._helpers < len(self._flow.operators()):
+                self._since = now
+                self._help(at_work, waiting)
+
+    def end(self) -> None:
+        """Let the threads end, after the slices that they are in."""
+        self._ended.set()
+
+    def _help(self, at_work: Sequence[OperatorView], waiting: Sequence[OperatorView]) -> None:
+        self._helpers += 1
+        if self._helpers == 1:
+            log.warning(
+                "rows wait for a worker, while operators stay in the middle of others; another "
+                "thread works on the rows that wait. An operator that waits for another one wants "
+                "a thread, as by threading='dedicated'",
+                at_work=_names(at_work),
+                waiting=_names(waiting),
+                exception="".join(self._stacks()),
+            )
+        if self._pools:
+            name = f"{self._workers[0].name}-helper-{self._helpers}"
+            with suppress(RuntimeError):  # there may be no more threads: then the run stands still
+                threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    def _work(self) -> None:
+        flow = self._flow
+        while not (self._ended.is_set() or flow.is_stopped):
+            if not flow.help(self._pools):
+                flow.wait_until_done(flow.done + 1, _NAP)
 
     def _stacks(self) -> list[str]:
         """Say where workers are, as far as they are in Python."""

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from callboard.frequency.results import Counted
 from callboard.scheduling.flow.threading_models import Model
+from callboard.streams.programs.joins.join_in_lanes import LanePrograms
 from callboard.streams.programs.program import Program
 from callboard.streams.running.build import LaneSite
 from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.tally import Tally
+
+
+@dataclass(frozen=True)
+class PartitionStatistics:
+    """A partition of keys, so far. `busy` is in seconds, estimated from one of 64 rounds."""
+
+    rows: int
+    busy: float
 
 
 @dataclass(frozen=True)
@@ -36,8 +46,20 @@ class OperatorStatistics:
     thread: str = ""
     lanes: tuple[int, ...] = ()
     """For a join with lanes, the pairs of rows that each has compared, until the run ends."""
-    partitions: tuple[int, ...] = ()
-    """For a keyed operator that workers share, the rows that came to each partition of keys."""
+    partitions: tuple[PartitionStatistics, ...] = ()
+    """For a keyed operator that workers share."""
+    hot_keys: tuple[Counted, ...] = ()
+    """For a keyed operator of a run with `hot_keys`, those that came most often, the most frequent
+    first: each came at most `count` times, and at least `count - error`."""
+
+    @property
+    def busiest(self) -> float:
+        """The largest share of rows that one partition had, or of pairs one lane: 0.0 to 1.0.
+
+        At most `1 / busiest` workers are of use here. It is 0.0 where neither is known.
+        """
+        parts = [partition.rows for partition in self.partitions] or self.lanes
+        return max(parts) / total if (total := sum(parts)) else 0.0
 
 
 @dataclass(frozen=True)
@@ -120,11 +142,20 @@ def collect(
                 threading=sites[step].model,
                 thread=sites[step].where,
                 lanes=programs[step].work_of_lanes() if last[step] is operator else (),
-                partitions=(programs[step].rows_of_partitions() if last[step] is operator else ()),
+                partitions=_partitions(flow, step, programs) if last[step] is operator else (),
+                hot_keys=programs[step].hot_keys() if last[step] is operator else (),
             )
             for step, operator in operators
         ),
     )
+
+
+def _partitions(
+    flow: GraphFlow, step: int, programs: Sequence[Program]
+) -> tuple[PartitionStatistics, ...]:
+    if isinstance(programs[step], LanePrograms):  # each lane has all rows
+        return ()
+    return tuple(PartitionStatistics(rows, busy) for rows, busy in flow.partitions(step))
 
 
 def latency(seconds: Sequence[float]) -> Latency | None:

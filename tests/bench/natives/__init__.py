@@ -55,7 +55,8 @@ def compile_actors(name: str = "actors") -> Path:
     cython = [sys.executable, "-m", "cython", "--cplus", "-3", "-I", include]
     directives = ["-X", "freethreading_compatible=True"]
     subprocess.run([*cython, *directives, str(source), "-o", str(generated)], check=True)
-    headers = [f"-I{include}", f"-I{sysconfig.get_path('include')}"]
+    folders = (include, sysconfig.get_path("include"), HERE.parent / "simulator")
+    headers = [f"-I{folder}" for folder in folders]
     flags = ["-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-pthread"]
     compiler = os.environ.get("CXX", "c++")
     subprocess.run([compiler, *flags, *headers, str(generated), "-o", str(target)], check=True)

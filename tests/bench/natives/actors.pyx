@@ -10,6 +10,9 @@ from libcpp.vector cimport vector
 
 from callboard.native cimport ActorRef, Message, NativeActor
 
+cdef extern from "operator.hpp" namespace "shapes" nogil:
+    void multiply(double* values, uint32_t rows, int flops)
+
 
 cdef class Player(NativeActor):
     cdef ActorRef next
@@ -35,6 +38,30 @@ cdef class Player(NativeActor):
             self.done(self.place)
         else:
             self.next = self.ring[(self.place + 1) % len(self.ring)]
+
+
+cdef class Computing(NativeActor):
+    """That of `elastic.actors`: at 0 it stops, and it is asked with -1 and -2."""
+
+    cdef int flops
+    cdef bint going
+    cdef int64_t handled, sent
+
+    def __init__(self, int flops):
+        self.flops = flops
+        self.going = True
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        cdef double value = 1.0
+        if message.integer < 0:
+            self.answer_integer(self.sent if message.integer == -2 else self.handled)
+            return
+        multiply(&value, 1, self.flops)
+        self.handled += value > 0  # as it is, which the compiler does not know
+        self.going = self.going and message.integer == 1
+        if self.going:
+            self.sent += 1
+            self.send_integer(self.own_ref, 1)
 
 
 cdef class Counter(NativeActor):

@@ -7,6 +7,9 @@ from callboard.core.memory.node cimport Kind
 from callboard.scheduling.flow.stage cimport Division
 from callboard.streams.native cimport NativeOperator, NativePredicate, Output, Value
 
+cdef extern from "operator.hpp" namespace "shapes" nogil:
+    void multiply(double* values, uint32_t rows, int flops)
+
 
 cdef void spin(int64_t ns) noexcept nogil:
     cdef int64_t end
@@ -146,6 +149,34 @@ cdef class SerialParametric(Parametric):
     """The same, by one worker at a time."""
 
     kind = "stateful"
+
+
+cdef class FloatingPoint(NativeOperator):
+    """Takes `flops` floating-point multiplications for each row, one after the other, and gives it.
+
+    Keyed by the serial number of the row's batch of `batch`.
+    """
+
+    cdef int flops
+    cdef int64_t batch
+
+    def __init__(self, int flops=1, int64_t batch=1):
+        self.flops = flops
+        self.batch = batch
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef double[64] factors
+        cdef uint64_t begin, i, some
+        for begin in range(0, count, 64):
+            some = min(<uint64_t>64, count - begin)
+            for i in range(some):
+                factors[i] = <double>values[begin + i].integer
+            multiply(factors, <uint32_t>some, self.flops)
+            for i in range(some):  # what comes out is above 0, which the compiler does not know
+                out.push_integer(values[begin + i].integer + (factors[i] < 0), 0)
+
+    cdef uint64_t key_of(self, const Value* value) noexcept nogil:
+        return <uint64_t>((value.integer >> LOW_BITS) // self.batch)
 
 
 cdef class InOrder(NativeOperator):

@@ -17,6 +17,8 @@ class Result:
     want: Any
     cpu: float | None = None  # seconds
     switches: float | None = None  # of context
+    settled: float | None = None  # periods until the level of workers was found
+    changes: float | None = None  # of the level, afterwards
 
 
 @dataclass(frozen=True)

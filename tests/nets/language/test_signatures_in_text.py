@@ -31,7 +31,7 @@ def variants(*names: str) -> tuple[frozenset[str], ...]:
 def test_a_nets_signature_has_mappings(text: str, mappings: list[Mapping]) -> None:
     signature = parse_signature(text)
     assert signature == Signature(tuple(mappings))
-    assert parse_signature(str(signature)) == signature
+    assert parse_signature(signature.in_full()) == signature
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,15 @@ def test_a_boxs_signature_keeps_the_order_of_labels(
 def test_a_signature_alone_knows_no_names(text: str) -> None:
     with pytest.raises(NetSyntaxError, match=r"is named '[st]'"):
         parse_signature(text)
+
+
+def test_the_text_for_people_is_short_and_the_full_one_can_be_read() -> None:
+    outputs = " | ".join(f"{{o{number}}}" for number in range(10))
+    text = ", ".join(f"{{i{number}}} -> {outputs}" for number in range(11))
+    signature = parse_signature(text)
+    assert signature.in_full() == text
+    assert str(signature).startswith("{i0} -> {o0} | {o1} | {o2} | ")
+    assert str(signature).count("{o7} | and 2 more, {i") == 7
+    assert str(signature).endswith(
+        "{i7} -> " + outputs.replace(" | {o8} | {o9}", " | and 2 more, and 3 more")
+    )

@@ -14,7 +14,16 @@ from callboard.nets.language.parsing import (
 )
 from callboard.nets.language.writing import text_of
 from callboard.nets.terms.expressions import Expression
-from callboard.nets.terms.network import Box, NamedNet, Net, RecordFilter, Serial, Split, Star
+from callboard.nets.terms.network import (
+    Box,
+    NamedNet,
+    Net,
+    Placed,
+    RecordFilter,
+    Serial,
+    Split,
+    Star,
+)
 from callboard.nets.terms.patterns import BoxSignature, Pattern, Signature
 from tests.nets.language import random_terms as random
 from tests.nets.language.nets import FACTORIAL, FIBONACCI, MANDELBROT, SIEVE
@@ -37,7 +46,7 @@ def test_a_filter_is_read_as_it_was_written(net: RecordFilter) -> None:
 
 @given(random.signatures)
 def test_a_signature_is_read_as_it_was_written(signature: Signature) -> None:
-    assert parse_signature(str(signature)) == signature
+    assert parse_signature(signature.in_full()) == signature
 
 
 @given(random.box_signatures)
@@ -112,4 +121,10 @@ def test_a_name_that_the_language_lacks_is_refused(name: str) -> None:
 
 def test_a_place_that_is_no_number_is_refused() -> None:
     with pytest.raises(NetError, match="the place 'gpu' cannot be written"):
-        text_of(RecordFilter().at("gpu"))
+        text_of(Placed(RecordFilter(), "gpu"))
+
+
+def test_a_long_signature_is_written_in_full() -> None:
+    signature = parse_signature(", ".join(f"{{i{number}}} -> {{o}}" for number in range(20)))
+    net = NamedNet("main", RecordFilter(), signature)
+    assert parse(text_of(net)) == net

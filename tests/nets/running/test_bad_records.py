@@ -12,6 +12,7 @@ from callboard.nets import (
     Net,
     NetEnded,
     NetError,
+    NetWarning,
     RecordError,
     box,
     feedback,
@@ -90,6 +91,27 @@ def test_a_record_that_cannot_go_on_says_why(
     assert [letter.reason for letter in letters] == ["failed"]
 
 
+def test_a_record_that_ran_away_says_which_boxes_were_called(system: ActorSystem) -> None:
+    @box("(x) -> (x, y)")
+    def first(x: int) -> Any:
+        return x, x
+
+    @box("(y) -> (z)")
+    def second(y: int) -> Any:
+        return y
+
+    with pytest.warns(NetWarning, match="second gets no records"):
+        run = system.run(star(first | second, "{z}", limit=7))
+    with pytest.raises(RecordError, match=r"7 replicas in series.* 7 to /first, 0 to /second"):
+        run.ask({"x": 1}).result(TIMEOUT)
+
+
+def test_a_value_whose_label_nothing_says_is_refused(system: ActorSystem) -> None:
+    run = system.run(box(lambda x: 1, name="one"))
+    with pytest.raises(RecordError, match="/one: put out 1, and not a dict: neither its signature"):
+        run.ask({"x": 1}).result(TIMEOUT)
+
+
 def test_a_guard_over_a_tag_that_is_not_there_says_so(system: ActorSystem) -> None:
     run = system.run(feedback(filtering("{x} -> {x, <n=0>}"), "{x} if <n > 0>"))
     with pytest.raises(RecordError, match="<n>"):
@@ -123,7 +145,8 @@ def test_a_box_without_a_function_is_refused_with_its_name(system: ActorSystem) 
 def test_what_is_no_net_is_refused(system: ActorSystem) -> None:
     values: list[Any] = [7, None, len]
     for wrong in values:
-        with pytest.raises((TypeError, ValueError)):
+        hint = "make it a box" if callable(wrong) else "run.. takes a net"
+        with pytest.raises((TypeError, ValueError), match=hint):
             system.run(wrong)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from callboard import ActorSystem, DeadLetter
-from callboard.nets import BoxError, RecordError, box
+from callboard.core.errors import ConfigError
+from callboard.nets import BoxError, Net, RecordError, box, split, star
 from callboard.nets import filter as filtering
 from callboard.testing import ManualSystem
 from tests.nets.running.gate import TIMEOUT, Gate, rows, send_all, values_of
@@ -77,8 +78,11 @@ def test_an_error_is_a_variant(system: ActorSystem, kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_error_fails_the_run(system: ActorSystem, letters: list[DeadLetter], kind: str) -> None:
     run = system.run(failing(kind))
-    with pytest.raises(BoxError, match="1 is odd"):
+    with pytest.raises(BoxError) as caught:
         send_all(run, {"x": 1})
+    text = "/check failed: ValueError: 1 is odd (the record was {'x': 1})"
+    assert (str(caught.value), repr(caught.value)) == (text, f"BoxError({text!r})")
+    assert isinstance(caught.value.__cause__, ValueError)
     assert [(letter.message, letter.reason) for letter in letters] == [({"x": 1}, "failed")]
 
 
@@ -245,3 +249,174 @@ def test_a_tag_that_is_no_integer_is_an_error(system: ActorSystem, kind: str) ->
     with pytest.raises((RecordError, BoxError), match="'7'"):
         run.ask({"x": 1}).result(TIMEOUT)
     assert run.finish(TIMEOUT) == []
+
+
+def test_an_error_without_a_text_is_told_by_its_class(system: ActorSystem) -> None:
+    @box("(x) -> (y)")
+    def fail(x: int) -> None:
+        raise KeyError
+
+    with pytest.raises(BoxError, match=r"^/fail failed: KeyError \(the record"):
+        system.run(fail).ask({"x": 1}).result(TIMEOUT)
+
+
+CLASSES: dict[str, dict[str, Any]] = {"here": {}, "threads": {"threads": True}, "async": {}}
+
+
+def starting(kind: str, starts: list[bool], **options: Any) -> Any:
+    """Return a box of a class whose objects cannot be made while `starts` says so."""
+
+    class Starts:
+        def __init__(self) -> None:
+            if not starts.pop(0):
+                raise OSError("no licence")
+
+        def __call__(self, x: int) -> int:
+            return x
+
+    class StartsAsync(Starts):
+        async def __call__(self, x: int) -> int:  # type: ignore[override]
+            return x
+
+    cls = StartsAsync if kind == "async" else Starts
+    return box(cls, "(x) -> (y)", name="starts", **CLASSES[kind], **options)
+
+
+@pytest.mark.parametrize("around", ["alone", "split", "star"])
+@pytest.mark.parametrize("kind", CLASSES)
+def test_an_object_that_cannot_be_made_is_an_error_at_the_record_that_it_is_for(
+    system: ActorSystem, letters: list[DeadLetter], kind: str, around: str
+) -> None:
+    def net(starts: list[bool], **options: Any) -> Net:
+        made: Net = starting(kind, starts, **options)
+        nets = {"alone": made, "split": split(made, "<k>"), "star": star(made, "{y}, {error}")}
+        return nets[around]
+
+    records = [{"x": x, "<k>": 0} for x in range(3)]
+    run = system.run(net([False, True], errors="skip"))
+    run.send(records, timeout=TIMEOUT)
+    assert values_of(run.finish(TIMEOUT), "y") == [1, 2]
+    assert [(letter.message["x"], letter.reason) for letter in letters] == [(0, "skipped")]
+    run = system.run(net([False, True], errors="variant") >> filtering("{} -> {}"))
+    run.send(records[0], timeout=TIMEOUT)
+    [output] = run.finish(TIMEOUT)
+    assert isinstance(output["error"].__cause__, OSError)
+    run = system.run(net([False, True]))
+    with pytest.raises(BoxError, match=r"starts failed: OSError: no licence .*'x': 0"):
+        run.ask(records[0]).result(TIMEOUT)
+    assert run.ask(records[1]).result(TIMEOUT) == [{"y": 1, "<k>": 0}]
+    run = system.run(net([False]))
+    with pytest.raises(BoxError, match=r"starts failed: OSError: no licence .*'x': 0"):
+        send_all(run, records[0])
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_exception_fails_the_run_whatever_the_options_say(
+    system: ActorSystem, letters: list[DeadLetter], kind: str, error: type[BaseException]
+) -> None:
+    calls: list[int] = []
+
+    def leave(x: int) -> int:
+        calls.append(x)
+        raise error(3)
+
+    async def async_leave(x: int) -> int:
+        return leave(x)
+
+    def generator(x: int) -> Iterator[int]:
+        yield leave(x)
+
+    async def async_generator(x: int) -> AsyncIterator[int]:
+        yield leave(x)
+
+    function: Any = {
+        "async": async_leave,
+        "generator": generator,
+        "async generator": async_generator,
+    }.get(kind, leave)
+    options: dict[str, Any] = {kind: True} if kind in ("threads", "dedicated") else {}
+    if kind not in ("here", "generator"):  # retries would have it run elsewhere
+        options["retries"] = 2
+    run = system.run(box(function, "(x) -> (y)", name="leave", errors="skip", **options))
+    with pytest.raises(BoxError, match="/leave failed") as caught:
+        run.ask({"x": 1}).result(TIMEOUT)
+    assert isinstance(caught.value.__cause__, error)
+    with pytest.raises(BoxError, match="/leave failed"):
+        send_all(run, {"x": 2})
+    assert [(letter.message, letter.reason) for letter in letters] == [({"x": 2}, "failed")]
+    assert calls == [1, 2]
+    other = system.run(failing(kind))
+    assert other.ask({"x": 4}).result(TIMEOUT) == [{"y": 4}]
+
+
+class Unreadable(Mapping[str, Any]):
+    """A mapping that cannot be read."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise ConnectionError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        raise ConnectionError("it is gone")
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_a_row_that_cannot_be_read_is_refused(
+    system: ActorSystem, letters: list[DeadLetter]
+) -> None:
+    run = system.run(box(lambda x: x, "(x) -> (y)", name="echo"))
+    with pytest.raises(RecordError, match="it is gone") as caught:
+        run.send([{"x": 1}, Unreadable(), {"x": 2}], timeout=TIMEOUT)
+    assert caught.value.sent == 1  # type: ignore[attr-defined]
+    with pytest.raises(RecordError, match="it is gone"):
+        run.ask(Unreadable()).result(TIMEOUT)
+    bad = Unreadable()
+    run.tell_many([bad, {"x": 3}])
+    assert values_of(run.finish(TIMEOUT), "y") == [1, 3]
+    assert [(letter.message, letter.reason) for letter in letters] == [(bad, "refused")]
+
+
+@pytest.mark.parametrize("kind", ["here", "threads", "generator", "async generator"])
+def test_an_output_that_is_none_is_an_error_as_the_options_say(
+    system: ActorSystem, letters: list[DeadLetter], kind: str
+) -> None:
+    def odd(x: int) -> Any:
+        return Unreadable() if x == 1 else {"z": 1} if x == 2 else x
+
+    def generator(x: int) -> Iterator[Any]:
+        yield odd(x)
+        yield odd(x) if x else 7
+
+    async def async_generator(x: int) -> AsyncIterator[Any]:
+        for output in generator(x):
+            yield output
+
+    function: Any = {"generator": generator, "async generator": async_generator}.get(kind, odd)
+    options: dict[str, Any] = {"threads": True} if kind == "threads" else {}
+    good = [0, 7] if "generator" in kind else [0]
+    run = system.run(box(function, "(x) -> (y)", errors="variant", **options))
+    run.send([{"x": x, "k": x} for x in range(3)], timeout=TIMEOUT)
+    outputs = run.finish(TIMEOUT)
+    assert [row["y"] for row in outputs if "y" in row] == good
+    assert sorted(row["k"] for row in outputs if "error" in row) == [1, 2]
+    run = system.run(box(function, "(x) -> (y)", errors="skip", **options))
+    run.send([{"x": x, "k": x} for x in range(3)], timeout=TIMEOUT)
+    assert values_of(run.finish(TIMEOUT), "y") == good
+    assert sorted(letter.message["k"] for letter in letters) == [1, 2]
+    assert {letter.reason for letter in letters} == {"skipped"}
+
+
+@pytest.mark.parametrize("place", [0, 1, "balanced"])
+def test_a_generator_on_a_worker_may_have_many_outputs(system: ActorSystem, place: Any) -> None:
+    def many(x: int) -> Iterator[int]:
+        yield from range(300)
+
+    run = system.run(box(many, "(x) -> (y)", threads=True).at(place))
+    assert values_of(send_all(run, rows(range(2))), "y") == [*range(300)] * 2
+
+
+def test_a_hint_that_names_no_policy_is_refused_at_the_start(system: ActorSystem) -> None:
+    with pytest.raises(ConfigError, match="no policy 'anywhere'"):
+        system.run(box(len, "(x) -> (y)", threads=True).at("anywhere"))

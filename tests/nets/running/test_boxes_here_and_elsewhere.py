@@ -8,12 +8,13 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypedDict
 
 import pytest
 
 from callboard import ActorSystem
-from callboard.nets import Net, Tag, box, split, star
+from callboard.nets import Net, RecordError, Tag, box, split, star
 from callboard.nets import filter as filtering
 from tests.nets.running.gate import TIMEOUT, Gate, rows, values_of, within
 
@@ -75,6 +76,72 @@ def test_functions(system: ActorSystem, function: Any, options: dict[str, Any]) 
 @pytest.mark.parametrize("function", [coroutine, AsyncInstance, async_generator])
 def test_coroutine_functions(system: ActorSystem, function: Any, options: dict[str, Any]) -> None:
     check(system, box(function, "(x) -> (y)", **options), function is async_generator)
+
+
+class Methods:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def plain(self, x: int) -> Any:
+        return f"{self.name}{x}"
+
+    def generator(self, x: int) -> Iterator[Any]:
+        yield f"{self.name}{x}"
+
+    async def coroutine(self, x: int) -> Any:
+        return f"{self.name}{x}"
+
+    async def async_generator(self, x: int) -> AsyncIterator[Any]:
+        yield f"{self.name}{x}"
+
+
+class Called(Methods):
+    __call__ = Methods.plain
+
+
+class CalledGenerator(Methods):
+    __call__ = Methods.generator
+
+
+class CalledCoroutine(Methods):
+    __call__ = Methods.coroutine
+
+
+class CalledAsyncGenerator(Methods):
+    __call__ = Methods.async_generator
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        Methods("m").plain,
+        Methods("m").generator,
+        Methods("m").coroutine,
+        Methods("m").async_generator,
+        *(cls("m") for cls in (Called, CalledGenerator, CalledCoroutine, CalledAsyncGenerator)),
+        *(
+            partial(cls, name="m")
+            for cls in (Called, CalledGenerator, CalledCoroutine, CalledAsyncGenerator)
+        ),
+    ],
+)
+def test_methods_objects_and_classes_with_arguments(system: ActorSystem, function: Any) -> None:
+    run = system.run(box(function, "(x) -> (y)"))
+    assert run.ask({"x": 1}).result(TIMEOUT) == [{"y": "m1"}]
+
+
+def test_each_replica_has_an_instance_of_a_class_with_arguments(system: ActorSystem) -> None:
+    class Sum:
+        def __init__(self, start: int) -> None:
+            self.sum = start
+
+        def __call__(self, x: int) -> int:
+            self.sum += x
+            return self.sum
+
+    run = system.run(split(box(partial(Sum, 10), "(x) -> (y)"), "<k>"))
+    run.send([{"x": 1, "<k>": k} for k in (0, 1, 0)], timeout=TIMEOUT)
+    assert values_of(run.finish(TIMEOUT), "y") == [11, 11, 12]
 
 
 def check(system: ActorSystem, net: Net, generates: bool) -> None:
@@ -223,6 +290,50 @@ class Order:
 class Bill(TypedDict):
     total: int
     n: Tag
+
+
+@box
+async def weigh(order: Order) -> Bill:
+    return {"total": len(order.item), "n": order.n}
+
+
+@box(threads=True)
+def count(order: Order) -> Iterator[Bill]:
+    yield {"total": len(order.item), "n": order.n}
+
+
+@pytest.mark.parametrize("net", [weigh, count])
+def test_a_dataclass_goes_to_a_coroutine_and_to_a_thread(system: ActorSystem, net: Net) -> None:
+    assert system.run(net).ask({"item": "pen", "n": 2}).result(TIMEOUT) == [{"total": 3, "<n>": 2}]
+
+
+@box
+def deliver(order: Order, user: str) -> Bill:
+    return {"total": len(order.item), "n": order.n}
+
+
+@pytest.mark.parametrize(
+    ("net", "record", "note"),
+    [
+        (
+            deliver,
+            {"item": "pen", "n": 2, "user": "ann"},
+            "; order is a field with a value of the class Order",
+        ),
+        (
+            weigh,
+            {"order": Order("pen", 2)},
+            "; the box's only parameter stands for a record, Order",
+        ),
+    ],
+)
+def test_a_record_that_does_not_fit_the_hints_is_told_how_they_are_read(
+    system: ActorSystem, net: Net, record: dict[str, Any], note: str
+) -> None:
+    with pytest.raises(RecordError, match=note):
+        system.run(net).ask(record).result(TIMEOUT)
+    given = {"order": Order("pen", 2), "user": "ann"}
+    assert system.run(deliver).ask(given).result(TIMEOUT) == [{"total": 3, "<n>": 2}]
 
 
 @box

@@ -1,6 +1,7 @@
 """Outputs and records of those who leave early: none is lost, and none overtakes another."""
 
 import asyncio
+import random
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -21,8 +22,10 @@ from callboard.nets import (
     join,
     ordered,
     split,
+    sync,
 )
-from tests.nets.running.gate import Gate
+from callboard.testing import ManualSystem, replay
+from tests.nets.running.gate import Gate, within
 
 TIMEOUT = 20.0
 ROWS = [{"n": n} for n in range(10)]
@@ -205,3 +208,126 @@ def test_a_join_by_a_name_takes_the_field_or_the_tag(system: ActorSystem, key: s
     run = system.run(split(page | price, key) >> join(on="id", of=("page", "price")))
     run.send([{key: n, side: n} for side in "ab" for n in range(3)])
     assert run.finish(TIMEOUT) == [{key: n, "page": n, "price": n} for n in range(3)]
+
+
+def test_a_consumer_that_has_left_limits_nobody(system: ActorSystem) -> None:
+    run = system.run(double)
+    for number, results in enumerate([run.results(limit=2), run.results(limit=3)]):
+        run.send(ROWS[:1], timeout=TIMEOUT)
+        assert next(results) == {"m": 0}, number
+        results.close()
+    run.send(ROWS, timeout=TIMEOUT)
+    assert len(run.finish(TIMEOUT)) == 10
+
+
+def test_a_consumer_that_stays_limits_others_that_have_none() -> None:
+    with ManualSystem() as system:
+        run = system.run(double)
+        small, _large = run.results(limit=2), run.results(limit=100)
+        run.tell_many(ROWS)
+        system.run_until_idle()
+        assert run.statistics().sent == 2
+        small.close()
+        system.run_until_idle()
+        assert run.statistics().sent == 10
+        run.finish()
+
+
+def test_outputs_of_a_finish_that_timed_out_are_the_next_ones() -> None:
+    gate = Gate()
+    letters: list[Any] = []
+    with ActorSystem(workers=1) as system:
+        system.dead_letters.subscribe(letters.append)
+        run = system.run(box(gate.wait, "(n) -> (m)", name="gated", threads=True))
+        run.send(ROWS[:1])
+        with pytest.raises(NetTimeout, match=r"finish.* did not end in time"):
+            run.finish(0.0)
+        gate.open(0)
+    assert [(letter.reason, letter.message) for letter in letters] == [("untaken", {"m": 0})]
+
+
+def test_a_system_is_idle_while_somebody_waits_for_outputs() -> None:
+    gate = Gate()
+    letters: list[Any] = []
+    with ActorSystem(workers=1, drain_timeout=TIMEOUT) as system:
+        system.dead_letters.subscribe(letters.append)
+        run = system.run(box(gate.wait_here, "(n) -> (m)", name="gated"))
+        results = run.results()
+        run.tell_many(ROWS[:2])
+        assert gate.several(2) == {0, 1}
+        gate.open(0, 1)
+        assert within(lambda: [next(results), next(results)]).result(TIMEOUT)
+        waits = within(next, results)
+        system.drain(TIMEOUT)
+        assert not waits.done()
+    with pytest.raises(NetEnded):
+        waits.result(TIMEOUT)
+    assert not letters
+
+
+def test_what_was_told_in_vain_is_a_dead_letter_for_each_record() -> None:
+    letters: list[Any] = []
+    system = ManualSystem()
+    system.dead_letters.subscribe(letters.append)
+    run = system.run(double)
+    results = run.results()
+    run.tell_many(ROWS[:3])
+    system.run_until_idle()
+    assert next(results) == {"m": 0}
+    run.tell_many(ROWS[3:5])  # which nobody looks at before the stop
+    results.close()
+    system.stop()
+    run.tell(ROWS[5])
+    assert [(letter.reason, letter.message) for letter in letters] == [
+        *[("stopped", {"n": n}) for n in (3, 4)],
+        *[("untaken", {"m": 2 * n}) for n in (1, 2)],
+        ("stopped", {"n": 5}),
+    ]
+    with pytest.raises(NetEnded):
+        next(results)
+
+
+@replay(30)
+def test_statistics_add_up(seed: int) -> None:
+    """Each record of this net is an output, skipped, unpaired, or swallowed."""
+    chance = random.Random(seed)
+    swallowed: list[int] = []
+
+    def work(x: int) -> int | None:
+        if x % 5 == 1:
+            raise ValueError(x)
+        if x % 5 == 2:
+            swallowed.append(x)
+            return None
+        return x
+
+    cell = sync("{y}", "{never}")
+    net = box(work, "(x) -> (y)", errors="skip", threads=True) >> split(cell, "<k>")
+    sent = 0
+    with ManualSystem(seed) as system:
+        letters: list[Any] = []
+        system.dead_letters.subscribe(letters.append)
+        run = system.run(net, window=chance.choice([1, 3, 256]))
+        results = run.results()
+        for _ in range(chance.randrange(1, 12)):
+            rows = [{"x": sent + number, "<k>": chance.randrange(3)} for number in range(3)]
+            sent += 3
+            match chance.randrange(4):
+                case 0:
+                    run.send(rows)
+                case 1:
+                    run.tell_many(rows)
+                case 2:
+                    for row in rows:
+                        run.ask(row).result()
+                case 3:
+                    for row in rows:
+                        run.trace(row)
+            system.run_until_idle()
+            if chance.random() < 0.3 and run.statistics().put_out < sent:
+                results.close()
+        run.finish()
+        seen = run.statistics()
+    unpaired = sum(letter.reason == "unpaired" for letter in letters)
+    assert seen.sent == sent
+    assert seen.sent == seen.put_out + seen.skipped + unpaired + len(swallowed)

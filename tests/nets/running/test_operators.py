@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from callboard import ActorSystem
-from callboard.nets import BoxError, NetError, NetOperator, box, join, split, star
+from callboard import ActorSystem, DeadLetter
+from callboard.nets import BoxError, NetError, NetOperator, NetTypeError, box, join, split, star
 from callboard.nets import filter as filtering
-from callboard.streams import entry
-from tests.nets.running.gate import TIMEOUT, rows
+from callboard.streams import Tally, entry
+from tests.nets.running.gate import TIMEOUT, rows, values_of
 
 count_down = star(filtering("{<n>} -> {<n=n-1>}"), "{<n>} if <n == 0>")
 
@@ -48,6 +48,73 @@ def test_an_operator_has_its_boxes_fail_as_their_options_say() -> None:
     assert set(output) == {"error", "more"}
     assert operator.receive({"x": 2}) == [{"y": 4}]
     assert operator.on_final() == []
+
+
+@pytest.mark.parametrize("how", ["sequentially", "in a system"])
+def test_what_a_net_skips_counts_as_skipped_by_the_graph(
+    system: ActorSystem, letters: list[DeadLetter], how: str
+) -> None:
+    net = filtering("{x} -> {x}; {x=x, more=x}") >> box(odd_alone, "(x) -> (y)", errors="skip")
+    graph = entry("rows").stateful(NetOperator, net, name="net").collect()
+    records = rows(range(4))
+    if how == "sequentially":
+        tally = Tally()
+        outputs: Any = graph.run_sequentially({"rows": records}, tally=tally)
+        failures, skipped = tally.failures, tally.skips.total()
+    else:
+        run = system.run(graph)
+        run.send("rows", records)
+        outputs = run.finish(TIMEOUT)
+        failures, skipped = run.tally.failures, run.statistics().skipped
+        assert [letter.message for letter in letters] == failures
+        assert {letter.reason for letter in letters} == {"skipped"}
+    assert values_of(outputs, "y") == [1, 1, 3, 3]
+    assert skipped == 4
+    assert [(each.operator, each.serial, each.row) for each in failures] == [
+        ("net", serial, {"x": serial}) for serial in (0, 0, 2, 2)
+    ]
+    assert all(isinstance(each.error, BoxError) for each in failures)
+
+
+def odd_alone(x: int) -> int:
+    if x % 2 == 0:
+        raise ValueError(x)
+    return x
+
+
+def test_a_net_without_a_type_is_refused_when_the_graph_is_built() -> None:
+    stream = entry("rows")
+    net = box(len, "(x) -> (y)") >> box(len, "(x) -> (z)", name="second")
+    with pytest.raises(NetTypeError, match=r"len.*second"):
+        stream.stateful(NetOperator, net)
+    with pytest.raises(TypeError, match="wants a net, not 5"):
+        stream.stateful(NetOperator, 5)
+    with pytest.raises(ValueError, match="unpaired"):
+        stream.stateful(NetOperator, count_down, unpaired="keep")
+
+
+def test_an_operator_passes_on_what_is_no_exception() -> None:
+    def leave(x: int) -> int:
+        raise SystemExit(x)
+
+    several: list[dict[str, Any]] = [{}, {"retries": 2}]
+    for options in several:
+        operator = NetOperator(box(leave, "(x) -> (y)", errors="skip", **options))
+        with pytest.raises(SystemExit):
+            operator.receive({"x": 1})
+
+
+def test_an_output_that_is_none_is_an_error_as_the_options_say() -> None:
+    def generator(x: int) -> Any:
+        yield x
+        yield {"z": x} if x else x
+
+    several: list[dict[str, Any]] = [{}, {"threads": True}]
+    for options in several:
+        operator = NetOperator(box(generator, "(x) -> (y)", errors="variant", **options))
+        outputs = operator.receive({"x": 1, "more": 2})
+        assert [sorted(row) for row in outputs] == [["more", "y"], ["error", "more"]]
+        assert operator.receive({"x": 0}) == [{"y": 0}, {"y": 0}]
 
 
 def test_records_left_in_cells_are_an_error_at_the_end() -> None:

@@ -7,6 +7,7 @@ from callboard.streams.programs.rows.stateful cimport Stateful, Table
 cdef class Objects(Stateful):
     cdef object make
     cdef bint drops
+    cdef bint skips
     cdef bint paired
 
     cdef object fresh(self, Table table)

@@ -11,22 +11,28 @@ from libc.stdint cimport int64_t
 from callboard.core.asserting cimport holds
 from callboard.core.instants cimport as_given
 from callboard.streams.programs.program cimport Batch, Watermark, outputs_of, pass_on
+from callboard.streams.errors import Failure
 from callboard.streams.programs.program import Raised, Side
 from callboard.streams.programs.rows.stateful cimport Stateful, Table, born_of
+from callboard.streams.programs.shared_function cimport own
 from callboard.streams.programs.unawaited cimport is_true, refuse_unawaited
+
+from callboard.streams.programs.shared_function import shared
 
 
 cdef class Objects(Stateful):
     """A state is an object with `receive`, made by `make()`; see protocols.py.
 
     The object of an operator without keys is there from the start. `drops` says that objects tell when
-    they are idle, and `paired` that outputs of keys are emitted as (key, output).
+    they are idle, `paired` that outputs of keys are emitted as (key, output), and `skips` that objects
+    tell what they have dropped of a row.
     """
 
-    def __init__(self, str name, make, *, bint drops=False, bint paired=False, **options):
+    def __init__(self, str name, make, *, bint drops=False, bint paired=False, bint skips=False, **options):
         super().__init__(name, **options)
         self.make = make
         self.drops = drops
+        self.skips = skips
         self.paired = paired and self.key is not None
         if self.key is None:
             self.table.put(None, self.fresh(self.table), 0)
@@ -47,6 +53,9 @@ cdef class Objects(Stateful):
         state = self.fresh(table) if found == NULL else <object>found
         result = state.receive(row)
         cdef list outputs = None if result is None else self.named(key, outputs_of(result))
+        if self.skips:
+            for error in state.take_skipped():
+                self.tally.skipped(Failure(self.name, serial, row, error))
         if found == NULL:
             table.put(key, state, serial)  # only now: a row that raises leaves no key behind
         if outputs is not None:
@@ -188,7 +197,7 @@ cdef class Scan(Stateful):
 
     def __init__(self, str name, initial, function, **options):
         super().__init__(name, **options)
-        self.function = function
+        self.function = shared(function)
         self.initial = initial
         self.copied = deepcopy(initial) is not initial  # something that can change is not shared
         if self.key is None:
@@ -200,11 +209,11 @@ cdef class Scan(Stateful):
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
         cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
         if found == NULL:
-            state = self.function(self.fresh(), row)
+            state = own(self.function)(self.fresh(), row)
             refuse_unawaited(state)
             table.put(key, state, serial)
         else:
-            state = self.function(<object>found, row)
+            state = own(self.function)(<object>found, row)
             refuse_unawaited(state)
             table.states[key] = state
         if not self.marks_end:

@@ -14,19 +14,24 @@ cdef class Table:
     cdef EventTime clock  # for states that ask for it: see keyed.pyx
     cdef list heap    # and when to ask them
     cdef dict born    # key -> serial of the row that it came with; None where one table has all keys
-    cdef int64_t rows  # that came here, where there is a table for each partition
+    cdef dict homes   # key -> its partition, of all tables; None: keys are where their hashes say
+    cdef Py_ssize_t number  # of the partition
 
     cdef int put(self, object key, object state, int64_t serial) except -1
     cdef int drop(self, object key) except -1
+    cdef int check_home(self, object key, Py_ssize_t home) except -1
 
 
 cdef class Stateful(Program):
     cdef object key          # row -> key; None without keys: then the one state has the key None
-    cdef object partition    # key -> number of its partition; None: by its hash
+    cdef object partition    # key -> a number of its partition; bounds, in a list; None: by its hash
     cdef bint marks_time     # whether states have something to say at a watermark
     cdef bint marks_end      # and at the end
     cdef list tables         # one for each partition, when it works divided
     cdef Table table         # the only one, when it does not
+    cdef object hot          # SpaceSaving of keys; None: they are not counted
+    cdef int most_hot        # how many of these are shown
+    cdef list came           # keys that are to be counted, when it does not work divided
 
     # For programs: append to `outs` what a row gives, or nothing if it raises.
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1
@@ -35,6 +40,7 @@ cdef class Stateful(Program):
     cdef object time_at(self, Watermark watermark)
 
     cdef Py_ssize_t partition_of(self, object key) except -1
+    cdef int note_keys(self, list keys) except -1
     cdef int punctuate(self, Batch batch, Py_ssize_t at, list into) except -1
     cdef list asked(self, Table table, Batch batch, Py_ssize_t at)
     cdef list due(self, Table table, object time)

@@ -7,20 +7,33 @@ dictionary's keys; shares are merged by the serial number with which a key came.
 """
 
 import cython
+from bisect import bisect_right
+from contextlib import suppress
+from operator import index
 
+from cpython.list cimport PyList_GET_ITEM
 from cpython.object cimport PyObject_Hash
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.core.asserting cimport holds
-from callboard.core.instants cimport as_given, as_key
+from callboard.core.instants cimport as_given, as_key, instant_of
 from callboard.scheduling.flow.stage cimport Division, Range, Share
 from callboard.streams.programs.program cimport (
     Batch, DividedBatch, Part, Program, PyVectorcall_Function, Watermark, call_one, pass_on,
     vectorcallfunc,
 )
-from callboard.core.checks import whole
-from callboard.streams.programs.program import Raised
+from callboard.streams.programs.shared_function cimport own
+
+from callboard.core.text import safe_repr
+from callboard.frequency.results import Counted
+from callboard.frequency.space_saving import SpaceSaving
+from callboard.streams.programs.shared_function import shared
 from callboard.streams.checks import check_value
+from callboard.streams.programs.program import Raised
+from callboard.streams.programs.unawaited cimport refuse_unawaited
+
+# For each hot key that is asked for: of `most` keys, a count is too high by 1 in `100 * most` of all rows at most.
+cdef int COUNTERS = 100
 
 
 @cython.final
@@ -29,18 +42,24 @@ cdef class EventTime:
 
 
 cdef class Table:
-    """The states of one partition, or all of them."""
+    """The states of one partition, or all of them. `homes` has the partitions of all keys that are there, if the user
+    says them; `number` is that of the next key."""
 
-    def __init__(self, bint in_parts):
+    def __init__(self, bint in_parts, homes, Py_ssize_t number=0):
+        self.homes = homes
+        self.number = number
         self.states = {}
         self.born = {} if in_parts else None
         self.clock = EventTime()
         self.heap = []
 
     cdef int put(self, object key, object state, int64_t serial) except -1:
-        """Give a new key its state. ValueError: it is NaN, which would be a new key each time."""
+        """Give a new key its state. ValueError: it is NaN, which would be a new key each time; or it is in another
+        partition."""
         check_value("a key", key)
         assert holds(key not in self.states)
+        if self.homes is not None:
+            self.check_home(key, self.homes.setdefault(key, self.number))
         self.states[key] = state
         if self.born is not None:
             self.born[key] = serial
@@ -50,8 +69,18 @@ cdef class Table:
     cdef int drop(self, object key) except -1:
         """Forget a key; it may come again."""
         del self.states[key]
+        if self.homes is not None:
+            del self.homes[key]
         if self.born is not None:
             del self.born[key]
+        return 0
+
+    cdef int check_home(self, object key, Py_ssize_t home) except -1:
+        """ValueError: the user's function has put a key, or an equal one, elsewhere before."""
+        if home != self.number:
+            raise ValueError(
+                f"equal keys have one partition, and {safe_repr(as_given(key))} has {home} and {self.number}"
+            )
         return 0
 
 
@@ -61,13 +90,14 @@ cdef class Stateful(Program):
     def __init__(self, str name, *, key=None, Py_ssize_t partitions=1, partition=None,
                  bint marks_time=False, bint marks_end=False, str kind="stateful", **options):
         super().__init__(name, kind="partitioned" if key and partitions > 1 else kind, **options)
-        self.key = key
+        self.key = shared(key)
         self.partitions = partitions
-        self.partition = partition
+        self.partition = shared(partition)
         self.marks_time = marks_time
         self.marks_end = marks_end
-        self.table = Table(in_parts=False)
-        self.tables = [Table(in_parts=True) for _ in range(partitions)]
+        homes = None if partition is None else {}
+        self.table = Table(False, homes)
+        self.tables = [Table(True, homes, number) for number in range(partitions)]
 
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
         raise NotImplementedError
@@ -76,13 +106,41 @@ cdef class Stateful(Program):
         return []
 
     cdef Py_ssize_t partition_of(self, object key) except -1:
-        """Ask the user's function. ValueError: what it returns is no partition's number."""
-        return whole("a key's partition", self.partition(as_given(key)), 0, self.partitions - 1)
+        """Find a key's range, or ask the user's function. ValueError: what that returns is no whole number."""
+        if type(self.partition) is list:
+            return bisect_right(self.partition, instant_of(as_given(key)))
+        number = own(self.partition)(as_given(key))
+        if type(number) is not int:
+            refuse_unawaited(number)
+            try:
+                number = index(None if isinstance(number, bool) else number)
+            except TypeError:
+                raise ValueError(f"a key's partition is a whole number, not {safe_repr(number)}") from None
+        return number % self.partitions
 
-    cpdef tuple rows_of_partitions(self):
-        cdef Table table
-        cdef list rows = [table.rows for table in self.tables]
-        return tuple(rows) if any(rows) else ()
+    cpdef bint count_keys(self, int most):
+        if self.key is None:
+            return False
+        self.most_hot, self.came = most, []
+        self.hot = SpaceSaving(1.0 / (COUNTERS * most))
+        return True
+
+    cpdef tuple hot_keys(self):
+        if self.hot is None:
+            return ()
+        return tuple([Counted(as_given(key), count, error) for key, count, error in self.hot.top(self.most_hot)])
+
+    cdef int note_keys(self, list keys) except -1:
+        """Count keys, if that is wanted. Those that cannot be counted, such as NaN, fail elsewhere."""
+        if self.hot is None or not keys:
+            return 0
+        try:
+            self.hot.update(keys)
+        except Exception:
+            for key in keys:
+                with suppress(Exception):
+                    self.hot.add(key)
+        return 0
 
     cdef object time_at(self, Watermark watermark):
         """Return the time of a watermark that states are given."""
@@ -91,7 +149,12 @@ cdef class Stateful(Program):
     # --- alone ---------------------------------------------------------------------------------------
 
     cpdef process(self, Batch batch, list into):
-        Program.process(self, batch, into)
+        try:
+            Program.process(self, batch, into)
+        finally:
+            if self.hot is not None:
+                self.note_keys(self.came)
+                self.came.clear()
         if batch.final and self.marks_end:
             self.punctuate(batch, len(batch.rows), into)
 
@@ -104,7 +167,7 @@ cdef class Stateful(Program):
         # A run uses one of the two ways, alone or divided.
         assert holds(not any([(<Table>each).states for each in self.tables]))
         outs = (<Batch?>into[0]).rows if plain else []
-        key_of = self.key
+        key_of = own(self.key)
         cdef vectorcallfunc how = NULL
         if key_of is not None:
             how = PyVectorcall_Function(key_of)
@@ -118,8 +181,11 @@ cdef class Stateful(Program):
             else:
                 if key_of is not None:
                     key = as_key(call_one(how, key_of, row))
-                    if self.partition is not None:
-                        self.partition_of(key)  # it fails here where it would fail there
+                    if self.hot is not None:
+                        self.came.append(key)
+                    if self.partition is not None:  # it fails here where it would fail there
+                        table.number = self.partition_of(key)
+                        table.check_home(key, table.homes.get(key, table.number))
                 self.step(table, key, row, first + at[0], outs)
                 if not plain:
                     if outs:
@@ -190,28 +256,21 @@ cdef class Stateful(Program):
     cpdef DividedBatch divide(self, Batch batch):
         cdef DividedBatch divided = DividedBatch.__new__(DividedBatch)
         cdef Division* division = &divided.division
-        cdef vectorcallfunc how = PyVectorcall_Function(self.key)
-        cdef Py_ssize_t i
+        cdef Py_ssize_t at = 0
         divided.begin(batch, self.partitions)
         if batch.final and self.marks_end:
             division.concern_all()
-        for i, row in enumerate(batch.rows):
-            if type(row) is Watermark:
-                if self.marks_time:
-                    division.add_to_all()
-                else:
-                    division.add_to_none()
-                continue
+        while at < len(batch.rows):
             try:
-                divided.keys[i] = as_key(call_one(how, self.key, row))
-                if self.partition is None:
-                    division.add(<uint64_t>PyObject_Hash(divided.keys[i]))
-                else:
-                    division.add_to(<uint32_t>self.partition_of(divided.keys[i]))
+                divide_rows(self, divided, &at)
             except Exception as error:
-                divided.keys[i] = Raised(error)
+                divided.keys[at] = Raised(error)
                 division.add_to(0)
+                at += 1
         divided.parts = [Part() for _ in range(division.count())]
+        if self.hot is not None:
+            self.note_keys([key for key, row in zip(divided.keys, batch.rows)
+                            if type(row) is not Watermark and type(key) is not Raised])
         return divided
 
     cpdef process_share(self, DividedBatch divided, uint32_t number):
@@ -220,25 +279,18 @@ cdef class Stateful(Program):
         cdef Share* share = &divided.division.share(number)
         cdef Table table = self.tables[share.partition]
         assert holds(not self.table.states and share.ends.empty())
-        cdef size_t at
+        cdef size_t at = 0
         cdef Py_ssize_t i
-        for at in range(share.rows.size()):
-            i = share.rows[at]
-            row, key = batch.rows[i], divided.keys[i]
+        share.ends.reserve(share.rows.size())
+        while at < share.rows.size():
             try:
-                if type(row) is Watermark:
-                    part.marks[i] = []
-                    part.marks[i] = self.asked(table, batch, i)
-                else:
-                    table.rows += 1
-                    if type(key) is Raised:
-                        raise key.error
-                    self.step(table, key, row, batch.first + i, part.outs)
+                do_rows(self, divided, share, part, &at)
             except Exception as error:
-                part.errors[i] = error
+                part.errors[share.rows[at]] = error
                 if self.errors == "fail":
                     return  # gather() raises at this row, and needs none after it
-            share.ends.push_back(len(part.outs))
+                share.ends.push_back(len(part.outs))
+                at += 1
         assert holds(share.ends.size() == share.rows.size())  # the end of each row's outputs
         if batch.final and self.marks_end:
             i = len(batch.rows)
@@ -249,15 +301,21 @@ cdef class Stateful(Program):
         cdef Py_ssize_t i, n = len(batch.rows)
         cdef uint32_t owner
         cdef Part part
-        if divided.division.rows() != <size_t>n:
-            raise ValueError("the batch was changed since it was divided")
+        cdef bint plain = batch.lineages is None and self.sides is None
+        cdef list out = (<Batch?>into[0]).rows
+        for part in divided.parts:
+            plain = plain and not part.errors
+        check_unchanged(divided)
         for i in range(n):
-            if type(batch.rows[i]) is Watermark:
+            if type(<object>PyList_GET_ITEM(batch.rows, i)) is Watermark:
                 if self.merge(divided, i, into):
                     pass_on(batch, i, into)
                 continue
             owner = divided.division.owner(i)
             part = divided.parts[owner]
+            if plain:
+                move_next_outs(part.outs, divided.division.share(owner), out)
+                continue
             error = part.errors.get(i)
             failed = error is not None and self.errors == "fail"
             self.settle(batch, i, None if failed else next_outs(divided, owner), error, into)
@@ -289,15 +347,83 @@ cdef class Stateful(Program):
         return goes_on
 
 
+cdef int divide_rows(Stateful stateful, DividedBatch divided, Py_ssize_t* at) except -1:
+    """Divide the rows from `at` on, and leave `at` on the row that raised."""
+    cdef Division* division = &divided.division
+    cdef list rows = divided.batch.rows, keys = divided.keys
+    key_of = own(stateful.key)
+    cdef vectorcallfunc how = PyVectorcall_Function(key_of)
+    while at[0] < len(rows):
+        row = <object>PyList_GET_ITEM(rows, at[0])
+        if type(row) is not Watermark:
+            key = as_key(call_one(how, key_of, row))
+            keys[at[0]] = key
+            if stateful.partition is None:
+                division.add(<uint64_t>PyObject_Hash(key))
+            else:
+                division.add_to(<uint32_t>stateful.partition_of(key))
+        elif stateful.marks_time:
+            division.add_to_all()
+        else:
+            division.add_to_none()
+        at[0] += 1
+    return 0
+
+
+cdef int do_rows(Stateful stateful, DividedBatch divided, Share* share, Part part, size_t* at) except -1:
+    """Do those of a share's rows from `at` on, and leave `at` on the one that raised."""
+    cdef list rows = divided.batch.rows, keys = divided.keys, outs = part.outs
+    cdef int64_t first = divided.batch.first
+    cdef Table table = stateful.tables[share.partition]
+    cdef Py_ssize_t i
+    check_unchanged(divided)
+    while at[0] < share.rows.size():
+        i = share.rows[at[0]]
+        row = <object>PyList_GET_ITEM(rows, i)
+        if type(row) is Watermark:
+            part.marks[i] = []
+            part.marks[i] = stateful.asked(table, divided.batch, i)
+        else:
+            key = <object>PyList_GET_ITEM(keys, i)
+            if type(key) is Raised:
+                raise key.error
+            stateful.step(table, key, row, first + i, outs)
+        share.ends.push_back(len(outs))
+        at[0] += 1
+    return 0
+
+
+cdef int check_unchanged(DividedBatch divided) except -1:
+    """Check that what was divided is as long as it was."""
+    if not divided.division.rows() == <size_t>len(divided.batch.rows) == <size_t>len(divided.keys):
+        raise ValueError("the batch was changed since it was divided")
+    return 0
+
+
 cdef list next_outs(DividedBatch divided, uint32_t number):
     """Return the outputs of the next of a share's rows."""
     cdef list outs = (<Part?>divided.parts[number]).outs
-    cdef Share* share = &divided.division.share(number)
+    cdef Range outputs = next_range(divided.division.share(number), outs)
+    return outs[outputs.begin:outputs.end]
+
+
+cdef int move_next_outs(list outs, Share& share, list out) except -1:
+    """Append the outputs of the next of a share's rows."""
+    cdef Range outputs = next_range(share, outs)
+    cdef Py_ssize_t at
+    if outputs.end > <size_t>len(outs):
+        raise IndexError(f"a share has {len(outs)} outputs, and not {outputs.end}")
+    for at in range(outputs.begin, outputs.end):
+        out.append(<object>PyList_GET_ITEM(outs, at))
+    return 0
+
+
+cdef Range next_range(Share& share, list outs) except *:
     if share.gathered >= share.ends.size():
         raise IndexError(f"a share of {share.ends.size()} rows has no further one")
-    cdef Range outputs = Division.next(share[0])
+    cdef Range outputs = Division.next(share)
     assert holds(outputs.begin <= outputs.end and outputs.end <= <size_t>len(outs))
-    return outs[outputs.begin:outputs.end]
+    return outputs
 
 
 cdef born_of(answer):

@@ -6,7 +6,10 @@ from callboard.core.mix cimport random_number
 from callboard.streams.programs.program cimport (
     Batch, Program, PyVectorcall_Function, Watermark, call_one, outputs_of, pass_on, vectorcallfunc,
 )
+from callboard.streams.programs.shared_function cimport own
 from callboard.streams.programs.unawaited cimport is_true
+
+from callboard.streams.programs.shared_function import shared
 
 
 cdef class Map(Program):
@@ -17,7 +20,7 @@ cdef class Map(Program):
 
     def __init__(self, str name, function, **options):
         super().__init__(name, **options)
-        self.function = function
+        self.function = shared(function)
 
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
         cdef list rows = batch.rows, lineages = batch.lineages
@@ -25,7 +28,7 @@ cdef class Map(Program):
         cdef list out = main.rows
         cdef Py_ssize_t n = len(rows)
         cdef bint chooses = self.chooses
-        function = self.function
+        function = own(self.function)
         cdef vectorcallfunc how = PyVectorcall_Function(function)
         while at[0] < n:
             row = rows[at[0]]
@@ -60,7 +63,7 @@ cdef class FlatMap(Map):
         cdef Py_ssize_t n = len(rows)
         cdef list out = (<Batch?>into[0]).rows
         cdef bint plain = lineages is None and self.sides is None
-        function = self.function
+        function = own(self.function)
         cdef vectorcallfunc how = PyVectorcall_Function(function)
         while at[0] < n:
             row = rows[at[0]]
@@ -83,18 +86,19 @@ cdef class Branch(Program):
 
     def __init__(self, str name, list functions, **options):
         super().__init__(name, **options)
-        self.functions = functions
+        self.functions = [shared(function) for function in functions]
 
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
         cdef list rows = batch.rows
         cdef Py_ssize_t n = len(rows), port
+        cdef list functions = [own(function) for function in self.functions]
         while at[0] < n:
             row = rows[at[0]]
             if type(row) is Watermark:
                 pass_on(batch, at[0], into)
             else:
                 port = 0
-                for function in self.functions:
+                for function in functions:
                     if is_true(call_one(PyVectorcall_Function(function), function, row)):
                         break
                     port += 1

@@ -1,0 +1,1 @@
+"""The elastic thread level: how many workers a system runs, found while it runs."""

@@ -1,0 +1,208 @@
+"""The thread that finds the level of workers: it measures each period, and asks a strategy."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import time
+import traceback
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from callboard.core.errors import CallboardError
+from callboard.core.log import log
+from callboard.scheduling.elasticity.history import LevelChange, LevelStatistics
+from callboard.scheduling.elasticity.leveled import LeveledGraph, LeveledTeam, LeveledWorker
+from callboard.scheduling.elasticity.measurement import Measurement, StageLoad, Strategy
+from callboard.scheduling.elasticity.processors import Processors
+
+# How many decisions that changed the level are remembered.
+MOST_CHANGES = 1000
+PYTHON_ONLY = (
+    "With an interpreter lock one worker at a time runs Python, and there are no native actors or "
+    "operators yet."
+)
+
+
+class Controller:
+    """Measures a team, and sets its level, once in each period.
+
+    `runs` says what a worker is doing, for one that does not come back from a user's code. The
+    thread ends with the team.
+    """
+
+    def __init__(
+        self,
+        team: LeveledTeam,
+        strategy: Strategy,
+        period: float,
+        least: int,
+        runs: Callable[[LeveledWorker], str],
+        name: str,
+    ) -> None:
+        self._team = team
+        self._strategy = strategy
+        self._period = period
+        self._least = least
+        self._runs = runs
+        self._name = name
+        self._processors = Processors()
+        self._changes: deque[LevelChange] = deque(maxlen=MOST_CHANGES)
+        self._reason = "Nothing has been measured yet."
+        self._began = time.monotonic()
+        self._counts = _Counts()
+        self._told: dict[LeveledWorker, tuple[int, int]] = {}
+        self._ended = threading.Event()
+
+    def begin(self) -> None:
+        """Start the thread. Raises CallboardError if there may be no more threads."""
+        self._counts.take(self._team)
+        thread = threading.Thread(target=self._run, name=f"{self._name}-level", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise CallboardError(f"the level of workers has no thread: {error}") from error
+
+    def end(self) -> None:
+        """Let the thread end, soon."""
+        self._ended.set()
+
+    def statistics(self) -> LevelStatistics:
+        """Return the level, and what has changed it."""
+        most = len(self._team.workers)
+        changes = tuple(self._changes)
+        return LevelStatistics(self._team.level, self._least, most, self._reason, changes)
+
+    def look(self) -> None:
+        """Measure what was done since the last look, and set the level. On one thread at a time."""
+        team, before = self._team, self._team.level
+        if team.awaits_need:
+            self._counts.take(team)
+            self._reason = PYTHON_ONLY
+            return
+        decision = self._strategy.decide(self._measure())
+        self._reason = decision.reason
+        if decision.level == before:
+            return
+        begin = time.perf_counter()
+        try:
+            team.set_level(decision.level)
+        except CallboardError as error:
+            self._reason = f"{decision.level} workers were wanted, but {error}."
+            log.warning("the level of workers stays", system=self._name, reason=self._reason)
+            return
+        took = time.perf_counter() - begin
+        self._counts.meet(team)
+        change = LevelChange(
+            time.monotonic() - self._began, before, decision.level, decision.reason, took
+        )
+        self._changes.append(change)
+        log.info(
+            "the level of workers changes",
+            system=self._name,
+            before=before,
+            level=change.level,
+            reason=change.reason,
+            seconds=took,
+        )
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._period):
+            try:
+                self.look()
+            except Exception as error:
+                self._reason = f"The level stays as it is: the strategy failed with {error!r}."
+                log.exception("the level of workers stays: its strategy failed", system=self._name)
+                return
+
+    def _measure(self) -> Measurement:
+        level = self._team.level
+        seconds, handled, busy, loads = self._counts.take(self._team)
+        machine, process = self._processors.read()
+        return Measurement(
+            level=level,
+            seconds=seconds,
+            throughput=handled / seconds + sum(load.rows for load in loads),
+            busy=min(busy / seconds, float(level)),
+            machine=machine,
+            process=process,
+            waiting=sum(load.waiting for load in loads),
+            stages=tuple(loads),
+            stuck=tuple(map(self._tell, self._team.lagging)),
+        )
+
+    def _tell(self, worker: LeveledWorker) -> str:
+        """Name a worker that was suspended in the last period and still runs, with its stack."""
+        runs = f"{worker.name}, in {self._runs(worker)}"
+        now = worker.current_actor, worker.dispatches
+        if self._told.get(worker) != now:
+            self._told[worker] = now
+            thread = worker.thread
+            frame = None if thread is None else sys._current_frames().get(thread.ident or 0)
+            log.warning(
+                "a worker is to be suspended, and has not come back from its actor",
+                system=self._name,
+                worker=worker.name,
+                actor=self._runs(worker),
+                exception="".join(traceback.format_stack(frame)) if frame is not None else "",
+            )
+        return runs
+
+
+class _Counts:
+    """Counts, as they were at the last look."""
+
+    def __init__(self) -> None:
+        self._handled: dict[LeveledWorker, int] = {}
+        self._idle: dict[LeveledWorker, int] = {}
+        self._rows = weakref.WeakKeyDictionary[LeveledGraph, dict[int, int]]()
+        self._at = time.monotonic_ns()
+
+    def take(self, team: LeveledTeam) -> tuple[float, int, float, list[StageLoad]]:
+        """Return the seconds since the last call, and what was done in them.
+
+        That is the messages, the busy seconds of all workers, and the load of each stage.
+        """
+        now = time.monotonic_ns()
+        passed, self._at = now - self._at, now
+        handled, busy = 0, 0
+        for worker in team.workers[: team.started]:
+            count, idle = worker.handled, worker.waited_ns
+            handled += count - self._handled.get(worker, 0)
+            if worker in self._idle:
+                busy += max(0, passed - (idle - self._idle[worker]))
+            self._handled[worker], self._idle[worker] = count, idle
+        seconds = passed / 1e9
+        loads = [load for graph in team.following() for load in self._loads(graph, seconds)]
+        return seconds, handled, busy / 1e9, loads
+
+    def meet(self, team: LeveledTeam) -> None:
+        """Let workers that were started just now count from now on, and not from the next look."""
+        for worker in team.workers[: team.started]:
+            self._idle.setdefault(worker, worker.waited_ns)
+
+    def _loads(self, graph: LeveledGraph, seconds: float) -> Iterator[StageLoad]:
+        before = self._rows.setdefault(graph, {})
+        done = graph.done
+        on_their_way = graph.admitted - done
+        for place, (step, operator) in enumerate(graph.operators()):
+            rows = operator.taken
+            yield StageLoad(
+                name=operator.name,
+                rows=(rows - before.get(place, 0)) / seconds,
+                cost=operator.cost,
+                most_lanes=operator.most_workers,
+                busiest=_busiest(graph, step),
+                # A stage counts each round that waits as if it had rows for it. In a graph with
+                # many entries, few have.
+                waiting=min(operator.queued, on_their_way * rows / done if done else math.inf),
+            )
+            before[place] = rows
+
+
+def _busiest(graph: LeveledGraph, step: int) -> float:
+    """Return the share of the rows that the partition with the most had; 0 without partitions."""
+    rows = [count for count, _ in graph.partitions(step)]
+    return max(rows) / sum(rows) if any(rows) else 0.0

@@ -1,0 +1,134 @@
+"""A full load: all workers were busy, and the level is the one with the largest throughput."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from callboard.scheduling.elasticity.bounds import LevelBounds
+from callboard.scheduling.elasticity.light_load import workers_for
+from callboard.scheduling.elasticity.load import Steady, growth, works_off
+from callboard.scheduling.elasticity.measurement import Decision, Measurement
+from callboard.scheduling.elasticity.remembered import Remembered, program_of
+from callboard.scheduling.elasticity.search import Search
+from callboard.scheduling.elasticity.wording import number, rate, workers, works
+
+SATURATED = 0.9
+"""The part of the workers that is busy, at least, if there is always something to do."""
+GROWS = 0.1
+"""A backlog grows by this part of what is handled, at least, where workers are too few."""
+_SOON = 3
+"""A backlog that is gone in fewer periods needs no other level."""
+_LESS = 0.8
+"""A throughput below this part of another is less in spite of noise."""
+
+
+class FullLoad:
+    """The level of one full load after the other."""
+
+    def __init__(self, bounds: LevelBounds, memory: Remembered) -> None:
+        self._bounds = bounds
+        self._memory = memory
+        self._search: Search | None = None
+        self._steady: Steady | None = None
+        # Throughputs that the next period's is held against, each at its level.
+        self._expected: Mapping[int, float] = {}
+
+    def begin(self) -> None:
+        """Begin anew: the load is another one."""
+        self._search, self._steady, self._expected = None, None, {}
+
+    def decide(self, now: Measurement, before: Measurement | None) -> Decision:
+        """Return the level of the next period."""
+        level = now.level
+        left = works_off(now, before)
+        if left is not None and left < _SOON:
+            if self._search is not None:
+                self._search.note(level, now.throughput)
+            still = f"{number(now.waiting)} are left"
+            return Decision(level, f"{workers(level)} {works(level)} off what waits: {still}.")
+        if self._steady is not None:
+            moved = self._steady.moved(now.throughput)
+            if not moved:
+                return self._verified(now)
+            return self._begin(now, before, moved)
+        if self._search is None:
+            return self._begin(now, before, [now.throughput])
+        self._search.add(level, now.throughput)
+        if now.busy < SATURATED * level and level == max(self._search.measured):
+            # The throughput is what came in, and not what so many workers can do.
+            self._search, self._steady, self._expected = None, Steady(), {}
+            return Decision(level, f"{_did(now)}, and not all were busy all the time.")
+        return self._recognised(now) if self._expected else self._go_on(now)
+
+    def _begin(
+        self, now: Measurement, before: Measurement | None, throughputs: list[float]
+    ) -> Decision:
+        """Try a first level: a remembered one, or what the demand needs, or a likely one."""
+        self.begin()
+        level = now.level
+        self._search = Search(self._bounds.most)
+        for throughput in throughputs:
+            self._search.add(level, throughput)
+        known = self._memory.recall(_program(now), level, now.throughput)
+        highest, why = self._bounds.highest(now)
+        if known:
+            best = max(known, key=lambda each: known[each])
+            if best <= highest:
+                self._expected = known
+                return Decision(
+                    best,
+                    f"{_did(now)}, as once before: then {best} did {rate(known[best])}.",
+                )
+        more = max(0.0, growth(now, before))
+        if more > GROWS or now.busy < SATURATED * level:
+            if level >= highest:
+                self._search = None
+                return Decision(
+                    self._bounds.clipped(min(level, highest)), f"{_did(now)}, and {why}."
+                )
+            target = max(level + 1, min(highest, workers_for(now.busy * (1 + more))))
+            busy = f"busy for {now.busy / level:.0%} of the time"
+            sign = f"and {number(now.waiting)} wait" if more > GROWS else busy
+            return Decision(target, f"{_did(now)}, {sign}: {target} should be enough.")
+        return self._go_on(now)
+
+    def _recognised(self, now: Measurement) -> Decision:
+        """Settle if a remembered level does what it did, else go on as if nothing were known."""
+        known = self._expected.get(now.level, 0.0)
+        if now.throughput > _LESS * known:
+            self._search, self._steady, self._expected = None, Steady(), {}
+            return Decision(now.level, f"{_did(now)}, as it did before.")
+        self._expected = {}
+        return self._go_on(now)
+
+    def _go_on(self, now: Measurement) -> Decision:
+        assert self._search is not None
+        highest, _ = self._bounds.highest(now)
+        target, ended = self._search.next(self._bounds.levels(highest))
+        measured = self._search.measured
+        tried = ", ".join(f"{level}: {number(measured[level])}" for level in sorted(measured))
+        if not ended:
+            return Decision(target, f"{_did(now)}; {target} may do more. Tried: {tried}.")
+        self._memory.learn(_program(now), measured)
+        self._search, self._steady = None, Steady()
+        if target not in measured:
+            self._expected = measured
+        return Decision(target, f"{_did(now)}; {target} should do the most. Tried: {tried}.")
+
+    def _verified(self, now: Measurement) -> Decision:
+        """Go back if a level that was only foretold does clearly less than one that was tried."""
+        expected, self._expected = self._expected, {}
+        if expected:
+            best = max(expected, key=lambda each: expected[each])
+            if now.throughput < _LESS * expected[best] and best <= self._bounds.highest(now)[0]:
+                self._steady = Steady()
+                return Decision(best, f"{_did(now)}, and {best} did {rate(expected[best])}.")
+        return Decision(now.level, f"{_did(now)}: the load is the same.")
+
+
+def _did(now: Measurement) -> str:
+    return f"{workers(now.level)} did {rate(now.throughput)}"
+
+
+def _program(now: Measurement) -> str:
+    return program_of(stage.name for stage in now.stages)

@@ -1,0 +1,112 @@
+"""A light load: some workers were idle, and the level follows from how many were busy."""
+
+from __future__ import annotations
+
+import math
+
+from callboard.scheduling.elasticity.bounds import LevelBounds
+from callboard.scheduling.elasticity.load import NOISE, Steady, growth, works_off
+from callboard.scheduling.elasticity.measurement import Decision, Measurement
+from callboard.scheduling.elasticity.wording import are, number, rate, workers
+
+LOW, AIM, HIGH = 0.5, 0.65, 0.8
+"""The part of the workers that is busy: below, the level falls; above, it rises."""
+_HIGH_AT_FIRST = 0.72
+"""At a level that was not computed: what is measured to be below this part is below `HIGH`."""
+_ALIKE = 0.8
+_LEAST_MOVE = 0.1
+"""The number of busy workers that is no matter: the noise of an idle system."""
+_MOST_FAILURES = 16
+
+
+def workers_for(busy: float) -> int:
+    """Return how many workers have so many busy ones, and some in reserve."""
+    return max(1, math.ceil(busy / AIM))
+
+
+class LightLoad:
+    """The level of one light load after the other."""
+
+    def __init__(self, bounds: LevelBounds) -> None:
+        self._bounds = bounds
+        self._busy: list[float] = []  # of the periods since the load is what it is
+        self._computed = False  # the level is one that was computed for it
+        self._steady: Steady | None = None  # once the level is kept
+        self._lowered: tuple[int, float] | None = None  # from which level, at what throughput
+        self._failures: list[tuple[int, float]] = []  # what a level could not do
+
+    @property
+    def settled(self) -> bool:
+        """The level has been found, and is kept until the load moves."""
+        return self._steady is not None
+
+    def begin(self) -> None:
+        """Begin anew, at a level that was found while the load was full."""
+        self._busy, self._computed, self._steady = [], True, None
+
+    def decide(self, now: Measurement, before: Measurement | None) -> Decision:
+        """Return the level of the next period."""
+        level, enough = now.level, f"{_enough(now.level, now)}."
+        if self._steady is not None:
+            moved = self._steady.moved(now.busy, _LEAST_MOVE)
+            if not moved:
+                return Decision(level, enough)
+            self._steady, self._computed = None, False
+            self._busy = moved
+        elif works_off(now, before) is not None:
+            return Decision(level, f"{enough} {number(now.waiting)} still wait.")
+        else:
+            self._busy.append(now.busy)
+        if len(self._busy) < 2:
+            return Decision(level, f"{enough} The next period is to confirm it.")
+        return self._compute(now, max(self._busy[-2:]))
+
+    def _compute(self, now: Measurement, busy: float) -> Decision:
+        level, target = now.level, self._bounds.clipped(workers_for(busy))
+        high = HIGH if self._computed else _HIGH_AT_FIRST
+        if busy > high * level and target > level:
+            highest, why = self._bounds.highest(now)
+            if highest > level:
+                return self._moved_to(
+                    min(target, highest),
+                    f"{workers(level)} {are(level)} nearly too few: {_load(now)}.",
+                )
+            return self._kept(level, f"{_enough(level, now)}, and {why}.")
+        failed = [n for n, load in self._failures if now.throughput > _ALIKE * load]
+        target = max([target, *(n + 1 for n in failed)])
+        if busy >= LOW * level or target >= level:
+            return self._kept(level, f"{_enough(level, now)}.")
+        self._lowered = level, now.throughput
+        return self._moved_to(target, f"{target} of {_enough(level, now, target)}.")
+
+    def _moved_to(self, level: int, reason: str) -> Decision:
+        self._busy, self._computed = [], True
+        return Decision(level, reason)
+
+    def _kept(self, level: int, reason: str) -> Decision:
+        self._steady, self._lowered = Steady(), None
+        return Decision(level, reason)
+
+    def revert(self, now: Measurement, before: Measurement | None) -> Decision | None:
+        """Return to where the level was lowered from, if that has filled the workers."""
+        if self._lowered is None:
+            return None
+        (level, load), self._lowered = self._lowered, None
+        demand = now.throughput * (1 + max(0.0, growth(now, before)))
+        if level <= now.level or demand > NOISE * load:
+            return None  # more comes in than did then
+        self._failures = [*self._failures[1 - _MOST_FAILURES :], (now.level, load)]
+        return Decision(
+            level,
+            f"{workers(now.level)} did {rate(now.throughput)} and {are(now.level)} too few: "
+            f"{level} did {rate(load)}.",
+        )
+
+
+def _enough(level: int, now: Measurement, target: int = 0) -> str:
+    return f"{workers(level)} {are(target or level)} enough for {_load(now)}"
+
+
+def _load(now: Measurement) -> str:
+    they = "it was" if now.level == 1 else "they were"
+    return f"{rate(now.throughput)}: {they} busy {now.busy / now.level:.0%} of the time"

@@ -1,0 +1,75 @@
+"""The load, by a measurement: whether it moves, and how many workers it can use."""
+
+from __future__ import annotations
+
+import math
+
+from callboard.scheduling.elasticity.measurement import Measurement
+
+NOISE = 1.25
+"""Two measurements of one load have a smaller ratio: noise of 10% on each makes 1.1 / 0.9."""
+_OUTRIGHT = 2.0
+"""A ratio that no second period needs to confirm."""
+_FEW = 10
+"""Rows that wait before a worker are no backlog up to this number."""
+_WORKED_OFF = 0.02
+
+
+def growth(now: Measurement, before: Measurement | None) -> float:
+    """Return how much more waits than before, as a part of what was handled."""
+    if before is None or max(now.waiting, before.waiting) <= _FEW * now.level:
+        return 0.0
+    return (now.waiting - before.waiting) / max(1.0, now.throughput * now.seconds)
+
+
+def works_off(now: Measurement, before: Measurement | None) -> float | None:
+    """Return in how many periods a backlog is gone that becomes smaller, or None."""
+    if before is None or growth(now, before) > -_WORKED_OFF:
+        return None
+    return now.waiting / (before.waiting - now.waiting)
+
+
+def useful_workers(now: Measurement) -> float:
+    """Return how many workers the stages can keep busy; infinity if that is not known.
+
+    A stage has so many lanes, or fewer if its busiest partition has more than its share. The stage
+    with the least room limits the rate of all: rows pass through them in constant proportions.
+    """
+    rooms = []
+    for stage in now.stages:
+        lanes = float(stage.most_lanes)
+        if stage.busiest > 0:
+            lanes = min(lanes, 1 / stage.busiest)
+        used = stage.cost * stage.rows
+        if used > 0:
+            rooms.append(lanes / used)
+    return now.busy * max(1.0, min(rooms)) if rooms else math.inf
+
+
+class Steady:
+    """A measured value that counts as the same until it has left the noise."""
+
+    def __init__(self, reference: float | None = None) -> None:
+        self._reference = reference
+        self._before: float | None = None
+
+    def moved(self, value: float, least: float = 0.0) -> list[float]:
+        """Take the next value; return the values that show a move: one, or two, or none yet.
+
+        One is enough if it differs by far. Differences of up to `least` are none.
+        """
+        if self._reference is None:
+            self._reference = value
+        before, self._before = self._before, None
+        if abs(value - self._reference) <= least or not self._beyond(value, NOISE):
+            return []
+        if self._beyond(value, _OUTRIGHT):
+            return [value]
+        self._before = value
+        if before is None or (before > self._reference) != (value > self._reference):
+            return []
+        return [before, value]
+
+    def _beyond(self, value: float, ratio: float) -> bool:
+        assert self._reference is not None
+        return value > self._reference * ratio or value * ratio < self._reference

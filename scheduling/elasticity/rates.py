@@ -1,0 +1,84 @@
+"""Our strategy: a level that is computed from rates, then verified, and kept while the load stays.
+
+A light load leaves workers idle: then the level follows from how many were busy. A full one does
+not say how much more could be done: then curves are fitted to the throughputs of a few levels.
+`docs/design/elasticity.md` has the reasons.
+"""
+
+from __future__ import annotations
+
+import math
+
+from callboard.core.threads.cores import usable_cores
+from callboard.scheduling.elasticity.bounds import LevelBounds
+from callboard.scheduling.elasticity.full_load import GROWS, SATURATED, FullLoad
+from callboard.scheduling.elasticity.light_load import HIGH, LOW, LightLoad
+from callboard.scheduling.elasticity.load import growth
+from callboard.scheduling.elasticity.measurement import Decision, Measurement
+from callboard.scheduling.elasticity.remembered import Remembered
+from callboard.scheduling.elasticity.wording import number, stays, stuck
+
+_SHORT = 0.1
+"""Seconds that a period needs to be trusted after a change of level."""
+
+
+class Rates:
+    """Compute the level of a light load, and search that of a full one.
+
+    With a `memory` it knows the loads of earlier runs again.
+    """
+
+    def __init__(
+        self,
+        least: int,
+        most: int,
+        ceiling: float = 0.8,
+        memory: Remembered | None = None,
+        processors: int | None = None,
+    ) -> None:
+        processors = usable_cores() if processors is None else processors
+        self._bounds = LevelBounds(least, most, ceiling, processors)
+        self._light = LightLoad(self._bounds)
+        self._full = FullLoad(self._bounds, Remembered() if memory is None else memory)
+        self._was_full = False
+        self._before: Measurement | None = None
+
+    def decide(self, measurement: Measurement) -> Decision:
+        """Return the next period's level."""
+        distrust = self._distrust(measurement)
+        if distrust:
+            decision = Decision(measurement.level, f"{stays(measurement.level)}: {distrust}.")
+        else:
+            decision = self._decided(measurement)
+        self._before = measurement
+        return Decision(self._bounds.clipped(decision.level), decision.reason)
+
+    def _distrust(self, now: Measurement) -> str:
+        """Say why a measurement is not to be acted upon, or nothing."""
+        if now.stuck:
+            return stuck(now.stuck)
+        values = (now.seconds, now.throughput, now.busy, now.waiting)
+        if not all(math.isfinite(value) and value >= 0 for value in values):
+            return "what was measured are no numbers"
+        changed = self._before is not None and self._before.level != now.level
+        if changed and now.seconds < _SHORT:
+            return f"{number(now.seconds)} seconds after a change are too few to learn from"
+        return ""
+
+    def _decided(self, now: Measurement) -> Decision:
+        full = self._is_full(now)
+        if full != self._was_full:
+            self._was_full = full
+            self._light.begin()
+            self._full.begin()
+            reverted = self._light.revert(now, self._before) if full else None
+            if reverted is not None:
+                return reverted
+        load = self._full if full else self._light
+        return load.decide(now, self._before)
+
+    def _is_full(self, now: Measurement) -> bool:
+        part = now.busy / now.level
+        if part > LOW and growth(now, self._before) > GROWS:
+            return True
+        return part >= SATURATED if self._light.settled else part > HIGH

@@ -1,0 +1,58 @@
+"""Simulate the stream scheduler on cores that are not there (docs/design/simulator.md).
+
+python tests/bench/simulate.py measure                   this machine's parameters, into a file
+python tests/bench/simulate.py predict OPTION=VALUE ...  one graph (simulator/shapes.hpp)
+python tests/bench/simulate.py validate                  predictions beside the real runtime
+python tests/bench/simulate.py threads --into FILE       figures 8 and 9: 1 to 184 threads
+python tests/bench/simulate.py elastic                   figure 10: the level finds itself
+python tests/bench/simulate.py uneven                    two operators, one of them slow to start
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from simulator import elastic, figures, machine, validation
+from simulator.programs import simulated
+
+WHAT = ("measure", "predict", "validate", "threads", "elastic", "uneven")
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("what", choices=WHAT)
+    parser.add_argument("options", nargs="*", metavar="OPTION=VALUE", help="of the graph")
+    parser.add_argument("--machine", type=Path, default=machine.MEASURED, help="its parameters")
+    parser.add_argument("--rounds", type=int, default=5, help="of `validate`")
+    parser.add_argument("--into", type=Path, default=Path("threads.jsonl"), help="of `threads`")
+    options = parser.parse_args(arguments)
+    for word in options.options:
+        if "=" not in word:
+            parser.error(f"not OPTION=VALUE: {word}")
+    return options
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = parse(arguments)
+    if options.what == "measure":
+        machine.save(machine.measure(), options.machine)
+        return
+    here = machine.load(options.machine)
+    given = dict(word.split("=", 1) for word in options.options)
+    if options.what == "validate":
+        validation.validate(here, options.rounds)
+    elif options.what == "threads":
+        figures.threads(here, options.into)
+        figures.table([json.loads(line) for line in options.into.read_text().splitlines()])
+    elif options.what == "elastic":
+        elastic.elastic(here)
+    elif options.what == "uneven":
+        print(json.dumps(elastic.uneven(here, **given)))
+    else:
+        print(json.dumps(simulated(here, **given)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

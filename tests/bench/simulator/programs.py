@@ -1,0 +1,91 @@
+"""The programs: the graphs on real threads and on simulated ones, and the one that measures."""
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+BUILD = ROOT / "build" / "bench" / "simulator"
+CXX = os.environ.get("CXX", "c++")
+CXXFLAGS = ("-std=c++17", "-O3", "-march=native", "-pthread", "-DNDEBUG")
+FLOORS = ("core", "mailbox", "scheduling")
+PATIENCE = 600  # seconds
+
+
+def compiled(name: str) -> Path:
+    """Build a program of this folder, unless it is newer than its sources; return its path."""
+    include = BUILD / "include" / "callboard"
+    include.mkdir(parents=True, exist_ok=True)
+    for floor in FLOORS:
+        if not (include / floor).exists():
+            (include / floor).symlink_to(ROOT / floor)
+    sources = [path for folder in (HERE, *(ROOT / floor for floor in FLOORS))
+               for path in folder.rglob("*.[hc]pp")]  # fmt: skip
+    target = BUILD / name
+    first = []
+    if name == "simulated":
+        first = [f"-I{HERE / 'simulated_time'}", f"-I{widened().parents[3]}"]
+    if not target.exists() or target.stat().st_mtime < max(p.stat().st_mtime for p in sources):
+        command = [CXX, *CXXFLAGS, *first, f"-I{include.parent}", f"{HERE / name}.cpp"]
+        subprocess.run([*command, "-o", f"{target}"], check=True)
+    return target
+
+
+def widened() -> Path:
+    """Write a copy of pool.hpp with more lanes than the 64 of a word; return its path."""
+    text = (ROOT / "scheduling" / "flow" / "pool.hpp").read_text()
+    for ours, theirs in (
+        ("std::uint64_t", "WideLanes"),
+        ("__builtin_ctzll", "lowest_lane"),
+        ("most_lanes = 64", "most_lanes = 64 * WideLanes::count"),
+        ("#include <vector>\n", f'#include <vector>\n#include "{HERE / "wide_lanes.hpp"}"\n'),
+    ):
+        if ours not in text:
+            raise RuntimeError(f"pool.hpp has no {ours} any more: how are its lanes to be widened?")
+        text = text.replace(ours, theirs)
+    path = BUILD / "wide" / "callboard" / "scheduling" / "flow" / "pool.hpp"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+    return path
+
+
+def call(name: str, words: Sequence[str], given: str = "") -> dict[str, Any]:
+    """Run a program, and return the JSON that it prints."""
+    command = [str(compiled(name)), *words]
+    done = subprocess.run(
+        command, input=given, capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def words_of(options: Mapping[str, object]) -> list[str]:
+    return [f"{key}={value}" for key, value in options.items()]
+
+
+def real(**options: object) -> dict[str, Any]:
+    """Run a graph on real threads: seconds, and seconds of all processors, for its rounds."""
+    return call("real", words_of(options))
+
+
+def simulated(machine: Mapping[str, Any], **options: object) -> dict[str, Any]:
+    """Run a graph on a simulated machine."""
+    lines = [f"{name} {value}" for name, value in machine.items() if name in PARAMETERS]
+    lines += [
+        f"cost {cost['flops']} {cost['rows']} {' '.join(map(str, cost['ns']))}"
+        for cost in machine["costs"]
+    ]
+    return call("simulated", words_of(options), "\n".join(lines))
+
+
+PARAMETERS = (
+    *("instructions_ns", "update_ns", "second_cache_ns", "exposed", "near_ns", "far_ns", "kept_ns"),
+    *("row_line_ns", "clock_ns", "wake_ns", "woken_ns", "switch_ns", "slice_ns"),
+)

@@ -1,0 +1,122 @@
+"""Strategies find the best level of every shape, and stay there."""
+
+from random import Random
+from statistics import mean
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.scheduling.elasticity.rates import Rates
+from callboard.scheduling.elasticity.trends import Trends
+from tests.scheduling.elasticity.model import (
+    SHAPES,
+    Capacity,
+    System,
+    changes,
+    law,
+    lock,
+    peak,
+    plateau,
+    uniform,
+)
+
+MOST = 64
+STARTS = [1, 4, 16, 64]
+each_shape = pytest.mark.parametrize("shape", SHAPES)
+
+starts = st.integers(1, MOST)
+capacities = st.one_of(
+    st.builds(law, st.floats(0, 1), st.floats(0, 0.3)),
+    st.builds(plateau, starts),
+    st.builds(peak, starts, st.floats(0.2, 1)),
+    st.builds(lock, starts, st.floats(0.02, 0.3)),
+)
+
+
+@each_shape
+@pytest.mark.parametrize("start", STARTS)
+def test_rates_has_found_the_level_after_five_periods_and_stays(shape: str, start: int) -> None:
+    system = System(Rates(1, MOST), SHAPES[shape], start).run(5)
+    assert system.share(MOST) >= 0.95
+    assert changes(system.run(50).levels[4:]) == 0
+
+
+@each_shape
+def test_rates_finds_good_levels_in_noise_of_a_tenth_and_stays(shape: str) -> None:
+    shares = []
+    for start in STARTS:
+        for seed in range(2):
+            noise = uniform(Random(seed), 0.1)
+            system = System(Rates(1, MOST), SHAPES[shape], start, noise=noise).run(6)
+            shares.append(system.share(MOST))
+            assert changes(system.run(50).levels[5:]) == 0
+    assert mean(shares) >= 0.9
+
+
+@given(capacities, starts)
+def test_rates_finds_the_level_of_any_shape(capacity: Capacity, start: int) -> None:
+    """Each level costs a period: a sharp peak between those that were tried is met nearly."""
+    system = System(Rates(1, MOST), capacity, start).run(6)
+    assert system.share(MOST) >= 0.7
+    assert changes(system.run(50).levels[5:]) == 0
+
+
+@given(capacities, starts, st.data())
+def test_no_noise_of_a_tenth_moves_a_level_that_was_found(
+    capacity: Capacity, start: int, data: st.DataObject
+) -> None:
+    noise = data.draw(st.lists(st.floats(0.9, 1.1), min_size=1, max_size=24))
+    turns = iter(range(10**6))
+    system = System(Rates(1, MOST), capacity, start, noise=lambda: noise[next(turns) % len(noise)])
+    assert changes(system.run(56).levels[5:]) == 0
+
+
+@given(st.floats(0.01, 50), starts, st.integers(0, 10**6))
+def test_a_light_load_keeps_its_level_in_noise(offered: float, start: int, seed: int) -> None:
+    """Up to a level that was computed, and not further than the noise goes."""
+    noise = uniform(Random(seed), 0.1)
+    system = System(Rates(1, MOST), law(0, 0), start, offered=1000 * offered, noise=noise).run(20)
+    assert system.level >= offered
+    assert changes(system.run(50).levels[19:]) == 0
+
+
+@given(st.floats(0, 1.0), st.floats(0.01, 3), st.integers(1, 16))
+def test_a_load_of_ten_times_as_much_and_back(serial: float, few: float, start: int) -> None:
+    capacity = law(serial * 0.002, 0)
+    system = System(Rates(1, MOST), capacity, start, offered=1000 * few).run(8)
+    before = system.level
+    system.offered = 10_000 * few
+    system.run(5)
+    assert capacity(system.level) >= system.offered
+    system.run(30)
+    assert system.waiting == 0
+    system.offered = 1000 * few
+    system.run(5)
+    assert capacity(system.level) >= system.offered
+    assert system.level <= max(before, few / 0.5 + 1)
+
+
+def test_an_idle_system_has_one_worker() -> None:
+    system = System(Rates(1, MOST), law(0, 0), 64, offered=0).run(3)
+    assert system.level == 1
+
+
+@pytest.mark.parametrize("shape", [name for name in SHAPES if "jump" not in name])
+def test_trends_comes_near_to_the_best_level_in_twenty_periods(shape: str) -> None:
+    """The paper's rules take a level that is 5% better for no better, so it ends below the peak."""
+    for start in STARTS:
+        system = System(Trends(1, MOST), SHAPES[shape], start).run(20)
+        assert system.share(MOST) >= 0.85
+        assert changes(system.run(50).levels[19:]) == 0
+
+
+def test_trends_does_not_see_past_a_flat_beginning() -> None:
+    system = System(Trends(1, MOST), SHAPES["jump at 16"], 1).run(20)
+    assert system.share(MOST) == 0.5
+
+
+def test_trends_moves_on_in_noise_as_in_the_paper() -> None:
+    noise = uniform(Random(1), 0.1)
+    system = System(Trends(1, MOST), SHAPES["peak at 20"], 1, noise=noise).run(100)
+    assert changes(system.levels[50:]) > 10
