@@ -1,4 +1,4 @@
-"""Says in words why a system is not idle."""
+"""Says in words what a worker runs, and why a system is not idle."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
     from callboard._inside.sending.runtime import Runtime
+    from callboard.scheduling.elasticity.leveled import LeveledWorker
 
 # How many actors of a kind a text names.
 MOST_LINES = 100
@@ -81,3 +82,12 @@ def _some(lines: Iterator[str]) -> Iterator[str]:
     left = sum(1 for _ in lines)
     if left:
         yield f"... and {left} more"
+
+
+def name_of_work(runtime: Runtime, worker: LeveledWorker) -> str:
+    """Return the path of the actor that a worker is in, or its number if that has ended."""
+    number = worker.current_actor
+    for ref, path in actors_and_paths(runtime):
+        if ref.number == number:
+            return path
+    return f"actor {number}"

@@ -60,15 +60,6 @@ def collect(runtime: Runtime) -> Statistics:
     )
 
 
-def name_of_work(runtime: Runtime, worker: WorkerThread) -> str:
-    """Return the path of the actor that a worker is in, or its number if that has ended."""
-    number = worker.current_actor
-    for ref, path in actors_and_paths(runtime):
-        if ref.number == number:
-            return path
-    return f"actor {number}"
-
-
 def _actor(ref: ActorRef[Any], path: str, in_message: float | None) -> ActorStatistics:
     worker, messages, busy = ref.worker, ref.messages, ref.busy_ns / 1e9
     assert worker is not None

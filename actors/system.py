@@ -36,17 +36,15 @@ from callboard.dead_letters import DeadLetters
 from callboard.diagnosis import all_actors, why_not_idle
 from callboard.mailboxes import BoundedMailbox
 from callboard.scheduling.config import Config
-from callboard.scheduling.elasticity.controller import Controller
-from callboard.scheduling.elasticity.options import Elasticity
 from callboard.scheduling.monitor import Statistics
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.team import Team, obstacle_to_waiting
-from callboard.scheduling.worker import WorkerThread
 from callboard.signals import Signals
-from callboard.statistics import Logs, collect, name_of_work
+from callboard.statistics import Logs, collect
 from callboard.stopping import begin_stop, on_change, time_left
 from callboard.timers import Timers
 from callboard.tuned import check_classes
+from callboard.workforce import start_workers
 
 M = TypeVar("M")
 R = TypeVar("R", covariant=True)
@@ -137,12 +135,12 @@ class ActorSystem(CopiedAsItself):
         check_classes(self.config.classes)
         token = self.config.workers > 1 and has_gil()  # its holder runs Python actors
         self._open(Team(token), Timers(self.config.name))
-        for index in range(self.config.workers):
-            self._add_worker(self.config.core_of(index))
-        shared = self.config.threading == "dynamic" and self.config.workers > 1
-        if shared:
-            self._runtime.team.let_steal()
-        self._start(self.config.least_workers, awaits_need=shared and token)
+        try:
+            start_workers(self._runtime, self.config)
+        except CallboardError:
+            self._runtime.closed = True
+            _exit.forget(self)
+            raise
         log.info("system started", system=self.config.name, workers=self.config.workers)
 
     def _open(self, team: Team, timers: Timers, *, manual: bool = False) -> None:
@@ -167,33 +165,6 @@ class ActorSystem(CopiedAsItself):
         runtime.spawner = partial(spawn, runtime)
         runtime.on_change = partial(on_change, runtime, self._change)
         _exit.remember(self, runtime)
-
-    def _start(self, level: int, awaits_need: bool) -> None:
-        team = self._runtime.team
-        team.awaits_need = awaits_need
-        try:
-            team.set_level(level)
-            if self.config.elasticity is not None:
-                team.controller = controller = self._controller(self.config.elasticity)
-                controller.begin()
-        except CallboardError:  # the threads that did start end
-            team.tell_stopping()
-            self._runtime.closed = True
-            _exit.forget(self)
-            raise
-
-    def _controller(self, elasticity: Elasticity) -> Controller:
-        config, runtime = self.config, self._runtime
-        strategy = elasticity.make(config.least_workers, config.workers)
-        runs = partial(name_of_work, runtime)
-        return Controller(
-            runtime.team, strategy, elasticity.period, config.least_workers, runs, config.name
-        )
-
-    def _add_worker(self, core: int | None) -> None:
-        config, team = self.config, self._runtime.team
-        name = f"{config.name}-{len(team.workers)}"
-        WorkerThread(team, config.priority_policy(), config.quantum, name, core)
 
     # --- running ---------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ cdef class Team(Roster):
     cdef readonly int level       # how many workers run; the others are suspended
     cdef public bint awaits_need  # the first worker does all work so far, and the others have no threads
     cdef object followers         # with lanes on these workers
-    cdef public object controller # that sets the level, or None
+    cdef public object controller  # that sets the level, or None
     cdef set running              # the workers whose thread has not ended
     cdef bint is_over             # the workers' threads have ended
 

@@ -40,6 +40,7 @@ cdef class WorkerThread:
     cdef void leave_thread(self, Worker* other) noexcept
     cdef void idle(self) noexcept nogil
     cdef void rest(self) noexcept nogil
+    cdef void end_wait(self, char kind, int64_t begin, uint64_t count) noexcept nogil
     cdef void note(self, char kind, int64_t time, int64_t spent, uint64_t count) noexcept nogil
     cdef void log_is_due(self) noexcept nogil
     cdef void hand_log_over(self) noexcept

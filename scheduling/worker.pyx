@@ -351,7 +351,6 @@ cdef class WorkerThread:
         """Look for work for a while, then park until another thread has some."""
         cdef Worker* core = self.core
         cdef int64_t begin = monotonic_ns()
-        cdef int64_t now
         cdef bint has_more
         assert holds(core.get_idles(relaxed) % 2 == 0 and core.python_ready == 0 and not core.has_token)
         core.set_loop_time(begin, relaxed)
@@ -361,11 +360,7 @@ cdef class WorkerThread:
         has_more = self.other_sleep.is_due and self.other_sleep.sleep(self.other_sleep.state)
         if not has_more and not find_work(self.context):
             self.park()
-        now = monotonic_ns()
-        core.end_idle(now)
-        core.started = now
-        if core.notes_waits:
-            self.note(record_wait, now, now - begin, core.get_idles(relaxed) // 2)
+        self.end_wait(record_wait, begin, core.get_idles(relaxed) // 2)
         core.add_idles(1, seq_cst)  # before the puts to come: see stealing.hpp
         assert holds(core.get_idles(relaxed) % 2 == 0)  # it is busy again
         if has_more:
@@ -376,7 +371,6 @@ cdef class WorkerThread:
         """Sleep while the worker is suspended. Cells that still come here go to its stand-in."""
         cdef Worker* core = self.core
         cdef int64_t begin = monotonic_ns()
-        cdef int64_t now
         assert holds(core.get_idles(relaxed) % 2 == 0 and not core.has_ready() and not core.has_token)
         core.set_loop_time(begin, relaxed)
         core.begin_idle(begin)
@@ -391,13 +385,16 @@ cdef class WorkerThread:
             if core.inbox.is_empty():
                 core.parker.park()
             core.add_idles(1, seq_cst)  # before a look at the inbox: see Team.is_idle()
-        now = monotonic_ns()
-        core.end_idle(now)
-        core.started = now
-        core.set_loop_time(now, relaxed)
         self.suspensions += 1
-        if core.notes_waits:
-            self.note(record_suspension, now, now - begin, self.suspensions)
+        self.end_wait(record_suspension, begin, self.suspensions)
+        core.set_loop_time(core.started, relaxed)
+
+    cdef void end_wait(self, char kind, int64_t begin, uint64_t count) noexcept nogil:
+        cdef int64_t now = monotonic_ns()
+        self.core.started = now
+        self.core.end_idle(now)
+        if self.core.notes_waits:
+            self.note(kind, now, now - begin, count)
 
     cdef void note(self, char kind, int64_t time, int64_t spent, uint64_t count) noexcept nogil:
         cdef DispatchRecord record
