@@ -114,6 +114,7 @@ def test_an_idle_system_is_not_busy_and_one_that_works_is() -> None:
 
     with tokenless(workers=(1, 2), elasticity=LONG) as system:
         controller, script = scripted(system)
+        assert system.spawn(Counter).ask(1).result(30) == 1  # the worker's thread runs
         system.drain(30)
         for _ in range(20):
             controller.look()
