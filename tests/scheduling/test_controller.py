@@ -147,6 +147,15 @@ def test_a_worker_that_was_added_is_busy_from_then_on() -> None:
     assert busy == pytest.approx(2 * seconds)
 
 
+def test_the_busiest_partition_is_its_share_of_the_rows() -> None:
+    class Parts:
+        def partitions(self, number: int) -> list[tuple[int, float]]:
+            return [[], [(0, 0.0)], [(6, 0.0), (2, 0.0)]][number]
+
+    graph: Any = Parts()
+    assert [controlling._busiest(graph, number) for number in range(3)] == [0.0, 0.0, 0.75]
+
+
 def test_rows_wait_before_an_operator_only_if_they_are_for_it() -> None:
     with tokenless(workers=(1, 2), elasticity=LONG) as system:
         controller, script = scripted(system)
