@@ -390,11 +390,10 @@ cdef class WorkerThread:
         core.set_loop_time(core.started, relaxed)
 
     cdef void end_wait(self, char kind, int64_t begin, uint64_t count) noexcept nogil:
-        cdef int64_t now = monotonic_ns()
-        self.core.started = now
-        self.core.end_idle(now)
+        self.core.started = monotonic_ns()
+        self.core.end_idle(self.core.started)
         if self.core.notes_waits:
-            self.note(kind, now, now - begin, count)
+            self.note(kind, self.core.started, self.core.started - begin, count)
 
     cdef void note(self, char kind, int64_t time, int64_t spent, uint64_t count) noexcept nogil:
         cdef DispatchRecord record
