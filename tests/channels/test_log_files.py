@@ -59,7 +59,8 @@ def check_whole(log: list[Dispatch], values: int, numbers: list[int]) -> None:
         for end in ((numbers[index], "r"), (numbers[index + 1], "w")):
             assert moved[end] == sorted(moved[end])
             assert moved[end][-1] == values
-        assert all(use.state == "O" for use in lines[0].uses)
+        # A task that never has to wait lives in one dispatch, which shows the state at its end.
+        assert len(lines) == 1 or all(use.state == "O" for use in lines[0].uses)
         assert all(use.state == "C" for use in lines[-1].uses)
 
 
