@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from callboard.core.log import log
+from callboard.core.threads.constants import make_constants_immortal
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.planning.constraints import UNCONSTRAINED, Constraint
 from callboard.streams.programs.program import Program
@@ -47,6 +48,7 @@ class Plan:
     def make_programs(self, tally: object) -> list[Program]:
         """Make the programs of one run, one for each step. They count with `tally`."""
         programs: list[Program] = []
+        make_constants_immortal(*(step.make for step in self.steps))
         try:
             for step in self.steps:
                 programs.append(step.make())
