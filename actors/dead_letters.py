@@ -38,7 +38,7 @@ class DeadLetters:
         # Reentrant: a forgotten failure may free an object whose __del__ tells a stopped actor.
         self._lock = threading.RLock()
         self._on_failure: Callable[[BaseException], object] | None = None  # for tests
-        # Of traces: what happened, to whom, and its name. Called in any thread.
+        # The traces: called in any thread with what happened, the actor, and a name for it.
         self.observer: Callable[[str, ActorRef[Any], str], object] | None = None
         self._reasons: defaultdict[str, int] = defaultdict(int)
         self._subscribers: list[Any] = []

@@ -2,6 +2,6 @@
 
 from callboard.observing.wait import Wait, Waits
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder
-from callboard.scheduling.tracing.recording import Trace
+from callboard.scheduling.tracing.recording import TraceFile
 
-__all__ = ["FlightRecorder", "Trace", "Wait", "Waits"]
+__all__ = ["FlightRecorder", "TraceFile", "Wait", "Waits"]

@@ -15,7 +15,7 @@ from callboard.observing.traces import LIMIT, Traces
 from callboard.observing.wait import Wait, Waits
 from callboard.observing.waits import waits_of
 from callboard.scheduling.monitor import Statistics
-from callboard.scheduling.tracing.recording import Trace
+from callboard.scheduling.tracing.recording import TraceFile
 from callboard.statistics import Logs, collect
 
 
@@ -73,7 +73,7 @@ class Observed:
         *,
         format: str | None = None,  # noqa: A002
         limit: int = LIMIT,
-    ) -> Trace:
+    ) -> TraceFile:
         """Begin to write a trace of all workers to a file, and return it. Leave it to end it:
 
             with system.tracing("run.perfetto-trace"):

@@ -12,7 +12,7 @@ from callboard.core import checks
 from callboard.core.errors import CallboardError, ConfigError
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder
 from callboard.scheduling.tracing.formats import check_path
-from callboard.scheduling.tracing.recording import Flight, RecordReader, Trace, not_recorded
+from callboard.scheduling.tracing.recording import Flight, RecordReader, TraceFile, not_recorded
 
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
@@ -25,13 +25,13 @@ LIMIT = 1_000_000_000
 
 
 class Traces:
-    """What is recorded of one system. Dead letters, failures and restarts are told here."""
+    """The recordings of one system. Dead letters, failures and restarts are told here."""
 
     def __init__(self, runtime: Runtime, logs: Logs) -> None:
         self._runtime = runtime
         self._logs = logs
         self._lock = threading.Lock()
-        self._traces: tuple[Trace, ...] = ()
+        self._traces: tuple[TraceFile, ...] = ()
         self._flight: Flight | None = None
         self._signal: tuple[int, Any] | None = None  # and its handler from before
 
@@ -47,7 +47,7 @@ class Traces:
         elif wanted is not None:
             self.open(wanted, None, LIMIT, from_now=False)
 
-    def open(self, path: Any, format_name: str | None, limit: Any, *, from_now: bool) -> Trace:
+    def open(self, path: Any, format_name: str | None, limit: Any, *, from_now: bool) -> TraceFile:
         """Begin a trace in a file. Raises CallboardError, ConfigError, OSError."""
         checked = check_path("a trace's path", path)
         most = checks.whole("the limit of a trace", limit, error=ConfigError)
@@ -55,7 +55,7 @@ class Traces:
         if runtime.logs is None:
             raise not_recorded(runtime.name)
         reader = RecordReader(self._workers, from_now=from_now)
-        trace = Trace(
+        trace = TraceFile(
             checked, format_name, most, runtime.name, reader, self._logs.paths, self._forget
         )
         with self._lock:
@@ -101,7 +101,7 @@ class Traces:
         team = self._runtime.team  # whose lists are read without its lock: see RecordReader
         return [*team.workers, *team.dedicated]
 
-    def _forget(self, trace: Trace) -> None:
+    def _forget(self, trace: TraceFile) -> None:
         with self._lock:
             self._traces = tuple(one for one in self._traces if one is not trace)
         self._logs.remove_reader(trace.take)

@@ -24,7 +24,7 @@ class TrackEvents {
 public:
     explicit TrackEvents(std::uint32_t sequence) : sequence_(sequence) {}
 
-    // What a trace begins with: the process, the track of events, and which times the clocks show at one moment.
+    // The begin of a trace: the process, the track of events, and which times the clocks show at one moment.
     void begin_process(std::int64_t pid, std::string_view name, std::int64_t realtime, std::int64_t monotonic,
                        std::int64_t boottime) {
         const auto packet = begin_packet();
@@ -48,7 +48,7 @@ public:
         begin_sequence(monotonic, events_track);
     }
 
-    // What the track of a worker begins with. `tid` is its thread's, 0 if there is none.
+    // The begin of a worker's track. `tid` is its thread's, 0 if there is none.
     void begin_worker(std::int64_t pid, std::int64_t tid, std::string_view name, std::int64_t now) {
         const std::uint64_t id = std::uint64_t{sequence_} * 4 + 2;
         if (tid == 0) {
@@ -176,7 +176,7 @@ private:
         end_packet(packet);
     }
 
-    // What all later packets of the sequence rely on.
+    // Says all that later packets of the sequence rely on.
     void begin_sequence(std::int64_t now, std::uint64_t track) {
         const auto packet = begin_packet();
         out_.number(packet_flags, state_cleared);

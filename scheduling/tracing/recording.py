@@ -49,7 +49,7 @@ class RecordReader:
         return live
 
 
-class Trace:
+class TraceFile:
     """A trace that is being written to a file. Leaving its `with` block ends it.
 
     It has the dispatches that ended meanwhile. `lost` counts records that were overwritten before
@@ -64,7 +64,7 @@ class Trace:
         system: str,
         reader: RecordReader,
         names: Names,
-        on_close: Callable[[Trace], object],
+        on_close: Callable[[TraceFile], object],
     ) -> None:
         self.path = path
         self.lost = 0
@@ -146,7 +146,7 @@ class Trace:
 
     def __repr__(self) -> str:
         state = "ended" if self._file is None else "being written"
-        return f"<Trace {self.path!r}, {state}>"
+        return f"<TraceFile {self.path!r}, {state}>"
 
 
 class TakenRecords(NamedTuple):

@@ -245,7 +245,7 @@ def test_a_trace_has_what_happens_while_it_is_written_alone(tmp_path: Path) -> N
         during = box.dispatches
         box.ask(0).result(30)
         trace.close()  # again
-        assert repr(trace) == f"<Trace {str(path)!r}, ended>"
+        assert repr(trace) == f"<TraceFile {str(path)!r}, ended>"
     assert len(read(path).of("/box")) == during - before
 
 

@@ -1,4 +1,4 @@
-"""What can be seen of a graph at work: each slice of work at an operator, and why operators do nothing."""
+"""Looks into a graph at work: each slice of work at an operator, and why operators do nothing."""
 
 from libc.stdint cimport int64_t, uint64_t
 
