@@ -26,6 +26,7 @@ ORDERS = [
     ["core", "core/threads", "core/memory", "core/monitoring"],
     ["mailbox", "mailbox/ordered"],
     ["scheduling/flow", "scheduling/elasticity", "scheduling"],
+    ["scheduling/worker", "scheduling/tracing", "scheduling/config"],
     [f"actors/_inside{name}" for name in ("/answers", "/sending", "/life", "/receiving", "")],
     [
         f"actors/streams{name}"
@@ -97,6 +98,7 @@ ORDERS = [
         "actors/spark",
     ],
     ["actors", "actors/testing"],
+    ["actors/diagnosis", "actors/observing", "actors/system"],
 ]
 
 MOST_MODULES = 20  # in a room
