@@ -223,6 +223,7 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
         time_slice: float = 0.0005,
         markers: int = 64,
         hot_keys: int = 0,
+        restore: Any = None,
     ) -> R:
         """Start a graph of streams in this system, and return its Run.
 
@@ -246,8 +247,11 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
         - `markers`: the latency of one of so many batches is measured; 0 measures none.
         - `hot_keys`: the statistics of keyed operators in Python have so many of the keys that come
           most often.
+        - `restore`: the `Snapshot` that the run goes on with, the path of one, or `Snapshots`, a
+          directory of them.
 
-        Raises ConfigError for invalid values, and GraphError for anything but a graph.
+        Raises ConfigError for invalid values, GraphError for anything but a graph, and
+        SnapshotError for a snapshot that is broken, or of another graph.
         """
         self._runtime.refuse_fork()
         if self._runtime.closed:
@@ -269,6 +273,7 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
             time_slice=time_slice,
             markers=markers,
             hot_keys=hot_keys,
+            restore=restore,
         )
 
     def find(self, path: str) -> ActorRef[Any]:

@@ -30,6 +30,10 @@ class Step:
     """It may wait for another process."""
     numbers: bool = False
     """No operator was asked for: it numbers the rows of its source."""
+    kind: str = "number"
+    """That of its operator."""
+    detail: str = ""
+    """The words by which its operator says more than its kind."""
 
     def model(self, default: Model) -> Model:
         """Return the model that it runs by, where `default` is the run's."""
