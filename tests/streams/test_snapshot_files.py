@@ -319,6 +319,14 @@ def test_a_graph_may_have_other_partitions_and_threads_than_before() -> None:
     assert go_on(after, snapshot_of(before, [1, 1]), [1]) == [("1", 1), ("1", 2), ("1", 3)]
 
 
+def test_a_directory_is_given_as_snapshots(tmp_path: Path) -> None:
+    with (
+        ManualSystem() as system,
+        pytest.raises(ConfigError, match=r"directory: restore=Snapshots"),
+    ):
+        system.run(counts, restore=tmp_path)
+
+
 @pytest.mark.parametrize("restore", [3, b"bytes", counts])
 def test_anything_else_is_no_snapshot(restore: Any) -> None:
     with ManualSystem() as system, pytest.raises(ConfigError, match="restore is a Snapshot, "):

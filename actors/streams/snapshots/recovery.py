@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from os import PathLike
@@ -51,6 +52,9 @@ class Recovery:
             elif isinstance(restore, Snapshot):
                 self.restored = restore
             elif isinstance(restore, str | PathLike):
+                if os.path.isdir(restore):
+                    path = os.fspath(restore)
+                    raise ConfigError(f"{path!r} is a directory: restore=Snapshots({path!r})")
                 self.restored = Snapshot.load(restore)
             elif restore is not None:
                 raise ConfigError(
