@@ -416,6 +416,23 @@ def test_a_snapshot_comes_though_senders_never_rest() -> None:
         assert run.finish(60) == [run.position["rows"]]
 
 
+def test_a_taker_takes_a_snapshot_while_a_sender_waits_for_it() -> None:
+    with ActorSystem() as system:
+        run = system.run(counts, batch_size=1)
+        results = run.results(limit=4)
+        sender = threading.Thread(target=run.send, args=("rows", range(1_000)))
+        sender.start()
+        taken = [next(results) for _ in range(10)]
+        snapshot = run.snapshot(timeout=60)
+        assert 10 <= snapshot.position["rows"] < 1_000
+        taken += [next(results) for _ in range(990)]
+        sender.join()
+        run.finish(60)
+        assert taken == [*range(1, 1_001)]
+        run = system.run(counts, restore=snapshot)
+        assert run.finish(60) == [*range(11, snapshot.position["rows"] + 1)]
+
+
 class Late(Actor[Any]):
     def receive(self, row: Any) -> Any:
         return 2 * row
