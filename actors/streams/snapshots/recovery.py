@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from os import PathLike
@@ -96,12 +97,15 @@ class Recovery:
                 self.saved = rounds
 
     def __del__(self) -> None:  # of a run that nobody ended
-        self.end()
+        # When the interpreter ends, the thread that takes snapshots stays in its locks for ever.
+        if not sys.is_finalizing():
+            self.end()
 
     def end(self) -> None:
         """Take no more, and let the directory go."""
-        if self._periodic is not None:
-            self._periodic.stop()
+        periodic, self._periodic = self._periodic, None
+        if periodic is not None:
+            periodic.stop()
         directory, self._directory = self._directory, None  # once: another run may have it then
         if directory is not None:
             directory.close()
