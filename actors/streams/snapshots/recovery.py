@@ -96,9 +96,10 @@ class Recovery:
                 directory.save(snapshot)
                 self.saved = rounds
 
-    def __del__(self) -> None:  # of a run that nobody ended
-        # When the interpreter ends, the thread that takes snapshots stays in its locks for ever.
-        if not sys.is_finalizing():
+    # Of a run that nobody ended. At exit the module may be empty, and the thread that takes
+    # snapshots stays in its locks for ever.
+    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_exiting():
             self.end()
 
     def end(self) -> None:
