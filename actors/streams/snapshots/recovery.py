@@ -96,7 +96,7 @@ class Recovery:
                 directory.save(snapshot)
                 self.saved = rounds
 
-    # Of a run that nobody ended. At exit the module may be empty, and the thread that takes
+    # For a run that nobody ended. At exit the module may be empty, and the thread that takes
     # snapshots stays in its locks for ever.
     def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
         if not is_exiting():
