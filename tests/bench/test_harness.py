@@ -296,6 +296,15 @@ def test_a_long_pipeline_starts_and_ends(phase: str) -> None:
     assert result.got == result.want
 
 
+@pytest.mark.parametrize("state", ["counts", "pairs", "lists"])
+def test_a_snapshot_has_all_rows(state: str) -> None:
+    import one
+
+    for part in ("pause", "whole", "restore"):
+        result = one.play("streams.snapshots", "none", 50, {"state": state, "part": part})
+        assert result.got == result.want
+
+
 @pytest.mark.parametrize(
     ("by", "library"),
     [

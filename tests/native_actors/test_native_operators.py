@@ -11,7 +11,7 @@ import pytest
 from callboard import Actor, ActorSystem
 from callboard.native import NativeFailure, NativeRecord, Tagged
 from callboard.scheduling.flow.threading_models import MODELS, Model
-from callboard.streams import Graph, GraphError, StreamError, Tally, entry
+from callboard.streams import Graph, GraphError, SnapshotError, StreamError, Tally, entry
 from callboard.testing import ManualSystem
 
 ROWS = list(range(3000))
@@ -200,3 +200,11 @@ class Keeper(Actor[int]):
 
     def receive(self, message: int) -> None:
         self.seen.append(message)
+
+
+def test_a_native_operator_has_no_snapshot(operators: ModuleType) -> None:
+    with ManualSystem() as system:
+        run = system.run(mixed(operators))
+        with pytest.raises(SnapshotError, match="operator 'Twice' is native"):
+            run.snapshot()
+        run.cancel()

@@ -13,6 +13,7 @@ from callboard import ActorSystem
 from callboard.streams import GraphError, Stream, Tally, entry
 from callboard.streams.native import NativePredicate
 from callboard.testing import ManualSystem
+from tests.streams.cutting import run_in_parts
 
 HOWS = ["inner", "left", "right", "outer", "semi", "anti"]
 numbers = st.lists(st.integers(0, 30), max_size=20).map(sorted)
@@ -94,3 +95,20 @@ def test_a_description_says_who_compares(operators: ModuleType) -> None:
 def test_a_class_is_refused(operators: ModuleType) -> None:
     with pytest.raises(GraphError, match="where= takes an object that compares, not the class"):
         joined(operators.Near, within=5)
+
+
+@pytest.mark.parametrize("window", [{"within": 4}, {"rows": 3}])
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_a_join_goes_on_with_a_snapshot(
+    operators: ModuleType, window: dict[str, Any], lanes: int
+) -> None:
+    graph = joined(operators.Near(2), how="outer", lanes=lanes, **window).collect()
+
+    @given(numbers, numbers, st.integers(0, 40))
+    def check(left: list[int], right: list[int], cut: int) -> None:
+        rows = sorted([(row, "a") for row in left] + [(row, "b") for row in right])
+        inputs = [(name, [row]) for row, name in rows]
+        got = run_in_parts(graph, inputs, [cut], ManualSystem, [{}])
+        assert got == graph.run_sequentially(inputs)
+
+    check()

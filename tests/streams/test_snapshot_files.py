@@ -319,6 +319,14 @@ def test_a_graph_may_have_other_partitions_and_threads_than_before() -> None:
     assert go_on(after, snapshot_of(before, [1, 1]), [1]) == [("1", 1), ("1", 2), ("1", 3)]
 
 
+def test_a_directory_is_given_as_snapshots(tmp_path: Path) -> None:
+    with (
+        ManualSystem() as system,
+        pytest.raises(ConfigError, match=r"directory: restore=Snapshots"),
+    ):
+        system.run(counts, restore=tmp_path)
+
+
 @pytest.mark.parametrize("restore", [3, b"bytes", counts])
 def test_anything_else_is_no_snapshot(restore: Any) -> None:
     with ManualSystem() as system, pytest.raises(ConfigError, match="restore is a Snapshot, "):
@@ -406,6 +414,23 @@ def test_a_snapshot_comes_though_senders_never_rest() -> None:
                 sender.join()
         assert came == sorted(came)
         assert run.finish(60) == [run.position["rows"]]
+
+
+def test_a_taker_takes_a_snapshot_while_a_sender_waits_for_it() -> None:
+    with ActorSystem() as system:
+        run = system.run(counts, batch_size=1)
+        results = run.results(limit=4)
+        sender = threading.Thread(target=run.send, args=("rows", range(1_000)))
+        sender.start()
+        taken = [next(results) for _ in range(10)]
+        snapshot = run.snapshot(timeout=60)
+        assert 10 <= snapshot.position["rows"] < 1_000
+        taken += [next(results) for _ in range(990)]
+        sender.join()
+        run.finish(60)
+        assert taken == [*range(1, 1_001)]
+        run = system.run(counts, restore=snapshot)
+        assert run.finish(60) == [*range(11, snapshot.position["rows"] + 1)]
 
 
 class Late(Actor[Any]):

@@ -73,16 +73,18 @@ class _Planner:
             lineage = drops, _BITS * (len(common) - len(left)) if left else None
         by_row = self.needs(operator, common) and self.only_by_row(operator)
         name = self.names[operator]
-        said = {"kind": operator.kind, "detail": operator.detail}
+        kind, detail, waits = operator.kind, operator.detail, operator.waits
+        limits = operator.constraint, operator.most_workers
         read = tuple(sources)
         for at, (what, program) in enumerate(operator.ahead):
             step = f"{name}, {what}"
             make_ahead = partial(program, step, *(lineage if at == 0 else ()))
-            limits = operator.constraint, operator.most_workers
-            read = ((self.add_step(Step(step, make_ahead, read, *limits, **said)), 0),)
+            step_ahead = Step(step, make_ahead, read, *limits, kind=kind, detail=detail)
+            read = ((self.add_step(step_ahead), 0),)
         make = partial(operator.make, name, *lineage, by_row=by_row)
-        limits = operator.constraint, operator.most_workers
-        number = self.add_step(Step(name, make, read, *limits, operator.waits, **said))
+        number = self.add_step(
+            Step(name, make, read, *limits, waits=waits, kind=kind, detail=detail)
+        )
         for port in range(len(operator.ports)):
             self.sources[Outlet(operator, port)] = number, port
             self.stacks[number, port] = left

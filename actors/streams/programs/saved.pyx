@@ -27,22 +27,25 @@ cdef class Columns:
 
 
 cdef bint stay(list values) except -1:
-    cdef object value, last = None
     for value in values:
-        if type(value) is not last:
-            if not cannot_change(value, 0):
-                return False
-            if type(value) is not tuple and type(value) is not frozenset:
-                last = type(value)
+        if not (is_number_or_text(value) or cannot_change(value, 0)):
+            return False
     return True
 
 
 cdef bint cannot_change(object value, int depth) except -1:
-    if type(value) is tuple or type(value) is frozenset:
+    if type(value) is tuple:
         if depth == DEEPEST:
             return False
-        for each in value:
-            if not cannot_change(each, depth + 1):
+        for each in <tuple>value:
+            if not (is_number_or_text(each) or cannot_change(each, depth + 1)):
                 return False
         return True
+    if type(value) is frozenset:
+        return cannot_change(tuple(value), depth)
     return type(value) in PLAIN
+
+
+cdef bint is_number_or_text(object value) noexcept:
+    """As most values are, and this costs least."""
+    return type(value) is int or type(value) is str or type(value) is float

@@ -92,7 +92,9 @@ class Admission(Execution):
                     self._begin_sending(hold, deadline)
                     self._refuse_if_ended(deadline)
                     self._await_room(deadline)
-                    self._await_takers(deadline)  # last: what was on its way has come by then
+                    # Last: what was on its way has come by then.
+                    while self._await_takers(hold, deadline):
+                        self._await_room(deadline)
                     self._admit({number: Batch(batch, self.sent[entry])})
                     self.sent[entry] += len(batch)
                 finally:
@@ -164,14 +166,21 @@ class Admission(Execution):
                 self.await_failure(deadline)
                 raise self.why_ended(f"{self!r} was cancelled")
 
-    def _await_takers(self, deadline: float | None) -> None:
+    def _await_takers(self, hold: LockHold, deadline: float | None) -> bool:
         """Wait until those who have results() have taken enough. Raises RunTimeout and RunEnded;
         RunError if they could not.
+
+        True: the lock was let go for a snapshot meanwhile, which a taker may be waiting for.
         """
+        let_go = False
         for untaken in self._untaken.values():
             if not untaken.is_full():
                 continue
             while not untaken.has_room():
+                if self.turn.locked():
+                    hold.release()
+                    self._begin_sending(hold, deadline)
+                    let_go = True
                 self._refuse_if_ended(deadline)
                 why = f"{len(untaken)} outputs of {untaken.name!r} wait to be taken by results()"
                 if deadline is not None and time.monotonic() >= deadline:
@@ -183,6 +192,7 @@ class Admission(Execution):
                     untaken.wait_for_taker(LOOK)
                 elif not self.system._run_until(untaken.has_room, None):
                     raise RunError(f"{self!r} waits, and nothing is ready: {why}")
+        return let_go
 
     # --- snapshots --------------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable
 from os import PathLike
@@ -51,6 +53,9 @@ class Recovery:
             elif isinstance(restore, Snapshot):
                 self.restored = restore
             elif isinstance(restore, str | PathLike):
+                if os.path.isdir(restore):
+                    path = os.fspath(restore)
+                    raise ConfigError(f"{path!r} is a directory: restore=Snapshots({path!r})")
                 self.restored = Snapshot.load(restore)
             elif restore is not None:
                 raise ConfigError(
@@ -91,13 +96,17 @@ class Recovery:
                 directory.save(snapshot)
                 self.saved = rounds
 
-    def __del__(self) -> None:  # of a run that nobody ended
-        self.end()
+    # For a run that nobody ended. At exit the module may be empty, and the thread that takes
+    # snapshots stays in its locks for ever.
+    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_exiting():
+            self.end()
 
     def end(self) -> None:
         """Take no more, and let the directory go."""
-        if self._periodic is not None:
-            self._periodic.stop()
+        periodic, self._periodic = self._periodic, None
+        if periodic is not None:
+            periodic.stop()
         directory, self._directory = self._directory, None  # once: another run may have it then
         if directory is not None:
             directory.close()

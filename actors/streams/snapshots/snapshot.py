@@ -7,6 +7,7 @@ length, and its checksum. States are encoded by `state_codec`, each in pieces of
 
 from __future__ import annotations
 
+import gc
 import os
 import zlib
 from collections.abc import Sequence
@@ -175,18 +176,27 @@ class Snapshot:
 
     def give(self, programs: Sequence[Program], divided: Sequence[bool]) -> None:
         """Give programs their states, before they have any rows. Raises SnapshotError."""
-        kept = KeptRows([self._decoded(piece) for piece in self._kept])
-        for state, program, is_divided in zip(self._steps, programs, divided, strict=True):
-            try:
-                program.serials = state.serials
-                if state.head is not None:
-                    head = tuple(self.codec.decode(state.head, is_trusted=True))
-                    columns = [self._decoded(piece) for piece in state.pieces]
-                    program.restore(head, columns, kept, is_divided)
-            except Exception as error:
-                raise SnapshotError(
-                    f"operator {state.name!r} cannot go on with its state: {safe_str(error)}"
-                ) from error
+        collects = gc.isenabled()
+        gc.disable()  # which would look through all that is made here, and stays
+        try:
+            kept = KeptRows([self._decoded(piece) for piece in self._kept])
+            for state, program, is_divided in zip(self._steps, programs, divided, strict=True):
+                self._give(state, program, kept, is_divided)
+        finally:
+            if collects:
+                gc.enable()
+
+    def _give(self, state: StepState, program: Program, kept: KeptRows, is_divided: bool) -> None:
+        try:
+            program.serials = state.serials
+            if state.head is not None:
+                head = tuple(self.codec.decode(state.head, is_trusted=True))
+                columns = [self._decoded(piece) for piece in state.pieces]
+                program.restore(head, columns, kept, is_divided)
+        except Exception as error:
+            raise SnapshotError(
+                f"operator {state.name!r} cannot go on with its state: {safe_str(error)}"
+            ) from error
 
     def _decoded(self, piece: Piece) -> list[list[Any]]:
         return [self.codec.decode_rows(column, is_trusted=True) for column in piece]

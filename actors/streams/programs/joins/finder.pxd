@@ -17,8 +17,7 @@ cdef class Finder:
     # The finder that goes on with these windows then.
     cdef Finder successor(self)
 
-    # Whether a snapshot can have the windows; and the finder that goes on with such rows, in order.
-    cdef bint can_be_saved(self)
+    # The finder that goes on with windows that have these rows, in order.
     cdef Finder go_on(self, list rows)
 
     cdef int expire(self, object time) except -1
@@ -43,5 +42,5 @@ cdef class PairFinder(Finder):
 
 
 # The state of a join's finders, for a snapshot; and a finder that goes on with it.
-cdef tuple finders_state(list finders, KeptRows kept, str name)
+cdef tuple finders_state(list finders, KeptRows kept)
 cdef Finder restored_finder(Finder finder, tuple state, KeptRows kept)

@@ -15,8 +15,6 @@ from callboard.streams.programs.joins.comparisons cimport Comparison
 from callboard.streams.programs.joins.kept cimport Kept, KeptRows, WindowRule
 from callboard.streams.programs.unawaited cimport is_true
 
-from callboard.streams.errors import SnapshotError
-
 
 cdef class Finder:
     """The base: windows of rows."""
@@ -71,9 +69,6 @@ cdef class Finder:
             window.append(kept)
         return 0
 
-    cdef bint can_be_saved(self):
-        return True
-
     cdef Finder go_on(self, list rows):
         cdef Kept kept
         for kept in rows:
@@ -96,13 +91,11 @@ cdef class Finder:
         return 0
 
 
-cdef tuple finders_state(list finders, KeptRows kept, str name):
+cdef tuple finders_state(list finders, KeptRows kept):
     cdef Finder finder
     cdef list rows = []
     cdef uint64_t left = 0, right = 0
     for finder in finders:
-        if not finder.can_be_saved():
-            raise SnapshotError(f"operator {name!r} joins by a NativePredicate, whose windows no snapshot can have")
         rows += [*finder.windows[0], *finder.windows[1]]
         left, right = max(left, finder.came[0]), max(right, finder.came[1])
     rows.sort(key=place_in_order)

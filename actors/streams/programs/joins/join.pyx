@@ -91,7 +91,7 @@ cdef class Join(JoinRows):
     cpdef list snapshot(self, object kept):
         cdef KeptRows all = kept
         head, waiting = JoinRows.snapshot(self, kept)
-        finder = None if self.finder is None else finders_state([self.finder], all, self.name)
+        finder = None if self.finder is None else finders_state([self.finder], all)
         return [(*head, [all.numbers_of(window) for window in self.windows], finder), waiting]
 
     cpdef restore(self, tuple head, list columns, object kept, bint divided):

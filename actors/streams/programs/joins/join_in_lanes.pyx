@@ -139,7 +139,7 @@ cdef class JoinLanes(LanePrograms):
     """Finds partners of rows: for each of a lot a list."""
 
     cpdef list snapshot(self, object kept):
-        return [finders_state(self.finders, kept, self.name)]
+        return [finders_state(self.finders, kept)]
 
     cpdef restore(self, tuple head, list columns, object kept, bint divided):
         cdef Py_ssize_t lane

@@ -132,9 +132,9 @@ cdef class NumberFinder(Finder):
 
     cdef int skip(self, Kept kept, uint8_t side, uint64_t rows) except -1:
         """Add rows without a partner, at the time of one that came before them."""
-        cdef uint64_t i
+        cdef uint64_t _row
         cdef uint32_t term
-        for i in range(rows):
+        for _row in range(rows):
             if self.rule.within is None:
                 self.join.add_time(<int64_t>0)
             elif self.whole_times:
