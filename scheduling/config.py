@@ -51,6 +51,7 @@ class Config:
     monitoring: str = "off"
     monitored: tuple[type | str, ...] | None = None
     trace: str | FlightRecorder | None = None
+    observable: bool = False
     pin: bool | tuple[int, ...] = False
     drain_timeout: float = 30.0
     context: str = "own"
@@ -411,6 +412,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "monitoring": partial(checks.one_of, choices=MONITORING, error=ConfigError),
     "monitored": _monitored,
     "trace": check_trace,
+    "observable": partial(checks.flag, error=ConfigError),
     "pin": _pin,
     "drain_timeout": partial(checks.seconds, error=ConfigError),
     "context": partial(checks.one_of, choices=CONTEXTS, error=ConfigError),
