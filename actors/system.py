@@ -116,8 +116,8 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
         that one dispatch may take, and `time_slice` the time in seconds after which it begins no
         more of them. `monitoring` is a level (`off`, `times`, `mailboxes`, `channels`, `workers`),
         and `monitored` are the classes of the actors in the logs; None: all. `trace` is the path of
-        a file for a trace of all that runs, or a FlightRecorder; with it `monitoring` is `workers`,
-        unless it is another level than `off`. With `observable` the commands `info`, `tree` and
+        a file for a trace of all that runs, or a FlightRecorder; with it `monitoring` is `times` at
+        least. With `observable` the commands `info`, `tree` and
         `dump` of `python -m callboard` may look into the system. `pin` ties each worker to a core.
         `drain_timeout` is in seconds. `context` says which context variables actors see: see
         `spawn`. `config` is a dict or the path of a TOML file, whose settings win over the

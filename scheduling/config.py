@@ -94,7 +94,7 @@ class Config:
         checked.setdefault("threading", "dynamic")
         checked |= _range_of_workers(checked, where)
         if "trace" in checked and checked.get("monitoring", "off") == "off":
-            checked["monitoring"] = "workers"  # a trace is made of records
+            checked["monitoring"] = "times"  # a trace is made of records
         makers = {"mailbox": mailbox, "supervision": supervision}
         for table in ("classes", "actors"):
             checked[table] = {
