@@ -7,9 +7,15 @@ import sys
 
 from callboard import __version__
 
-# The commands of the capabilities. Nothing imports a capability; each has its name here, and a
-# `main(arguments)`.
-COMMANDS = {"serve": "callboard.remote.server.serve", "health": "callboard.remote.client.look"}
+# The modules of the commands, which nothing imports before, and the function of each that is called
+# with its arguments.
+COMMANDS = {
+    "serve": ("callboard.remote.server.serve", "main"),
+    "health": ("callboard.remote.client.look", "main"),
+    "info": ("callboard.observing.commands", "info"),
+    "tree": ("callboard.observing.commands", "tree"),
+    "dump": ("callboard.observing.commands", "dump"),
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -22,7 +28,8 @@ def main(arguments: list[str]) -> int:
         names = ",".join(COMMANDS)
         print(f"usage: python -m callboard [--version] {{{names}}} ...", file=sys.stderr)
         return 0 if command in ("-h", "--help") else 2
-    status: int = importlib.import_module(COMMANDS[command]).main(arguments[1:])
+    module, function = COMMANDS[command]
+    status: int = getattr(importlib.import_module(module), function)(arguments[1:])
     return status
 
 

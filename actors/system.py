@@ -93,6 +93,7 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
         monitoring: str = "off",
         monitored: Sequence[type | str] | None = None,
         trace: str | os.PathLike[str] | FlightRecorder | None = None,
+        observable: bool = False,
         pin: bool | Sequence[int] = False,
         drain_timeout: float = 30.0,
         context: str = "own",
@@ -115,11 +116,12 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
         that one dispatch may take, and `time_slice` the time in seconds after which it begins no
         more of them. `monitoring` is a level (`off`, `times`, `mailboxes`, `channels`, `workers`),
         and `monitored` are the classes of the actors in the logs; None: all. `trace` is the path of
-        a file for a trace of all that runs, or a FlightRecorder; with it `monitoring` is `workers`,
-        unless it is another level than `off`. `pin` ties each worker to a core. `drain_timeout` is
-        in seconds. `context` says which context variables actors see: see `spawn`. `config` is a
-        dict or the path of a TOML file, whose settings win over the keywords, so that an operator
-        can tune without touching code.
+        a file for a trace of all that runs, or a FlightRecorder; with it `monitoring` is `times` at
+        least. With `observable` the commands `info`, `tree` and `dump` of `python -m callboard` may
+        look into the system. `pin` ties each worker to a core. `drain_timeout` is in seconds.
+        `context` says which context variables actors see: see `spawn`. `config` is a dict or the
+        path of a TOML file, whose settings win over the keywords, so that an operator can tune
+        without touching code.
 
         Raises ConfigError, OSError where a trace cannot be written, and CallboardError where gevent
         or eventlet has replaced threads.
@@ -140,6 +142,7 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
             monitoring=monitoring,
             monitored=monitored,
             trace=trace,
+            observable=observable,
             pin=pin,
             drain_timeout=drain_timeout,
             context=context,
@@ -149,10 +152,11 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
         self._open(Team(token), Timers(self.config.name))
         try:
             self._traces.begin(self.config.trace)
+            self._open_endpoint()
             start_workers(self._runtime, self.config)
         except (CallboardError, OSError):
             self._runtime.closed = True
-            self._traces.finish()
+            self._end_observing()
             _exit.forget(self)
             raise
         log.info("system started", system=self.config.name, workers=self.config.workers)
@@ -393,7 +397,7 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
             ended, stuck = False, why_not_idle(runtime)
         runtime.closed = True
         self._logs.finish()
-        self._traces.finish()
+        self._end_observing()
         _exit.forget(self)
         self._signals.restore()
         log.info("system stopped", system=self.name)

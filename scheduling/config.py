@@ -51,6 +51,7 @@ class Config:
     monitoring: str = "off"
     monitored: tuple[type | str, ...] | None = None
     trace: str | FlightRecorder | None = None
+    observable: bool = False
     pin: bool | tuple[int, ...] = False
     drain_timeout: float = 30.0
     context: str = "own"
@@ -93,7 +94,7 @@ class Config:
         checked.setdefault("threading", "dynamic")
         checked |= _range_of_workers(checked, where)
         if "trace" in checked and checked.get("monitoring", "off") == "off":
-            checked["monitoring"] = "workers"  # a trace is made of records
+            checked["monitoring"] = "times"  # a trace is made of records
         makers = {"mailbox": mailbox, "supervision": supervision}
         for table in ("classes", "actors"):
             checked[table] = {
@@ -411,6 +412,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "monitoring": partial(checks.one_of, choices=MONITORING, error=ConfigError),
     "monitored": _monitored,
     "trace": check_trace,
+    "observable": partial(checks.flag, error=ConfigError),
     "pin": _pin,
     "drain_timeout": partial(checks.seconds, error=ConfigError),
     "context": partial(checks.one_of, choices=CONTEXTS, error=ConfigError),

@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from callboard._inside.sending.runtime import Runtime
 from callboard.core import checks
 from callboard.core.errors import ConfigError
+from callboard.observing.answers import answer
+from callboard.observing.endpoint import Endpoint
 from callboard.observing.traces import LIMIT, Traces
 from callboard.observing.wait import Wait, Waits
 from callboard.observing.waits import waits_of
+from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
 from callboard.scheduling.tracing.recording import TraceFile
 from callboard.statistics import Logs, collect
@@ -32,6 +36,8 @@ class RunningGraph(Protocol):
 class Observed:
     """The part of ActorSystem that shows what happens in it."""
 
+    config: Config
+    _closing: weakref.finalize[..., Observed] | None = None
     _runtime: Runtime
     _logs: Logs
     _traces: Traces
@@ -49,6 +55,18 @@ class Observed:
                 return [graph for graph in list(self._running) if not graph.ended]
             except RuntimeError:
                 pass  # one was begun in the middle
+
+    def _open_endpoint(self) -> None:
+        """Let observers ask, if the system is to be observable. Raises CallboardError, OSError."""
+        if self.config.observable:
+            endpoint = Endpoint(self.config.name, partial(_answer, weakref.ref(self)))
+            self._closing = weakref.finalize(self, endpoint.close)
+
+    def _end_observing(self) -> None:
+        """End traces, and let nobody ask any more."""
+        self._traces.finish()
+        if self._closing is not None:
+            self._closing()
 
     def statistics(self) -> Statistics:
         """Return the figures of every live actor and every worker, to be printed or looked into.
@@ -113,3 +131,9 @@ class Observed:
         CallboardError if monitoring is off, and OSError if they cannot be written.
         """
         return self._logs.write(directory)
+
+
+def _answer(reference: weakref.ref[Observed], question: str) -> Any:
+    """Answer an observer; None where the system is gone."""
+    system = reference()
+    return None if system is None else answer(system, question)

@@ -77,11 +77,14 @@ class Waits(tuple[Wait, ...]):
         raise KeyError(name)
 
     def __repr__(self) -> str:
-        return f"<Waits: {', '.join(f'{reason} {n}' for reason, n in self.reasons.items())}>"
+        return f"<Waits: {self._counts()}>"
 
     def __str__(self) -> str:
-        counts = ", ".join(f"{reason} {count}" for reason, count in self.reasons.items())
-        return "\n".join([counts or "no actors", *_lines(self)])
+        return "\n".join([self._counts(), *_lines(self)])
+
+    def _counts(self) -> str:
+        counts = (f"{reason} {count}" for reason, count in self.reasons.items())
+        return ", ".join(counts) or "no actors"
 
 
 def _rank(reason: str) -> int:

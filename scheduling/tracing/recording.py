@@ -247,5 +247,5 @@ def not_recorded(system: str) -> CallboardError:
     """Return the error for a system whose workers keep no records."""
     return CallboardError(
         f"the system {system!r} keeps no records, because monitoring is off: make it with "
-        "monitoring='workers', or with trace="
+        "monitoring='times', or with trace="
     )

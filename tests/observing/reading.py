@@ -22,7 +22,7 @@ class Slice(NamedTuple):
     begin: int
     end: int
     depth: int
-    count: int
+    amount: int
     """Messages of a dispatch, rows of an operator's slice."""
 
 

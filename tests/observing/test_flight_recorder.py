@@ -36,7 +36,7 @@ def test_a_failure_has_the_latest_trace_written_once(path: Path) -> None:
         system.drain(60)
     assert read(path).texts() == found.texts()  # the second one came too soon
     assert "failure of /box: ValueError" in found.texts()
-    assert sum(one.count for one in found.of("/box")) >= 100
+    assert sum(one.amount for one in found.of("/box")) >= 100
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -60,7 +60,7 @@ def test_a_trace_is_written_at_any_time(tmp_path: Path) -> None:
             box.ask(0).result(30)
             system.drain(60)
             system.write_trace(path)
-            assert sum(one.count for one in read(path).of("/box")) == count
+            assert sum(one.amount for one in read(path).of("/box")) == count
         system.write_trace(other)
         assert other.read_text().count('"name": "/box"') == box.dispatches
         with pytest.raises(FileNotFoundError):

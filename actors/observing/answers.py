@@ -1,0 +1,65 @@
+"""The answers to observers of a system: values for JSON."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from callboard._inside.sending.runtime import Runtime
+from callboard.observing.wait import Waits
+from callboard.statistics import collect
+
+
+class Observable(Protocol):
+    """The part of a system that is looked into."""
+
+    _runtime: Runtime
+
+    def waits(self) -> Waits:
+        """Return why each actor and operator does nothing."""
+        ...
+
+
+def info(system: Observable) -> dict[str, Any]:
+    """Return the system's name and process, and how many of what there are."""
+    waits = system.waits()
+    return {
+        "pid": os.getpid(),
+        "system": system._runtime.name,
+        "program": " ".join(sys.orig_argv),
+        "workers": len(system._runtime.team.workers),
+        "reasons": waits.reasons,
+        "dead_letters": system._runtime.dead_letters.reasons,
+        "failures": system._runtime.dead_letters.failure_count,
+    }
+
+
+def waits(system: Observable) -> list[dict[str, Any]]:
+    """Return why each actor and operator does nothing."""
+    return [asdict(wait) for wait in system.waits()]
+
+
+def dump(system: Observable) -> dict[str, Any]:
+    """Return all that is known."""
+    figures = collect(system._runtime)
+    letters = system._runtime.dead_letters
+    return info(system) | {
+        "monitoring": figures.monitoring,
+        "actors": [asdict(one) for one in figures.actors],
+        "workers": [asdict(one) for one in figures.workers],
+        "channels": [asdict(one) for one in figures.channels],
+        "waits": waits(system),
+        "latest_failures": [[path, report.summary] for path, report in letters.failures],
+    }
+
+
+ANSWERS: dict[str, Callable[[Observable], Any]] = {"info": info, "waits": waits, "dump": dump}
+
+
+def answer(system: Observable, question: str) -> Any:
+    """Answer a question; None to one that there is not."""
+    known = ANSWERS.get(question)
+    return None if known is None else known(system)

@@ -1,0 +1,92 @@
+"""`python -m callboard info`, `tree` and `dump`: to look into systems of the same user."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from callboard.core.errors import CallboardError
+from callboard.observing.endpoint import ask, folder_of_sockets
+
+HINT = (
+    "no such system can be observed: make it with ActorSystem(observable=True), and run this as "
+    "the same user"
+)
+
+
+def info(arguments: Sequence[str]) -> int:
+    """Print a line for each system that can be observed: its process, name and actors."""
+    return _each("info", arguments, _print_info)
+
+
+def tree(arguments: Sequence[str]) -> int:
+    """Print the actors of systems as a tree, and why each does nothing; then the operators."""
+    return _each("tree", arguments, _print_tree)
+
+
+def dump(arguments: Sequence[str]) -> int:
+    """Print all that is known of systems, as a line of JSON for each."""
+    return _each("dump", arguments, lambda path, _: print(json.dumps(ask(path, "dump"))))
+
+
+def _each(
+    command: str, arguments: Sequence[str], show: Callable[[Path, dict[str, Any]], None]
+) -> int:
+    """Show each system that the arguments mean. Returns 1 if there is none."""
+    doc = globals()[command].__doc__
+    parser = argparse.ArgumentParser(prog=f"python -m callboard {command}", description=doc)
+    parser.add_argument("which", metavar="PID|NAME", nargs="?", help="of one process or system")
+    which = parser.parse_args(arguments).which
+    shown = 0
+    try:
+        for path, found in _systems():
+            if which is None or which in (str(found["pid"]), found["system"]):
+                show(path, found)
+                shown += 1
+    except (CallboardError, OSError) as error:
+        print(f"callboard {command}: {error}", file=sys.stderr)
+        return 1
+    if not shown:
+        print(f"callboard {command}: {HINT}", file=sys.stderr)
+    return 0 if shown else 1
+
+
+def _systems() -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Find the systems that answer; forget the sockets of processes that have ended."""
+    for path in sorted(folder_of_sockets().glob("*.sock")):
+        try:
+            found = ask(path, "info")
+        except (ConnectionError, FileNotFoundError):
+            if not _is_alive(int(path.name.partition("-")[0])):
+                path.unlink(missing_ok=True)
+            continue
+        if found is not None:
+            yield path, found
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _print_info(path: Path, found: dict[str, Any]) -> None:
+    reasons = ", ".join(f"{reason} {count}" for reason, count in found["reasons"].items())
+    print(f"{found['pid']} {found['system']}: {reasons or 'no actors'}")
+
+
+def _print_tree(path: Path, found: dict[str, Any]) -> None:
+    print(f"{found['pid']} {found['system']}")
+    for wait in ask(path, "waits") or []:
+        name: str = wait["name"]
+        depth, last = (name.count("/"), name.rpartition("/")[2]) if name[:1] == "/" else (1, name)
+        print(f"{'  ' * depth}{last} {wait['words']}")

@@ -1,0 +1,150 @@
+"""The socket at which `python -m callboard dump`, `tree` and `info` ask a system of the same user.
+
+It lies in a folder that only this user can enter. The kernel says who asks, and others get nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import stat
+import struct
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from callboard.core.errors import CallboardError
+from callboard.core.log import log
+
+LONGEST_QUESTION = 64
+"""In bytes."""
+PATIENCE = 5.0
+"""How long a question or the reading of an answer may take, in seconds."""
+
+_PEER = struct.Struct("3i")  # pid, uid, gid
+
+
+def folder_of_sockets() -> Path:
+    """Return the folder of this user's sockets, and make it.
+
+    Raises CallboardError if it is not this user's alone: somebody else has made it.
+    """
+    above = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    folder = Path(above) / f"callboard-{os.geteuid()}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise CallboardError(f"{folder} is no folder, so no socket for observers can be there")
+    if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise CallboardError(
+            f"{folder} is not for this user alone (owner {found.st_uid}, mode "
+            f"{stat.S_IMODE(found.st_mode):o}), so no socket for observers can be there"
+        )
+    return folder
+
+
+def uid_of_peer(connection: socket.socket) -> int:
+    """Return the user at the other end of a connection, as the kernel knows it."""
+    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    uid: int = _PEER.unpack(peer)[1]
+    return uid
+
+
+class Endpoint:
+    """Answers questions at a socket, in a thread of its own, until it is closed."""
+
+    def __init__(self, name: str, answer: Callable[[str], Any]) -> None:
+        self._pid = os.getpid()
+        folder = folder_of_sockets()
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self.path = self._bind(folder)
+            self._listener.listen()
+        except BaseException:
+            self._listener.close()
+            raise
+        _endpoints.add(self)
+        self._thread = threading.Thread(
+            target=_serve, args=(self._listener, answer), name=f"{name}-observed", daemon=True
+        )
+        self._thread.start()
+
+    def _bind(self, folder: Path) -> Path:
+        for number in range(1000):
+            path = folder / f"{os.getpid()}-{number}.sock"
+            if not path.exists():
+                self._listener.bind(str(path))
+                return path
+        raise CallboardError(f"this process has a thousand sockets in {folder}")
+
+    def close(self) -> None:
+        """Answer no more, from now on. The socket is gone then."""
+        if os.getpid() == self._pid:
+            self.path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # closed already
+                self._listener.shutdown(socket.SHUT_RDWR)  # so its thread ends
+
+    def forsake(self) -> None:
+        """Close the copy of the socket, in a forked child."""
+        self._listener.close()
+
+
+_endpoints: weakref.WeakSet[Endpoint] = weakref.WeakSet()
+
+
+def _forsake_all() -> None:
+    for endpoint in list(_endpoints):
+        endpoint.forsake()
+
+
+os.register_at_fork(after_in_child=_forsake_all)
+
+
+def _serve(listener: socket.socket, answer: Callable[[str], Any]) -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            listener.close()  # nobody is to connect any more
+            return
+        with connection:
+            try:
+                connection.settimeout(PATIENCE)
+                if uid_of_peer(connection) not in (os.geteuid(), 0):
+                    continue
+                question = _line(connection)
+                connection.sendall(json.dumps(answer(question)).encode())
+            except OSError:
+                pass  # who asked is gone, or does not read
+            except Exception as error:
+                log.error("a question of an observer failed", exc_info=error)
+
+
+def _line(connection: socket.socket) -> str:
+    data = b""
+    while not data.endswith(b"\n") and len(data) < LONGEST_QUESTION:
+        more = connection.recv(LONGEST_QUESTION)
+        if not more:
+            break
+        data += more
+    return data.decode(errors="replace").strip()
+
+
+def ask(path: Path, question: str) -> Any:
+    """Ask at a socket. Raises OSError, and ValueError for what is no answer."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(6 * PATIENCE)
+        connection.connect(str(path))
+        if uid_of_peer(connection) != os.geteuid():
+            raise PermissionError(f"{path} is another user's")
+        connection.sendall(f"{question}\n".encode())
+        parts = []
+        while part := connection.recv(65536):
+            parts.append(part)
+    return json.loads(b"".join(parts))

@@ -1,0 +1,160 @@
+"""Sockets for observers: who asks gets an answer, and others nothing."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem, CallboardError, ConfigError
+from callboard.__main__ import main
+from callboard.observing import endpoint
+from callboard.observing.endpoint import ask
+from tests.observing.actors import Box, Holder, Passage
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return tmp_path / f"callboard-{os.geteuid()}"
+
+
+class Parent(Actor[Any]):
+    def receive(self, message: str) -> None:
+        self.spawn(Box, name=message)
+
+
+Out = pytest.CaptureFixture[str]
+
+
+def test_a_system_that_was_not_made_for_it_has_no_socket(folder: Path, capsys: Out) -> None:
+    with ActorSystem(workers=1):
+        assert not folder.exists()
+        assert main(["dump"]) == 1
+    assert "make it with ActorSystem(observable=True)" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="observable is True or False, not 1"):
+        ActorSystem(workers=1, observable=1)  # type: ignore[arg-type]
+
+
+def test_info_tree_and_dump_show_a_system(folder: Path, capsys: Out) -> None:
+    passage = Passage()
+    with (
+        ActorSystem("shop", workers=1, observable=True) as system,
+        ActorSystem("other", workers=1, observable=True),
+    ):
+        system.spawn(Parent, name="parent").ask("child").result(30)
+        system.drain(60)
+        assert main(["info"]) == 0
+        here = os.getpid()
+        assert capsys.readouterr().out == f"{here} shop: no input 2\n{here} other: no actors\n"
+        system.spawn(Holder, name="holder").tell(passage)
+        assert passage.entered.wait(30)
+        assert main(["tree", "shop"]) == 0
+        assert capsys.readouterr().out == (
+            f"{here} shop\n  parent waits for a message\n    child waits for a message\n"
+            "  holder runs on worker shop-0\n"
+        )
+        assert main(["dump", str(here)]) == 0
+        first, second = map(json.loads, capsys.readouterr().out.splitlines())
+        assert (first["system"], second["system"]) == ("shop", "other")
+        assert [one["path"] for one in first["actors"]] == ["/parent", "/parent/child", "/holder"]
+        assert [one["reason"] for one in first["waits"]] == ["no input", "no input", "running"]
+        assert first["reasons"] == {"running": 1, "no input": 2}
+        passage.leave.set()
+        assert main(["dump", "nobody"]) == 1
+    assert list(folder.iterdir()) == []
+
+
+def test_another_process_can_look(folder: Path) -> None:
+    with ActorSystem("shop", workers=1, observable=True) as system:
+        system.spawn(Box, name="box")
+        system.drain(60)
+        command = [sys.executable, "-m", "callboard", "dump", "shop"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    assert json.loads(done.stdout)["actors"][0]["path"] == "/box"
+
+
+def test_a_question_that_there_is_not_and_a_silent_observer_change_nothing(folder: Path) -> None:
+    with ActorSystem(workers=1, observable=True):
+        (path,) = folder.iterdir()
+        assert ask(path, "nothing") is None
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.connect(str(path))
+        assert ask(path, "info")["system"] == "callboard"
+
+
+def test_another_user_gets_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ActorSystem(workers=1, observable=True):
+        (path,) = folder.iterdir()
+        assert (folder.stat().st_mode & 0o777, path.parent) == (0o700, folder)
+        real = endpoint.uid_of_peer
+        monkeypatch.setattr(endpoint, "uid_of_peer", lambda one: real(one) + 1)
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.settimeout(30)
+            stranger.connect(str(path))
+            assert stranger.recv(1) == b""
+        with pytest.raises(PermissionError, match="is another user's"):
+            ask(path, "info")
+
+
+@pytest.mark.parametrize("kind", ["open", "file", "link"])
+def test_a_folder_of_somebody_else_is_refused(kind: str, folder: Path, tmp_path: Path) -> None:
+    if kind == "file":
+        folder.touch()
+    elif kind == "open":
+        folder.mkdir()
+        folder.chmod(0o755)
+    else:
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CallboardError, match="so no socket for observers can be there"):
+        ActorSystem(workers=1, observable=True)
+
+
+def test_the_socket_of_a_process_that_has_ended_is_forgotten(folder: Path, capsys: Out) -> None:
+    with ActorSystem(workers=1, observable=True):
+        child = subprocess.Popen([sys.executable, "-c", ""])
+        child.wait(60)
+        old = folder / f"{child.pid}-0.sock"
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(old))
+        assert main(["info"]) == 0
+        assert not old.exists()
+
+
+def test_a_system_that_is_collected_is_observed_no_more(folder: Path) -> None:
+    systems = [ActorSystem(workers=1, observable=True)]
+    assert list(folder.iterdir())
+
+    def drop() -> None:
+        systems.clear()
+        gc.collect()
+
+    with pytest.warns(ResourceWarning, match="was garbage-collected"):
+        drop()
+    assert list(folder.iterdir()) == []
+
+
+def test_a_forked_child_leaves_the_socket_to_its_parent(folder: Path) -> None:
+    program = """
+import os, sys
+from callboard import ActorSystem
+from callboard.observing.endpoint import ask, folder_of_sockets
+with ActorSystem("shop", workers=1, observable=True):
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    (path,) = folder_of_sockets().iterdir()
+    print(ask(path, "info")["system"])
+"""
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "shop\n"
