@@ -94,6 +94,7 @@ ORDERS = [
         "actors/nets",
         "actors/streams",
         "actors/remote",
+        "actors/routers",
         "actors/spark",
     ],
     ["actors", "actors/testing"],
