@@ -1,5 +1,6 @@
 """An actor framework for stream processing on multicores."""
 
+from callboard._inside.answers.foreign import as_concurrent
 from callboard._inside.answers.future import Future
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
@@ -14,7 +15,10 @@ from callboard.core.errors import (
     MailboxFull,
     SpawnError,
     SystemClosed,
+    WouldBlock,
 )
+from callboard.core.threads.blocking import blocking
+from callboard.failures import ActorEnd
 from callboard.include import get_include
 from callboard.mailboxes import BoundedMailbox, PriorityMailbox
 from callboard.messages import DeadLetter, Terminated
@@ -25,6 +29,7 @@ from callboard.version import version as __version__
 
 __all__ = [
     "Actor",
+    "ActorEnd",
     "ActorRef",
     "ActorStopped",
     "ActorSystem",
@@ -44,6 +49,9 @@ __all__ = [
     "Supervision",
     "SystemClosed",
     "Terminated",
+    "WouldBlock",
     "__version__",
+    "as_concurrent",
+    "blocking",
     "get_include",
 ]

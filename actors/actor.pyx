@@ -53,7 +53,10 @@ class Actor:
     # --- hooks ----------------------------------------------------------------------------------------
 
     def on_start(self):
-        """Run once before the first message, and again after each restart. On the worker's thread."""
+        """Run once before the first message, and again after each restart. On the worker's thread.
+
+        It may be `async def`, as `receive` may: messages wait until it has ended.
+        """
 
     def on_stop(self):
         """Run when the actor has stopped, and on the old object at a restart. On the worker's thread."""

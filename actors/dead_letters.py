@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from callboard.core.interrupts import comes_from_signal
 from callboard.core.log import log
 from callboard.core.text import safe_repr
-from callboard.failures import End, FailureReport
+from callboard.failures import ActorEnd, FailureReport, plain_ends
 from callboard.messages import DeadLetter
 
 if TYPE_CHECKING:
@@ -30,17 +30,20 @@ class WakeUps(NamedTuple):
 
 
 class DeadLetters:
-    """Counts dead letters by reason, and hands them to subscribers."""
+    """Counts dead letters by reason, and hands them to subscribers. Knows how actors ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, system: str = "callboard") -> None:
+        self._system = system
+        self._plain_ends = plain_ends(system)
         # Reentrant: a forgotten failure may free an object whose __del__ tells a stopped actor.
         self._lock = threading.RLock()
+        self._on_failure: Callable[[BaseException], object] | None = None  # for tests
         self._reasons: defaultdict[str, int] = defaultdict(int)
         self._subscribers: list[Any] = []
         self._failures: deque[tuple[str, FailureReport]] = deque(maxlen=100)
         self._failure_count = 0
         self._fatal: list[tuple[str, FailureReport]] = []
-        self._ends: WeakKeyDictionary[ActorRef[Any], End] = WeakKeyDictionary()
+        self._ends: WeakKeyDictionary[ActorRef[Any], ActorEnd] = WeakKeyDictionary()
         self._woken: WeakKeyDictionary[ActorRef[Any], WakeUps] = WeakKeyDictionary()
 
     @property
@@ -140,6 +143,8 @@ class DeadLetters:
         with self._lock:
             self._failure_count += 1
             self._failures.append((ref.path, report))
+        if self._on_failure is not None:
+            self._on_failure(error)
 
     def note_fatal(
         self, ref: ActorRef[Any], error: BaseException, *, begun: bool = True, counts: bool = True
@@ -150,9 +155,9 @@ class DeadLetters:
         too.
         """
         report = FailureReport.of(error)
-        what = "it failed" if begun else "its start failed"
+        end = ActorEnd.by_failure(ref._short_path, report, begun=begun)
         with self._lock:
-            self._ends.setdefault(ref, End(f"{what}: {report.summary}", report))
+            self._ends.setdefault(ref, end)
             if counts and len(self._fatal) < 100:
                 self._fatal.append((ref.path, report))
 
@@ -161,10 +166,17 @@ class DeadLetters:
         with self._lock:
             end = self._ends.get(other)
             if end is not None:
-                why = f"it ended with {other._short_path}, where {end.report.summary}"
-                self._ends.setdefault(ref, End(why, end.report))
+                self._ends.setdefault(ref, end.of_another())
 
-    def end_of(self, ref: ActorRef[Any]) -> End | None:
-        """Return the failure that ended an actor, if there was one."""
+    def end_of(self, ref: ActorRef[Any]) -> ActorEnd:
+        """Return how an actor ended. All that tell of its end have it from here."""
         with self._lock:
-            return self._ends.get(ref)
+            end = self._ends.get(ref)
+        return self._plain_ends[ref._ending] if end is None else end
+
+    def __repr__(self) -> str:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.reasons.items()))
+        return (
+            f"<DeadLetters of {self._system!r}: {reasons or 'none'}; "
+            f"{self._failure_count} failures of actors>"
+        )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import traceback
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
 
 from callboard.core.errors import ActorFailed
 from callboard.core.interrupts import comes_from_signal
@@ -52,21 +54,75 @@ class FailureReport:
             return f"{self.summary}\n"
         return "".join(self._trace.format())
 
+    def as_error(self, traceback: str | None = None) -> ActorFailed:
+        """Return an exception whose text is the traceback; a new one, as users may raise it."""
+        error = ActorFailed(f"\n{(traceback or self.traceback).rstrip()}")
+        error.type = self.type
+        return error
+
     def __str__(self) -> str:
         return self.text
 
 
-@dataclass(slots=True)
-class End:
-    """Why an actor has stopped, where a failure was the reason."""
+EndReason = Literal[
+    "stopped",
+    "failed",
+    "failed to start",
+    "stopped by supervisor",
+    "system stopped",
+    "system collected",
+]
 
-    why: str
-    report: FailureReport
-    _cause: ActorFailed | None = None
+
+@dataclass(frozen=True)
+class ActorEnd:
+    """How an actor ended: the answer of `ref.ended`. Its text says the same, such as "was stopped".
+
+    `reason` is one of these. `stopped`: somebody called `stop()`, or its parent stopped. `failed`,
+    `failed to start`: by `error`. `stopped by supervisor`: with another actor, which failed by
+    `error`. `system stopped`, `system collected`: with its system.
+    """
+
+    reason: EndReason
+    why: str = field(repr=False, compare=False)
+    cause: FailureReport | None = field(default=None, compare=False)
+    """The report of the failure, if there was one."""
+    _after: str = field(default="", repr=False, compare=False)
+
+    @classmethod
+    def by_failure(cls, path: str, cause: FailureReport, *, begun: bool) -> ActorEnd:
+        """Make the end of an actor by its own failure."""
+        reason: EndReason = "failed" if begun else "failed to start"
+        why = f"{reason}: {cause.summary}"
+        return cls(reason, why, cause, f"{path} {why}")
+
+    def of_another(self) -> ActorEnd:
+        """Make the end of an actor that its supervisor stops because of this end."""
+        why = f"was stopped by its supervisor after {self._after}"
+        return ActorEnd("stopped by supervisor", why, self.cause, self._after)
 
     @property
-    def cause(self) -> ActorFailed:
-        """An exception for the `__cause__` of others: its text is the traceback."""
-        if self._cause is None:
-            self._cause = ActorFailed(f"\n{self.report.traceback.rstrip()}")
-        return self._cause
+    def error(self) -> ActorFailed | None:
+        """The failure as an exception whose text is the traceback, or None."""
+        return None if self.cause is None else self.cause.as_error(self._traceback)
+
+    @cached_property
+    def _traceback(self) -> str:
+        """The text of a traceback takes long, and each message that is left gets it."""
+        return "" if self.cause is None else self.cause.traceback
+
+    def __str__(self) -> str:
+        return self.why
+
+
+def plain_ends(system: str) -> dict[EndReason, ActorEnd]:
+    """Return the ends of a system's actors that no failure is the reason of."""
+    return {
+        "stopped": ActorEnd("stopped", "was stopped"),
+        "system stopped": ActorEnd(
+            "system stopped", f"was stopped: its system {system!r} has stopped"
+        ),
+        "system collected": ActorEnd(
+            "system collected", f"was stopped: its system {system!r} was garbage-collected"
+        ),
+    }

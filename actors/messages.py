@@ -9,18 +9,26 @@ from callboard.core.text import safe_repr
 
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
-    from callboard.failures import FailureReport
+    from callboard.core.errors import ActorFailed
+    from callboard.failures import EndReason, FailureReport
 
 
 @dataclass(frozen=True, slots=True)
 class Terminated:
     """Sent to the actors that watch `ref`: it has stopped and handles no more messages.
 
-    `cause` is the report of the failure that ended it, if one did; it has no say in comparisons.
+    `reason` says how, in the words of `ActorEnd`. `cause` is the report of the failure that was the
+    reason, if one was, and `error` is that as an exception. Only `ref` counts in comparisons.
     """
 
     ref: ActorRef[Any]
     cause: FailureReport | None = field(default=None, compare=False)
+    reason: EndReason = field(default="stopped", compare=False)
+
+    @property
+    def error(self) -> ActorFailed | None:
+        """The failure that ended it, as an exception whose text is the traceback; or None."""
+        return None if self.cause is None else self.cause.as_error()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -28,9 +36,9 @@ class DeadLetter:
     """A message that was told and not handled, and why.
 
     `reason` says why. `stopped`: the actor had stopped, or did before the message's turn; `error`
-    says why if a failure ended it. `system stopped`: all actors had. `failed`: handling it raised
-    `error`. `dropped_newest` and `dropped_oldest`: a full mailbox dropped it. `refused`: a full
-    mailbox raised `error`, which a native sender cannot be told. For a stream's rows it is
+    says why if a failure ended it. `system stopped`: it stopped with its system. `failed`: handling
+    it raised `error`. `dropped_newest` and `dropped_oldest`: a full mailbox dropped it. `refused`:
+    a full mailbox raised `error`, which a native sender cannot be told. For a stream's rows it is
     `skipped` (the message is a Failure), `late` or `unpaired`.
     """
 

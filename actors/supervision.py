@@ -36,6 +36,11 @@ class Supervision:
     too), or `rest` (this one and its siblings spawned after it).
 
     In every case the message in work is a dead letter, and an ask gets the exception.
+
+    `expected` are classes of exceptions by which the actor refuses a message, and that are no
+    failures. If `receive` raises one, an ask gets it, and the actor goes on: there is no dead
+    letter and no traceback in the log, and `on_failure` is not called. For a message that was told,
+    the log has one line at the level DEBUG.
     """
 
     directive: Directive | Callable[[BaseException], Directive] = "stop"
@@ -44,6 +49,7 @@ class Supervision:
     window: float = 60.0
     backoff: float = 0.0
     max_backoff: float = 30.0
+    expected: type[Exception] | tuple[type[Exception], ...] = ()
 
     def __post_init__(self) -> None:
         if not callable(self.directive):
@@ -51,6 +57,13 @@ class Supervision:
         checks.one_of("a scope", self.scope, SCOPES, error=ConfigError)
         if self.limit is not None:
             checks.whole("a limit of restarts", self.limit, 0, error=ConfigError)
+        classes = self.expected if isinstance(self.expected, tuple) else (self.expected,)
+        for one in classes:
+            if not isinstance(one, type) or not issubclass(one, Exception):
+                raise ConfigError(
+                    f"expected errors are classes of exceptions, not {safe_repr(one)}"
+                )
+        object.__setattr__(self, "expected", classes)
         for name in ("window", "backoff", "max_backoff"):
             checks.seconds(name, getattr(self, name), error=ConfigError)
 
@@ -60,6 +73,10 @@ class Supervision:
         if not isinstance(directive, str) or directive not in DIRECTIVES:
             raise ConfigError(f"a supervisor answered {safe_repr(directive)} to {safe_repr(error)}")
         return directive
+
+    def expects(self, error: BaseException) -> bool:
+        """Tell whether `error` is one that the actor refuses a message by."""
+        return isinstance(error, self.expected)
 
     def delay(self, restarts: int) -> float:
         """Return how many seconds to wait before a restart that follows `restarts` others."""

@@ -29,11 +29,13 @@ from callboard.core.errors import (
 from callboard.core.handles import CopiedAsItself
 from callboard.core.log import log
 from callboard.core.text import did_you_mean, safe_repr
+from callboard.core.threads.blocking import refuse_to_block
 from callboard.core.threads.green import refuse_green_threads
 from callboard.core.threads.interpreter import has_gil
 from callboard.core.threads.wait_queue import WaitQueue
 from callboard.dead_letters import DeadLetters
 from callboard.diagnosis import all_actors, why_not_idle
+from callboard.hosting import Hosted
 from callboard.mailboxes import BoundedMailbox
 from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
@@ -41,19 +43,23 @@ from callboard.scheduling.placement import rebalance
 from callboard.scheduling.team import Team, obstacle_to_waiting
 from callboard.signals import Signals
 from callboard.statistics import Logs, collect
-from callboard.stopping import begin_stop, on_change, time_left
+from callboard.stopping import (
+    LAST_WORDS,
+    STOP_TIMEOUT,
+    begin_stop,
+    drain,
+    drained_and_left,
+    left_behind,
+    on_change,
+    time_left,
+)
+from callboard.supervision import Supervision
 from callboard.timers import Timers
 from callboard.tuned import check_classes
 from callboard.workforce import start_workers
 
 M = TypeVar("M")
 R = TypeVar("R", covariant=True)
-
-# How long stop() waits without a number, in seconds, and the end of a `with` block at most.
-STOP_TIMEOUT = 10.0
-# The time, in seconds, that actors have to stop in after a drain that took all the time. Those that
-# can end do so at once.
-LAST_WORDS = 0.5
 
 
 class Runnable(Protocol[R]):
@@ -62,12 +68,13 @@ class Runnable(Protocol[R]):
     def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
 
 
-class ActorSystem(CopiedAsItself):
+class ActorSystem(Hosted, CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
-    That takes `drain_timeout` seconds in all. A stop for which no time is left gets a tenth of it,
-    and half a second at least. Leaving it by an exception stops at once: waiting messages become
-    dead letters. After `install_signal_handlers()` the first signal drains, too.
+    That takes `drain_timeout` seconds in all, and half a second more at most, in which actors stop
+    that can. Then one DrainTimeout says what is stuck. Leaving it by an exception stops at once:
+    waiting messages become dead letters. After `install_signal_handlers()` the first signal drains,
+    too. In a coroutine use `async with`; if that is cancelled while it is left, it stops at once.
 
     A system that is garbage-collected, or open when the interpreter exits, stops without draining.
     In a forked child its copy raises ForkedSystem.
@@ -118,6 +125,7 @@ class ActorSystem(CopiedAsItself):
         self.config = Config.load(
             config,
             mailbox=BoundedMailbox,
+            supervision=Supervision,
             name=name,
             workers=workers,
             elasticity=elasticity,
@@ -145,7 +153,8 @@ class ActorSystem(CopiedAsItself):
 
     def _open(self, team: Team, timers: Timers, *, manual: bool = False) -> None:
         config = self.config
-        runtime = Runtime(team, config.name, DeadLetters(), timers, config, config.quantum, manual)
+        letters = DeadLetters(config.name)
+        runtime = Runtime(team, config.name, letters, timers, config, config.quantum, manual)
         self._runtime = runtime
         self._logs = Logs(runtime)
         self._change = WaitQueue()  # notified when no top-level actor is left
@@ -171,8 +180,9 @@ class ActorSystem(CopiedAsItself):
     def spawn(self, cls: type[Actor[M]], /, *args: Any, **kwargs: Any) -> ActorRef[M]:
         """Make an actor of class `cls` and return its ref at once.
 
-        The object is made by the worker that the actor lives on. Options, all by keyword, are taken
-        out of `kwargs`; the rest goes to the class with `args`:
+        The object is made by the worker that the actor lives on: `ref.ready` is a future of that,
+        and fails if it fails. Options, all by keyword, are taken out of `kwargs`; the rest goes to
+        the class with `args`:
 
         - `name`: unique among the top-level actors (or the siblings); no `/` in it.
         - `mailbox`: a BoundedMailbox or a PriorityMailbox.
@@ -185,6 +195,9 @@ class ActorSystem(CopiedAsItself):
           system's; where that is "sender", native actors and those with `receive_many` still have
           their own.
         - `event_loop`: run its coroutines on the system's event loop, where asyncio can be used.
+
+        A class may have attributes `mailbox`, `supervision`, `dedicated` and `event_loop`: its
+        actors' options where the spawn has none.
 
         Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. Arguments that the class does
         not take, such as a mistyped option, raise a SpawnError that is a TypeError, too.
@@ -342,15 +355,11 @@ class ActorSystem(CopiedAsItself):
         and where in their code.
         """
         self._runtime.refuse_fork()
-        seconds = self.config.drain_timeout
-        if timeout is not None:
-            seconds = checks.seconds("the timeout of drain()", timeout)
+        seconds = self._time_of_drain(timeout)
         self._refuse_worker("drain()")
-        if not self._runtime.closed and not self._runtime.team.wait_until_idle(seconds):
-            raise DrainTimeout(
-                f"the system {self.name!r} did not become idle in {seconds:g} s\n"
-                + why_not_idle(self._runtime)
-            )
+        if not self._runtime.closed and not self._runtime.team.wait_until_idle(0.0):
+            refuse_to_block("drain()", "await drain_soon()")
+            drain(self._runtime, seconds)
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until all actors have stopped, or until the failure of one has stopped the system.
@@ -360,12 +369,10 @@ class ActorSystem(CopiedAsItself):
         self._runtime.refuse_fork()
         seconds = checks.timeout("the timeout of join()", timeout)
         self._refuse_worker("join()")
+        if self._wait_ended(0.0):
+            return True
+        refuse_to_block("join()", "call it in a thread, by asyncio.to_thread()")
         return self._wait_ended(seconds)
-
-    @property
-    def is_run_here(self) -> bool:
-        """True in the one thread that may run the system, step by step: see `ManualSystem`."""
-        return False
 
     def _run_until(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
         """Run until `predicate()` is true, where `is_run_here` is."""
@@ -402,10 +409,7 @@ class ActorSystem(CopiedAsItself):
         log.info("system stopped", system=self.name)
         if not ended:
             _exit.leave_behind(runtime)
-            raise DrainTimeout(
-                f"the system {self.name!r} did not stop in {seconds:g} s; its threads are left "
-                "behind\n" + stuck
-            )
+            raise left_behind(self.name, f"did not stop in {seconds:.3g} s", stuck)
 
     def _tell_unmet(self) -> None:
         """Say which options of the configuration were for actors that never came."""
@@ -443,6 +447,12 @@ class ActorSystem(CopiedAsItself):
             self.drain(None if left is None else max(left, 0.0))
 
     def __enter__(self) -> Self:
+        if not self.is_run_here:
+            try:
+                refuse_to_block("the end of `with`", "use `async with`")
+            except CallboardError:
+                self.stop()
+                raise
         return self
 
     def __exit__(
@@ -455,32 +465,39 @@ class ActorSystem(CopiedAsItself):
             return
         seconds = self.config.drain_timeout
         deadline = self._leave_by = time.monotonic() + seconds
+        late: DrainTimeout | None = None
+        leaving = error
         try:
-            if kind is None:
-                self.drain()
-        except (KeyboardInterrupt, SystemExit):
-            self._drain_for_signal()
+            try:  # here, and not in a function, at whose begin a signal could raise
+                if kind is None:
+                    self.drain()
+            except (KeyboardInterrupt, SystemExit):
+                self._drain_for_signal()
+                raise
+            else:
+                self._drain_for_signal()
+        except DrainTimeout as timeout:
+            late = timeout
+        except BaseException as raised:
+            leaving = raised
             raise
-        else:
-            self._drain_for_signal()
         finally:
-            left = max(deadline - time.monotonic(), seconds / 10, LAST_WORDS)
+            left = max(deadline - time.monotonic(), LAST_WORDS)
             try:
                 self.stop(min(STOP_TIMEOUT, left))
-            except DrainTimeout as late:
-                reason = late.__context__ if error is None else error
-                if not isinstance(reason, KeyboardInterrupt | SystemExit):
+            except DrainTimeout as behind:
+                if isinstance(leaving, KeyboardInterrupt | SystemExit):
+                    # A user who pressed Ctrl-C wants the program to end, and not a handler of
+                    # errors to go on.
+                    log.error("actors are left behind", system=self.name, error=str(behind))
+                elif late is None:
                     raise
-                # A user who pressed Ctrl-C wants the program to end, and not a handler of errors to
-                # go on.
-                log.error("actors are left behind", system=self.name, error=str(late))
+                else:
+                    late = drained_and_left(self.name, seconds, behind)
+        if late is not None:
+            raise late
         if kind is None and self._runtime.failure is not None:
             raise self._runtime.failure
-
-    def _refuse_worker(self, what: str) -> None:
-        obstacle = obstacle_to_waiting(self._runtime.team)
-        if obstacle is not None:
-            raise CallboardError(f"{what} {obstacle}")
 
     def __repr__(self) -> str:
         state = "stopped" if self._runtime.closed else f"{len(self._runtime.team.workers)} workers"

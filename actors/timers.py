@@ -40,6 +40,10 @@ class Timer(CopiedAsItself):
         """
         return self._timers._cancel(self)
 
+    def __repr__(self) -> str:
+        when = "once" if self.period is None else f"every {self.period:g} s"
+        return f"<Timer {when}{', over' if self.is_over else ''}>"
+
 
 class _Sleep(Future[None]):
     __slots__ = ()

@@ -37,6 +37,26 @@ def iterator_over(caller: str, rows: Any, what: str = "rows") -> Iterator[Any]:
         raise TypeError(f"{caller} wants an iterable of {what}, not {safe_repr(rows)}") from None
 
 
+def rows_in(table: Any, size: int) -> Iterator[dict[str, Any]] | None:
+    """Return the rows of an Arrow table, or of a frame of Polars or pandas, as dictionaries.
+
+    They are made so many at a time. None: it is no such table.
+    """
+    kind = type(table)
+    if not is_table(table):
+        return None
+    if hasattr(kind, "to_batches") and hasattr(kind, "to_pylist"):
+        batches = table.to_batches(max_chunksize=size)
+        return (row for batch in batches for row in batch.to_pylist())
+    if hasattr(kind, "iter_rows"):
+        rows: Iterator[dict[str, Any]] = table.iter_rows(named=True)
+        return rows
+    if hasattr(kind, "itertuples") and hasattr(kind, "iloc"):
+        parts = (table.iloc[at : at + size] for at in range(0, len(table), size))
+        return (row for part in parts for row in part.to_dict("records"))
+    return None
+
+
 def is_table(value: Any) -> bool:
     """Return whether `value` is a table or a frame: iterating over one gives columns, not rows."""
     kind = type(value)
@@ -48,6 +68,8 @@ class Batches:
 
     If `rows` raises an Exception, the rows before it come first, as a batch of their own. `taken`
     is the latest batch, whole or not, and `raised` the exception that is to come after it, or None.
+
+    A table has its rows, as dictionaries: see rows_in().
 
     Rows with a method `try_receive_many(most)`, such as a channel's receiver, come in batches of
     those that are there: no row waits until its batch is full.
@@ -63,7 +85,8 @@ class Batches:
             raise TypeError(
                 f"{caller} wants an iterable of rows, not one {kind}: {safe_repr(rows)}"
             )
-        self._rows = iterator_over(caller, rows)
+        table = None if type(rows) is list else rows_in(rows, size)
+        self._rows = iterator_over(caller, rows) if table is None else table
         self._take_waiting = getattr(rows, "try_receive_many", None)
         self._size = size
         self._list = rows if type(rows) is list else None  # to be sliced, which is faster

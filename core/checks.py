@@ -85,10 +85,12 @@ def one_of(
 
 def takes(**options: Any) -> inspect.Signature:
     """Return a signature with these options, for a compiled class, which shows none by itself."""
-    return inspect.Signature([
-        inspect.Parameter(option, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-        for option, default in options.items()
-    ])
+    return inspect.Signature(
+        [
+            inspect.Parameter(option, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+            for option, default in options.items()
+        ]
+    )
 
 
 def _is_finite(value: Any) -> bool:

@@ -30,6 +30,10 @@ class MailboxFull(CallboardError):
     """A bounded mailbox is full, and its overflow policy does not wait, or its timeout is over."""
 
 
+class WouldBlock(CallboardError):
+    """A call would block an event loop. The text says what to await instead."""
+
+
 class SystemClosed(CallboardError):
     """The actor system was stopped."""
 
@@ -41,15 +45,18 @@ class ForkedSystem(CallboardError):
 class ActorStopped(CallboardError):
     """An ask can never be answered, because its target has stopped.
 
-    If a failure ended the target, the text names it, and `__cause__` is an ActorFailed.
+    The text says why. If a failure was the reason, `__cause__` is an ActorFailed.
     """
 
 
 class ActorFailed(CallboardError):
     """An actor was ended by an exception. The text is that exception's traceback.
 
-    The exception itself is not kept: it would keep the actor and its message alive.
+    The exception itself is not kept: it would keep the actor and its message alive. `type` is its
+    class.
     """
+
+    type: type[BaseException] | None = None
 
 
 class AskTimeout(CallboardError, TimeoutError):

@@ -30,7 +30,7 @@ class Reporter(Actor[str]):
 
 
 async def main() -> None:
-    with ActorSystem() as system:
+    async with ActorSystem() as system:
         # A failed question gets the handler's exception; resume keeps the actors alive after it.
         thermometers = system.spawn(Thermometers, supervision=Supervision("resume"))
         reporter = system.spawn(Reporter, thermometers, supervision=Supervision("resume"))

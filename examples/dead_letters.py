@@ -3,7 +3,7 @@
 Prints:
 
     'two' to worker: failed, two is bad
-    'three' to worker: stopped, /worker has stopped: it failed: ValueError: two is bad
+    'three' to worker: stopped, /worker failed: ValueError: two is bad
     2 dead letters
 """
 

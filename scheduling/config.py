@@ -29,7 +29,7 @@ MONITORING = ("off", "times", "mailboxes", "channels", "workers")
 COUNTING = MONITORING[2:]
 CONTEXTS = ("own", "sender")
 THREADING = ("dynamic", "assigned")
-TUNABLE = ("placement", "priority", "mailbox", "context")
+TUNABLE = ("placement", "priority", "mailbox", "context", "dedicated", "supervision")
 # Each worker is a thread: more workers than cores are for experiments.
 MOST_WORKERS = 1024
 
@@ -66,12 +66,14 @@ class Config:
         config: Source | Config = None,
         *,
         mailbox: Callable[..., Any] = dict,
+        supervision: Callable[..., Any] = dict,
         **keywords: Any,
     ) -> Config:
         """Merge `keywords`, the settings that the code gives, with `config`, which wins.
 
         `config` is a dict, the path of a TOML file, or a Config, which is taken as it is. None
-        means "not given" for a keyword. `mailbox` makes a mailbox of a `mailbox` table's keys.
+        means "not given" for a keyword. `mailbox` makes a mailbox of a `mailbox` table's keys, and
+        `supervision` likewise.
         Raises ConfigError.
         """
         if isinstance(config, Config):
@@ -88,9 +90,10 @@ class Config:
             checked.pop("placement", None)  # the code's, and the configuration wants none
         checked.setdefault("threading", "dynamic")
         checked |= _range_of_workers(checked, where)
+        makers = {"mailbox": mailbox, "supervision": supervision}
         for table in ("classes", "actors"):
             checked[table] = {
-                name: _check_tuning(f"{table}.{name}", options, where, mailbox)
+                name: _check_tuning(f"{table}.{name}", options, where, makers)
                 for name, options in checked.get(table, {}).items()
             }
         for name in checked["actors"]:
@@ -369,7 +372,7 @@ def _check_actor(name: Any, where: str) -> None:
 
 
 def _check_tuning(
-    key: str, options: Any, where: str, mailbox: Callable[..., Any]
+    key: str, options: Any, where: str, makers: Mapping[str, Callable[..., Any]]
 ) -> Mapping[str, Any]:
     """Check the configuration's settings of one class or one actor."""
     checked = {}
@@ -378,15 +381,17 @@ def _check_tuning(
             raise ConfigError(
                 f"no setting {option!r} of {key}{where}; there are {', '.join(TUNABLE)}"
             )
-        if option != "mailbox":
-            check = _weight if option == "priority" else _CHECKS[option]
-            checked[option] = _located(where, check, f"{option} of {key}", value)
-        else:
-            table = _located(where, _table, f"mailbox of {key}", value)
-            try:
-                checked[option] = mailbox(**table)
-            except (TypeError, ConfigError) as error:
-                raise ConfigError(f"mailbox of {key}: {error}{where}") from error
+        make = makers.get(option)
+        if make is None:
+            checked[option] = _located(where, _OF_ACTORS[option], f"{option} of {key}", value)
+            continue
+        if option == "supervision" and isinstance(value, str):
+            value = {"directive": value}
+        table = _located(where, _table, f"{option} of {key}", value)
+        try:
+            checked[option] = make(**table)
+        except (TypeError, ConfigError) as error:
+            raise ConfigError(f"{option} of {key}: {error}{where}") from error
     return checked
 
 
@@ -409,6 +414,13 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "streams": _streams,
     "classes": _table,
     "actors": _table,
+}
+
+_OF_ACTORS: dict[str, Callable[[str, Any], Any]] = {
+    "placement": _CHECKS["placement"],
+    "priority": _weight,
+    "context": _CHECKS["context"],
+    "dedicated": partial(checks.flag, error=ConfigError),
 }
 
 _STREAMS: dict[str, Callable[[str, Any], Any]] = {

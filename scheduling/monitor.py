@@ -87,7 +87,7 @@ class WorkerStatistics:
     """For how long it has been in that actor's message."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Statistics:
     """The result of `ActorSystem.statistics()`.
 
@@ -114,6 +114,12 @@ class Statistics:
             if actor.path == path:
                 return actor
         raise KeyError(path)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Statistics, monitoring {self.monitoring}: actors {len(self.actors)}, "
+            f"workers {len(self.workers)}, ends of channels {len(self.channels)}>"
+        )
 
     def __str__(self) -> str:
         workers = _table("worker", WorkerStatistics, self.workers, texts=1)

@@ -111,8 +111,8 @@ cdef class Team(Roster):
 
     @property
     def lagging(self):
-        """The suspended workers that are still in a dispatch."""
-        return [worker for worker in self.everyone[self.level:self.started] if not worker.is_idle]
+        """The suspended workers that are still in a dispatch. One that was woken to be suspended is in none."""
+        return [worker for worker in self.workers[self.level:self.started] if worker.current_actor]
 
     def start(self, int workers):
         """Start those of the first `workers` threads that did not start yet. In any thread.

@@ -133,6 +133,9 @@ cdef class WorkerThread:
         """The worker's number in its system, from 0."""
         return self.core.index
 
+    def __repr__(self):
+        return f"<{type(self).__name__} {self.name!r}, {'idle' if self.is_idle else 'at work'}>"
+
     @property
     def is_idle(self):
         """True while the worker is idle: it looks for work, or is parked."""

@@ -70,6 +70,10 @@ def use(system: ActorSystem, anything: ActorRef[Any], objects: ActorRef[object])
     reveal_type(counter.ask(1, timeout=2.0).result(timeout=1.0))  # -> Any
     reveal_type(counter.is_alive)  # -> bool
     reveal_type(counter.path)  # -> str
+    reveal_type(counter.ready)  # -> ActorRef[int]]
+    reveal_type(counter.ended)  # -> ActorEnd]
+    counter.stop(after_queue=True)
+    counter.stop(True)  # -> Too many positional arguments
     reveal_type(system.spawn(TextBox))  # -> ActorRef[str]
     integers: ActorRef[int] = objects  # who takes any object takes an integer
     strings: ActorRef[str] = counter  # -> Incompatible types in assignment
@@ -141,7 +145,7 @@ def chain(pages: Stream[str], system: ActorSystem) -> None:
     reveal_type(pages.union(pages.map(len)))  # -> Stream[str | int]
     reveal_type(pages.branch(len)[0])  # -> Stream[str]
     reveal_type(pages.map(len, errors="side").failures)  # -> errors.Failure
-    pages.map(len, errors="sometimes")  # -> incompatible type "Literal['sometimes']"
+    pages.map(len, errors="sometimes")  # -> No overload variant of "map"
     by_length = pages.key_by(len)
     reveal_type(by_length)  # -> KeyedStream[int, str]
     reveal_type(by_length.count())  # -> Stream[tuple[int, int]]

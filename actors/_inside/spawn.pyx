@@ -40,6 +40,7 @@ cdef dict recipes = {}  # class -> its Recipe, of classes that take no attribute
 cdef object STOP = Supervision()
 cdef frozenset OPTIONS = frozenset(
     ["name", "mailbox", "placement", "priority", "supervision", "dedicated", "context", "event_loop"])
+cdef tuple OF_CLASSES = ("mailbox", "supervision", "dedicated", "event_loop")  # which may be attributes
 
 cdef Py_ssize_t MOST_SHAPES = 64
 
@@ -56,6 +57,8 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
     cdef bint dedicated = False
     cdef bint event_loop = False
     cdef Recipe plain = recipe_of(cls)
+    if plain.defaults:
+        kwargs = {**plain.defaults, **kwargs}
     if runtime.tuned:
         # The operator's options win over the code's.
         kwargs = {**kwargs, **runtime.config.spawn_options(cls, kwargs.get("name"))}
@@ -222,9 +225,11 @@ cdef Recipe inspect_class(cls):
         raise SpawnError(f"{cls.__qualname__}.receive is {safe_repr(receive)}, which cannot be called")
     if inspect.isgeneratorfunction(receive) or inspect.isasyncgenfunction(receive):
         raise SpawnError(f"{cls.__qualname__}.receive has a `yield`, and nobody would iterate over it")
+    may_start = not recipe.native and not getattr(cls, "_callboard_runs", False)
     for hook in ("on_start", "on_stop", "on_failure", "receive_many"):
-        if inspect.iscoroutinefunction(getattr(cls, hook, None)):
-            raise SpawnError(f"{cls.__qualname__}.{hook} is `async`; only `receive` may be")
+        if inspect.iscoroutinefunction(getattr(cls, hook, None)) and not (hook == "on_start" and may_start):
+            which = "only `receive` and `on_start`" if may_start else "no hook of a task or native actor"
+            raise SpawnError(f"{cls.__qualname__}.{hook} is `async`; {which} may be")
     recipe.cls = cls
     recipe.args = ()
     recipe.kwargs = {}
@@ -234,11 +239,22 @@ cdef Recipe inspect_class(cls):
     recipe.runs = getattr(cls, "_callboard_runs", False)
     if recipe.runs and not inspect.iscoroutinefunction(cls.run):
         raise SpawnError(f"{cls.__qualname__} is a task, and its run() is to be `async def run(self)`")
+    recipe.defaults = defaults_of(cls)
     base = NativeActor if recipe.native else Actor
     recipe.starts = cls.on_start is not base.on_start
     recipe.stops = cls.on_stop is not base.on_stop
     recipe.fails = cls.on_failure is not base.on_failure
     return recipe
+
+
+cdef dict defaults_of(cls):
+    """Return the options that a class has as attributes. Its methods and properties are none."""
+    found = {}
+    for option in OF_CLASSES:
+        value = inspect.getattr_static(cls, option, None)
+        if value is not None and not hasattr(type(value), "__get__"):
+            found[option] = value
+    return found
 
 
 cdef Recipe recipe_with(Recipe plain, tuple args, dict kwargs, supervision):

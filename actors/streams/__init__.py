@@ -30,6 +30,7 @@ from callboard.streams.errors import (
     RunTimeout,
     StreamError,
 )
+from callboard.streams.programs.columns.rows_and_batches import batches
 from callboard.streams.programs.joins.predicates import Band, Equal, Predicate
 from callboard.streams.programs.program import Side, Watermark
 from callboard.streams.programs.windows.window import Session, Sliding, Tumbling, Window
@@ -62,5 +63,6 @@ __all__ = [
     "Tumbling",
     "Watermark",
     "Window",
+    "batches",
     "entry",
 ]

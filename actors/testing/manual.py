@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import random
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from callboard._inside.sending.ref import ActorRef
 from callboard.core import checks
@@ -53,6 +54,10 @@ class ManualSystem(ActorSystem):
     A run is given up after `max_steps` steps, so that actors which always have work do not hang the
     test. `trace` holds the messages that were handled so far, unless `trace=False`.
 
+    With `failures="raise"` the step in which an actor fails raises the actor's exception, after its
+    supervisor has decided. So do the calls that take steps. With "log", the default, it is in the
+    log and in `dead_letters.failures`, as in a program. Expected errors are no failures.
+
     All actors live on this one worker, also those spawned with `dedicated=True`.
     """
 
@@ -66,10 +71,12 @@ class ManualSystem(ActorSystem):
         drain_timeout: float = 30.0,
         context: str = "own",
         trace: bool = True,
+        failures: Literal["log", "raise"] = "log",
     ) -> None:
         self.seed = checks.whole("seed", seed, -(2**63), 2**64 - 1)
         self.max_steps = checks.whole("max_steps", max_steps)
         checks.flag("trace", trace)
+        checks.one_of("failures", failures, ("log", "raise"))
         self.config = Config.load(
             name=name,
             workers=1,
@@ -88,6 +95,9 @@ class ManualSystem(ActorSystem):
         self._chance = random.Random(seed)
         if trace:
             self._worker.trace = partial(_note, self._trace)
+        self._failed: deque[BaseException] = deque()  # in the step at hand
+        if failures == "raise":
+            self._runtime.dead_letters._on_failure = self._failed.append
 
     # --- running ---------------------------------------------------------------------------------
 
@@ -100,8 +110,17 @@ class ManualSystem(ActorSystem):
 
         If none is ready, break a circle of full channels. False if there was nothing to do.
 
-        Raises CallboardError in a thread other than the one that made the system.
+        Raises CallboardError in a thread other than the one that made the system, and the first
+        failure of an actor, if the system was made with `failures="raise"`.
         """
+        is_done = self._take_step()
+        if self._failed:
+            error = self._failed.popleft()
+            self._failed.clear()
+            raise error
+        return is_done
+
+    def _take_step(self) -> bool:
         loop, circles = self._event_loop, self._runtime.circles
         if loop.is_ready and self._chance.random() < 0.5 and loop.step():
             return True
@@ -225,7 +244,10 @@ class ManualSystem(ActorSystem):
 
     def _wait_ended(self, timeout: float | None) -> bool:
         if self.is_run_here:
-            self.run_until_idle()
+            steps = self._steps()
+            while self._take_step():  # a failure does not keep the system from its end
+                next(steps)
+            self._failed.clear()
         return not self._runtime.top
 
     def __exit__(

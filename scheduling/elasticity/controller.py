@@ -16,7 +16,7 @@ from callboard.core.log import log
 from callboard.scheduling.elasticity.history import LevelChange, LevelStatistics
 from callboard.scheduling.elasticity.leveled import LeveledGraph, LeveledTeam, LeveledWorker
 from callboard.scheduling.elasticity.measurement import Measurement, StageLoad, Strategy
-from callboard.scheduling.elasticity.processors import Processors
+from callboard.scheduling.elasticity.processors import Processors, queued_ns
 
 # How many decisions that changed the level are remembered.
 MOST_CHANGES = 1000
@@ -119,13 +119,14 @@ class Controller:
 
     def _measure(self) -> Measurement:
         level = self._team.level
-        seconds, handled, busy, loads = self._counts.take(self._team)
+        seconds, handled, busy, starved, loads = self._counts.take(self._team)
         machine, process = self._processors.read()
         return Measurement(
             level=level,
             seconds=seconds,
             throughput=handled / seconds + sum(load.rows for load in loads),
             busy=min(busy / seconds, float(level)),
+            starved=min(starved, busy) / seconds,
             machine=machine,
             process=process,
             waiting=sum(load.waiting for load in loads),
@@ -157,26 +158,30 @@ class _Counts:
     def __init__(self) -> None:
         self._handled: dict[LeveledWorker, int] = {}
         self._idle: dict[LeveledWorker, int] = {}
+        self._queued: dict[LeveledWorker, int] = {}
         self._rows = weakref.WeakKeyDictionary[LeveledGraph, dict[int, int]]()
         self._at = time.monotonic_ns()
 
-    def take(self, team: LeveledTeam) -> tuple[float, int, float, list[StageLoad]]:
+    def take(self, team: LeveledTeam) -> tuple[float, int, float, float, list[StageLoad]]:
         """Return the seconds since the last call, and what was done in them.
 
-        That is the messages, the busy seconds of all workers, and the load of each stage.
+        That is the messages, the busy seconds of all workers, those of them in which a worker
+        waited for a processor, and the load of each stage.
         """
         now = time.monotonic_ns()
         passed, self._at = now - self._at, now
-        handled, busy = 0, 0
+        handled, busy, starved = 0, 0, 0
         for worker in team.workers[: team.started]:
-            count, idle = worker.handled, worker.waited_ns
+            count, idle, queued = worker.handled, worker.waited_ns, _queued_ns(worker)
             handled += count - self._handled.get(worker, 0)
             if worker in self._idle:
                 busy += max(0, passed - (idle - self._idle[worker]))
+                starved += max(0, queued - self._queued.get(worker, queued))
             self._handled[worker], self._idle[worker] = count, idle
+            self._queued[worker] = queued
         seconds = passed / 1e9
         loads = [load for graph in team.following() for load in self._loads(graph, seconds)]
-        return seconds, handled, busy / 1e9, loads
+        return seconds, handled, busy / 1e9, starved / 1e9, loads
 
     def meet(self, team: LeveledTeam) -> None:
         """Let workers that were started just now count from now on, and not from the next look."""
@@ -200,6 +205,11 @@ class _Counts:
                 waiting=min(operator.queued, on_their_way * rows / done if done else math.inf),
             )
             before[place] = rows
+
+
+def _queued_ns(worker: LeveledWorker) -> int:
+    number = None if worker.thread is None else worker.thread.native_id
+    return 0 if number is None else queued_ns(number)
 
 
 def _busiest(graph: LeveledGraph, step: int) -> float:

@@ -21,7 +21,7 @@ from functools import lru_cache
 
 from callboard.scheduling.elasticity.levels import stepped
 
-_SPREAD = 0.03
+_SPREAD = 0.05
 """How far measurements are from their curve, as a part of it."""
 _FREEDOM = 3
 """Student's t: with so few degrees of freedom an outlier does not rule out a curve."""

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from callboard.scheduling.elasticity.bounds import LevelBounds
-from callboard.scheduling.elasticity.light_load import workers_for
-from callboard.scheduling.elasticity.load import Steady, growth, works_off
+from callboard.scheduling.elasticity.light_load import AIM, is_behind, workers_for
+from callboard.scheduling.elasticity.load import GROWS, SATURATED, Steady, growth, works_off
 from callboard.scheduling.elasticity.measurement import Decision, Measurement
 from callboard.scheduling.elasticity.remembered import Remembered, program_of
 from callboard.scheduling.elasticity.search import Search
 from callboard.scheduling.elasticity.wording import number, rate, workers, works
 
-SATURATED = 0.9
-"""The part of the workers that is busy, at least, if there is always something to do."""
-GROWS = 0.1
-"""A backlog grows by this part of what is handled, at least, where workers are too few."""
 _SOON = 3
 """A backlog that is gone in fewer periods needs no other level."""
 _LESS = 0.8
@@ -29,34 +25,54 @@ class FullLoad:
         self._bounds = bounds
         self._memory = memory
         self._search: Search | None = None
-        self._steady: Steady | None = None
+        self._steady: Steady | None = None  # once the level is kept
+        self._spare = False  # at the level that is kept, not all were busy
+        self._rising = False  # it was light a period ago
+        self._moved: list[float] = []  # the throughputs that showed that the load is another one
         # Throughputs that the next period's is held against, each at its level.
         self._expected: Mapping[int, float] = {}
 
-    def begin(self) -> None:
-        """Begin anew: the load is another one."""
-        self._search, self._steady, self._expected = None, None, {}
+    def begin(self, rising: bool = False) -> None:
+        """Begin anew: the load is another one. More workers come first if a light load rises."""
+        self._search, self._steady, self._spare, self._rising = None, None, False, rising
+        self._expected, self._moved = {}, []
+
+    def settle(self) -> None:
+        """Keep the level until the load moves."""
+        self.begin()
+        self._steady = Steady()
+
+    def keeps(self, now: Measurement, before: Measurement | None) -> Decision | None:
+        """Keep a level that was found, until the throughput moves or clearly not all are busy.
+
+        While a backlog is worked off, the throughput is not that of the load.
+        """
+        if self._steady is None:
+            return None
+        if works_off(now, before) is not None:
+            return _working_off(now)
+        self._moved = self._steady.moved(now.throughput)
+        too_few = self._spare and is_behind(now, before)
+        if not self._moved and not too_few and now.busy >= AIM * now.level:
+            return self._verified(now)
+        self._steady = None
+        return None
 
     def decide(self, now: Measurement, before: Measurement | None) -> Decision:
-        """Return the level of the next period."""
+        """Return the level of the next period, if none is kept."""
         level = now.level
         left = works_off(now, before)
         if left is not None and left < _SOON:
             if self._search is not None:
                 self._search.note(level, now.throughput)
-            still = f"{number(now.waiting)} are left"
-            return Decision(level, f"{workers(level)} {works(level)} off what waits: {still}.")
-        if self._steady is not None:
-            moved = self._steady.moved(now.throughput)
-            if not moved:
-                return self._verified(now)
-            return self._begin(now, before, moved)
+            return _working_off(now)
         if self._search is None:
-            return self._begin(now, before, [now.throughput])
+            return self._begin(now, before, self._moved or [now.throughput])
         self._search.add(level, now.throughput)
         if now.busy < SATURATED * level and level == max(self._search.measured):
             # The throughput is what came in, and not what so many workers can do.
-            self._search, self._steady, self._expected = None, Steady(), {}
+            self.settle()
+            self._spare = True
             return Decision(level, f"{_did(now)}, and not all were busy all the time.")
         return self._recognised(now) if self._expected else self._go_on(now)
 
@@ -64,6 +80,7 @@ class FullLoad:
         self, now: Measurement, before: Measurement | None, throughputs: list[float]
     ) -> Decision:
         """Try a first level: a remembered one, or what the demand needs, or a likely one."""
+        rising = self._rising
         self.begin()
         level = now.level
         self._search = Search(self._bounds.most)
@@ -82,7 +99,7 @@ class FullLoad:
         more = max(0.0, growth(now, before))
         if more > GROWS or now.busy < SATURATED * level:
             if level >= highest:
-                self._search = None
+                self._search, self._steady = None, None if more > GROWS else Steady()
                 return Decision(
                     self._bounds.clipped(min(level, highest)), f"{_did(now)}, and {why}."
                 )
@@ -90,27 +107,29 @@ class FullLoad:
             busy = f"busy for {now.busy / level:.0%} of the time"
             sign = f"and {number(now.waiting)} wait" if more > GROWS else busy
             return Decision(target, f"{_did(now)}, {sign}: {target} should be enough.")
-        return self._go_on(now)
+        return self._go_on(now, level if rising else 0)
 
     def _recognised(self, now: Measurement) -> Decision:
         """Settle if a remembered level does what it did, else go on as if nothing were known."""
         known = self._expected.get(now.level, 0.0)
         if now.throughput > _LESS * known:
-            self._search, self._steady, self._expected = None, Steady(), {}
+            self.settle()
             return Decision(now.level, f"{_did(now)}, as it did before.")
         self._expected = {}
         return self._go_on(now)
 
-    def _go_on(self, now: Measurement) -> Decision:
+    def _go_on(self, now: Measurement, lowest: int = 0) -> Decision:
         assert self._search is not None
         highest, _ = self._bounds.highest(now)
-        target, ended = self._search.next(self._bounds.levels(highest))
+        levels = self._bounds.levels(highest)
+        above = [level for level in levels if level > lowest]
+        target, ended = self._search.next(above or levels)
         measured = self._search.measured
         tried = ", ".join(f"{level}: {number(measured[level])}" for level in sorted(measured))
         if not ended:
             return Decision(target, f"{_did(now)}; {target} may do more. Tried: {tried}.")
         self._memory.learn(_program(now), measured)
-        self._search, self._steady = None, Steady()
+        self.settle()
         if target not in measured:
             self._expected = measured
         return Decision(target, f"{_did(now)}; {target} should do the most. Tried: {tried}.")
@@ -128,6 +147,11 @@ class FullLoad:
 
 def _did(now: Measurement) -> str:
     return f"{workers(now.level)} did {rate(now.throughput)}"
+
+
+def _working_off(now: Measurement) -> Decision:
+    level, still = now.level, f"{number(now.waiting)} are left"
+    return Decision(level, f"{workers(level)} {works(level)} off what waits: {still}.")
 
 
 def _program(now: Measurement) -> str:

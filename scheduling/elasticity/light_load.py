@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from callboard.scheduling.elasticity.bounds import LevelBounds
-from callboard.scheduling.elasticity.load import NOISE, Steady, growth, works_off
+from callboard.scheduling.elasticity.load import GROWS, NOISE, SATURATED, Steady, growth, works_off
 from callboard.scheduling.elasticity.measurement import Decision, Measurement
 from callboard.scheduling.elasticity.wording import are, number, rate, workers
 
@@ -24,6 +24,11 @@ def workers_for(busy: float) -> int:
     return max(1, math.ceil(busy / AIM))
 
 
+def is_behind(now: Measurement, before: Measurement | None) -> bool:
+    """Say whether what waits becomes more, and not for want of workers that are woken."""
+    return now.busy > LOW * now.level and growth(now, before) > GROWS
+
+
 class LightLoad:
     """The level of one light load after the other."""
 
@@ -35,28 +40,30 @@ class LightLoad:
         self._lowered: tuple[int, float] | None = None  # from which level, at what throughput
         self._failures: list[tuple[int, float]] = []  # what a level could not do
 
-    @property
-    def settled(self) -> bool:
-        """The level has been found, and is kept until the load moves."""
-        return self._steady is not None
-
     def begin(self) -> None:
         """Begin anew, at a level that was found while the load was full."""
         self._busy, self._computed, self._steady = [], True, None
 
+    def keeps(self, now: Measurement, before: Measurement | None) -> Decision | None:
+        """Keep a level that was found, until the load moves, or wants and may have more workers.
+
+        So at the highest level a load that nearly fills the workers stays the same load in noise.
+        """
+        if self._steady is None:
+            return None
+        moved = self._steady.moved(now.busy, _LEAST_MOVE)
+        wants = now.busy >= SATURATED * now.level or is_behind(now, before)
+        if not moved and not (wants and self._bounds.highest(now)[0] > now.level):
+            return Decision(now.level, f"{_enough(now.level, now)}.")
+        self._busy, self._computed, self._steady = moved[:-1], False, None
+        return None
+
     def decide(self, now: Measurement, before: Measurement | None) -> Decision:
-        """Return the level of the next period."""
+        """Return the level of the next period, if none is kept."""
         level, enough = now.level, f"{_enough(now.level, now)}."
-        if self._steady is not None:
-            moved = self._steady.moved(now.busy, _LEAST_MOVE)
-            if not moved:
-                return Decision(level, enough)
-            self._steady, self._computed = None, False
-            self._busy = moved
-        elif works_off(now, before) is not None:
+        if works_off(now, before) is not None:
             return Decision(level, f"{enough} {number(now.waiting)} still wait.")
-        else:
-            self._busy.append(now.busy)
+        self._busy.append(now.busy)
         if len(self._busy) < 2:
             return Decision(level, f"{enough} The next period is to confirm it.")
         return self._compute(now, max(self._busy[-2:]))
@@ -72,6 +79,8 @@ class LightLoad:
                     f"{workers(level)} {are(level)} nearly too few: {_load(now)}.",
                 )
             return self._kept(level, f"{_enough(level, now)}, and {why}.")
+        if busy <= _HIGH_AT_FIRST * (level - 1):
+            target = min(target, level - 1)  # of few workers, `AIM` leaves more than one in reserve
         failed = [n for n, load in self._failures if now.throughput > _ALIKE * load]
         target = max([target, *(n + 1 for n in failed)])
         if busy >= LOW * level or target >= level:

@@ -6,6 +6,10 @@ import math
 
 from callboard.scheduling.elasticity.measurement import Measurement
 
+SATURATED = 0.9
+"""The part of the workers that is busy, at least, if there is always something to do."""
+GROWS = 0.1
+"""A backlog grows by this part of what is handled, at least, where workers are too few."""
 NOISE = 1.25
 """Two measurements of one load have a smaller ratio: noise of 10% on each makes 1.1 / 0.9."""
 _OUTRIGHT = 2.0

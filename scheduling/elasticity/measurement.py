@@ -37,6 +37,8 @@ class Measurement:
     """Messages and rows of all actors and operators, a second."""
     busy: float
     """How many of the level's workers had something to do, on average: 0 to `level`."""
+    starved: float = 0.0
+    """How many of the busy ones waited for a processor, on average; 0 where it is not known."""
     machine: float = 0.0
     """The part of the machine's processor time that was used, by all processes, 0 to 1."""
     process: float = 0.0

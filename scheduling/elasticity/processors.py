@@ -55,6 +55,16 @@ class Processors:
         return _Look(time.monotonic(), time.process_time(), _machine_ticks(self._stat), group)
 
 
+def queued_ns(thread: int) -> int:
+    """Return how long a thread of this process was ready to run without a processor, in all.
+
+    It is 0 where that is not known.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[1])
+    return 0
+
+
 def _machine_ticks(stat: Path) -> tuple[int, int] | None:
     """Return the ticks that the machine's processors have used, and all that they had."""
     try:

@@ -11,9 +11,9 @@ import math
 
 from callboard.core.threads.cores import usable_cores
 from callboard.scheduling.elasticity.bounds import LevelBounds
-from callboard.scheduling.elasticity.full_load import GROWS, SATURATED, FullLoad
-from callboard.scheduling.elasticity.light_load import HIGH, LOW, LightLoad
-from callboard.scheduling.elasticity.load import growth
+from callboard.scheduling.elasticity.contention import Contention
+from callboard.scheduling.elasticity.full_load import FullLoad
+from callboard.scheduling.elasticity.light_load import HIGH, LightLoad, is_behind
 from callboard.scheduling.elasticity.measurement import Decision, Measurement
 from callboard.scheduling.elasticity.remembered import Remembered
 from callboard.scheduling.elasticity.wording import number, stays, stuck
@@ -40,7 +40,8 @@ class Rates:
         self._bounds = LevelBounds(least, most, ceiling, processors)
         self._light = LightLoad(self._bounds)
         self._full = FullLoad(self._bounds, Remembered() if memory is None else memory)
-        self._was_full = False
+        self._contention = Contention(self._bounds)
+        self._load: LightLoad | FullLoad = self._light
         self._before: Measurement | None = None
 
     def decide(self, measurement: Measurement) -> Decision:
@@ -50,6 +51,7 @@ class Rates:
             decision = Decision(measurement.level, f"{stays(measurement.level)}: {distrust}.")
         else:
             decision = self._decided(measurement)
+            self._contention.note(measurement, decision.level)
         self._before = measurement
         return Decision(self._bounds.clipped(decision.level), decision.reason)
 
@@ -66,19 +68,23 @@ class Rates:
         return ""
 
     def _decided(self, now: Measurement) -> Decision:
-        full = self._is_full(now)
-        if full != self._was_full:
-            self._was_full = full
-            self._light.begin()
-            self._full.begin()
+        judged = self._contention.judge(now)
+        if judged is not None:
+            self._change_to(self._full)
+            self._full.settle()
+            return judged
+        kept = self._load.keeps(now, self._before)
+        if kept is not None:
+            return self._contention.fewer(now, self._before) or kept
+        full = is_behind(now, self._before) or now.busy > HIGH * now.level
+        if full != (self._load is self._full):
+            self._change_to(self._full if full else self._light, rising=self._before is not None)
             reverted = self._light.revert(now, self._before) if full else None
             if reverted is not None:
                 return reverted
-        load = self._full if full else self._light
-        return load.decide(now, self._before)
+        return self._load.decide(now, self._before)
 
-    def _is_full(self, now: Measurement) -> bool:
-        part = now.busy / now.level
-        if part > LOW and growth(now, self._before) > GROWS:
-            return True
-        return part >= SATURATED if self._light.settled else part > HIGH
+    def _change_to(self, load: LightLoad | FullLoad, rising: bool = False) -> None:
+        self._load = load
+        self._light.begin()
+        self._full.begin(rising)

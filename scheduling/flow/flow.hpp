@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "callboard/core/one_at_a_time.hpp"
+#include "callboard/scheduling/flow/answering_stage.hpp"
 #include "callboard/scheduling/flow/chain.hpp"
 #include "callboard/scheduling/flow/fused_stage.hpp"
 #include "callboard/scheduling/flow/keyed_stage.hpp"
@@ -42,6 +43,7 @@ public:
     struct Settings : Slices {
         std::uint32_t window{256};       // rounds; a power of two
         std::uint32_t marker_every{64};  // rounds; the latency of one in so many is measured
+        bool tries_lanes{false};         // stages find out whether more lanes than one pay
     };
 
     explicit Flow(Settings settings) : settings(settings), markers_(settings.window, settings.marker_every) {
@@ -65,6 +67,11 @@ public:
 
     Stage& add_ordered(Pool& pool, const Work& work, LaneKinds runs_on, std::uint32_t inputs) {
         return add<OrderedStage>(pool, runs_on, 1, work, inputs, settings.window);
+    }
+
+    // Its operator waits for answers: see Work::next.
+    AnsweringStage& add_answering(Pool& pool, const Work& work, LaneKinds runs_on) {
+        return add<AnsweringStage>(pool, runs_on, 1, work, settings.window);
     }
 
     // And the stage before it that divides batches.
@@ -159,7 +166,8 @@ private:
     template <class Kind, class... Arguments>
     Kind& add(Pool& pool, LaneKinds runs_on, std::uint32_t most_lanes, Arguments&&... arguments) {
         const Stage::Site site{pool, *this, static_cast<std::uint32_t>(stages_.size()),
-                               static_cast<std::uint32_t>(pool.stages().size()), runs_on, most_lanes};
+                               static_cast<std::uint32_t>(pool.stages().size()), runs_on, most_lanes,
+                               settings.tries_lanes && !settings.one_by_one ? settings.slice_ns : 0};
         auto made = std::make_unique<Kind>(site, std::forward<Arguments>(arguments)...);
         Kind& stage = *made;
         stages_.push_back(std::move(made));

@@ -4,6 +4,7 @@ from libcpp cimport bool as cbool
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
+from callboard.scheduling.flow.answering_stage cimport AnsweringStage
 from callboard.scheduling.flow.fused_stage cimport FusedStage
 from callboard.scheduling.flow.heuristics cimport Chooser
 from callboard.scheduling.flow.keyed_stage cimport KeyedStage
@@ -25,6 +26,7 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         int64_t turn_ns
         uint32_t marker_every
         cbool one_by_one
+        cbool tries_lanes
 
     cdef cppclass Times "callboard::LatencyMarkers::Times":
         int64_t serial
@@ -53,6 +55,7 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         Pool& add_pool(unique_ptr[Chooser] chooser)
         Stage& add_shared(Pool& pool, const Work& work, LaneKinds runs_on, uint32_t most_lanes)
         Stage& add_ordered(Pool& pool, const Work& work, LaneKinds runs_on, uint32_t inputs)
+        AnsweringStage& add_answering(Pool& pool, const Work& work, LaneKinds runs_on)
         KeyedStage& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
                               uint32_t most_lanes, uint32_t partitions)
         FusedStage& add_fused(Pool& pool, LaneKinds runs_on)

@@ -30,6 +30,8 @@
 //     brings input, are sequentially consistent for the same reason.
 //   - A round may bring a little to each of many stages. A lane that has worked for a while, and sees input at two
 //     stages, wakes another lane. That is for speed alone.
+// More work at a stage that is for one lane now (lane_trials.hpp) wakes no second one. When it is for all again, the
+// lane that found that out wakes one.
 //
 // Lanes beyond the system's level of threads are not active: nobody wakes them, and one that works ends its
 // run after the slice. It sets its bit in `idle_` and then looks for input that waits, for which it wakes active
@@ -203,12 +205,17 @@ private:
         RowCounts counts;
         const double cost = stage.cost_ns();
         const bool one = slices_.one_by_one || cost == 0.0;
+        LaneTrials* const trials = stage.trials();
+        const auto lanes = trials != nullptr ? stage.lanes() : 1;
         const auto rounds = stage.work(counts, one ? 1.0 : static_cast<double>(slices_.slice_ns) / cost);
         assert(rounds >= 0 && stage.lanes() != 0 && "who works at a stage has entered it");
         const std::int64_t begin = time;
         time = slices_.now();
         if (rounds != 0) stage.note(counts, rounds, time - begin, stage.most_lanes == 1);
+        const bool more =
+            trials != nullptr && trials->note({time, time - begin, counts.taken, lanes, stage.lanes()});
         stage.leave();
+        if (more) wake_for(stage);
     }
 
     bool can_work(LaneKinds kinds, std::int64_t time, std::int64_t& next) {
@@ -227,7 +234,7 @@ private:
         const auto idle = idle_.load(seq_cst) & able;
         if (idle == 0) return;
         const auto awake = able & ~idle & ~away_.load(seq_cst);
-        if (awake != 0 && stage.waiting() < 2) return;  // an awake lane will see it
+        if (awake != 0 && (stage.waiting() < 2 || stage.is_for_one())) return;  // an awake lane will see it
         wake_one_of(idle);
     }
 

@@ -97,7 +97,7 @@ protected:
 private:
     bool is_ready(Stage& stage) {
         if (stage.waiting() <= 0) return forget(stage), false;
-        return stage.lanes() < stage.most_lanes;
+        return stage.has_room_for_lane();
     }
 
     bool is_schedulable(Stage& stage, std::int64_t time) { return is_ready(stage) && stage.not_before() <= time; }

@@ -12,6 +12,7 @@
 //   OrderedStage  stateful: one lane at a time, rounds in order               (ordered_stage.hpp)
 //   KeyedStage    stateful by key: one lane to a partition                    (keyed_stage.hpp)
 //   FusedStage    several operators, one lane at a time, as plain calls       (fused_stage.hpp)
+//   AnsweringStage  waits for answers from elsewhere, and no lane with it     (answering_stage.hpp)
 //
 // Room. At most `window` rounds are between the senders and the last sink (flow.hpp), and every
 // structure has room for as many. So a push in a graph always finds room.
@@ -34,6 +35,7 @@
 #include "callboard/core/one_at_a_time.hpp"
 #include "callboard/scheduling/flow/estimates.hpp"
 #include "callboard/scheduling/flow/keyed_division.hpp"
+#include "callboard/scheduling/flow/lane_trials.hpp"
 #include "callboard/scheduling/flow/latency_markers.hpp"
 
 namespace callboard {
@@ -53,6 +55,9 @@ struct Work {
     void (*share)(void* self, Division& division, std::uint32_t share, RowCounts& counts){nullptr};
     // The output of a batch whose shares are done.
     void* (*gather)(void* self, Division& division){nullptr};
+    // For answering stages, where process() takes a round into work, and returns nothing: goes on with what is in
+    // work. True: the earliest round of those is finished, and `output` is its output.
+    bool (*next)(void* self, void** output, RowCounts& counts){nullptr};
 };
 
 // The kinds of lanes, and sets of them: those that have no interpreter, and those that have it.
@@ -93,11 +98,13 @@ public:
         std::uint32_t place;       // the same, among the stages of its pool
         LaneKinds runs_on;
         std::uint32_t most_lanes;  // that may work on it at a time
+        std::int64_t tried_ns{0};  // a slice, if it is found out whether so many pay; else 0
     };
 
     Stage(const Site& site, const Work& work)
         : position(site.position), place(site.place), runs_on(site.runs_on), most_lanes(site.most_lanes),
           work_(work), pool_(site.pool), flow_(site.flow) {
+        if (site.tried_ns != 0 && most_lanes > 1) trials_ = std::make_unique<LaneTrials>(site.tried_ns);
         assert(runs_on != 0 && runs_on <= all_lanes && most_lanes != 0);
     }
     Stage(const Stage&) = delete;
@@ -128,9 +135,10 @@ public:
     // consistent, as a cancel and a look at lanes() after it are: a lane that is not seen then sees the cancel.
     bool enter() {
         auto lanes = lanes_.load(relaxed);
+        const auto most = is_for_one() ? 1 : most_lanes;
         do {
             assert(lanes <= most_lanes);
-            if (lanes >= most_lanes) return false;
+            if (lanes >= most) return false;
         } while (!lanes_.compare_exchange_weak(lanes, lanes + 1, seq_cst, relaxed));
         return true;
     }
@@ -144,6 +152,11 @@ public:
     }
 
     std::uint32_t lanes() const { return lanes_.load(seq_cst); }
+    bool has_room_for_lane() const { return lanes() < (is_for_one() ? 1 : most_lanes); }
+
+    // Whether more lanes than one pay is found out while they work; null: there is one, or it is not asked.
+    LaneTrials* trials() const { return trials_.get(); }
+    bool is_for_one() const { return trials_ != nullptr && trials_->is_for_one(); }
 
     // Before this time, in monotonic ns, the operator wants no input (throttling). Sequentially consistent, as
     // a cancel is: a lane that does not see one yet has set its time before the cancel takes it back.
@@ -205,6 +218,7 @@ private:
     SinkObserver& flow_;
     LatencyMarkers* markers_{nullptr};
     std::vector<Edge> edges_;
+    std::unique_ptr<LaneTrials> trials_;
     // The number of lanes. In large graphs a stage costs its cache lines, so it has only as many as needed.
     alignas(cache_line) Atomic<std::uint32_t> lanes_{0};
     Atomic<std::int64_t> not_before_{0};

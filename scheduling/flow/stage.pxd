@@ -61,6 +61,7 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         void (*discard)(void*, void*) noexcept nogil
         void (*share)(void*, Division&, uint32_t, RowCounts&) noexcept nogil
         void* (*gather)(void*, Division&) noexcept nogil
+        cbool (*next)(void*, void**, RowCounts&) noexcept nogil
 
     cdef cppclass Stage:
         uint32_t position

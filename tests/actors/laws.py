@@ -151,5 +151,3 @@ def each_start_has_its_stop(world: World) -> None:
         assert account.starts == account.stops, (
             f"{account.ref} was started {account.starts} times and stopped {account.stops} times"
         )
-
-

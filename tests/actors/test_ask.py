@@ -104,7 +104,7 @@ def test_an_ask_that_waits_when_the_actor_stops_fails_at_once(system: ActorSyste
     waiting = ref.ask("behind it")
     ref.stop()
     gate.set()
-    with pytest.raises(ActorStopped, match=f"{ref.path} has stopped"):
+    with pytest.raises(ActorStopped, match=f"{ref.path} was stopped"):
         waiting.result(timeout=30)
 
 
@@ -114,7 +114,7 @@ def test_a_stopped_actor_answers_no_ask(system: ActorSystem) -> None:
     system.drain()
     future = ref.ask(1)
     assert future.done()
-    with pytest.raises(ActorStopped, match=f"{ref.path} has stopped"):
+    with pytest.raises(ActorStopped, match=f"{ref.path} was stopped"):
         future.result()
 
 

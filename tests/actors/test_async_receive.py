@@ -331,9 +331,9 @@ def test_an_actor_that_is_stopped_while_it_waits_closes_its_coroutine(system: Ac
     in_work, behind = ref.ask("in work"), ref.ask("behind")
     assert entered.wait(30)
     ref.stop()
-    with pytest.raises(ActorStopped, match=f"{ref.path} was stopped in the middle"):
+    with pytest.raises(ActorStopped, match=f"{ref.path} was stopped; it was in the middle"):
         in_work.result(timeout=30)
-    with pytest.raises(ActorStopped, match=f"{ref.path} has stopped"):
+    with pytest.raises(ActorStopped, match=f"{ref.path} was stopped"):
         behind.result(timeout=30)
     system.drain()
     assert notes == ["finally", "on_stop"]
@@ -381,7 +381,7 @@ def test_an_actor_that_stops_itself_while_it_waits_is_stopped_at_the_wait(
             self.stop()
             return await self.keeper.ask(message)
 
-    with pytest.raises(ActorStopped, match="stopped in the middle"):
+    with pytest.raises(ActorStopped, match="stopped; it was in the middle"):
         system.spawn(Quitter, system.spawn(Keeper)).ask("x").result(timeout=30)
 
 

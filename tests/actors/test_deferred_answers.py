@@ -58,7 +58,7 @@ def test_an_actor_that_stops_fails_the_answers_that_it_owes(system: ActorSystem)
     assert ref.owes == 2
     ref.stop()
     for answer in answers:
-        with pytest.raises(ActorStopped, match=f"{ref.path} has stopped; it had answered"):
+        with pytest.raises(ActorStopped, match=f"{ref.path} was stopped; it had answered"):
             answer.result(timeout=30)
     system.drain()
     assert ref.owes == 0
@@ -292,5 +292,5 @@ def test_a_long_chain_of_actors_whose_last_one_stops_fails_as_a_whole(system: Ac
     while not last.owes:
         assert ref.ask("how are you").result(timeout=60) == "well"
     last.stop()
-    with pytest.raises(ActorStopped, match=f"{last.path} has stopped"):
+    with pytest.raises(ActorStopped, match=f"{last.path} was stopped"):
         answer.result(timeout=60)

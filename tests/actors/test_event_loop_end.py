@@ -72,9 +72,9 @@ def test_an_actor_that_is_stopped_cancels_its_task_and_waits_for_its_end(
     in_work, behind = ref.ask("wait"), ref.ask("behind")
     assert entered.wait(30)
     ref.stop()
-    with pytest.raises(ActorStopped, match=f"{ref.path} was stopped in the middle"):
+    with pytest.raises(ActorStopped, match=f"{ref.path} was stopped; it was in the middle"):
         in_work.result(timeout=30)
-    with pytest.raises(ActorStopped, match=f"{ref.path} has stopped"):
+    with pytest.raises(ActorStopped, match=f"{ref.path} was stopped"):
         behind.result(timeout=30)
     system.drain()
     assert notes == ["cancelled", "finally", "on_stop"]
@@ -142,7 +142,7 @@ def test_an_actor_that_stops_itself_on_the_loop_is_stopped_at_its_next_wait(
             self.stop()
             await asyncio.Event().wait()
 
-    with pytest.raises(ActorStopped, match="stopped in the middle"):
+    with pytest.raises(ActorStopped, match="stopped; it was in the middle"):
         system.spawn(Quitter, event_loop=True).ask("x").result(timeout=30)
 
 

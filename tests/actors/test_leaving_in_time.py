@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorSystem, DrainTimeout
+from callboard import Actor, ActorSystem, DrainTimeout, Future
+from callboard.streams import entry
 
 LONG = 60.0  # seconds, of what is stuck until the test ends
 LATE = 5.0  # far more than the half second that follows, and less than any of the waits before
@@ -121,6 +122,76 @@ def test_actors_that_can_stop_do_so_though_the_drain_took_all_the_time(
         system.spawn(Endless).tell(None)
     assert stopped.is_set()
     assert system.is_closed
+
+
+def _wait_for_ever(opened: threading.Event) -> type[Actor[Any]]:
+    class Asking(Stuck):
+        async def receive(self, opened: threading.Event) -> None:  # type: ignore[override]
+            self.entered.set()
+            await Future()
+
+    return Asking
+
+
+def _spin(opened: threading.Event) -> type[Actor[Any]]:
+    class Busy(Stuck):
+        def receive(self, opened: threading.Event) -> None:
+            self.entered.set()
+            while not opened.is_set():
+                pass
+
+    return Busy
+
+
+class Recorded(ActorSystem):
+    """Notes how long its stop may take."""
+
+    given: float
+
+    def stop(self, timeout: float = 10.0) -> None:
+        self.given = timeout
+        super().stop(timeout)
+
+
+@pytest.mark.parametrize("kind", [lambda _: Stuck, _spin, _wait_for_ever])
+def test_a_drain_that_took_all_the_time_leaves_a_moment_for_the_stop_and_one_error(
+    opened: threading.Event, kind: Callable[[threading.Event], type[Actor[Any]]]
+) -> None:
+    entered = threading.Event()
+    system = Recorded("shop", workers=1, drain_timeout=0.1)
+    ref = system.spawn(kind(opened), entered, name="stuck")
+    ended = ref.ended
+    ref.tell(opened)
+    assert entered.wait(LONG)
+    with pytest.raises(
+        DrainTimeout, match=r"^the system 'shop' did not become idle in 0\.1 s"
+    ) as e:
+        system.__exit__(None, None, None)
+    assert "/stuck" in str(e.value)
+    assert ("left behind" in str(e.value)) == (not ended.done())
+    assert e.value.__context__ is None
+    assert system.given <= 0.35
+    assert system.is_closed
+
+
+def test_a_run_of_streams_that_is_stuck_is_named_in_the_one_error(
+    opened: threading.Event,
+) -> None:
+    entered = threading.Event()
+
+    def wait(row: int) -> int:
+        entered.set()
+        opened.wait(LONG)
+        return row
+
+    system = ActorSystem(workers=1, drain_timeout=0.1)
+    run = system.run(entry("x", int).map(wait).collect(), batch_size=1)
+    run.send("x", [1])
+    assert entered.wait(LONG)
+    with pytest.raises(DrainTimeout, match="did not become idle") as raised:
+        system.__exit__(None, None, None)
+    assert "in wait" in str(raised.value)
+    assert raised.value.__context__ is None
 
 
 class Interrupted(ActorSystem):

@@ -20,6 +20,15 @@ KINDS = {SL: "SL", PS: "PS", SF: "SF"}  # as tests/native/bench/bench_structures
 PYTHON_COSTS = {"light": 1_000_000, "middling": 200_000, "heavy": 20_000}  # rows, of 0.1 to 20 us
 PYTHON_STATELESS = ("map", "map by a method", "filter", "flat_map")
 PYTHON_KEYED = ("keyed stateful", "keyed scan", "keyed fold")
+UNITS = {"rate": "rows/s", "latency": "ms", "cost": "us"}  # "cost" is that of a row
+SIZES = (  # bytes of a row, and of a keyed operator's state in each of 64 partitions
+    ("rows of 64 B", 64, 0),
+    ("rows of 4 KB", 4 << 10, 0),
+    ("rows of 64 KB", 64 << 10, 0),
+    ("rows of 64 B, states of 4 KB", 64, 4 << 10),
+    ("rows of 64 B, states of 64 KB", 64, 64 << 10),
+    ("rows of 64 B, states of 1 MB", 64, 1 << 20),
+)
 SMALL = {"batch": 16, "window": 64, "markers": 4}  # rows are costly, so rounds are small
 
 
@@ -323,15 +332,27 @@ def light_in_rounds(plan: Plan) -> Benchmark:
     return figure("fig12_rounds", title, "rate", plan.some(players()))
 
 
-def selective(plan: Plan) -> Benchmark:
+def cost_of_light(plan: Plan) -> Benchmark:
+    def players() -> Iterator[Competitor]:
+        for ns, scheme, workers in product((200, 1_000, 10_000), REORDERING, plan.workers):
+            game = plan.game("stateless", 400_000_000 // (ns + 1_000))
+            options = {"scheme": scheme, "batch": 1, "window": 1024, "measure": "cost"}
+            yield staged(game, f"{ns:,} ns, {scheme}", workers, [f"SL:{ns}:1"], **options)
+
+    title = "What a light operator's row takes, with the wait for the reorder buffer"
+    return figure("fig12_cost", title, "cost", plan.some(players()))
+
+
+def selective(plan: Plan, measure: str) -> Benchmark:
     def players() -> Iterator[Competitor]:
         game = plan.game("selective", 4_000)
         operators = ["SL:100000:50", "PS:2000:1"]  # both take as long for a row that comes
         for batch, scheme, workers in product((1, 16), REORDERING, plan.workers):
-            options = {"scheme": scheme, "batch": batch, "partitions": 100}
+            options = {"scheme": scheme, "batch": batch, "partitions": 100, "measure": measure}
             yield staged(game, f"rounds of {batch}, {scheme}", workers, operators, **options)
 
-    return figure("fig13", "50 rows for each, 100 us", "rate", plan.some(players()))
+    name = "fig13" if measure == "rate" else f"fig13_{measure}"
+    return figure(name, "50 rows for each, 100 us", measure, plan.some(players()))
 
 
 def reordering_of_queries(plan: Plan) -> Benchmark:
@@ -340,8 +361,21 @@ def reordering_of_queries(plan: Plan) -> Benchmark:
 
 
 def figure(name: str, title: str, measure: str, players: list[Competitor]) -> Benchmark:
-    unit = "rows/s" if measure == "rate" else "ms"
+    unit = UNITS[measure]
     return Benchmark(name, f"{title}, {unit}", unit, players)
+
+
+def touching(plan: Plan) -> Benchmark:
+    """Have a stateless and a keyed operator read and write a row's memory, and a partition's."""
+
+    def players() -> Iterator[Competitor]:
+        for (title, tuple_size, state), workers in product(SIZES, plan.workers):
+            game = plan.game("touching", 2_000_000_000 // (4 * tuple_size + state + 4_000))
+            options = {"batch": 16, "window": 64, "tuple": tuple_size, "state": state}
+            yield staged(game, title, workers, ["SL:0:1", "PS:0:1"], **options)
+
+    title = "Operators that touch memory, by the size of a row and of a state"
+    return Benchmark("streams_sizes", title, "rows/s", [*players()], costs=True)
 
 
 STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
@@ -361,6 +395,7 @@ STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
     "streams_one_row": one_row,
     "streams_to_sink": to_sink,
     "streams_start": start,
+    "streams_sizes": touching,
     "fig8_rate": partial(heuristics, measure="rate"),
     "fig8_latency": partial(heuristics, measure="latency"),
     "fig8_python_rate": partial(heuristics_in_python, measure="rate"),
@@ -371,6 +406,8 @@ STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
     "fig11_latency": partial(partitioning_of_queries, measure="latency"),
     "fig12": light,
     "fig12_rounds": light_in_rounds,
-    "fig13": selective,
+    "fig12_cost": cost_of_light,
+    "fig13": partial(selective, measure="rate"),
+    "fig13_cost": partial(selective, measure="cost"),
     "fig14": reordering_of_queries,
 }

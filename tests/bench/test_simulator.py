@@ -116,6 +116,18 @@ def test_more_lanes_than_a_word_has_bits_all_work(lanes: int) -> None:
     assert got["work"] > 0.9 * lanes
 
 
+def test_a_level_that_changes_is_that_of_the_lanes_that_work() -> None:
+    from simulator.programs import simulated_periods
+
+    levels = [1, 8, 3]
+    graph = {"operators": 40, "rows": 100, "stages": "shared", "window": 64, "lanes": 8}
+    periods = simulated_periods(FREE, levels, **graph, cores=64, period=1e7)
+    busy = [period["busy"] for period in periods]
+    assert busy == pytest.approx([8, *levels], rel=0.1)
+    done = [sum(stage[0] for stage in period["stages"]) for period in periods]
+    assert done == pytest.approx([level * 1e5 for level in (8, *levels)], rel=0.1)
+
+
 def test_two_uneven_operators_divide_the_workers_by_their_costs() -> None:
     from simulator.elastic import uneven
 

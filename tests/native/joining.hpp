@@ -133,12 +133,13 @@ std::vector<JoinMatch> join_plainly(const Stream<Time>& stream, const JoinSettin
         std::vector<JoinMatch> found;
         for (std::size_t i = row; i-- > 0;) {
             if (stream.sides[i] == stream.sides[row]) continue;
+            const Time within = settings.within.of[stream.sides[i]];
             const bool is_alone = !stream.alone.empty() && (stream.alone[i] != 0 || stream.alone[row] != 0);
             const bool is_seen = settings.rule == JoinRule::strict
-                                     ? !(stream.times[row] - stream.times[i] > settings.within)
+                                     ? !(stream.times[row] - stream.times[i] > within)
                                      : settings.rule == JoinRule::three_step
                                            ? !has_left[i]
-                                           : static_cast<Time>(later++) <= settings.within;
+                                           : static_cast<Time>(later++) <= within;
             const std::uint64_t turn = turns[i] % settings.lanes;
             const std::uint64_t its_lane = stream.sides[i] == 0 ? turn : settings.lanes - 1 - turn;
             if (!is_seen || its_lane != settings.lane) continue;
@@ -149,7 +150,7 @@ std::vector<JoinMatch> join_plainly(const Stream<Time>& stream, const JoinSettin
         }
         matches.insert(matches.end(), found.rbegin(), found.rend());
         for (std::size_t i = 0; i < row; ++i)
-            if (stream.sides[i] == stream.sides[row] && stream.times[row] - stream.times[i] > settings.within)
+            if (stream.sides[i] == stream.sides[row] && stream.times[row] - stream.times[i] > settings.within.of[stream.sides[i]])
                 has_left[i] = true;
     }
     return matches;

@@ -233,6 +233,10 @@ seed "a fused stage takes a round that not all inputs have brought" scheduling/f
     's/least = std::min(least, inlet/least = std::max(least, inlet/' \
     stress_flow "fused" "other rows\|Assertion" "-O1 -UNDEBUG"
 
+seed "an answer that comes while the lane looks is missed" scheduling/flow/answering_stage.hpp \
+    's/ called_.exchange(0, seq_cst);.*//; s/return rounds;$/return called_.store(0, seq_cst), rounds;/' \
+    test_answering "no answer" "wait_until_done" "-O1"
+
 seed "two lanes count in one place of a chain" scheduling/flow/chain.hpp \
     's/if (!lane.is_taken.load(relaxed) .* return lane;/return lane;/; s/i % lanes_/0/' \
     stress_flow "by any lanes" "other counts" "-O1"

@@ -215,6 +215,7 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = fa
     settings.slice_ns = 1000 << random.below(8);
     settings.turn_ns = 100'000;
     settings.marker_every = 3;
+    settings.tries_lanes = seed % 2 == 0;
     Flow flow(settings);
     std::vector<Pool*> pools;
     for (int i = 0; i < pool_count; ++i) pools.push_back(&flow.add_pool(any_chooser(seed)));

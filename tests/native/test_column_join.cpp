@@ -53,13 +53,14 @@ std::vector<std::int64_t> places(const Stream<Time>& stream) {
 // Whether a row has left its window when another has been taken; by the strict rule, when it comes.
 template <class Time>
 bool has_left(const Stream<Time>& stream, const JoinSettings<Time>& settings, std::size_t row, std::size_t at) {
-    if (settings.rule == JoinRule::strict) return stream.times[at] - stream.times[row] > settings.within;
+    const Time within = settings.within.of[stream.sides[row]];
+    if (settings.rule == JoinRule::strict) return stream.times[at] - stream.times[row] > within;
     Time later{0};
     Time last = stream.times[row];
     for (std::size_t i = row + 1; i <= at; ++i)
         if (stream.sides[i] == stream.sides[row]) ++later, last = stream.times[i];
-    return settings.rule == JoinRule::last_rows ? later > settings.within
-                                                : last - stream.times[row] > settings.within;
+    return settings.rule == JoinRule::last_rows ? later > within
+                                                : last - stream.times[row] > within;
 }
 
 template <class Time>
@@ -75,8 +76,14 @@ std::vector<Output> give_plainly(const Stream<Time>& stream, const JoinSettings<
     std::vector<Output> out;
     std::vector<bool> has_partner(stream.rows(), false), is_gone(stream.rows(), false);
     const auto leave = [&](std::size_t end, std::size_t at) {
-        for (std::size_t row = 0; row < end; ++row) {
-            if (is_gone[row] || (at < stream.rows() && !has_left(stream, settings, row, at))) continue;
+        std::vector<std::size_t> leaving;
+        for (std::size_t row = 0; row < end; ++row)
+            if (!is_gone[row] && (at >= stream.rows() || has_left(stream, settings, row, at))) leaving.push_back(row);
+        const auto over = [&](std::size_t row) { return stream.times[row] + settings.within.of[stream.sides[row]]; };
+        if (settings.rule == JoinRule::strict)
+            std::stable_sort(leaving.begin(), leaving.end(),
+                             [&](std::size_t one, std::size_t other) { return over(one) < over(other); });
+        for (std::size_t row : leaving) {
             is_gone[row] = true;
             if (!has_partner[row] && lonely[stream.sides[row]]) out.push_back(output(row, nobody));
         }
@@ -107,7 +114,7 @@ std::vector<Output> taken_from(ColumnJoin& join) {
 template <class Time>
 std::vector<Output> give(const Stream<Time>& stream, const JoinSettings<Time>& settings, JoinKind kind,
                          std::size_t size, bool by_buckets, std::uint64_t lanes) {
-    ColumnJoinOf<Time> join(kind, settings.rule, settings.within, static_cast<std::uint64_t>(settings.within) + 1);
+    ColumnJoinOf<Time> join(kind, settings.rule, settings.within, static_cast<std::uint64_t>(settings.within.of[0]) + 1);
     std::vector<std::unique_ptr<ColumnMatcher>> matchers;
     for (std::uint64_t lane = 0; lane < lanes; ++lane) {
         JoinSettings<Time> of_lane = settings;
@@ -152,6 +159,10 @@ TEST("every kind of join gives, by every rule, what nested loops give") {
         for (std::int64_t within : {1, 30}) {
             agree<std::int64_t>({near_and_equal(), rule, within});
             agree<double>({near_and_equal(), rule, static_cast<double>(within)});
+            if (rule == JoinRule::last_rows) continue;
+            agree<std::int64_t>({near_and_equal(), rule, {within, 4}});
+            agree<std::int64_t>({near_and_equal(), rule, {0, within}});
+            agree<double>({near_and_equal(), rule, {static_cast<double>(within), 0.0}});
         }
 }
 

@@ -374,3 +374,31 @@ def test_a_forwarded_ask_that_a_full_mailbox_does_not_take_is_a_readable_dead_le
         (7, held, reason)
     ]
     assert held.is_alive
+
+
+def test_a_native_actor_is_ready_and_stops_behind_its_queue_and_says_how_it_ended(
+    system: ActorSystem, behaviours: ModuleType
+) -> None:
+    got: list[Any] = []
+    to = system.spawn(Collect, got)
+    ref = system.spawn(behaviours.Forwarder, to).ready.result(30)
+    ended = ref.ended
+    ref.tell_many(range(1_000))
+    assert not ended.done()
+    ref.stop(after_queue=True)
+    assert ended.result(30).reason == "stopped"
+    assert ref.ended.result(30) == ended.result(30)
+    system.drain(30)
+    assert got == list(range(1_000))
+    assert system.dead_letters.count == 0
+
+
+def test_a_native_actor_refuses_by_an_expected_error_and_goes_on(
+    system: ActorSystem, behaviours: ModuleType
+) -> None:
+    supervision = Supervision(expected=NativeFailure)
+    ref = system.spawn(behaviours.Fragile, supervision=supervision)
+    assert isinstance(ref.ask(-1).exception(30), NativeFailure)
+    assert ref.ask(1).exception(30) is None
+    system.drain(30)
+    assert system.dead_letters.failure_count == 0

@@ -316,7 +316,8 @@ PRIORITIES = "fifo, two_level, weighted, shortest_first, longest_queue"
         ({"classes": {"Box": 3}}, "classes.Box is a table, not 3"),
         (
             {"classes": {"Box": {"weight": 3}}},
-            "no setting 'weight' of classes.Box; there are placement, priority, mailbox, context",
+            "no setting 'weight' of classes.Box; there are placement, priority, mailbox, context, "
+            "dedicated, supervision",
         ),
         (
             {"actors": {"box": {"priority": -1}}},

@@ -131,6 +131,7 @@ def test_an_idle_system_is_not_busy_and_one_that_works_is() -> None:
 def test_a_worker_that_was_added_is_busy_from_then_on() -> None:
     class Busy:
         handled = waited_ns = 0
+        thread = None
 
     class Growing:
         workers = (Busy(), Busy())
@@ -144,7 +145,7 @@ def test_a_worker_that_was_added_is_busy_from_then_on() -> None:
     counts.take(team)
     team.started = 2
     counts.meet(team)
-    seconds, _, busy, _ = counts.take(team)
+    seconds, _, busy, _, _ = counts.take(team)
     assert busy == pytest.approx(2 * seconds)
 
 

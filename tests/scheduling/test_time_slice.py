@@ -130,6 +130,7 @@ def test_statistics_say_which_message_a_worker_is_in_and_for_how_long(
         echo: ActorRef[Any] = system.spawn(Witness)
         for _ in range(100):  # quick ones before it
             echo.ask([]).result(60)
+        system.drain(60)  # an idle worker reads its clock when it is woken
         told = time.monotonic()
         system.spawn(Held, entered, name="held", **options).tell(left)
         assert entered.wait(60)

@@ -183,7 +183,7 @@ options = st.fixed_dictionaries(
     }
 )
 windows = st.one_of(
-    st.builds(lambda n: {"within": n}, st.sampled_from([0, 1, 4, 100])),
+    st.builds(lambda n: {"within": n}, st.sampled_from([0, 1, 4, 100, (0, 4), (3, 0), (1, 100)])),
     st.builds(lambda n: {"rows": n}, st.sampled_from([1, 2, 50, 10**9])),
 )
 sizes = st.sampled_from([1, 2, 1_000])
@@ -195,7 +195,7 @@ def joins(
     """Make the two joins that are to give the same."""
     a, b = entry("a"), entry("b")
     if "within" in options:
-        options["within"] = clock.length(options["within"])
+        options["within"] = length_on(clock, options["within"])
     if lag:
         options["lag"] = clock.length(lag)
     batches = a.join_batches(
@@ -204,6 +204,13 @@ def joins(
     combine = None if options["how"] in ("semi", "anti") else beside
     rows = a.join(b, by="time", where=choice.of_rows, combine=combine, late="side", **options)
     return batches, rows
+
+
+def length_on(clock: Clock, within: Any) -> Any:
+    """Return a length, or a pair, as the clock has them."""
+    if isinstance(within, tuple):
+        return tuple(map(clock.length, within))
+    return clock.length(within)
 
 
 def both(stream: Stream[Any]) -> Graph[Any]:

@@ -47,7 +47,7 @@ options = st.fixed_dictionaries(
 
 
 windows = st.one_of(
-    st.builds(lambda n: {"within": n}, st.sampled_from([0, 1, 4, 100])),
+    st.builds(lambda n: {"within": n}, st.sampled_from([0, 1, 4, 100, (0, 4), (3, 0), (1, 100)])),
     st.builds(lambda n: {"rows": n}, st.sampled_from([1, 2, 50])),
 )
 

@@ -58,6 +58,7 @@ def joined(
 ) -> list[Any]:
     """What a join gives of rows in their order; rows at which a function raises go to `failed`."""
     strict = rule == "strict" and count is None
+    lengths = (within[1], within[0]) if isinstance(within, tuple) else (within, within)
     lonely = {"left": (0,), "right": (1,), "outer": (0, 1), "anti": (0,)}.get(how, ())
     one_is_enough = how in ("semi", "anti")
     bad: set[int] = set()
@@ -73,18 +74,24 @@ def joined(
         since = [each for each in rows[older + 1 : at] if each.stream == other.stream]
         if count is not None:
             return len(since) < count
+        length = lengths[other.stream]
         if strict:
-            return bool(row.time - other.time <= within)
-        return not since or bool(since[-1].time - other.time <= within)
+            return bool(row.time - other.time <= length)
+        return not since or bool(since[-1].time - other.time <= length)
 
     def gone(at: int, older: int) -> bool:
         """Whether an older row has left its window, by the time that a row has been handled."""
         own = [each for each in rows[older + 1 : at + 1] if each.stream == rows[older].stream]
         if count is not None:
             return len(own) >= count
+        length = lengths[rows[older].stream]
         if strict:
-            return bool(rows[at].time - rows[older].time > within)
-        return bool(own) and bool(own[-1].time - rows[older].time > within)
+            return bool(rows[at].time - rows[older].time > length)
+        return bool(own) and bool(own[-1].time - rows[older].time > length)
+
+    def over(at: int) -> Any:
+        """When it is too late for a partner of a row, by the strict rule; and its place."""
+        return rows[at].time + lengths[rows[at].stream], at
 
     def given(row: Row, make: Callable[[], list[Any]]) -> bool:
         """Give what a row makes, if it can."""
@@ -104,7 +111,7 @@ def joined(
         return [combine(None, row) if row.stream else combine(row, None)]
 
     def leave(at: int) -> None:
-        for older in sorted(waits):
+        for older in sorted(waits, key=over if strict else None):
             if at == len(rows) or gone(at, older):
                 waits.remove(older)
                 given(rows[older], partial(alone, rows[older]))

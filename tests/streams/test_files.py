@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from callboard import ActorSystem, CallboardError
-from callboard.streams import Graph, Run, RunEnded, RunError, StreamError, Tally, entry
+from callboard.streams import Graph, GraphError, Run, RunEnded, RunError, StreamError, Tally, entry
 from callboard.testing import ManualSystem
 
 rows = entry("rows")
@@ -178,9 +178,9 @@ def test_rows_that_the_file_has_no_room_for_are_an_error_at_the_end() -> None:
 # --- what was in the file before --------------------------------------------------------------
 
 
-def refused_runs(path: Path) -> dict[str, Callable[[ActorSystem], object]]:
+def refused_runs(path: Path, mode: Any = "w") -> dict[str, Callable[[ActorSystem], object]]:
     """Make runs that are refused, by reasons."""
-    graph = rows.to(path)
+    graph = rows.to(path, mode=mode)
     elsewhere = rows.to(path.parent / "missing" / "out.txt", name="elsewhere")
 
     def build(threading: Any = "dynamic", **options: Any) -> Callable[[ActorSystem], object]:
@@ -254,3 +254,90 @@ def test_a_server_that_is_refused_its_address_leaves_the_file_as_it_was(tmp_path
     assert ended.returncode != 0
     assert "missing" in ended.stderr
     assert path.read_text() == "yesterday's\n"
+    system_made = tmp_path / "new.txt"
+    app = (tmp_path / "app.py").read_text().replace(str(path), str(system_made))
+    (tmp_path / "app.py").write_text(app)
+    subprocess.run(bad, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert not system_made.exists()
+
+
+@pytest.mark.parametrize("mode", ["w", "a", "x"])
+@pytest.mark.parametrize("why", refused_runs(Path("x")))
+def test_a_run_that_is_refused_leaves_no_file_behind(tmp_path: Path, why: str, mode: Any) -> None:
+    path = tmp_path / "out.txt"
+    with ActorSystem() as system, pytest.raises((CallboardError, OSError, TypeError)):
+        refused_runs(path, mode)[why](system)
+    assert not path.exists()
+
+
+def test_a_run_that_is_cancelled_before_it_has_rows_leaves_no_file_behind(tmp_path: Path) -> None:
+    path, link = tmp_path / "out.txt", tmp_path / "link.txt"
+    link.symlink_to(path)
+    with ActorSystem() as system:
+        run = system.run(rows.to(path))
+        with pytest.raises(RunError, match="is being written"):
+            rows.to(link).run_sequentially({"rows": []})
+        run.cancel()
+        assert not path.exists()
+        rows.to(link).run_sequentially({"rows": ["a"]})
+    assert path.read_text() == "a\n"
+
+
+# --- modes ------------------------------------------------------------------------------------
+
+
+def test_rows_are_appended_or_a_file_that_is_there_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    rows.to(path, mode="a").run_sequentially({"rows": ["a"]})
+    rows.to(path, mode="a").run_sequentially({"rows": []})
+    with ActorSystem() as system:
+        run = system.run(rows.to(path, mode="a"))
+        run.send("rows", ["b"])
+        run.finish(timeout=60)
+        with pytest.raises(FileExistsError):
+            system.run(rows.to(path, mode="x"))
+        assert path.read_text() == "a\nb\n"
+        path.unlink()
+        run = system.run(rows.to(path, mode="x"))
+        with pytest.raises(FileExistsError):
+            rows.to(path, mode="x").run_sequentially({"rows": []})
+        run.send("rows", ["c"])
+        run.finish(timeout=60)
+    assert path.read_text() == "c\n"
+
+
+def test_lines_are_there_after_each_batch_where_that_is_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    seen = []
+
+    def look() -> Any:
+        for row in "abcd":
+            yield row
+            seen.append(path.read_text())
+
+    rows.to(path, flush=True).run_sequentially({"rows": look()}, batch_size=2)
+    assert seen == ["", "a\nb\n", "a\nb\n", "a\nb\nc\nd\n"]
+    assert path.read_text() == "a\nb\nc\nd\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+def test_rows_that_cannot_be_flushed_are_an_error_of_their_batch() -> None:
+    with pytest.raises(StreamError, match="operator 'write' failed at input 1") as raised:
+        rows.to("/dev/full", flush=True).run_sequentially({"rows": ["a", "b"]}, batch_size=1)
+    assert isinstance(raised.value.__cause__, OSError)
+
+
+def test_modes_are_for_files() -> None:
+    with pytest.raises(GraphError, match="mode is"):
+        rows.to("out.txt", mode="r")  # type: ignore[arg-type]
+    for options in ({"mode": "a"}, {"flush": True}):
+        with pytest.raises(GraphError, match="mode= and flush= are for a file, not for <built-in"):
+            rows.to(print, **options)
+
+
+def test_a_file_without_a_name_is_written(tmp_path: Path) -> None:
+    with (tmp_path / "gone.txt").open("w+") as file:
+        os.unlink(file.name)
+        entry("e").to(f"/dev/fd/{file.fileno()}").run_sequentially({"e": range(3)})
+        file.seek(0)
+        assert file.read() == "0\n1\n2\n"

@@ -165,6 +165,31 @@ def test_a_functions_closure_is_let_go_with_the_run() -> None:
     assert held() is None
 
 
+class Sums:
+    """Has methods, whose `self` lanes share."""
+
+    def __init__(self) -> None:
+        self.number = 1
+
+    def add(self, row: int) -> int:
+        return row + self.number
+
+    def key(self, row: int) -> int:
+        return row % 10
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_stages_try_how_many_lanes_pay_and_no_row_is_lost_or_reordered(workers: int) -> None:
+    sums = Sums()
+    keyed = entry("rows", int).map(sums.add).key_by(sums.key, partitions=8)
+    graph = keyed.scan(0, lambda total, row: total + row).map(lambda pair: pair[1]).collect()
+    rows = range(100_000)
+    with ActorSystem(workers=workers) as system:
+        run = system.run(graph, batch_size=32, time_slice=0.00001)  # so that trials are short
+        run.send("rows", rows, timeout=60)
+        assert run.finish(60) == graph.run_sequentially({"rows": rows})
+
+
 @copied
 @pytest.mark.parametrize("make", [Map, Filter, FlatMap])
 def test_each_thread_has_one_copy(make: Any) -> None:

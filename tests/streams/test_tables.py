@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.streams import GraphError, RunError, StreamError, entry
+from callboard.streams import GraphError, RunError, StreamError, batches, entry
 
 pa = pytest.importorskip("pyarrow")
 
@@ -33,36 +33,42 @@ def of_arrow() -> Any:
     return pa.table(COLUMNS)
 
 
-TABLES = [
-    (of_pandas, r"not one DataFrame: .*, as by \.to_dict\('records'\)"),
-    (of_polars, r"not one DataFrame: .*, as by \.iter_rows\(named=True\)"),
-    (of_lazy_polars, r"not one LazyFrame: .*, as by \.collect\(\)\.iter_rows\(named=True\)"),
-    (of_arrow, r"not one Table: .*, as by \.to_pylist\(\) or \.to_batches\(\)"),
-]
-tables = pytest.mark.parametrize(("table", "said"), TABLES)
+def of_numpy() -> Any:
+    numpy = pytest.importorskip("numpy")
+    return numpy.rec.array([(1, 2.5), (2, 4.5)], dtype=[("a", "i8"), ("b", "f8")])
+
+
+TABLES = [of_pandas, of_polars, of_arrow]
+tables = pytest.mark.parametrize("table", TABLES)
 
 
 @tables
-def test_a_table_is_no_iterable_of_rows(table: Callable[[], Any], said: str) -> None:
+def test_a_table_is_its_rows_wherever_rows_are_wanted(table: Callable[[], Any]) -> None:
     some = table()
     with ActorSystem() as system:
+        run = system.run(rows.collect(), batch_size=1)
+        run.send("rows", some)
+        assert run.finish(timeout=60) == ROWS
+        assert [*system.run(rows.collect()).results(some)] == ROWS
+        assert [*system.run(rows.collect()).results({"rows": some})] == ROWS
+    assert rows.collect().run_sequentially({"rows": some}, batch_size=1) == ROWS
+    assert rows.collect().run_sequentially({"rows": some[:0]}) == []
+
+
+def test_a_lazy_table_is_no_iterable_of_rows() -> None:
+    some = of_lazy_polars()
+    said = r"wants an iterable of rows, not one LazyFrame: .*, as by \.collect\(\)\.iter_rows"
+    with ActorSystem() as system:
         run = system.run(rows.collect())
-        with pytest.raises(TypeError, match=r"send\(\) wants an iterable of rows, " + said):
+        with pytest.raises(TypeError, match=r"send\(\) " + said):
             run.send("rows", some)
         assert run.finish(timeout=60) == []
-        results = system.run(rows.collect())
-        with pytest.raises(TypeError, match=r"results\(\) wants an iterable of rows, " + said):
-            results.results(some)
-        with pytest.raises(TypeError, match=r"results\(\) wants an iterable of rows, " + said):
-            results.results({"rows": some})
-        results.cancel()
-    with pytest.raises(TypeError, match=r"run_sequentially\(\) wants an iterable of rows, " + said):
+    with pytest.raises(TypeError, match=r"run_sequentially\(\) " + said):
         rows.collect().run_sequentially({"rows": some})
 
 
 @tables
-def test_a_table_is_no_inputs_by_their_entries(table: Callable[[], Any], said: str) -> None:
-    del said
+def test_a_table_is_no_inputs_by_their_entries(table: Callable[[], Any]) -> None:
     some = table()
     graph = rows.union(entry("more")).collect()
     with pytest.raises(GraphError, match="inputs are rows by their entries, not"):
@@ -75,7 +81,7 @@ def test_a_table_is_no_inputs_by_their_entries(table: Callable[[], Any], said: s
 
 
 @tables
-def test_a_table_is_no_iterable_of_messages(table: Callable[[], Any], said: str) -> None:
+def test_a_table_is_no_iterable_of_messages(table: Callable[[], Any]) -> None:
     class Silent(Actor[Any]):
         def receive(self, message: Any) -> None:
             raise AssertionError
@@ -83,9 +89,37 @@ def test_a_table_is_no_iterable_of_messages(table: Callable[[], Any], said: str)
     with ActorSystem() as system:
         ref = system.spawn(Silent)
         with pytest.raises(
-            TypeError, match=r"tell_many\(\) wants an iterable of messages, " + said
+            TypeError, match=r"tell_many\(\) wants an iterable of messages, not one .*, as by \."
         ):
             ref.tell_many(table())
+
+
+BATCHED = [*TABLES, lambda: pa.record_batch(COLUMNS), lambda: pa.table(COLUMNS).to_reader()]
+
+
+@pytest.mark.parametrize("table", BATCHED)
+def test_a_table_is_batches_of_its_rows(table: Callable[[], Any]) -> None:
+    for n, sizes in ((1, [1, 1]), (8_192, [2])):
+        found = rows.collect().run_sequentially({"rows": batches(table(), n)})
+        assert [len(batch) for batch in found] == sizes
+        assert all(isinstance(batch, pa.RecordBatch) for batch in found)
+        assert [row for batch in found for row in batch.to_pylist()] == ROWS
+
+
+def test_an_array_of_records_is_its_records_or_batches_of_them() -> None:
+    some = of_numpy()
+    named = rows.map(lambda row: (row["a"], row.b)).collect()
+    assert named.run_sequentially({"rows": some}) == [(1, 2.5), (2, 4.5)]
+    (batch,) = batches(some)
+    assert batch.to_pylist() == [{"a": 1, "b": 2.5}, {"a": 2, "b": 4.5}]
+
+
+def test_what_is_no_table_has_no_batches() -> None:
+    for wrong in (ROWS, [], "text", pytest.importorskip("numpy").zeros(3)):
+        with pytest.raises(TypeError, match=r"batches\(\) wants a table or a frame, not"):
+            batches(wrong)
+    with pytest.raises(ValueError, match="n is a whole number"):
+        batches(of_arrow(), 0)
 
 
 def test_a_batch_is_one_row_and_a_reader_has_batches() -> None:

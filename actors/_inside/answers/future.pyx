@@ -21,6 +21,10 @@ from callboard.scheduling.handle cimport Handle, actor_here
 from callboard.core import checks
 from callboard.core.errors import ActorStopped, AskTimeout, CallboardError
 from callboard.core.log import log
+from callboard.core.threads.blocking import refuse_to_block
+
+
+INSTEAD = "use `await` in an `async def receive`, or spawn the actor with dedicated=True"
 
 
 cdef class Waiter(Handle):
@@ -307,14 +311,16 @@ cdef class Future:
         here = actor_here()
         if (context.worker != NULL or here is not None) and not (here is not None and here.has_own_worker()):
             where = "a worker" if context.worker != NULL else "the event loop"
-            raise CallboardError(
-                f"result() would block {where}: use `await` in an `async def receive`, "
-                "or spawn the actor with dedicated=True"
-            )
+            advice = getattr(getattr(here, "actor_class", None), "_instead_of_waiting", INSTEAD)
+            raise CallboardError(f"result() would block {where}: {advice}")
+        if here is None and actor_context().on_event_loop:
+            raise CallboardError("result() would block the event loop: use `await`")
         with nogil:
             self.flag.spin(context.spinner)
         if self.flag.is_set() or self.was_run_here(timeout):
             return
+        if limit != 0:
+            refuse_to_block(f"a wait for {self._what}", "`await` it")
         sleeper = _Sleeper.__new__(_Sleeper)
         self.add_done_callback(sleeper)
         try:

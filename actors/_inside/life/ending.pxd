@@ -5,4 +5,4 @@ cdef void begin_stop(ActorRef ref) noexcept
 cdef void go_on_ending(ActorRef ref) noexcept
 cdef void end_backing_off(ActorRef ref) noexcept
 cdef void leave_parent(ActorRef ref) noexcept
-cdef void tell_ended(ActorRef ref, ActorRef watcher) noexcept
+cdef void tell_ended(ActorRef ref, object watcher) noexcept

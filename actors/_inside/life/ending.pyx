@@ -10,9 +10,11 @@ from functools import partial
 
 cimport cython
 
+from callboard._inside.answers.future cimport Future
 from callboard._inside.life.held cimport Held
 from callboard._inside.life.owed cimport fail_owed
 from callboard._inside.life.suspended cimport close_coroutine
+from callboard._inside.sending.dead_lettering cimport stopped
 from callboard._inside.sending.ref cimport FRESH, RESTARTING, STOPPING, ActorRef, Extra, Recipe
 from callboard._inside.sending.runtime cimport Runtime
 from callboard._inside.sending.system_kind cimport SystemKind
@@ -21,7 +23,6 @@ from callboard._inside.sending.waiting cimport dead_letter_beside, put_back
 from callboard.core.asserting cimport holds
 from callboard.scheduling.context cimport current_context
 
-from callboard.core.errors import ActorStopped
 from callboard.core.log import log
 from callboard.messages import Terminated
 
@@ -44,7 +45,7 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
     if supervision.limit is not None and len(extra.restarts) >= supervision.limit:
         log.error("too many restarts; the actor stops", actor=ref._short_path, limit=supervision.limit,
                   window=supervision.window)
-        ref.runtime.dead_letters.note_fatal(ref, error, begun=ref.phase != FRESH)
+        ref.runtime.dead_letters.note_fatal(ref, error, begun=ref.phase != FRESH and not ref.starting)
         begin_stop(ref)
         return
     delay = supervision.delay(len(extra.restarts))
@@ -92,9 +93,10 @@ cdef void begin_stop(ActorRef ref) noexcept:
     if ref.phase >= STOPPING:
         return
     assert holds(current_context().current == ref.cell)
+    ref.ending = ref.runtime.ending()
     if ref.extra is not None:
         if ref.extra.coroutine is not None:
-            close_coroutine(ref, ActorStopped(f"{ref._short_path} was stopped in the middle of the ask"))
+            close_coroutine(ref, stopped(ref, ref.runtime, "; it was in the middle of the ask"))
         end_backing_off(ref)
         assert holds(ref.extra.coroutine is None and not ref.extra.detached and not ref.extra.backing_off)
     with cython.critical_section(ref):
@@ -138,12 +140,11 @@ cdef void close(ActorRef ref) noexcept:
     dispatch that this runs in."""
     cdef Extra extra
     cdef ActorRef other
-    assert holds(ref.phase == STOPPING and not ref.children_of)
+    assert holds(ref.phase == STOPPING and not ref.children_of and ref.ending is not None)
     error = run_on_stop(ref)
     extra = ref.extra
     if extra is not None and extra.owed:  # on_stop() was the last occasion to do what was owed
-        fail_owed(ref, ActorStopped(
-            f"{ref._short_path} has stopped; it had answered with a future of its own"))
+        fail_owed(ref, stopped(ref, ref.runtime, "; it had answered with a future of its own"))
     if error is not None:
         ref.runtime.dead_letters.note_fatal(ref, error)
     if extra is not None and extra.held is not None:
@@ -162,8 +163,10 @@ cdef void close(ActorRef ref) noexcept:
         with cython.critical_section(ref):  # others may look into it: ActorRef.awaited()
             ref.extra = None
         if watchers:
-            for other in watchers:
-                tell_ended(ref, other)
+            for watcher in watchers:
+                tell_ended(ref, watcher)
+        for future in extra.ready or ():
+            (<Future>future).complete(None, stopped(ref, ref.runtime))
     ref.instance = None
     ref.handler = None
     replace(current_context(), NULL)
@@ -174,8 +177,7 @@ cdef void close(ActorRef ref) noexcept:
 cdef void let_go(ActorRef ref, Extra extra) noexcept:
     """End what ends with the actor."""
     cdef Held held
-    end = ref.runtime.dead_letters.end_of(ref)
-    failure = None if end is None else end.cause
+    failure = ref.runtime.dead_letters.end_of(ref).error
     things, extra.held = extra.held, None
     for held in things:
         held.let_go(failure)
@@ -222,12 +224,16 @@ cdef object run_on_stop(ActorRef ref):
     return None
 
 
-cdef void tell_ended(ActorRef ref, ActorRef watcher) noexcept:
+cdef void tell_ended(ActorRef ref, object watcher) noexcept:
+    """Tell an actor that watches, or complete a future of the end."""
     try:
         end = ref.runtime.dead_letters.end_of(ref)
-        watcher._tell_past_capacity(Terminated(ref, None if end is None else end.report))
+        if isinstance(watcher, Future):
+            (<Future>watcher).complete(end, None)
+        else:
+            watcher._tell_past_capacity(Terminated(ref, end.cause, end.reason))
     except BaseException as error:
-        log.error("a watcher could not be told", actor=ref._short_path, watcher=watcher._short_path,
+        log.error("a watcher could not be told", actor=ref._short_path, watcher=watcher,
                   exc_info=error)
 
 

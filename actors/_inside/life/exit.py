@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import warnings
 import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -66,6 +67,7 @@ def _collected(runtime: Runtime) -> None:
     """Stop a system that nobody refers to. In whatever thread the collector runs: do not wait."""
     if runtime.forked or runtime.manual:  # whose actors nobody runs any more
         return
+    was_open = not runtime.closing
     _unfinished.add(runtime)
     runtime.closing = True
     runtime.system_ref = None  # for callers that ask why: see dead_lettering.pyx
@@ -76,6 +78,13 @@ def _collected(runtime: Runtime) -> None:
         ref.stop()
     if not top:
         runtime.on_change()
+    if was_open:  # at the end: a filter may make it an error
+        warnings.warn(
+            f"the actor system {runtime.name!r} was garbage-collected before it was stopped: leave "
+            "its `with` block, or call its stop()",
+            ResourceWarning,
+            stacklevel=1,
+        )
 
 
 def _end_team(runtime: Runtime) -> None:

@@ -1,11 +1,13 @@
 """An actor's failure: who is told, and its supervisor's decision."""
 
 cimport cython
+from cpython.object cimport PyObject
 
+from callboard._inside.answers.future cimport Future
 from callboard._inside.life.ending cimport begin_restart, begin_stop
-from callboard._inside.sending.dead_lettering cimport FAILED, dead_letter_and_go_on
-from callboard._inside.sending.letter cimport Letter, copy_of
-from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, ActorRef
+from callboard._inside.sending.dead_lettering cimport FAILED, dead_letter_and_go_on, stopped
+from callboard._inside.sending.letter cimport START, Letter, copy_of
+from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, STOPPING, ActorRef, Extra
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard.core.asserting cimport holds
 
@@ -15,10 +17,33 @@ from callboard.core.tracebacks import from_users_code
 
 cdef void fail_in_work(ActorRef ref, object error, Envelope* envelope) noexcept:
     """The message in work raised `error`. If it was put aside, it is not lost: it will be handled again."""
-    if envelope.stashed:
+    if envelope.message == <PyObject*>START:
+        ref.starting = False
+        ref.phase = FRESH
+        fail_start(ref, error)
+    elif not ref.recipe.runs and is_expected(ref, error):
+        refuse(ref, error, envelope)
+    elif envelope.stashed:
         fail(ref, error, <object>envelope.message)
     else:
         fail_message(ref, error, copy_of(envelope))
+
+
+cdef bint is_expected(ActorRef ref, object error) noexcept:
+    """Tell whether the actor refuses a message by `error`, and has not failed."""
+    try:
+        return ref.recipe.supervision.expects(error)
+    except BaseException:  # the metaclass of the user's exception raised
+        return False
+
+
+cdef void refuse(ActorRef ref, object error, Envelope* envelope) noexcept:
+    """Answer an ask with the error that was expected. The actor goes on."""
+    from_users_code(error)
+    if envelope.reply_to != NULL and not envelope.stashed:
+        (<Future>envelope.reply_to).complete(None, error)
+    else:
+        log.debug("actor refused a message", actor=ref._short_path, error=error)
 
 
 cdef void fail_message(ActorRef ref, object error, Letter letter) noexcept:
@@ -28,12 +53,30 @@ cdef void fail_message(ActorRef ref, object error, Letter letter) noexcept:
     fail(ref, error, letter.message)
 
 
+cdef void fail_start(ActorRef ref, object error) noexcept:
+    """Let the supervisor decide. If the actor ends, the futures of its start have the error itself."""
+    cdef Extra extra = ref.extra
+    cdef list futures = None
+    if extra is not None:
+        futures, extra.ready = extra.ready, None
+    fail(ref, error, None)
+    if futures is None:
+        return
+    if ref.phase < STOPPING:
+        ref.extras().ready = futures  # it restarts
+        return
+    for future in futures:
+        end = stopped(ref, ref.runtime)
+        end.__cause__ = error
+        (<Future>future).complete(None, end)
+
+
 cdef void fail(ActorRef ref, object error, object message) noexcept:
     """The actor raised `error`: tell everyone concerned, and let the supervisor decide.
 
     `message` is what it handled, if anything; it is not lost: it never came to be, or was put aside.
     """
-    cdef bint begun = ref.phase != FRESH
+    cdef bint begun = ref.phase != FRESH and not ref.starting
     try:
         from_users_code(error)
         log.error("actor failed", actor=ref._short_path, error=error, exc_info=error)

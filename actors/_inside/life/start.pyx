@@ -1,12 +1,17 @@
 """An actor's start: its object is made, and its hook runs."""
 
-from cpython.object cimport PyObject_GenericSetAttr
+from cpython.object cimport PyObject, PyObject_GenericSetAttr
 
 from callboard._inside.answers.actor_context cimport ActorContext
-from callboard._inside.life.failure cimport fail
+from callboard._inside.answers.future cimport Future
+from callboard._inside.life.failure cimport fail_start
 from callboard._inside.sending.actor_cell cimport cell_of
-from callboard._inside.sending.ref cimport FRESH, LIVE, ActorRef, Recipe
+from callboard._inside.sending.dead_lettering cimport stopped
+from callboard._inside.sending.ref cimport FRESH, LIVE, RESTARTING, STOPPING, ActorRef, Extra, Recipe
 from callboard.core.asserting cimport holds
+
+cdef extern from "Python.h":
+    int PyCoro_CheckExact(PyObject* object)
 
 
 cdef int make(ActorRef ref, Recipe recipe, ActorContext* context) except -1:
@@ -42,8 +47,11 @@ cdef int set_first_handler(ActorRef ref, Recipe recipe) except -1:
     return 0
 
 
-cdef void construct(ActorRef ref, Context* context) noexcept:
-    """Make the user's object. A failure is the actor's, and goes to its supervisor."""
+cdef object construct(ActorRef ref, Context* context):
+    """Make the user's object, and return the coroutine of its hook, or None.
+
+    A failure is the actor's, and goes to its supervisor.
+    """
     cdef Recipe recipe = ref.recipe
     assert holds(ref.phase == FRESH and ref.instance is None and ref.handler is None)
     try:
@@ -52,7 +60,38 @@ cdef void construct(ActorRef ref, Context* context) noexcept:
         set_first_handler(ref, recipe)
         ref.phase = LIVE
         if recipe.starts:
-            ref.instance.on_start()
+            started = ref.instance.on_start()
+            if PyCoro_CheckExact(<PyObject*>started):
+                if recipe.runs or recipe.native:
+                    started.close()
+                    raise TypeError(f"{ref._short_path}: on_start() returned a coroutine, which nobody would await")
+                return started
     except BaseException as error:
         ref.phase = FRESH
-        fail(ref, error, None)
+        fail_start(ref, error)
+    else:
+        note_started(ref)
+    return None
+
+
+cdef void note_started(ActorRef ref) noexcept:
+    """Complete the futures of `ref.ready`: the actor's hook is through."""
+    ref.starting = False
+    if ref.extra is not None and ref.extra.ready is not None:
+        futures, ref.extra.ready = ref.extra.ready, None
+        for future in futures:
+            (<Future>future).complete(ref, None)
+
+
+cdef void promise_start(ActorRef ref, Future future) noexcept:
+    """Complete a future of `ref.ready` when the actor has started, or cannot start any more."""
+    cdef Extra extra
+    if ref.phase >= STOPPING:
+        future.complete(None, stopped(ref, ref.runtime))
+    elif ref.phase != FRESH and ref.phase != RESTARTING and not ref.starting:
+        future.complete(ref, None)
+    else:
+        extra = ref.extras()
+        if extra.ready is None:
+            extra.ready = []
+        extra.ready.append(future)

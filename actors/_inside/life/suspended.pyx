@@ -38,6 +38,7 @@ cdef void close_coroutine(ActorRef ref, object error) noexcept:
     coroutine, letter, stashed = extra.coroutine, extra.letter, extra.stashed
     assert holds(letter is not None)
     end_suspension(ref)
+    ref.starting = False
     try:
         coroutine.close()
     except BaseException as raised:

@@ -10,12 +10,13 @@ from callboard._inside.answers.circles cimport circle
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.ending cimport begin_stop
 from callboard._inside.life.failure cimport fail_in_work, fail_message
+from callboard._inside.life.start cimport note_started
 from callboard._inside.life.suspended cimport end_suspension, set_awaited
 from callboard._inside.receiving.answering cimport answer_with
 from callboard._inside.receiving.errand cimport make_errand
 from callboard._inside.sending.actor_cell cimport cell_of
 from callboard._inside.sending.envelope cimport Envelope, to_tell
-from callboard._inside.sending.letter cimport RUN, Letter, copy_of
+from callboard._inside.sending.letter cimport RUN, START, Letter, copy_of
 from callboard._inside.sending.ref cimport LIVE, SUSPENDED, ActorRef, Extra
 
 from cpython.object cimport PyObject
@@ -58,6 +59,16 @@ cdef void begin_task(ActorRef ref) noexcept:
         fail_in_work(ref, error, &envelope)
     else:
         begin(ref, coroutine, &envelope)
+    cell_of(ref).in_work = NULL
+
+
+cdef void begin_start(ActorRef ref, object coroutine) noexcept:
+    """Drive `async def on_start`, as if it handled a message: it is none that could be lost, or put aside."""
+    cdef Envelope envelope = to_tell(<PyObject*>START, NULL)
+    envelope.stashed = True
+    ref.starting = True
+    cell_of(ref).in_work = &envelope
+    begin(ref, coroutine, &envelope)
     cell_of(ref).in_work = NULL
 
 
@@ -166,6 +177,9 @@ cdef void finish(ActorRef ref, Envelope* envelope, object answer) noexcept:
     if envelope.message == <PyObject*>RUN:
         assert holds(ref.recipe.runs)
         begin_stop(ref)
+        return
+    if envelope.message == <PyObject*>START:
+        note_started(ref)
         return
     if envelope.reply_to != NULL and not envelope.stashed:
         error = answer_with(ref, <Future>envelope.reply_to, answer)

@@ -6,9 +6,9 @@ from callboard._inside.answers.future cimport Future
 from callboard._inside.life.ending cimport (
     begin_restart, begin_stop, end_backing_off, go_on_ending, tell_ended,
 )
-from callboard._inside.life.failure cimport fail
-from callboard._inside.life.start cimport construct
-from callboard._inside.receiving.coroutine cimport begin_task, resume
+from callboard._inside.life.failure cimport fail, is_expected
+from callboard._inside.life.start cimport construct, promise_start
+from callboard._inside.receiving.coroutine cimport begin_start, begin_task, resume
 from callboard._inside.receiving.errand cimport Errand
 from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, closed_cell
 from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, SUSPENDED, ActorRef
@@ -38,7 +38,7 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             first = <object>node.first
             second = <object>node.second
             kind = <SystemKind>node.kind
-            assert holds(kind <= SystemKind.wake)
+            assert holds(kind <= SystemKind.ready)
             Py_DECREF(first)
             Py_DECREF(second)
             context.nodes.give(node, cell.spare)
@@ -46,8 +46,10 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             node = following
         failed = False
         if ref.phase == FRESH:
-            construct(ref, context)
-            if ref.phase == LIVE and ref.recipe.runs:
+            starting = construct(ref, context)
+            if starting is not None:
+                begin_start(ref, starting)
+            elif ref.phase == LIVE and ref.recipe.runs:
                 begin_task(ref)
             failed = ref.phase == FRESH  # it restarts
         if cell.has(carrying_cell) and ref.phase != SUSPENDED:
@@ -112,7 +114,8 @@ cdef void handle(ActorRef ref, SystemKind kind, object first, object second) noe
         if ref.extra is not None and ref.extra.watchers is not None:
             ref.extra.watchers.pop(first, None)
     elif kind == SystemKind.failed:
-        fail(ref, second, None)
+        if first is not ref or not is_expected(ref, second):  # it is the actor itself where that is native
+            fail(ref, second, None)
     elif kind == SystemKind.restart:
         begin_restart(ref, first)
     elif kind == SystemKind.ended:
@@ -120,6 +123,8 @@ cdef void handle(ActorRef ref, SystemKind kind, object first, object second) noe
     elif kind == SystemKind.wake:
         end_backing_off(ref)
         go_on_ending(ref)
+    elif kind == SystemKind.ready:
+        promise_start(ref, first)
 
 
 cdef bint put_off(Errand errand, SystemKind kind, object first, object second) noexcept:

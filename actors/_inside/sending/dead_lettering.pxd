@@ -19,3 +19,4 @@ cdef enum Fate:
 
 cdef int dead_letter(Handle to, Runtime runtime, Letter letter, Fate fate, object error=*) except -1
 cdef void dead_letter_and_go_on(Handle to, Runtime runtime, Letter letter, Fate fate, object error=*) noexcept
+cdef object stopped(Handle to, Runtime runtime, str more=*)

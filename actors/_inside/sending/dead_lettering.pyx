@@ -26,9 +26,13 @@ cdef int dead_letter(Handle to, Runtime runtime, Letter letter, Fate fate, objec
         assert holds(letter.reply_to is not None)
         letter.reply_to.complete(None, answer_of(to, runtime, fate))
         return 0
-    if error is None and fate == STOPPED and runtime.dead_letters.end_of(to) is not None:
-        error = answer_of(to, runtime, fate)
-    reason = "system stopped" if fate == STOPPED and runtime.closing else REASONS[fate]
+    reason = REASONS[fate]
+    if fate == STOPPED:
+        end = runtime.dead_letters.end_of(to)
+        if end.reason.startswith("system"):
+            reason = "system stopped"
+        elif error is None and end.cause is not None:
+            error = stopped(to, runtime)
     try:
         runtime.dead_letters.post(letter.message, to, sender_of(&envelope), reason, error)
     finally:
@@ -57,14 +61,9 @@ cdef object answer_of(Handle to, Runtime runtime, Fate fate):
     return stopped(to, runtime)
 
 
-cdef object stopped(Handle to, Runtime runtime):
-    """Return the ActorStopped of an actor, with what is known of why."""
+cdef object stopped(Handle to, Runtime runtime, str more=""):
+    """Return the ActorStopped of an actor, which says how it ended, and `more`."""
     end = runtime.dead_letters.end_of(to)
-    if end is not None:
-        error = ActorStopped(f"{to._short_path} has stopped: {end.why}")
-        error.__cause__ = end.cause
-        return error
-    if not runtime.closing:
-        return ActorStopped(f"{to._short_path} has stopped")
-    how = "was stopped" if runtime.system_ref is not None else "was collected: nobody referred to it"
-    return ActorStopped(f"{to._short_path} has stopped, and its system {runtime.name!r} {how}")
+    error = ActorStopped(f"{to._short_path} {end}{more}")
+    error.__cause__ = end.error
+    return error

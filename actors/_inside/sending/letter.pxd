@@ -26,6 +26,7 @@ cdef class Carried:
 # have been handled.
 cdef object FENCE
 cdef object RUN  # the only message of a task: see coroutine.pyx
+cdef object START  # what an actor handles while its `async def on_start` runs
 
 cdef Letter letter_of(object message, object sender, Future reply_to)
 cdef Letter copy_of(Envelope* envelope)

@@ -10,6 +10,7 @@ from callboard.core.memory.node cimport wants_answer
 
 FENCE = type("Fence", (), {"__repr__": lambda self: "<fence>"})()
 RUN = type("Run", (), {"__repr__": lambda self: "<run>"})()
+START = type("Start", (), {"__repr__": lambda self: "<start>"})()
 
 
 @cython.freelist(64)

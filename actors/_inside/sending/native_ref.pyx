@@ -8,7 +8,7 @@ from callboard._inside.sending.actor_cell cimport guarded_cell
 from callboard._inside.sending.admission cimport admit, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, REFUSED, Fate, dead_letter_and_go_on
 from callboard._inside.sending.envelope cimport Envelope, to_tell
-from callboard._inside.sending.letter cimport Letter, take_letter
+from callboard._inside.sending.letter cimport take_letter
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.values cimport pack, take_value
 from callboard.core.asserting cimport holds
@@ -115,16 +115,16 @@ cdef class NativeRef(ActorRef):
         if admitted:
             self.push_packed(node, envelope, context)
 
-    cdef int push_letter(self, Letter letter, object variables, Context* context) except -1:
+    cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1:
         cdef Node* node = context.nodes.take(self.cell.spare)
-        assert holds(self.cell.limits != NULL)  # it waited for room
+        assert holds(self.cell.limits != NULL)  # it has its room
         try:
-            pack(node, letter.message)
-        except BaseException:  # it could be packed when it was sent
+            pack(node, <object>envelope.message)
+        except BaseException:
             context.nodes.give(node, self.cell.spare)
             self.cell.limits.give_back(1)
             raise
-        self.push_packed(node, letter.lend(), context)
+        self.push_packed(node, envelope, context)
         return 0
 
     cdef void push_packed(self, Node* node, Envelope envelope, Context* context) noexcept:

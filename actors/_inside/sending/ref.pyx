@@ -1,6 +1,7 @@
 """Refs: the only handle that others hold on an actor."""
 
 import types
+from functools import partial
 
 cimport cython
 from cpython.object cimport PyObject
@@ -9,26 +10,29 @@ from libc.stdint cimport uint32_t
 
 from callboard._inside.answers.actor_context cimport ActorContext
 from callboard._inside.answers.circles cimport circle
+from callboard._inside.answers.yielding cimport ends_burst, let_workers_run
 from callboard._inside.sending.actor_cell cimport (
     ActorCell, carrying_cell, closed_cell, filled, forked_cell, push, slow_cell,
 )
 from callboard._inside.sending.admission cimport admit_or_dead_letter, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL
 from callboard._inside.sending.envelope cimport copied, to_ask, to_tell
-from callboard._inside.sending.letter cimport FENCE, Carried, Letter, copy_of
+from callboard._inside.sending.letter cimport FENCE, Carried, Letter, copy_of, letter_of
 from callboard._inside.sending.overflow cimport Overflow, drop_all
+from callboard._inside.sending.unsent cimport BEHIND, SENT, Unsent, is_awaited, wait_behind, wait_outside
 from callboard._inside.sending.variables cimport current_variables
 from callboard._inside.sending.waits_for cimport awaited_of, held_of, wait_in_words
-from callboard._inside.sending.yielding cimport ends_burst, let_workers_run
 from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Kind, Node, relaxed, wants_answer
 from callboard.scheduling.cell cimport Cell, recorded_cell
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport make_ready
 
+from callboard.core import checks
 from callboard.core.batches import iterator_over
 from callboard.core.errors import AskCycle, CallboardError
 from callboard.core.text import safe_repr
+from callboard.core.threads.blocking import refuse_to_block, runs_event_loop
 
 # tell_many() publishes this many messages at a time, so that the receiver can start meanwhile.
 cdef int CHUNK = 256
@@ -67,11 +71,22 @@ cdef object no_system(actor):
     )
 
 
+cdef inline object sender_here():
+    """Return the ref of the actor that the calling thread works for; None if it works for none."""
+    cdef Cell* current = current_context().current
+    return <object>current.owner if current != NULL else None
+
+
 cdef inline int refuse_void(Future in_work) except -1:
     """End a conversation without end, which this ask, in work, is part of (circles.pyx)."""
     if in_work.flag.is_set() and isinstance(in_work.error, AskCycle):
         raise AskCycle(str(in_work.error))
     return 0
+
+
+def _stop_at(ActorRef ref, Future fence):
+    if ref.is_alive:
+        ref.send_system(SystemKind.stop, None, None)
 
 
 # Trashcan: a ref holds its parent's, and so on, and all of a deep tree's may go at once.
@@ -150,6 +165,47 @@ cdef class ActorRef(Waiter):
         for message in source:
             self.send_slowly(to_tell(<PyObject*>message, sender), context)
 
+    @cython.nonecheck(False)
+    @cython.always_allow_keywords(False)
+    def tell_soon(self, message):
+        """Send `message` now, or as soon as a full mailbox has room. Return a future that is done then.
+
+        Like tell(), but nobody is blocked. The future fails with MailboxFull where tell() would raise it after a wait.
+        Messages that wait keep the order of the calls; one of tell() may overtake them. A cancelled `await` takes the
+        message back, unless it was sent just before.
+        """
+        cdef Context* context = current_context()
+        cdef Cell* current = context.current
+        cdef PyObject* sender = NULL
+        if current != NULL:
+            sender = <PyObject*>current.owner
+        if self.cell.has(slow_cell):
+            return self.send_soon(to_tell(<PyObject*>message, sender), context)
+        if push(self.cell, context, to_tell(<PyObject*>message, sender)):
+            self.wake(context)
+        note_sent(self, context, 1)
+        return SENT
+
+    def tell_many_soon(self, messages):
+        """Send all of `messages` in their order, as tell_soon() does each. Return one future, of all.
+
+        If one is refused, those behind it are not sent.
+        """
+        cdef Future told = SENT
+        source = iterator_over("tell_many_soon()", messages, "messages")
+        if self.cell.limits == NULL:
+            self.tell_many(source)
+            return told
+        for message in source:
+            if isinstance(told, Unsent):
+                variables = current_variables() if self.cell.has(carrying_cell) else None
+                if wait_behind(<Unsent>told, letter_of(message, sender_here(), None), variables):
+                    continue
+                if told.flag.is_set() and told.error is not None:
+                    break
+            told = self.tell_soon(message)
+        return told
+
     def ask(self, message, timeout=None):
         """Send `message` and return a Future of the answer, which is the return value of `receive`.
 
@@ -183,9 +239,19 @@ cdef class ActorRef(Waiter):
             raise TypeError(f"pipe() wants the receiver of a channel, not {safe_repr(receiver)}")
         return receiver._pour_into(self)
 
-    def stop(self):
-        """Stop the actor after the message in work; messages behind it become dead letters."""
-        self.send_system(SystemKind.stop, None, None)
+    def stop(self, *, after_queue=False):
+        """Stop the actor after the message in work; messages behind it become dead letters.
+
+        With `after_queue` it handles the messages first that wait by now, and only later ones become dead letters.
+        With a PriorityMailbox it stops when nothing waits. Raises TypeError for `after_queue` of a task.
+        """
+        cdef Future fence
+        if after_queue is False:  # first of all: at the interpreter's end there may be no `checks`
+            self.send_system(SystemKind.stop, None, None)
+        elif checks.flag("after_queue", after_queue) and self.is_alive:
+            fence = self.send_fence()
+            if not fence.attach(partial(_stop_at, self)):
+                _stop_at(self, fence)
 
     @cython.nonecheck(False)
     cdef inline int send(self, Envelope envelope, Context* context) except -1:
@@ -205,6 +271,34 @@ cdef class ActorRef(Waiter):
         self.push_with(variables, envelope, context)
         note_sent(self, context, 1)
         return 0
+
+    cdef Future send_soon(self, Envelope envelope, Context* context):
+        """Send, or have the message wait outside until there is room."""
+        cdef Fate found
+        cdef bint on_event_loop = (<ActorContext*>context).on_event_loop
+        if self.is_waited_for(context) and not on_event_loop:
+            found = FULL if is_awaited(self) else look_in(self.cell, False)
+            if found == FULL:
+                return self.have_wait(&envelope)
+            if found == ADMITTED:
+                self.push_with(current_variables() if self.cell.has(carrying_cell) else None, envelope, context)
+                note_sent(self, context, 1)
+                return SENT
+        self.send_slowly(copied(envelope), context)
+        if on_event_loop and context.current != NULL and (<ActorRef>context.current.owner).extra.outgoing is not None:
+            return BEHIND
+        return SENT
+
+    cdef Unsent have_wait(self, Envelope* envelope):
+        variables = current_variables() if self.cell.has(carrying_cell) else None
+        return wait_outside(self, self.runtime.timers, copy_of(envelope), variables)
+
+    def _deliver(self, Letter letter, variables, Fate found):
+        """Send a message that waited for room and has it, or make a dead letter of it."""
+        if found == ADMITTED:
+            self.push_letter(letter, variables, current_context())
+        else:
+            admit_or_dead_letter(self, self.runtime, found, letter, current_context())
 
     cdef Fate take_room(self, Context* context) noexcept:
         """Take room, if there is some. There is none for an actor whose earlier messages wait for some."""
@@ -230,7 +324,18 @@ cdef class ActorRef(Waiter):
             sender = <ActorRef>context.current.owner
             sender.extra.errand.have_wait(self, copy_of(envelope), variables)
             return False
+        if found == FULL and self.is_waited_for(context) and runs_event_loop() and not self.is_run_here():
+            if envelope.reply_to != NULL:
+                self.have_wait(envelope)
+                return False
+            what = f"tell() to the full mailbox of {self._short_path}"
+            refuse_to_block(what, "await tell_soon() or tell_many_soon()")
         return admit_or_dead_letter(self, self.runtime, found, copy_of(envelope), context)
+
+    cdef bint is_run_here(self) except -1:
+        """Tell whether a wait in this thread would run the actor: its system is manual."""
+        system = self.runtime.system if self.runtime.manual else None
+        return system is not None and system.is_run_here
 
     def _tell_past_capacity(self, message, variables=None):
         """Send without regard to the mailbox's capacity: messages with which the runtime itself must not wait.
@@ -261,14 +366,17 @@ cdef class ActorRef(Waiter):
         nothing waits. Return None for a mailbox that drops or refuses messages when it is full, because a fence
         would take a message's room.
         """
+        cdef void* overflow = (<ActorCell*>self.cell).overflow
+        if overflow != NULL and not (<Overflow>overflow).waits:
+            return None
+        return self.send_fence()
+
+    cdef Future send_fence(self):
         cdef Context* context = current_context()
         cdef Future future = Future.__new__(Future)
         cdef Envelope envelope = to_ask(<PyObject*>FENCE, <PyObject*>future)
         cdef Fate found
         cdef Node* node
-        cdef void* overflow = (<ActorCell*>self.cell).overflow
-        if overflow != NULL and not (<Overflow>overflow).waits:
-            return None
         future.target = self
         found = look_in(self.cell, True)
         if found != ADMITTED and not self.is_admitted(found, &envelope, context):
@@ -333,6 +441,20 @@ cdef class ActorRef(Waiter):
         if self.cell.push_system(node):
             self.wake(context)
 
+    cdef Future future_of(self, SystemKind kind, bint is_rest):
+        """Return a future that the actor completes at a system message."""
+        cdef Future future = Future.__new__(Future)
+        self.runtime.refuse_fork()
+        future.target = self
+        future.is_rest = is_rest
+        if kind == SystemKind.watch and self.phase == CLOSED:
+            future.complete(self.runtime.dead_letters.end_of(self), None)
+        elif kind == SystemKind.ready and self.phase == SUSPENDED and not self.starting:
+            future.complete(self, None)  # it may wait for an actor that would wait for this
+        else:
+            self.send_system(kind, future, None)
+        return future
+
     cdef void mark_closed(self) noexcept:
         """Have senders know from now on that the actor handles no more messages."""
         assert holds(not self.cell.has(closed_cell))  # an actor ends once
@@ -346,6 +468,29 @@ cdef class ActorRef(Waiter):
     def is_alive(self):
         """False from the moment when the actor begins to stop."""
         return self.phase < STOPPING
+
+    @property
+    def ready(self):
+        """A Future of the actor's start: it answers with this ref when `__init__` and `on_start` are through.
+
+        If the actor fails to start it fails with ActorStopped, whose `__cause__` is the error; an ActorFailed with its
+        traceback if the actor had ended before. Each one is new.
+        """
+        return self.future_of(SystemKind.ready, False)
+
+    @property
+    def ended(self):
+        """A Future that answers with an ActorEnd, which says how, when the actor has ended; at once if it has.
+
+        It does not fail because the actor failed, and `drain()` does not wait for it. Each one is new, and is
+        kept until the actor ends. So keep one if you look often.
+        """
+        return self.future_of(SystemKind.watch, True)
+
+    @property
+    def _ending(self):
+        """How it ended, or would now, if no failure is the reason."""
+        return self.ending if self.ending is not None else self.runtime.ending()
 
     @property
     def name(self):

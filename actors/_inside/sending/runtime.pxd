@@ -32,4 +32,5 @@ cdef class Runtime:
     cdef public bint tuned             # the configuration has options for some actors
 
     cdef int tell_change(self) except -1
+    cdef str ending(self)
     cdef uint64_t next_number(self) noexcept

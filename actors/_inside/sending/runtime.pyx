@@ -55,6 +55,12 @@ cdef class Runtime:
             on_change()
         return 0
 
+    cdef str ending(self):
+        """Return the reason of the end of an actor that stops now, in the words of failures.py."""
+        if not self.closing:
+            return "stopped"
+        return "system stopped" if self.system_ref is not None else "system collected"
+
     cdef uint64_t next_number(self) noexcept:
         with cython.critical_section(self):
             self.last_number += 1

@@ -18,6 +18,7 @@ cdef class Recipe:
     cdef readonly dict kwargs
     cdef readonly object supervision
     # Facts about the class.
+    cdef dict defaults            # the options that it has as attributes
     cdef object receive           # a plain function to call with (actor, message), or None
     cdef bint many, starts, stops, fails, native
     cdef bint runs                # a task: run() is called once, in place of receive()
@@ -29,7 +30,8 @@ cdef class Extra:
     cdef list behaviours          # (handler, bound) below the current one
     cdef list stash               # Letters
     cdef object replay            # a deque of Letters, to be handled before the mailbox
-    cdef dict watchers            # refs, in their order: a replay tells them in the same one
+    cdef dict watchers            # refs and futures, in their order: a replay tells them in the same one
+    cdef list ready               # futures of its start, which has not been yet
     cdef dict watching            # likewise
     cdef Py_ssize_t most_watching  # with more of them it looks who has ended
     cdef object timers            # WeakSet

@@ -8,13 +8,14 @@ namespace callboard {
 // The content of a node of that stack, in the place of its Kind. `first` and `second` are owned references.
 enum class SystemKind : std::uint8_t {
     stop,
-    watch,    // watcher, None
+    watch,    // watcher or the future of its end, None
     unwatch,  // watcher, None
     resume,   // what a suspended actor waited for, None
     failed,   // child, exception: a child escalates
     restart,  // exception that caused it, None
     ended,    // child that ended, None
     wake,     // None, None: look at your state again
+    ready,    // the future of its start, None
 };
 
 }  // namespace callboard

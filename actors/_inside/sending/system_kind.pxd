@@ -11,3 +11,4 @@ cdef extern from "callboard/_inside/sending/system_kind.hpp" namespace "callboar
         restart
         ended
         wake
+        ready

@@ -17,6 +17,7 @@ from callboard.core.batches import Batches
 from callboard.core.errors import ActorStopped, AskTimeout, ConfigError
 from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
+from callboard.core.threads.blocking import blocking, refuse_to_block
 from callboard.nets.drawing import mermaid_of_run
 from callboard.nets.errors import NetEnded, NetTimeout
 from callboard.nets.kernel.building import parts_within
@@ -188,6 +189,9 @@ class NetRun(CopiedAsItself):
         that failed, NetEnded of one that was cancelled, and NetTimeout after `timeout` seconds;
         then the run goes on, and finish() may be called again.
         """
+        system = self._conductor.system
+        if system is None or not system.is_run_here:
+            refuse_to_block("finish()", "call it in a thread, by asyncio.to_thread()")
         finish = Finish()
         try:
             outputs: list[Record] = self._answer(Finish, finish, _deadline(timeout))
@@ -222,7 +226,8 @@ class NetRun(CopiedAsItself):
     def _wait(self, kind: type[Any], future: Future[Any], deadline: float | None) -> Any:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         try:
-            return future.result(left)
+            with blocking():  # finish() has been refused; the others take no time
+                return future.result(left)
         except AskTimeout:
             system = self._conductor.system
             runs_here = system is not None and system.is_run_here

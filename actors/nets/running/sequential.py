@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Iterable
 from typing import Any
+from weakref import finalize
 
 from callboard.core.text import safe_repr
 from callboard.nets.errors import NetEnded, NetError
@@ -83,8 +85,8 @@ class NetOperator:
                     for task in self._first_done(running):
                         self._end(running.pop(task), task)
         finally:
-            for task in running:  # an error ended this record
-                task.cancel()
+            if running:  # an error ended this record
+                self._cancel(running)
         outputs, carrier.outputs = carrier.outputs, []
         return outputs
 
@@ -107,6 +109,7 @@ class NetOperator:
         if is_async_function(call.function):
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
+                finalize(self, self._loop.close).atexit = False  # a cancelled run has no end
             running[self._loop.create_task(_awaited(call))] = call
             return
         options = call.box.options
@@ -120,6 +123,13 @@ class NetOperator:
                 if call.tries > options.retries:
                     self._give(call, [], error)
                     return
+
+    def _cancel(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
+        """Cancel tasks, and let them end if they do so at once."""
+        assert self._loop is not None
+        for task in tasks:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.wait(tasks, timeout=0))
 
     def _first_done(self, running: dict[asyncio.Task[Any], Any]) -> set[asyncio.Task[Any]]:
         assert self._loop is not None

@@ -14,6 +14,7 @@ from callboard import Future
 from callboard.core import checks
 from callboard.core.errors import AskTimeout, CallboardError
 from callboard.core.handles import CopiedAsItself
+from callboard.core.threads.blocking import refuse_to_block
 from callboard.remote.client.published import PublishedRows
 from callboard.remote.client.remote_ref import RemoteRef
 from callboard.remote.client.session import WAITS_FOR_ITSELF, RemoteSession, may_block
@@ -239,8 +240,7 @@ class Connection(CopiedAsItself):
         self, what: str, instead: str = "call it in a thread, by asyncio.to_thread()"
     ) -> None:
         """Raise CallboardError on an event loop's thread, which says what to do `instead`."""
-        if asyncio._get_running_loop() is not None:
-            raise CallboardError(f"{what} would block the event loop: {instead}")
+        refuse_to_block(what, instead)
         if shares_worker_here():
             raise CallboardError(f"{what} would block a worker: spawn with dedicated=True")
         if self.session.is_read_here:

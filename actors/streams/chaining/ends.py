@@ -10,14 +10,15 @@ from typing import Any, Protocol, TypeGuard, TypeVar, cast
 
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
+from callboard.core.text import safe_repr
 from callboard.recipient import Recipient, is_recipient, path_of
 from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.graph import Graph
-from callboard.streams.checks import check_function, check_name
+from callboard.streams.checks import check_choice, check_flag, check_function, check_name
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Errors, Operator, label_of
 from callboard.streams.programs.program import Program
-from callboard.streams.programs.rows.files import to_file
+from callboard.streams.programs.rows.files import Mode, to_file
 from callboard.streams.programs.rows.sinks import Call, Collect, Tell, TellAll
 
 T = TypeVar("T", covariant=True)
@@ -61,6 +62,8 @@ class Ends(Chainable[T]):
         self,
         sink: Callable[[T], object] | Recipient[T] | SupportsPut[T] | str | PathLike[str],
         *,
+        mode: Mode = "w",
+        flush: bool = False,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Graph[None]:
@@ -81,9 +84,16 @@ class Ends(Chainable[T]):
 
         In a file each row is a line: strings as they are, and all else as JSON, objects of
         dataclasses among it. A run opens the file when it is made, and raises RunError if another
-        run is writing it. The old content is gone when the run has its first rows, or ends without
-        any. A run that is refused, or cancelled before it has rows, leaves the file as it was.
+        run is writing it. By `mode` "w" the old content is gone when the run has its first rows, or
+        ends without any; by "a" the rows are written behind it; by "x" the run raises
+        FileExistsError if the file is there. A run that is refused, or cancelled before it has
+        rows, leaves the file as it was, or makes none. With `flush` readers see the lines after
+        each batch, and without it when some kilobytes have come, and at the end.
         """
+        check_choice("mode", mode, ("w", "a", "x"))
+        check_flag("flush", flush)
+        if (mode != "w" or flush) and not isinstance(sink, str | PathLike):
+            raise GraphError(f"mode= and flush= are for a file, not for {safe_repr(sink)}")
         if isinstance(sink, ActorRef):
             program = partial(Tell, ref=sink)
             return self._end("to", program, name, errors, label="tell", detail=sink.path)
@@ -98,7 +108,7 @@ class Ends(Chainable[T]):
             return self._end("to", put, name, errors, label="put", detail=path_of(sink), waits=True)
         if isinstance(sink, str | PathLike):
             check_name("a file's name", os.fspath(sink))
-            file = partial(to_file, path=sink)
+            file = partial(to_file, path=sink, mode=mode, flush=flush)
             return self._end("to", file, name, errors, label="write", detail=str(sink))
         if isinstance(sink, type) and issubclass(sink, Actor):
             raise GraphError(f"an actor that ends a stream is given by its ref, not as {sink!r}")

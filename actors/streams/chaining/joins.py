@@ -10,7 +10,7 @@ from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.checks import check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.operators import joining
-from callboard.streams.operators.joining import By, How, LateRow, Rule
+from callboard.streams.operators.joining import By, How, LateRow, Nearest, Rule
 from callboard.streams.planning.operator import Errors, Operator
 from callboard.streams.programs.joins.native_finder import NativePredicate
 from callboard.streams.programs.joins.predicates import Predicate
@@ -149,9 +149,10 @@ class Joins(Chainable[T]):
 
         Rows are taken in the order of `merge()`, whose `by`, `lag`, `late` and `idle_after` these
         are. Each is compared with those of the other stream that were taken before it and are at
-        most `within` older; or, with `rows`, with the last so many of them. So the outputs, and
-        their order, are the same however rows arrive: for one row after the other, its partners
-        from the oldest.
+        most `within` older; or, with `rows`, with the last so many of them. With a pair `within=
+        (before, after)` a partner's time is from `before` before that of the row of this stream to
+        `after` after it. So the outputs, and their order, are the same however rows arrive: for one
+        row after the other, its partners from the oldest.
 
         `where`    what makes partners of two rows: `Equal`, `Band`, or several of these by `&`; or
                    a function of both, or a `NativePredicate`; without, all are
@@ -164,7 +165,8 @@ class Joins(Chainable[T]):
                    most `within` older than the latest of their own stream, however old they are
 
         A row without a partner is given when no later row can be its partner, in its place in the
-        order. By "strict" that is before the first row that is too late for it; with `rows` or
+        order. By "strict" that is before the first row that is too late for it, and of two such
+        rows it is the one for which time was over first; with `rows` or
         "three-step", after the row of its stream that pushed it out. The others are given at the
         end.
 
@@ -189,6 +191,83 @@ class Joins(Chainable[T]):
             late=late,
             idle_after=idle_after,
             lanes=lanes,
+        )
+        return self._join(operator, (other,), name, errors)
+
+    @overload
+    def join_asof(
+        self,
+        other: Stream[U],
+        *,
+        by: By,
+        where: Predicate | None = None,
+        nearest: Nearest = "before",
+        tolerance: Any = None,
+        combine: None = None,
+        lag: Any = 0,
+        late: LateRow = "drop",
+        idle_after: float | None = None,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[tuple[T, U | None]]: ...
+    @overload
+    def join_asof(
+        self,
+        other: Stream[U],
+        *,
+        by: By,
+        where: Predicate | None = None,
+        nearest: Nearest = "before",
+        tolerance: Any = None,
+        combine: Callable[[T, U | None], V],
+        lag: Any = 0,
+        late: LateRow = "drop",
+        idle_after: float | None = None,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[V]: ...
+    def join_asof(
+        self,
+        other: Stream[U],
+        *,
+        by: By,
+        where: Predicate | None = None,
+        nearest: Nearest = "before",
+        tolerance: Any = None,
+        combine: Callable[[Any, Any], Any] | None = None,
+        lag: Any = 0,
+        late: LateRow = "drop",
+        idle_after: float | None = None,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[Any]:
+        """Give `combine(row, partner)` for each row of this stream, in order of time.
+
+        The partner is the row of the other stream that is nearest in time, or None. Without
+        `combine` the output is a tuple. Times are those of `merge()`, whose `by`, `lag`, `late` and
+        `idle_after` these are.
+
+        `nearest`    "before": the latest row that is not later, of equal times the last. "after":
+                     the first row that is not earlier, of equal times the first. "either": the
+                     nearer of the one before and the first one later; of two as near, the one
+                     before
+        `where`      what a row has in common with its partner: `Equal`, or several of these by `&`
+        `tolerance`  how far apart partners may be; without, as far as they are
+
+        A row waits until no better partner can come: by "before" not at all. With "after" and
+        "either" the first row that waits holds up the rows behind it, at most until time has come
+        `tolerance` beyond it, or the end. The latest row of each key of the other stream is kept,
+        as long as it is within the tolerance.
+        """
+        operator = joining.join_asof(
+            by,
+            where,
+            nearest,
+            tolerance,
+            combine=combine,
+            lag=lag,
+            late=late,
+            idle_after=idle_after,
         )
         return self._join(operator, (other,), name, errors)
 

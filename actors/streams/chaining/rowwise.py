@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from callboard.core import checks
 from callboard.core.text import safe_repr
+from callboard.recipient import Recipient
 from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.protocols import Receives, ReceivesMany
 from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.native import NativeOperator, NativeProgram
-from callboard.streams.operators import receivers
+from callboard.streams.operators import answers, receivers
 from callboard.streams.planning.operator import Errors, Operator, label_of
 from callboard.streams.programs.columns.rows_and_batches import rows_of
 from callboard.streams.programs.rows.stateless import Branch, Filter, FlatMap, Map, Paced, Sample
@@ -43,16 +45,87 @@ class RowByRow(Chainable[T]):
 
     __slots__ = ()
 
+    @overload
     def map(
         self,
         function: Callable[[T], U],
         *,
+        in_flight: None = None,
         name: str | None = None,
         errors: Errors = "fail",
         releases_gil: bool = False,
-    ) -> Stream[U]:
-        """Give `function(row)` for each row."""
-        return self._each("map", Map, function, name, errors, releases_gil)
+    ) -> Stream[U]: ...
+    @overload
+    def map(
+        self,
+        function: Callable[[T], Awaitable[U]],
+        *,
+        in_flight: int,
+        timeout: float | None = None,
+        retries: int = 0,
+        backoff: float = 0.1,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[U]: ...
+    def map(
+        self,
+        function: Callable[[T], Any],
+        *,
+        in_flight: int | None = None,
+        timeout: float | None = None,
+        retries: int = 0,
+        backoff: float = 0.1,
+        name: str | None = None,
+        errors: Errors = "fail",
+        releases_gil: bool = False,
+    ) -> Stream[Any]:
+        """Give `function(row)` for each row.
+
+        With `in_flight` the function is a coroutine function. It is awaited on the system's event
+        loop for so many rows at a time, and no worker waits. Outputs are in the order of the rows.
+        A row takes `timeout` seconds at most. A row that raises is tried `retries` times again,
+        after `backoff` seconds, which double each time. A run that is cancelled, or fails, cancels
+        the coroutines that are left.
+        """
+        if in_flight is None:
+            if timeout is not None or retries:
+                raise GraphError(
+                    "timeout= and retries= go with in_flight=, of a coroutine function"
+                )
+            if inspect.iscoroutinefunction(function):
+                raise GraphError(
+                    "map()'s argument is a function that answers, not an async one, which nobody "
+                    f"would await without in_flight=, the rows at a time: {safe_repr(function)}"
+                )
+            return self._each("map", Map, function, name, errors, releases_gil)
+        if releases_gil:
+            raise GraphError("releases_gil= is for functions that workers call, not for in_flight=")
+        operator = answers.map_awaited(function, in_flight, timeout, retries, backoff)
+        return self._then(operator, name, errors)
+
+    def ask(
+        self,
+        recipient: Recipient[T],
+        *,
+        in_flight: int = 64,
+        timeout: float | None = None,
+        retries: int = 0,
+        backoff: float = 0.1,
+        combine: Callable[[T, Any], Any] | None = None,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[Any]:
+        """Ask an actor, or another Recipient, with each row, and give the answers.
+
+        `in_flight` rows at a time wait for their answers, and no worker does. Outputs are in the
+        order of the rows: the answer, or `combine(row, answer)`. An answer that takes more than
+        `timeout` seconds is an AskTimeout. A row whose ask failed is asked `retries` times again,
+        after `backoff` seconds, which double each time.
+
+        A thread of its own asks a recipient that is no actor of this process, as for `to()`.
+        """
+        operator = answers.ask(recipient, in_flight, timeout, retries, backoff, combine)
+        return self._then(operator, name, errors)
 
     def filter(
         self,

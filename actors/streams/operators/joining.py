@@ -20,6 +20,7 @@ from callboard.streams.planning.operator import Operator
 from callboard.streams.programs.joins.comparisons import Comparison
 from callboard.streams.programs.joins.finder import Finder, PairFinder
 from callboard.streams.programs.joins.join import Join
+from callboard.streams.programs.joins.join_asof import JoinAsof
 from callboard.streams.programs.joins.join_in_lanes import JoinEnd, JoinLanes, JoinOrder
 from callboard.streams.programs.joins.kept import WindowRule
 from callboard.streams.programs.joins.native_finder import NativeFinder, NativePredicate
@@ -39,6 +40,7 @@ from callboard.streams.programs.windows.window import lag_of
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Rule = Literal["strict", "three-step"]
 LateRow = Literal["drop", "side"]
+Nearest = Literal["before", "after", "either"]
 
 # The time that rows of streams are ordered by: one function or column for all, or one for each.
 By = Column | tuple[Column, ...]
@@ -85,6 +87,7 @@ def join(
 ) -> Operator:
     """Compare the rows of two streams within a window."""
     columns = _columns("join", by, 2)
+    within = lengths_given("join", within)
     window = window_said("join", within, rows)
     check_choice("how", how, ("inner", "left", "right", "outer", "semi", "anti"))
     check_choice("rule", rule, ("strict", "three-step"))
@@ -145,6 +148,75 @@ def join(
     )
 
 
+def lengths_given(call: str, within: Any) -> Any:
+    """Check `within`, where it is a pair, and have both lengths of one type: 0 fits all types."""
+    if not isinstance(within, tuple):
+        return within
+    if len(within) != 2:
+        raise GraphError(
+            f"within= of {call}() is a length, or a pair of them, (before, after), "
+            f"not {safe_repr(within)}"
+        )
+    for at, length in enumerate(within):
+        check_distance(f"within[{at}]", length)
+    before, after = within
+    if type(before) is int and before == 0:
+        before = after - after
+    if type(after) is int and after == 0:
+        after = before - before
+    return before, after
+
+
+def join_asof(
+    by: Any,
+    where: Any,
+    nearest: str,
+    tolerance: Any,
+    *,
+    combine: Any,
+    lag: Any,
+    late: str,
+    idle_after: Any,
+) -> Operator:
+    """Find for each row of a stream the one of another that is nearest in time."""
+    columns = _columns("join_asof", by, 2)
+    check_choice("nearest", nearest, ("before", "after", "either"))
+    check_choice("late", late, ("drop", "side"))
+    if tolerance is not None:
+        check_distance("tolerance", tolerance)
+    if combine is not None:
+        check_function("combine", combine)
+    equals = list(where) if isinstance(where, Predicate) else []
+    if where is not None and not (equals and all(term.comparison is None for term in equals)):
+        raise GraphError(f"where= of join_asof() is Equal, or several by &, not {safe_repr(where)}")
+    keys = None
+    if equals:
+        keys = tuple(_together(side) for side in zip(*(t.readers for t in equals), strict=True))
+    silence = idle_seconds(idle_after)
+    direction = {"before": "the latest before", "after": "the first after", "either": "the nearest"}
+    said = [f"{direction[nearest]} by {names_said(columns)}"]
+    said += [] if tolerance is None else [f"within {safe_repr(tolerance)}"]
+    said += [repr(where)] if equals else []
+    program = partial(
+        JoinAsof,
+        times_of=[reader_of(column) for column in columns],
+        lag=lag_of(lag),
+        idle_after=silence,
+        rule=WindowRule(tolerance, None, False),
+        keys=keys,
+        combine=combine,
+        nearest=nearest,
+        late_is_counted=late == "drop",
+    )
+    return Operator(
+        kind="join_asof",
+        program=program,
+        joins=True,
+        detail=", ".join([*said, *idle_said(silence)]),
+        ports=("out", "late") if late == "side" else ("out",),
+    )
+
+
 def window_said(call: str, within: Any, rows: Any) -> str:
     """Check the arguments that say which rows are in a window, and describe them. Raises
     GraphError.
@@ -154,6 +226,8 @@ def window_said(call: str, within: Any, rows: Any) -> str:
             f"{call}() takes within=, a length of time, or rows=, a number of rows: "
             f"one of them, not within={safe_repr(within)} and rows={safe_repr(rows)}"
         )
+    if isinstance(within, tuple):
+        return f"within {safe_repr(within[0])} before and {safe_repr(within[1])} after"
     if rows is None:
         check_distance("within", within)
         return f"within {safe_repr(within)}"

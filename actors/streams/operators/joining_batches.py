@@ -19,6 +19,7 @@ from callboard.streams.errors import GraphError
 from callboard.streams.operators.joining import (
     idle_said,
     idle_seconds,
+    lengths_given,
     names_said,
     of_each,
     window_said,
@@ -64,8 +65,11 @@ def join_batches(
     )
 
     names = _columns("join_batches", by, 2)
+    within = lengths_given("join_batches", within)
     window = window_said("join_batches", within, rows)
     lengths = {} if within is None else {"within": within}
+    if isinstance(within, tuple):
+        lengths = {"within[0]": within[0], "within[1]": within[1]}
     check_choice("how", how, KINDS)
     check_choice("rule", rule, ("strict", "three-step"))
     if not isinstance(suffix, str):

@@ -14,7 +14,7 @@ from callboard.streams.planning.operator import Operator, label_of
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.rows.keyed import Timed
 from callboard.streams.programs.windows.sessions import Sessions
-from callboard.streams.programs.windows.window import Session, Sliding, Tumbling
+from callboard.streams.programs.windows.window import Session, Sliding, Tumbling, said
 from callboard.streams.programs.windows.window_states import CountedWindows, TimedWindows
 
 
@@ -35,13 +35,13 @@ def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> O
         raise GraphError(f"late={late!r} is for windows by time, and {windows!r} are by count")
     else:
         make = partial(CountedWindows, windows, function)
-        return objects("window", make, label=label, detail=str(windows), marks_end=True)
+        return objects("window", make, label=label, detail=said(windows), marks_end=True)
     options = {"paired": True, "marks_time": True, "marks_end": True}
     return Operator(
         kind="window",
         program=partial(program, late_is_counted=late == "drop", **options),
         label=label,
-        detail=str(windows),
+        detail=said(windows),
         ports=("out", "late") if late == "side" else ("out",),
         stateful=True,
     )

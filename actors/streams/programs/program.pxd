@@ -55,10 +55,12 @@ cdef class Ending:
     cdef AtomicCount stopped_at   # rounds after this one are dropped
     cdef object failed            # ((serial, -position), error) of the first failure, or None
     cdef dict positions           # of the operators, by name
+    cdef list resting             # programs that wait for answers, and drop rounds when they look
 
     cdef int fail(self, int64_t serial, object error) except -1
     cdef object later(self, object first, object second)
     cdef object position_of(self, object error)
+    cdef void look_again(self) noexcept
 
 
 cdef struct Exit:
@@ -101,6 +103,9 @@ cdef class Program:
     cpdef close(self)
 
     cdef int enter(self, Ending ending, int position, int inputs) except -1
+    # For those that rest at their stage: something is new; the stage is gone.
+    cdef void look_again(self) noexcept
+    cdef void leave(self) noexcept
 
     # For programs. work() is process() from row `at` on, and leaves `at` on the row that raised.
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1

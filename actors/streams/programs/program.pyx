@@ -138,6 +138,7 @@ cdef class Ending:
     def __cinit__(self):
         self.stopped_at.store(INT64_MAX)
         self.positions = {}
+        self.resting = []
 
     cdef int fail(self, int64_t serial, object error) except -1:
         """A round came to its end with an error. The run's is that of the earliest round; of one round,
@@ -148,7 +149,14 @@ cdef class Ending:
             if self.stopped_at.load() >= 0 and (self.failed is None or key < self.failed[0]):
                 self.failed = (key, error)
                 self.stopped_at.store(serial)
+        self.look_again()
         return 0
+
+    cdef void look_again(self) noexcept:
+        """Have programs that rest see what is dropped."""
+        cdef Program program
+        for program in self.resting or ():
+            program.look_again()
 
     cdef object later(self, object first, object second):
         """Return that of the later operator of two errors of one round; either may be None."""
@@ -196,6 +204,12 @@ cdef class Program:
         self.from_lots.resize(inputs)
         self.passed.resize(len(self.ports))
         return 0
+
+    cdef void look_again(self) noexcept:
+        pass
+
+    cdef void leave(self) noexcept:
+        pass
 
     cpdef process(self, Batch batch, list into):
         """Append to the batches `into`, one for each port, what the batch gives.

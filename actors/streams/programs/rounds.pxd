@@ -1,9 +1,18 @@
 from libc.stdint cimport int64_t
 
-from callboard.scheduling.flow.stage cimport Work
+from callboard.scheduling.flow.stage cimport RowCounts, Work
 from callboard.streams.programs.program cimport Batch, Program
 
 cdef Work work_of(Program program) noexcept
 cdef Work divider_of(Program program) noexcept
 cdef int64_t rows_among(list rows) noexcept
 cdef void* native_batch(Batch batch, str name) noexcept
+
+# Parts of a round's work.
+cdef Batch take(Program program, size_t which, void** inputs)
+cdef bint is_dropped(Program program, int64_t serial) noexcept
+cdef list fresh(Program program, Batch batch)
+cdef object named(str name, object raised)
+cdef void* output_of(
+    Program program, int64_t serial, list into, bint final, object error, RowCounts& counts
+) noexcept

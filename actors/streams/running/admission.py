@@ -86,6 +86,8 @@ class Admission(Execution):
             raise
 
     def _begin_sending(self, hold: LockHold, deadline: float | None) -> None:
+        if self.lock.locked():  # another sender waits for room
+            self.refuse_loop("send()", "await send_soon()")
         if not self.acquire(hold, deadline):
             raise RunTimeout(f"another sender waits for room in {self!r}, too")
 
@@ -112,6 +114,8 @@ class Admission(Execution):
         flow = self.flow
         self._rest(deadline)
         while not flow.has_room:
+            self.refuse_loop("send()", "await send_soon()")
+            self.refuse_worker("send()", "await send_soon()")
             # Many rounds at once: to wake a sender costs more than a round.
             if not self.wait(flow.admitted - flow.window + self._refill, deadline):
                 raise RunTimeout(f"no room came in time in {self!r}: {self.slowest()}")
@@ -185,6 +189,9 @@ class Admission(Execution):
         self.refuse_own_operators("finish")
         deadline = _deadline("finish()", timeout)
         self.refuse_other_callers("finish")
+        if not self.ended:
+            self.refuse_loop("finish()", "await finish_soon()")
+            self.refuse_worker("finish()", "await finish_soon()")
         self.finishing = True
         hold = self.ending.hold()
         try:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from callboard._inside.sending.ref import ActorRef
+from callboard.core.errors import ConfigError
 from callboard.core.threads.interpreter import has_gil
 from callboard.scheduling.flow.threading_models import Model
 from callboard.scheduling.placement import Fixed, PlacementPolicy
@@ -27,6 +28,7 @@ from callboard.streams.native import NativeProgram
 from callboard.streams.planning.plan import Plan
 from callboard.streams.planning.units import Unit
 from callboard.streams.programs.program import Program
+from callboard.streams.programs.rows.answers import Answers
 from callboard.streams.running.callers import worker_here
 from callboard.streams.running.flow import LONGEST_CHAIN, GraphFlow
 from callboard.streams.running.lanes import Lanes
@@ -210,6 +212,12 @@ class _Builder:
         return any(isinstance(program, NativeProgram) for program in programs)
 
     def members(self, unit: Unit) -> list[tuple[int, Program, Any]]:
+        for step in unit.steps:
+            if self.system._runtime.manual and isinstance(self.programs[step], Answers):
+                raise ConfigError(
+                    f"{self.programs[step].name!r} waits for answers, and a thread of a manual "
+                    "system cannot: its threading is 'assigned' there, not 'manual'"
+                )
         return [(step, self.programs[step], self.sources[step]) for step in unit.steps]
 
     def add_dynamic(self, unit: Unit) -> None:

@@ -12,12 +12,14 @@ from typing import Any
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
+from callboard.core.threads.blocking import refuse_to_block
 from callboard.scheduling.flow.heuristics import LastInPipeline
 from callboard.scheduling.worker import on_worker, shares_worker_here
 from callboard.streams.checks import MOST
 from callboard.streams.errors import RunEnded, RunError, RunTimeout
 from callboard.streams.planning.plan import Plan, close
 from callboard.streams.planning.units import units_of
+from callboard.streams.programs.rows.answers import Answers
 from callboard.streams.running import options
 from callboard.streams.running.build import build
 from callboard.streams.running.call_lock import CallLock, LockHold
@@ -68,6 +70,11 @@ class Execution:
         self.tally = DeadLetterTally(system.dead_letters, system._runtime.timers.now)
         self.context = copy_context()  # of functions that the caller's thread calls
         self.programs = self.context.run(plan.make_programs, self.tally)
+        self._asks = False
+        for program in self.programs:
+            if isinstance(program, Answers):
+                self._asks = self._asks or program.asks
+                program.enter_system(system._runtime.event_loop, system._runtime.timers)
         self.begun = time.monotonic()
         try:
             options.hot_keys(hot_keys, self.programs)
@@ -118,6 +125,21 @@ class Execution:
             raise RunError(f"{call} waits for nobody, as others may not call {self!r}: {why}")
         if shares_worker_here():
             raise RunError(f"{call} in an actor without dedicated=True holds up its worker: {why}")
+
+    def refuse_loop(self, call: str, instead: str) -> None:
+        """Refuse to wait for workers where that would block an event loop."""
+        if not (self.crew.has_caller or self.system.is_run_here or on_worker()):
+            refuse_to_block(f"{call} of {self!r}", instead)
+
+    def refuse_worker(self, call: str, instead: str) -> None:
+        """Refuse to hold up a worker that an actor may need which the graph asks."""
+        if not self._asks or self.crew.has_caller or self.system.is_run_here:
+            return
+        if shares_worker_here():
+            raise RunError(
+                f"{call} of {self!r} would hold up the worker that an actor needs whom the graph "
+                f"asks: {instead}, or spawn this actor with dedicated=True"
+            )
 
     # --- waiting ----------------------------------------------------------------------------------
 
@@ -175,7 +197,9 @@ class Execution:
 
     def slowest(self) -> str:
         """Say what it waits for."""
-        return what_it_waits_for(self.flow)
+        asking = [each for each in self.programs if isinstance(each, Answers) and each.in_flight]
+        awaited = [f"; {each.name!r} waits for {each.in_flight} answers" for each in asking]
+        return "".join([what_it_waits_for(self.flow), *awaited])
 
     # --- failures ---------------------------------------------------------------------------------
 
@@ -266,6 +290,8 @@ class Execution:
             self.flow.cancel()
             self._standstill.end()
             self.crew.lanes.stop()
+            if not self.flow.admitted:  # no lane is in them
+                close(self.programs)
 
     def __repr__(self) -> str:
         flow = self.flow

@@ -24,6 +24,7 @@ from callboard.scheduling.flow.stage cimport Figures, LaneKinds, Stage, Work, al
 from callboard.streams.native cimport NativeProgram
 from callboard.streams.programs.program cimport Batch, Ending, Exit, Program
 from callboard.streams.programs.rounds cimport divider_of, native_batch, rows_among, work_of
+from callboard.streams.programs.rows.answers cimport Answers, answering_work_of
 from callboard.streams.running.at_work cimport call_through, help_pool, is_at_work, run_pool
 
 from callboard.core.log import log
@@ -46,6 +47,7 @@ cdef class GraphFlow:
         settings.turn_ns = 4 * settings.slice_ns
         settings.marker_every = marker_every
         settings.one_by_one = one_by_one
+        settings.tries_lanes = not has_gil()  # Python functions may share what they use
         self.window = window
         self.one_by_one = one_by_one
         self.ending = Ending.__new__(Ending)
@@ -65,8 +67,11 @@ cdef class GraphFlow:
         if self.flow == NULL:
             return
         # No lane is left. Rows on their way are dropped, as after a failure.
+        cdef Program program
         self.drop_all()
         self.flow.drain()
+        for program in self.programs.values():
+            program.leave()  # answers may come yet
         del self.flow
 
     cdef int check(self, bint connected) except -1:
@@ -107,6 +112,7 @@ cdef class GraphFlow:
         cdef Pool* into = self.pool(pool)
         cdef LaneKinds kinds = KINDS[runs_on]
         cdef NativeWork* native = NULL
+        cdef Answers answers
         if isinstance(program, NativeProgram):
             native = &(<NativeProgram>program).native
         is_shared = program.needs_no_order and most_lanes > 1
@@ -121,6 +127,11 @@ cdef class GraphFlow:
                 work_of(program) if native == NULL else native.shares(), kinds, most_lanes, partitions)
             seat.partitions = partitions
             seat.divider = self.flow.stages()[seat.stage.position - 1].get()
+        elif isinstance(program, Answers):
+            answers = program
+            answers.answering = &self.flow.add_answering(into[0], answering_work_of(answers), kinds)
+            seat.stage = answers.answering
+            self.ending.resting.append(program)
         elif is_shared:
             seat.stage = &self.flow.add_shared(into[0], whole_work_of(program), kinds, most_lanes)
         else:
@@ -399,6 +410,7 @@ cdef class GraphFlow:
             self.ending.stopped_at.store(-1)
         for i in range(self.flow.stages().size()):
             self.flow.stages()[i].get().rest_until(0)
+        self.ending.look_again()
 
     # --- what can be seen ----------------------------------------------------------------------------
 

@@ -16,6 +16,12 @@ from callboard.timers import Timer
 class PythonLane(Actor[object]):
     """A lane that holds the interpreter. Any message means: look for work."""
 
+    _instead_of_waiting = (
+        "in a function of a stream use stream.ask(ref, in_flight=n), or stream.map(function, "
+        "in_flight=n) with an async function; or give the operator a thread, by "
+        "stream.threading('dedicated')"
+    )
+
     def __init__(self, flow: ReferenceType[GraphFlow], number: int) -> None:
         self.flow = flow()
         self.number = number

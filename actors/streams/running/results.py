@@ -247,7 +247,7 @@ class PulledResults(Results[T]):
     def _refuse_async(self) -> None:
         raise RunError(
             "`async for` of results() with rows would block the event loop while they are sent: "
-            "send them by asyncio.to_thread(), and give results() none"
+            "send them by send_soon(), and give results() none"
         )
 
 

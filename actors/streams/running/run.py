@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, Generic, Self, TypeVar, overload
 
+from callboard._inside.answers.future import Future
 from callboard.core import checks
-from callboard.core.errors import ConfigError
+from callboard.core.errors import ConfigError, WouldBlock
 from callboard.core.handles import CopiedAsItself
+from callboard.hosting import InThread, until_done
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.policies import choose_placement
 from callboard.streams.errors import RunError
@@ -22,12 +24,15 @@ from callboard.system import ActorSystem
 
 R = TypeVar("R", covariant=True)
 T = TypeVar("T")
+V = TypeVar("V")
 
 _LEAVE = 10.0  # seconds that lanes which have ended their last round may take to be gone
 
 
 class Run(CopiedAsItself, Generic[R]):
     """A graph at work. Made by `ActorSystem.run`; a context manager: leaving it finishes the run.
+
+    In a coroutine use `async with`; if that is cancelled while it is left, the run is cancelled.
 
     Its methods may be called from any thread, and from actors, which then help with the work while
     they wait.
@@ -60,6 +65,23 @@ class Run(CopiedAsItself, Generic[R]):
         """
         self._work.send(entry, rows, timeout=timeout)
 
+    def send_soon(
+        self,
+        entry: str,
+        rows: Iterable[Any] | AsyncIterable[Any],
+        *,
+        timeout: float | None = None,
+    ) -> Awaitable[None]:
+        """Like send(), but return at once what is to be awaited in an event loop.
+
+        Another thread goes through `rows`. It goes on after a cancelled `await`: give a `timeout`.
+        Rows of an asynchronous iterable are sent one after the other as they come, by the `await`
+        itself; `timeout` is for each of them.
+        """
+        if isinstance(rows, AsyncIterable) and not isinstance(rows, Iterable):
+            return self._pour(entry, rows, timeout)
+        return self._soon("send", lambda: self.send(entry, rows, timeout=timeout))
+
     @overload
     def results(
         self: Run[list[T]], rows: Any = None, *, name: str | None = None, limit: int = 65_536
@@ -77,7 +99,7 @@ class Run(CopiedAsItself, Generic[R]):
         closed or dropped, or has raised, another call gives one that goes on with the outputs that
         are not taken. `finish()` returns only outputs that were not taken.
 
-        Without `rows`, others send: another thread, or another task by `asyncio.to_thread()`. While
+        Without `rows`, others send: another thread, or another task by `send_soon()`. While
         `limit` outputs wait to be taken, `send()` waits. Batches on their way by then, `window` at
         most, still come. Where operators run in the caller's thread, that one takes too, by
         `take()`: RunError if it would wait for itself. The same holds for an actor that is not
@@ -117,6 +139,29 @@ class Run(CopiedAsItself, Generic[R]):
         result: R = self._work.finish(timeout)
         return result
 
+    async def _pour(self, entry: str, rows: AsyncIterable[Any], timeout: float | None) -> None:
+        async for row in rows:
+            try:
+                self.send(entry, [row])
+            except WouldBlock:
+                await self.send_soon(entry, [row], timeout=timeout)
+
+    def finish_soon(self, timeout: float | None = None) -> Future[R]:
+        """Like finish(), but return a future at once, to be awaited in an event loop."""
+        return self._soon("finish", lambda: self.finish(timeout))
+
+    def _soon(self, what: str, call: Callable[[], V]) -> Future[V]:
+        """Call where the loop of the caller goes on, unless the calling thread does the work."""
+        work = self._work
+        if not (work.crew.has_caller or work.system.is_run_here):
+            return InThread(f"{work.system.name}-{what}", lambda _: call())
+        called: Future[V] = Future()
+        try:
+            called.set_result(call())
+        except Exception as error:
+            called.set_exception(error)
+        return called
+
     def cancel(self, timeout: float = 5.0) -> None:
         """Drop the rows on their way, and end. Waits for operators in the middle of a batch,
         `timeout` seconds at most; called again, it goes on waiting. Calls of send() and finish()
@@ -134,6 +179,19 @@ class Run(CopiedAsItself, Generic[R]):
             self.finish()
         else:
             self.cancel()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                await self.finish_soon()
+        finally:
+            if not self._work.ended:
+                cancellation = await until_done(self._soon("cancel", self.cancel))
+                if cancellation is not None:
+                    raise cancellation
 
     # --- what can be seen ------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from callboard.frequency.results import Counted
@@ -80,11 +80,16 @@ class Latency:
     """(upper bound, count) by powers of two of a microsecond."""
 
 
-@dataclass(frozen=True)
+# How many operators the text of statistics has, and how much of a name.
+MOST_LINES = 40
+MOST_OF_NAME = 32
+
+
+@dataclass(frozen=True, repr=False)
 class RunStatistics:
     """A run, so far. `seconds` since it began; `throughput` in rows sent a second of it.
 
-    Watermarks are no rows, here and in operators.
+    Watermarks are no rows, here and in operators. The text is a line, and a table of operators.
     """
 
     rows: int
@@ -101,6 +106,39 @@ class RunStatistics:
     end_to_end: Latency | None
     """From a round's arrival to its end."""
     operators: tuple[OperatorStatistics, ...]
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{self.rows:,} rows in {self.seconds:.3f} s",
+            f"{self.throughput:,.0f} rows/s",
+            f"{self.rounds_done:,} of {self.rounds:,} rounds done",
+        ]
+        for name in ("skipped", "late", "unpaired"):
+            if count := getattr(self, name):
+                parts.append(f"{count:,} {name}")
+        if self.end_to_end is not None:
+            parts.append(f"latency {self.end_to_end.median * 1e3:.3f} ms")
+        more = len(self.operators) - MOST_LINES
+        return "\n".join(
+            [
+                ", ".join(parts),
+                *_table(self.operators[:MOST_LINES]),
+                *([f"... and {more} more operators"] if more > 0 else []),
+            ]
+        )
+
+
+def _table(operators: Sequence[OperatorStatistics]) -> Iterator[str]:
+    """Yield a table's lines: names to the left, figures to the right."""
+    rows = [("operator", "rows in", "rows out", "queued", "workers", "us a row", "busy s")]
+    for one in operators:
+        name = one.name if len(one.name) <= MOST_OF_NAME else f"{one.name[: MOST_OF_NAME - 3]}..."
+        figures = f"{one.rows_in:,}", f"{one.rows_out:,}", f"{one.queued:,.0f}", f"{one.workers}"
+        rows.append((name, *figures, f"{one.cost * 1e6:,.3f}", f"{one.busy:,.3f}"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *cells in rows:
+        right = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
+        yield "  ".join([name.ljust(widths[0]), *right])
 
 
 def collect(

@@ -50,9 +50,9 @@ def run(n: int, *, beside: str = "graph", measure: str = "rest", quantile: str =
             begin = perf_counter()
             team.set_level(1)
             called = perf_counter()
-            while team.lagging:
+            while not team.workers[1].is_idle:
                 if perf_counter() - begin > PATIENCE:
-                    raise TimeoutError(f"{team.lagging} do not rest")
+                    raise TimeoutError(f"{team.workers[1]} does not rest")
                 sleep(LOOK)
             taken.append((called if measure == "call" else perf_counter()) - begin)
             begin = perf_counter()

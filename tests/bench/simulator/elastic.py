@@ -1,6 +1,7 @@
 """Figure 10: an elastic level on the simulated machine, by the product's own strategies."""
 
 import random
+import statistics
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ from callboard.scheduling.elasticity.measurement import Measurement, StageLoad, 
 from callboard.scheduling.elasticity.rates import Rates
 from callboard.scheduling.elasticity.trends import Trends
 from simulator.figures import CORES, LEVELS, ROWS, SIZE, kinds, spread
-from simulator.programs import compiled, simulated
+from simulator.programs import Kept, simulated, simulated_periods
 from simulator.validation import SHAPES
 
 PERIODS = 40
@@ -24,18 +25,15 @@ RUNS = (
 class Curve:
     """What the machine does at each level. A period is a fresh run at its level."""
 
-    def __init__(self, machine: Mapping[str, Any], title: str, flops: int) -> None:
+    def __init__(self, played: Kept, title: str, flops: int) -> None:
         shape = SHAPES[title]
         how = kinds(shape["shape"])["dynamic"]
-        self._machine = machine
+        self._played = played
         self._options = {**shape, **CORES, **SIZE, **how, "flops": flops}
         self._options["rows"] = ROWS[shape["shape"]]
-        self._known: dict[int, dict[str, Any]] = {}
 
     def at(self, level: int) -> dict[str, Any]:
-        if level not in self._known:
-            self._known[level] = simulated(self._machine, **self._options, lanes=level)
-        return self._known[level]
+        return self._played(**self._options, lanes=level)
 
     def rate(self, level: int) -> float:
         """Return the rows that all operators take, a second."""
@@ -81,11 +79,11 @@ def run(curve: Curve, strategy: Strategy, seed: int) -> tuple[list[int], str]:
     return levels, reason
 
 
-def elastic(machine: Mapping[str, Any]) -> None:
+def elastic(played: Kept) -> None:
     """Print how each strategy's level goes, and its last throughput beside the best fixed one's."""
 
     def play(case: tuple[str, int]) -> None:
-        curve = Curve(machine, *case)
+        curve = Curve(played, *case)
         for name, strategy in strategies().items():
             levels, reason = run(curve, strategy, seed=1)
             best = max(LEVELS, key=curve.rate)
@@ -93,8 +91,32 @@ def elastic(machine: Mapping[str, Any]) -> None:
             print(f"{case[0]}, {case[1]:,}, {name}: {levels}; best fixed of {LEVELS}: {best};"
                   f" {share:.2f} of its rows; {reason}", flush=True)  # fmt: skip
 
-    compiled("simulated")
     spread(play, RUNS)
+
+
+def change(machine: Mapping[str, Any], changes: int = 400) -> None:
+    """Print how long a change of level takes until all that is suspended rests.
+
+    The graph is that of the benchmark `elastic_change`, and the call takes as long as there.
+    """
+    print("| from | to | median, us | most |")
+    print("|---" * 4, "|", sep="")
+    for few, many in ((1, 2), (8, 16), (64, 128)):
+        graph: dict[str, Any] = {**SHAPES["10 rows of 100"], "flops": 100, "rows": 160}
+        periods = simulated_periods(
+            machine,
+            [few, many] * (changes // 2),
+            **graph,
+            cores=many + 2,  # one for the sender, and one for the thread that changes it
+            of_socket=CORES["of_socket"],
+            lanes=many,
+            window=max(32, 4 * many),
+            period=2e6,
+            call=8e3,
+        )
+        rests = [1e6 * period["rest"] for period in periods[1::2]]
+        cells = f"{statistics.median(rests):,.0f} | {max(rests):,.0f}"
+        print(f"| {many} | {few} | {cells} |", flush=True)
 
 
 def uneven(machine: Mapping[str, Any], policy: str = "latest_following") -> dict[str, Any]:

@@ -1,13 +1,12 @@
 """The figures of Schneider and Wu (2017) on a machine of 184 cores, which is simulated."""
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from subprocess import TimeoutExpired
 from typing import Any
 
-from simulator.programs import compiled, simulated
+from simulator.programs import Kept
 from simulator.validation import FLOPS, SHAPES
 
 LEVELS = (1, 2, 4, 8, 16, 32, 64, 128, 184)
@@ -59,18 +58,20 @@ def rates(results: list[dict[str, Any]]) -> None:
         result["rows_per_s"] = result["work"] * alone[result["shape"], result["flops"]]
 
 
-def threads(machine: Mapping[str, Any], into: Path) -> None:
-    """Simulate figures 8 and 9, and keep each result as a line of JSON."""
-    compiled("simulated")
+def threads(played: Kept) -> None:
+    """Simulate figures 8 and 9, and print their table. A run that takes too long is left out."""
+    results = []
 
     def run(case: tuple[str, int, str, int, dict[str, Any]]) -> None:
         title, flops, model, level, options = case
-        got = simulated(machine, **options)
         line = {"shape": title, "flops": flops, "model": model, "level": level}
-        with into.open("a") as file:
-            file.write(json.dumps({**got, **line}) + "\n")
+        try:
+            results.append({**played(**options), **line})
+        except TimeoutExpired:
+            print(f"{title}, {flops:,}, {model}, {level}: it takes too long", flush=True)
 
     spread(run, sorted(cases(), key=lambda case: case[3]))
+    table(results)
 
 
 def spread(run: Callable[[Any], object], cases: Any) -> None:

@@ -54,16 +54,15 @@ def widened() -> Path:
     return path
 
 
-def call(name: str, words: Sequence[str], given: str = "") -> dict[str, Any]:
-    """Run a program, and return the JSON that it prints."""
+def call(name: str, words: Sequence[str], given: str = "") -> list[dict[str, Any]]:
+    """Run a program, and return the lines of JSON that it prints."""
     command = [str(compiled(name)), *words]
     done = subprocess.run(
         command, input=given, capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def words_of(options: Mapping[str, object]) -> list[str]:
@@ -72,17 +71,54 @@ def words_of(options: Mapping[str, object]) -> list[str]:
 
 def real(**options: object) -> dict[str, Any]:
     """Run a graph on real threads: seconds, and seconds of all processors, for its rounds."""
-    return call("real", words_of(options))
+    return call("real", words_of(options))[0]
 
 
 def simulated(machine: Mapping[str, Any], **options: object) -> dict[str, Any]:
     """Run a graph on a simulated machine."""
+    return call("simulated", words_of(options), "\n".join(lines_of(machine)))[0]
+
+
+def simulated_periods(
+    machine: Mapping[str, Any], levels: Sequence[int], **options: object
+) -> list[dict[str, Any]]:
+    """Run a graph whose level of lanes is another one after each period; return all periods."""
+    given = [*lines_of(machine), "end", *map(str, levels)]
+    return call("simulated", words_of(options), "\n".join(given))
+
+
+def lines_of(machine: Mapping[str, Any]) -> list[str]:
     lines = [f"{name} {value}" for name, value in machine.items() if name in PARAMETERS]
     lines += [
         f"cost {cost['flops']} {cost['rows']} {' '.join(map(str, cost['ns']))}"
         for cost in machine["costs"]
     ]
-    return call("simulated", words_of(options), "\n".join(lines))
+    return lines
+
+
+class Kept:
+    """Simulated runs whose results are kept in a file, a line each: a run is played once.
+
+    So figures that were interrupted go on, and share what they have in common. A file belongs to
+    one machine and one state of the scheduler.
+    """
+
+    def __init__(self, machine: Mapping[str, Any], path: Path) -> None:
+        self._machine = machine
+        self._path = path
+        lines = path.read_text().splitlines() if path.exists() else []
+        results = map(json.loads, lines)
+        self._known: dict[str, dict[str, Any]] = {each["options"]: each for each in results}
+        compiled("simulated")
+
+    def __call__(self, **options: object) -> dict[str, Any]:
+        key = " ".join(sorted(words_of(options)))
+        if key not in self._known:
+            result = {**simulated(self._machine, **options), "options": key}
+            with self._path.open("a") as file:
+                file.write(json.dumps(result) + "\n")
+            self._known[key] = result
+        return self._known[key]
 
 
 PARAMETERS = (

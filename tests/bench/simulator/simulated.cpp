@@ -4,6 +4,9 @@
 // `cost FLOPS ROWS NS...` is a histogram of measured times of an operator's batch, as quantiles. `lock=1`: operators
 // need the interpreter's lock, which is first come, first served. `sample=NS`: how many lanes are at each stage, and
 // how many rounds have left, once in so many. `hot=1`: for which lines cores waited, by their places in pools and stages.
+//
+// `period=NS`: the level of lanes changes. After each period a line of JSON says what was done in it. The next line that
+// is read is the level from then on; the end of the input is the end of the run. The parameters end with `end` then.
 #include <cmath>
 #include <iostream>
 #include <sstream>
@@ -13,6 +16,8 @@
 using namespace shapes;
 
 namespace {
+
+using LaneSet = WideLanes;  // pool.hpp's words, widened
 
 struct Costs {
     std::uint32_t rows;
@@ -48,11 +53,9 @@ Lock interpreter;
 simulated::Thread* sender = nullptr;
 std::int64_t wanted = INT64_MAX, warm, last;
 double began, ended;
-std::vector<double> busy_before;
-std::uint64_t operations_before, cold_before;
 double work_ns = 0;  // of operators, while it is measured
-std::vector<std::uint64_t> taken_before;  // by each stage
 Graph* graph_of_run;
+std::vector<simulated::Thread*> lane_threads;
 
 // Looks at the stages without simulated time.
 template <class Look>
@@ -60,6 +63,64 @@ void each_stage(Look look) {
     auto* const machine = std::exchange(simulated::machine, nullptr);
     for (auto& stage : graph_of_run->flow.stages()) look(*stage);
     simulated::machine = machine;
+}
+
+// What was done until now.
+struct Done {
+    double ns{0}, busy{0}, sent{0};
+    std::uint64_t operations{0}, cold{0};
+    std::vector<std::uint64_t> taken{};  // by each stage
+
+    static Done now() {
+        auto& machine = *simulated::machine;
+        Done done{machine.now(), 0, machine.busy_of(*sender), machine.operations, machine.cold};
+        for (const auto* lane : lane_threads) done.busy += machine.busy_of(*lane);
+        each_stage([&](Stage& stage) { done.taken.push_back(stage.taken()); });
+        return done;
+    }
+} before;
+
+// Of each: rows, ns of a row, the most lanes, rounds that wait.
+void print_stages() {
+    std::size_t i = 0;
+    std::printf("\"stages\": [");
+    each_stage([&](Stage& stage) {
+        std::printf("%s[%llu, %.3f, %u, %lld]", i == 0 ? "" : ", ",
+                    static_cast<unsigned long long>(stage.taken() - before.taken[i]), stage.cost_ns(), stage.most_lanes,
+                    static_cast<long long>(stage.waiting()));
+        ++i;
+    });
+    std::printf("]");
+}
+
+// The thread that changes the level. It takes `call_ns`, and looks each microsecond whether all others rest.
+void follow_levels(double period, double call_ns) {
+    auto& machine = *simulated::machine;
+    double rest = 0;
+    before = Done::now();
+    for (std::uint32_t level; ;) {
+        machine.sleep(std::max(0.0, before.ns + period - machine.now()));
+        const Done done = Done::now();
+        std::printf("{\"seconds\": %.9f, \"busy\": %.6f, \"sender\": %.6f, \"rest\": %.9f, ", (done.ns - before.ns) / 1e9,
+                    (done.busy - before.busy) / (done.ns - before.ns),
+                    (done.sent - before.sent) / (done.ns - before.ns), rest / 1e9);
+        print_stages();
+        std::printf("}\n");
+        std::fflush(stdout);
+        before = done;
+        if (!(std::cin >> level)) return machine.stop();
+        machine.spend(call_ns);
+        LaneSet active = 0;
+        for (std::uint32_t lane = 0; lane < level; ++lane) active |= LaneSet(1) << lane;
+        graph_of_run->pools().front()->set_active(active);
+        const auto rests = [&] {
+            for (std::size_t lane = level; lane < lane_threads.size(); ++lane)
+                if (!lane_threads[lane]->parked) return false;
+            return true;
+        };
+        while (!rests()) machine.sleep(1'000);
+        rest = machine.now() - done.ns;
+    }
 }
 
 void read_parameters() {
@@ -77,6 +138,7 @@ void read_parameters() {
         std::istringstream words(line);
         std::string name;
         words >> name;
+        if (name == "end") return;
         if (name == "cost") {
             int flops;
             Costs costs;
@@ -124,10 +186,8 @@ void shapes::perform(Operator& op, Batch& batch) {
 void shapes::came_to_sink(std::int64_t serial, Batch&) {
     auto& machine = *simulated::machine;
     if (serial == warm) {
-        began = machine.now();
-        operations_before = machine.operations, cold_before = machine.cold;
-        each_stage([](Stage& stage) { taken_before.push_back(stage.taken()); });
-        for (auto& thread : machine.threads()) busy_before.push_back(machine.busy_of(*thread));
+        before = Done::now();
+        began = before.ns;
     }
     if (serial == last) ended = machine.now(), machine.stop();
     if (serial == wanted) machine.wake(*sender);
@@ -167,7 +227,8 @@ int main(int count, char** words) {
     locked = options.count("lock", 0) != 0;
     Graph graph(options);
     graph_of_run = &graph;
-    warm = graph.warm, last = graph.last();
+    const double period = options.number("period", 0);
+    warm = period == 0 ? graph.warm : -1, last = period == 0 ? graph.last() : -1;
     simulated::Machine machine(parameters, static_cast<std::uint64_t>(options.number("seed", 1)));
     simulated::machine = &machine;
     std::vector<void*> selves;
@@ -175,10 +236,11 @@ int main(int count, char** words) {
     const auto wake = [](void* self) { simulated::machine->wake(**static_cast<simulated::Thread**>(self)); };
     const auto lanes = graph.add_lanes(+wake, selves);
     for (std::size_t i = 0; i < lanes.size(); ++i)
-        *static_cast<simulated::Thread**>(selves[i]) = &machine.start([&machine, lane = lanes[i]] {
+        lane_threads.push_back(&machine.start([&machine, lane = lanes[i]] {
             for (;;)
                 if (lane.pool->run(lane.number).reason == Pool::Rest::idle) machine.park();
-        });
+        }));
+    for (std::size_t i = 0; i < lanes.size(); ++i) *static_cast<simulated::Thread**>(selves[i]) = lane_threads[i];
     const auto window = static_cast<std::int64_t>(graph.flow.settings.window);
     sender = &machine.start([&] {
         for (;;) {
@@ -189,6 +251,7 @@ int main(int count, char** words) {
             graph.admit();
         }
     });
+    if (period != 0) machine.start([&] { follow_levels(period, options.number("call", 0)); });
     std::string samples;
     if (const double every = options.number("sample", 0); every > 0)
         machine.start([&, every] {
@@ -200,28 +263,20 @@ int main(int count, char** words) {
             }
         });
     if (!machine.run()) Options::fail("all simulated threads wait");
+    if (period != 0) std::_Exit(0);
     const double ns = ended - began;
-    double busy = 0;
-    for (std::size_t i = 0; i < lanes.size(); ++i)
-        busy += machine.busy_of(*machine.threads()[i]) - busy_before[i];
+    const Done done = Done::now();
+    const double busy = done.busy - before.busy, sender_ns = done.sent - before.sent;
     std::printf("{\"seconds\": %.9f, \"cpu\": %.9f, \"rounds\": %lld, \"rows\": %u, \"operators\": %zu, \"busy\": %.6f, "
-                "\"work\": %.6f, \"sender\": %.6f, \"operations\": %llu, \"cold\": %llu, \"moved\": %llu, \"wakes\": %llu, \"switches\": %llu, \"stages\": [",
-                ns / 1e9, (busy + machine.busy_of(*sender) - busy_before[lanes.size()]) / 1e9,
+                "\"work\": %.6f, \"sender\": %.6f, \"operations\": %llu, \"cold\": %llu, \"moved\": %llu, \"wakes\": %llu, \"switches\": %llu, ",
+                ns / 1e9, (busy + sender_ns) / 1e9,
                 static_cast<long long>(graph.rounds), graph.rows, graph.operators(), busy / ns, work_ns / ns,
-                (machine.busy_of(*sender) - busy_before[lanes.size()]) / ns,
-                static_cast<unsigned long long>(machine.operations - operations_before),
-                static_cast<unsigned long long>(machine.cold - cold_before),
+                sender_ns / ns, static_cast<unsigned long long>(done.operations - before.operations),
+                static_cast<unsigned long long>(done.cold - before.cold),
                 static_cast<unsigned long long>(machine.moved), static_cast<unsigned long long>(machine.wakes),
                 static_cast<unsigned long long>(machine.switches));
-    // Of each: rows, ns of a row, the most lanes, rounds that wait.
-    std::size_t i = 0;
-    each_stage([&](Stage& stage) {
-        std::printf("%s[%llu, %.3f, %u, %lld]", i == 0 ? "" : ", ",
-                    static_cast<unsigned long long>(stage.taken() - taken_before[i]), stage.cost_ns(), stage.most_lanes,
-                    static_cast<long long>(stage.waiting()));
-        ++i;
-    });
-    std::printf("], \"samples\": [%s]", samples.c_str());
+    print_stages();
+    std::printf(", \"samples\": [%s]", samples.c_str());
     if (options.count("hot", 0) != 0) {
         const char* comma = "";
         std::printf(", \"hot\": {");

@@ -8,12 +8,16 @@
 //   OPERATOR   KIND:NS:SELECTIVITY, NS for a row and so many rows out for one in: SL, stateless; PS, keyed by what is
 //              even; PR, keyed by ranges of a position that sigma and mean distribute; SF, stateful
 //   scheme     hybrid or non_blocking (ours), partitioned, shared (keyed operators), locked (reordering)
-//   measure    rate, or latency: the mean time from a round's beginning to its end, in ms
+//   measure    rate; latency, the mean time from a round's beginning to its end, in ms; or cost, in us: what a row
+//              takes a lane at the first operator, with the time in which it waits to put the row in its order
+//   tuple      bytes of memory that belong to a row: each operator reads and writes all of them
+//   state      the same of a keyed operator's partition; rows have a tuple then
 //   batch, window, markers, partitions, sigma, mean, and ct=1 for the heuristic of the same name
 //
 // Lanes are pinned to cores. One more thread sends, as a caller does.
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <random>
@@ -53,7 +57,31 @@ struct Load {
     std::size_t batch = 512;
     std::uint32_t window = 256, markers = 64, partitions = 64;
     double sigma = 0, mean = 0;
+    std::size_t tuple = 0, state = 0;
     bool by_throughput = false;
+};
+
+using Words = std::vector<std::uint64_t>;
+
+// The memory of rows, for as many as can be on their way: a row's place is free once its round has left.
+class Tuples {
+public:
+    explicit Tuples(const Load& load)
+        : words_(load.tuple / sizeof(std::uint64_t)), places_(load.window * load.batch), all_(words_ * places_) {}
+
+    std::size_t words() const { return words_; }
+    std::uint64_t* of(std::int64_t row) {
+        return all_.data() + static_cast<std::uint64_t>(row >> low_bits) % places_ * words_;
+    }
+    void fill(const Value* rows, std::uint64_t count) {
+        for (std::uint64_t i = 0; i < count; ++i)
+            for (std::size_t word = 0; word < words_; ++word)
+                of(rows[i].integer)[word] = static_cast<std::uint64_t>(rows[i].integer) + word;
+    }
+
+private:
+    const std::size_t words_, places_;
+    Words all_;
 };
 
 void spin(std::int64_t ns) {
@@ -62,30 +90,44 @@ void spin(std::int64_t ns) {
     }
 }
 
+struct Operator;
+
+// What a partition has of a keyed operator, or all have of another one.
+struct Part {
+    Operator* op;
+    Words state;
+};
+
 struct Operator {
     Kind kind;
+    Tuples& tuples;
+    std::vector<Part> parts{};
     std::vector<std::uint64_t> keys{};  // for each range, a key that is in the partition
     Atomic<std::int64_t> stopped_at{INT64_MAX};
     NativeWork native{};
 
-    Operator(const Kind& kind, std::uint32_t partitions, bool costs) : kind(kind) {
+    Operator(const Kind& kind, const Load& load, Tuples& tuples, bool costs) : kind(kind), tuples(tuples) {
         if (!costs) this->kind.ns = 0;
-        for (std::uint32_t range = 0; kind.name == "PR" && range < partitions; ++range) {
+        for (std::uint32_t range = 0; kind.name == "PR" && range < load.partitions; ++range) {
             std::uint64_t key = 0;
-            while (Division::partition_of(key, partitions) != range) ++key;
+            while (Division::partition_of(key, load.partitions) != range) ++key;
             keys.push_back(key);
         }
+        const Words state(kind.is_keyed() ? load.state / sizeof(std::uint64_t) : 0);
+        parts.assign(kind.is_keyed() ? load.partitions : 1, {this, state});
         native.process = process;
         native.key_of = key_of;
-        native.objects.assign(kind.is_keyed() ? partitions : 1, this);
+        for (Part& part : parts) native.objects.push_back(&part);
         native.stopped_at = &stopped_at;
         native.edges = 1;
     }
 
     static void process(void* self, const Value* rows, std::uint64_t count, Output* out) {
-        const Kind& kind = static_cast<Operator*>(self)->kind;
+        Part& part = *static_cast<Part*>(self);
+        const Kind& kind = part.op->kind;
         for (std::uint64_t i = 0; i < count; ++i) {
             spin(kind.ns);
+            touch(part, rows[i].integer);
             const std::int64_t row = rows[i].integer, low = row & low_mask;
             const std::uint32_t chance = Division::partition_of(static_cast<std::uint64_t>(row), 1000);
             const auto children = static_cast<std::int64_t>(kind.selectivity + chance / 1000.0);
@@ -94,8 +136,18 @@ struct Operator {
         }
     }
 
+    static void touch(Part& part, std::int64_t row) {
+        Tuples& tuples = part.op->tuples;
+        if (tuples.words() == 0) return;
+        std::uint64_t* const tuple = tuples.of(row);
+        std::uint64_t sum = 0;
+        for (std::size_t i = 0; i < tuples.words(); ++i) sum += tuple[i]++;
+        for (auto& word : part.state) word += sum;
+        if (!part.state.empty()) tuple[0] += part.state[sum % part.state.size()];
+    }
+
     static std::uint64_t key_of(void* self, const Value* row) {
-        const auto& keys = static_cast<Operator*>(self)->keys;
+        const auto& keys = static_cast<Part*>(self)->op->keys;
         const auto low = static_cast<std::uint64_t>(row->integer & low_mask);
         return keys.empty() ? low : keys[low * keys.size() >> low_bits];
     }
@@ -103,13 +155,14 @@ struct Operator {
 
 // The end: what came, and whether in order.
 struct End {
+    Tuples& tuples;
     std::uint64_t count = 0, sum = 0;
     std::int64_t last = 0;
     bool in_order = true;
     Atomic<std::int64_t> stopped_at{INT64_MAX};
     NativeWork native{};
 
-    End() {
+    explicit End(Tuples& tuples) : tuples(tuples) {
         native.process = [](void* self, const Value* rows, std::uint64_t count, Output*) {
             static_cast<End*>(self)->take(rows, count);
         };
@@ -122,6 +175,7 @@ struct End {
             in_order &= rows[i].integer >> low_bits >= last;
             last = rows[i].integer >> low_bits;
             sum = sum * 31 + static_cast<std::uint64_t>(rows[i].integer);
+            for (std::size_t word = 0; word < tuples.words(); ++word) sum += tuples.of(rows[i].integer)[word];
         }
         count += many;
     }
@@ -160,8 +214,14 @@ struct Parked {
 };
 
 struct Outcome {
-    double seconds, latency_ms;
+    double seconds, cpu, latency_ms, cost_us;
 };
+
+double cpu_seconds() {
+    timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
 
 template <template <class> class Queue, template <class> class Buffer>
 Outcome play(const Load& load, const std::vector<std::int64_t>& rows, End& end) {
@@ -181,7 +241,7 @@ Outcome play(const Load& load, const std::vector<std::int64_t>& rows, End& end) 
         last = &stage;
     };
     for (const Kind& kind : load.kinds) {
-        operators.push_back(std::make_unique<Operator>(kind, load.partitions, true));
+        operators.push_back(std::make_unique<Operator>(kind, load, end.tuples, true));
         NativeWork& native = operators.back()->native;
         connect(kind.is_keyed() ? flow.add_keyed<Queue, Buffer>(pool, native.divider(), native.shares(), all_lanes,
                                                                 lanes, load.partitions)
@@ -205,32 +265,44 @@ Outcome play(const Load& load, const std::vector<std::int64_t>& rows, End& end) 
                     parked[static_cast<std::size_t>(i)]->parker.park();
         });
     const auto begin = monotonic_ns();
-    in_lots(rows, load.batch, [&](void* lot) {
+    const double begin_cpu = cpu_seconds();
+    in_lots(rows, load.batch, [&](Values* values) {
         if (!flow.has_room())
             bench::require(flow.wait_until_done(flow.admitted() - settings.window / 2, patience), "no room");
+        end.tuples.fill(values->begin(), values->count());
+        void* lot = values;
         flow.admit(&lot);
     });
     bench::require(flow.wait_until_done(flow.admitted(), patience), "a round is missing");
     const auto spent = monotonic_ns() - begin;
+    const double cpu = cpu_seconds() - begin_cpu;
     over.store(true, release);
     for (auto& lane : parked) lane->parker.unpark();
     for (auto& thread : threads) thread.join();
     double latency = 0;
     const auto times = flow.markers().finished();
     for (const auto& one : times) latency += static_cast<double>(one.left - one.begun) / 1e6;
-    return {static_cast<double>(spent) / 1e9, times.empty() ? 0 : latency / static_cast<double>(times.size())};
+    const Stage& first = *flow.stages().front();
+    return {static_cast<double>(spent) / 1e9, cpu, times.empty() ? 0 : latency / static_cast<double>(times.size()),
+            static_cast<double>(first.busy_ns()) / 1e3 / static_cast<double>(first.taken())};
 }
 
 Outcome play(const Load& load) {
     const auto rows = rows_of(load);
-    End end, want;
+    for (const Kind& kind : load.kinds)
+        bench::require(load.tuple == 0 || kind.selectivity <= 1, "rows that have a tuple in common");
+    bench::require(load.tuple != 0 || load.state == 0, "a state, and no tuple");
+    Tuples tuples(load), tuples_alone(load);
+    End end(tuples), want(tuples_alone);
     const auto outcome = load.scheme == "partitioned" ? play<PartitionedQueue, ReorderBuffer>(load, rows, end)
                          : load.scheme == "shared"    ? play<SharedQueue, ReorderBuffer>(load, rows, end)
                          : load.scheme == "locked"    ? play<HybridQueue, LockedReorderBuffer>(load, rows, end)
                                                       : play<HybridQueue, ReorderBuffer>(load, rows, end);
     std::vector<std::unique_ptr<Operator>> operators;
-    for (const Kind& kind : load.kinds) operators.push_back(std::make_unique<Operator>(kind, load.partitions, false));
+    for (const Kind& kind : load.kinds)
+        operators.push_back(std::make_unique<Operator>(kind, load, tuples_alone, false));
     in_lots(rows, load.batch, [&](Values* lot) {
+        tuples_alone.fill(lot->begin(), lot->count());
         for (auto& each : operators)
             if (lot != nullptr) lot = each->native.alone(lot, each->kind.is_keyed());
         if (lot == nullptr) return;
@@ -265,13 +337,15 @@ int one(int count, char** words) {
     };
     number("batch", load.batch), number("window", load.window), number("markers", load.markers);
     number("partitions", load.partitions), number("sigma", load.sigma), number("mean", load.mean);
-    number("ct", load.by_throughput);
+    number("tuple", load.tuple), number("state", load.state), number("ct", load.by_throughput);
     if (given.count("scheme")) load.scheme = given["scheme"];
     const auto outcome = play(load);
-    if (given["measure"] == "latency") std::printf("{\"value\": %.9f, \"got\": 1, \"want\": 1}\n", outcome.latency_ms);
+    if (given["measure"] != "rate")
+        std::printf("{\"value\": %.9f, \"got\": 1, \"want\": 1}\n",
+                    given["measure"] == "cost" ? outcome.cost_us : outcome.latency_ms);
     else
-        std::printf("{\"operations\": %lld, \"seconds\": %.9f, \"got\": 1, \"want\": 1}\n",
-                    static_cast<long long>(load.rows), outcome.seconds);
+        std::printf("{\"operations\": %lld, \"seconds\": %.9f, \"cpu\": %.9f, \"got\": 1, \"want\": 1}\n",
+                    static_cast<long long>(load.rows), outcome.seconds, outcome.cpu);
     return 0;
 }
 

@@ -13,7 +13,7 @@ from callboard.nets import NetRun, Record
 
 T = TypeVar("T")
 
-TIMEOUT = 10.0
+TIMEOUT = 60.0
 
 
 class Gate:

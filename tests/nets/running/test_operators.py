@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -48,6 +51,32 @@ def test_an_operator_has_its_boxes_fail_as_their_options_say() -> None:
     assert set(output) == {"error", "more"}
     assert operator.receive({"x": 2}) == [{"y": 4}]
     assert operator.on_final() == []
+
+
+def test_an_operator_that_is_dropped_leaves_no_event_loop_open() -> None:
+    ended: list[str] = []
+
+    async def wait(x: int) -> int:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.append("cancelled")
+        return x
+
+    async def fail(x: int) -> int:
+        raise ValueError(x)
+
+    both = filtering("{x} -> {x}; {y=x}") >> (box(wait, "(x) -> (z)") | box(fail, "(y) -> (z)"))
+    for net, record in ((box(double, "(x) -> (y)"), {"x": 1}), (both, {"x": 1})):
+        operator = NetOperator(net)
+        with suppress(BoxError):
+            operator.receive(record)
+        loop = operator._loop
+        assert loop is not None
+        del operator
+        gc.collect()
+        assert loop.is_closed()
+    assert ended == ["cancelled"]
 
 
 @pytest.mark.parametrize("how", ["sequentially", "in a system"])

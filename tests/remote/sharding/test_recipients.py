@@ -115,6 +115,22 @@ def test_a_stream_ends_in_it(case: Case, system: ActorSystem, model: str) -> Non
     assert case.told() == case.parts(ROWS)
 
 
+@pytest.mark.parametrize("model", ["dynamic", "manual", "dedicated", "assigned"])
+def test_a_stream_asks_it(case: Case, system: ActorSystem, model: str) -> None:
+    def beside(row: Any, answer: Any) -> Any:
+        return row, answer
+
+    asked = entry("x").ask(case.recipient, in_flight=3, timeout=DEADLINE, combine=beside).collect()
+    run = system.run(asked, threading=model, batch_size=2)
+    run.send("x", ROWS)
+    found = run.finish(DEADLINE)
+    assert [row for row, _ in found] == ROWS
+    if case.told():
+        assert case.told() == case.parts(ROWS)
+    assert asked.run_sequentially({"x": ROWS}) == found
+    assert "dedicated" in asked.describe()
+
+
 def test_a_sink_that_may_wait_for_another_process_shares_no_worker(case: Case) -> None:
     assert "dedicated" in entry("x").to(case.recipient).describe()
     assert "dedicated" not in entry("x").threading("dynamic").to(case.recipient).describe()

@@ -30,6 +30,7 @@ def periods(draw: st.DrawFn) -> Callable[[int], Measurement]:
     seconds = draw(st.sampled_from([0.001, 0.05, 1.0, 10.0]))
     throughput, waiting = draw(amounts), draw(amounts)
     part, machine = draw(st.floats(0, 1)), draw(st.floats(0, 1))
+    starved = draw(st.floats(0, 1))
     stuck = draw(st.sampled_from([(), (), (), ("worker 3, in Slow.receive",)]))
     some = tuple(draw(st.lists(stages, max_size=3)))
     return lambda level: Measurement(
@@ -37,6 +38,7 @@ def periods(draw: st.DrawFn) -> Callable[[int], Measurement]:
         seconds=seconds,
         throughput=throughput,
         busy=part * level,
+        starved=starved * level,
         machine=machine,
         process=part * level,
         waiting=waiting,

@@ -72,9 +72,9 @@ def test_no_noise_of_a_tenth_moves_a_level_that_was_found(
     assert changes(system.run(56).levels[5:]) == 0
 
 
-@given(st.floats(0.01, 46), starts, st.integers(0, 10**6))
-def test_a_light_load_keeps_its_level_in_noise(offered: float, start: int, seed: int) -> None:
-    """Up to the load that is light at the largest level in all noise: 0.8 * 64 / 1.1."""
+@given(st.floats(0.01, 58), starts, st.integers(0, 10**6))
+def test_a_load_keeps_its_level_in_noise(offered: float, start: int, seed: int) -> None:
+    """Up to nine tenths of what the largest level can do: light in one period, full in the next."""
     noise = uniform(Random(seed), 0.1)
     system = System(Rates(1, MOST), law(0, 0), start, offered=1000 * offered, noise=noise).run(20)
     assert system.level >= offered

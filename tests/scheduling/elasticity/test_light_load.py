@@ -29,6 +29,9 @@ def after(*measurements: Measurement) -> tuple[int, str]:
         (64, 0.0, 1),
         (2, 1.3, 2),
         (1, 0.7, 1),
+        (2, 0.71, 1),  # nearly what one worker should be busy at most
+        (2, 0.73, 2),
+        (3, 1.42, 2),
         (10, 7.6, 12),  # 76%: by noise it may be above the band
     ],
 )
@@ -125,3 +128,44 @@ def test_a_level_at_which_not_all_are_busy_is_kept_and_none_below_is_tried() -> 
     assert decision.level == 64
     assert decision.reason == "64 workers did 210,000 a second, and not all were busy all the time."
     assert rates.decide(light(64, 52.0)).level == 64
+
+
+def test_a_load_that_nearly_fills_the_highest_level_is_one_load_in_noise() -> None:
+    """It is light in some periods, and full in others, by a threshold between the two."""
+    rates = Rates(1, 64)
+    for part in (0.78, 0.77, 0.95, 0.93, 0.8, 0.91, 0.92, 0.9, 0.79, 0.94):
+        assert rates.decide(light(64, part * 64)).level == 64
+
+
+def test_a_load_that_fills_the_workers_gets_more_where_there_are_more() -> None:
+    rates = Rates(1, 64)
+    for _ in range(3):
+        assert rates.decide(light(10, 7.1)).level == 10
+    assert rates.decide(light(10, 9.0)).level > 10  # less than a quarter more, and no noise
+
+
+def test_another_load_at_the_highest_level_is_searched_for() -> None:
+    """Of more, eight workers do the most: what was light is a load to which more do harm."""
+    system = System(Rates(1, 16), law(0, 0), 16, offered=9500).run(5)
+    assert system.level == 16
+    system.capacity, system.offered = lock(8, 0.3), None
+    assert system.run(6).level == 8
+
+
+def test_a_backlog_that_grows_raises_a_level_that_was_kept_with_some_to_spare() -> None:
+    rates = Rates(1, 64)
+    for level, busy in ((4, 3.5), (6, 5.2), (6, 5.2)):
+        assert rates.decide(light(level, busy, 1000.0)).level == 6
+    now = replace(light(6, 6.0, 1100.0), waiting=300.0)
+    assert rates.decide(now).level == 12
+
+
+def test_what_is_done_while_a_backlog_is_worked_off_is_no_other_load() -> None:
+    rates = Rates(1, 1)
+    for _ in range(3):
+        rates.decide(light(1, 1.0, 1000.0))
+    for waiting in (9000.0, 8000.0, 7000.0, 6000.0):
+        decision = rates.decide(replace(light(1, 1.0, 1400.0), waiting=waiting))
+    assert decision.reason == "1 worker works off what waits: 6,000 are left."
+    assert rates.decide(light(1, 1.0, 1000.0)).reason.startswith("1 worker works off")
+    assert rates.decide(light(1, 1.0, 1000.0)).reason.endswith("a second: the load is the same.")

@@ -1,12 +1,13 @@
 """How much of the processors is used."""
 
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from callboard.scheduling.elasticity import processors
-from callboard.scheduling.elasticity.processors import Processors
+from callboard.scheduling.elasticity.processors import Processors, queued_ns
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +76,8 @@ def test_this_machine_can_be_read() -> None:
     machine, process = reading.read()
     assert 0 <= machine <= 1
     assert process > 0
+
+
+def test_the_wait_of_a_thread_for_a_processor_is_known_or_0() -> None:
+    assert queued_ns(threading.get_native_id()) >= 0
+    assert queued_ns(2**30) == 0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from callboard.core import checks
 from callboard.core.batches import is_table, iterator_over
 from callboard.core.text import safe_repr
+from callboard.streams.checks import MOST
 
 
 def rows_of(batch: Any) -> Iterable[Any]:
@@ -28,6 +30,41 @@ def rows_of(batch: Any) -> Iterable[Any]:
     if isinstance(batch, str | bytes | bytearray | Mapping):
         raise TypeError(f"rows() wants batches, arrays or lists, not {safe_repr(batch)}")
     return [*iterator_over("rows()", batch)]
+
+
+def batches(table: Any, n: int = 8_192) -> Iterator[Any]:
+    """Give the rows of a table as Arrow batches, of `n` rows at most.
+
+    `table` is a frame of pandas or Polars, an Arrow table, batch or reader, or a NumPy array with
+    named fields. An index of pandas is left out. Raises TypeError for anything else. Needs pyarrow.
+    """
+    n = checks.whole("n", n, most=MOST)
+    return _cut(_arrow_batches(table), n)
+
+
+def _cut(whole: Iterable[Any], n: int) -> Iterator[Any]:
+    for batch in whole:
+        for at in range(0, len(batch), n):
+            yield batch.slice(at, n)
+
+
+def _arrow_batches(table: Any) -> Iterable[Any]:
+    import pyarrow as pa
+
+    if isinstance(table, pa.RecordBatch):
+        return [table]
+    if isinstance(table, pa.RecordBatchReader):
+        return (batch for batch in table)
+    names = getattr(getattr(table, "dtype", None), "names", None)
+    if names:
+        table = pa.table({name: table[name] for name in names})
+    elif is_table(table) and hasattr(table, "iter_rows"):
+        table = table.to_arrow()
+    elif is_table(table) and hasattr(table, "itertuples"):
+        table = pa.Table.from_pandas(table, preserve_index=False)
+    if not isinstance(table, pa.Table):
+        raise TypeError(f"batches() wants a table or a frame, not {safe_repr(table)}")
+    return (batch for batch in table.to_batches())
 
 
 def batch_of(schema: Any = None) -> Callable[[list[Any]], Any]:

@@ -29,5 +29,6 @@ cdef class Join(JoinRows):
     cdef int expire(self, object time, object lineage, list into) except -1
     cdef int keep(self, Kept latest, object lineage, list into) except -1
     cdef Kept oldest(self)
+    cdef Kept next_to_go(self)
     cdef int let_all_go(self, object lineage, list into) except -1
     cdef int let_go(self, Kept kept, object lineage, list into) except -1

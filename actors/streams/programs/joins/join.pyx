@@ -34,12 +34,13 @@ cdef class JoinRows(InTime):
 
     cdef int check(self, object time, bint is_row) except -1:
         InTime.check(self, time, is_row)
-        within = self.rule.within
-        if within is None or not is_row:
+        lengths = self.rule.lengths
+        if lengths is None or not is_row:
             return 0
         check_time(time)
         if self.first is None:
-            time - time <= within  # raises, if they cannot be compared
+            for length in lengths:
+                time - time <= length  # noqa: B015 - raises, if they cannot be compared
             self.first = time
         elif type(time) is not type(self.first):
             for other in (self.first, *self.order.latest):
@@ -173,9 +174,14 @@ cdef class Join(JoinRows):
         """No row before `time` comes any more: let go what is too old for all that comes."""
         cdef Kept kept
         while self.rule.is_strict:
-            kept = self.oldest()
-            if kept is None or not self.rule.is_over(kept, time):
+            kept = self.next_to_go()
+            if kept is None:
                 return 0
+            if not self.rule.is_over(kept, time):
+                window = self.windows[1 - kept.side]  # sums of floats are rounded
+                if not window or not self.rule.is_over(<Kept>window[0], time):
+                    return 0
+                kept = window[0]
             self.let_go(kept, lineage, into)
         return 0
 
@@ -198,10 +204,19 @@ cdef class Join(JoinRows):
             return <Kept>right[0]
         return <Kept>left[0]
 
+    cdef Kept next_to_go(self):
+        """The row that is the first of both windows to leave, whenever that is."""
+        cdef Kept kept = self.oldest()
+        if kept is not None and self.windows[1 - kept.side]:
+            other = self.windows[1 - kept.side][0]
+            if self.rule.is_first_over(<Kept>other, kept):
+                return other
+        return kept
+
     cdef int let_all_go(self, object lineage, list into) except -1:
         cdef Kept kept
         while True:
-            kept = self.oldest()
+            kept = self.next_to_go()
             if kept is None:
                 return 0
             self.let_go(kept, lineage, into)

@@ -4,7 +4,7 @@ from libcpp cimport bool
 from libcpp.vector cimport vector
 
 from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
-from callboard.streams.programs.joins.kernel.rules cimport JoinMatch, JoinPredicate, JoinRule
+from callboard.streams.programs.joins.kernel.rules cimport JoinLengths, JoinMatch, JoinPredicate, JoinRule
 from callboard.streams.programs.joins.lot_finder cimport ColumnFinder, OrderedRows, Matches
 
 cdef extern from "callboard/streams/programs/joins/kernel/index_choice.hpp" namespace "callboard" nogil:
@@ -36,7 +36,7 @@ cdef extern from "callboard/streams/programs/joins/kernel/column_join.hpp" names
         JoinedRows& outputs()
 
     cdef cppclass ColumnJoinOf[Time](ColumnJoin):
-        ColumnJoinOf(JoinKind kind, JoinRule rule, Time within, uint64_t most) except +
+        ColumnJoinOf(JoinKind kind, JoinRule rule, JoinLengths[Time] within, uint64_t most) except +
 
 
 cdef class JoinBatches(BatchesInTime):

@@ -9,9 +9,11 @@ from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
-from callboard.streams.programs.joins.kernel.rules cimport JoinPredicate, JoinRule, JoinTerm, NumberType, most_terms
+from callboard.streams.programs.joins.kernel.rules cimport (
+    JoinLengths, JoinPredicate, JoinRule, JoinTerm, NumberType, most_terms,
+)
 from callboard.streams.programs.joins.lot_finder cimport (
-    ColumnFinder, Known, OrderedRows, Matches, most_at_once, places_of, rule_of,
+    ColumnFinder, Known, OrderedRows, Matches, lengths_of, most_at_once, places_of, rule_of,
 )
 
 import numpy as np
@@ -35,7 +37,7 @@ def prefers_buckets(rows):
 cdef class JoinBatches(BatchesInTime):
     """Pairs of rows that are partners, side by side, by `terms` or by the answers of `masks`.
 
-    `most`         how many rows a window has, up to 2**53, or None where `lengths` has "within"
+    `most`         how many rows a window has, up to 2**53, or None where `lengths` has times: see lengths_of()
     `three_step`   as for Join; and `how`
     `terms`        what is compared: the columns of both streams, and the comparison, or None for equality
     `masks`        for each stream, a function of a row and of rows of the other stream; or None
@@ -149,12 +151,12 @@ cdef class JoinBatches(BatchesInTime):
 
     cdef int make(self, OrderedRows lot, JoinKind kind) except -1:
         """Make the join: the type of times is known."""
-        within = lot.known.lengths["within"] if self.most is None else self.most - 1
+        left, right = lengths_of(lot.known, self.most)
         self.has_whole_times = lot.known.has_whole_times()
         if self.has_whole_times:
-            self.join = new ColumnJoinOf[int64_t](kind, self.rule, within, self.most or 0)
+            self.join = new ColumnJoinOf[int64_t](kind, self.rule, JoinLengths[int64_t](left, right), self.most or 0)
         else:
-            self.join = new ColumnJoinOf[double](kind, self.rule, within, self.most or 0)
+            self.join = new ColumnJoinOf[double](kind, self.rule, JoinLengths[double](left, right), self.most or 0)
         return 0
 
     cdef int match(self, OrderedRows lot, Matches found) except -1:

@@ -38,9 +38,12 @@ cdef class RowReader:
 cdef class WindowRule:
     # Which rows are in a window.
     cdef readonly object within
+    cdef readonly tuple lengths     # how long rows of either stream are in it, or None
+    cdef bint is_even               # these are the same
     cdef readonly uint64_t most
     cdef readonly bint three_step
     cdef readonly bint is_strict
 
     cdef bint is_over(self, Kept kept, object time) except -1
+    cdef bint is_first_over(self, Kept kept, Kept other) except -1
     cdef bint is_pushed_out(self, Kept kept, Kept latest) except -1

@@ -18,6 +18,7 @@ class RowReader:
 @final
 class WindowRule:
     within: Any
+    lengths: tuple[Any, Any] | None
     most: int
     three_step: bool
     is_strict: bool

@@ -81,7 +81,8 @@ cdef bint is_plain(object value):
 
 @cython.final
 cdef class WindowRule:
-    """`within` a time; or else the latest `most` rows of a stream.
+    """`within` a time, or a pair of times: so much before a row of the left stream, and after it. Or else the latest
+    `most` rows of a stream.
 
     By the strict rule a row leaves before one comes that is too late for it. Otherwise it is pushed
     out by one of its own stream: by `three_step` (Kang et al. 2003) as its time says, else by number.
@@ -89,6 +90,9 @@ cdef class WindowRule:
 
     def __init__(self, within, most, bint three_step):
         self.within, self.most = within, most or 0
+        if within is not None:
+            self.lengths = (within[1], within[0]) if isinstance(within, tuple) else (within, within)
+            self.is_even = self.lengths[0] == self.lengths[1]
         self.three_step = three_step and within is not None
         self.is_strict = not three_step and within is not None
 
@@ -96,9 +100,15 @@ cdef class WindowRule:
         return WindowRule, (self.within, self.most, self.three_step)
 
     cdef bint is_over(self, Kept kept, object time) except -1:
-        return self.is_strict and time - kept.time > self.within
+        return self.is_strict and time - kept.time > self.lengths[kept.side]
+
+    cdef bint is_first_over(self, Kept kept, Kept other) except -1:
+        """Whether a row is too old before one of the other stream is, which was not taken after it."""
+        if not self.is_strict or self.is_even:
+            return False
+        return kept.time + self.lengths[kept.side] < other.time + self.lengths[other.side]
 
     cdef bint is_pushed_out(self, Kept kept, Kept latest) except -1:
         if self.three_step:
-            return latest.time - kept.time > self.within
+            return latest.time - kept.time > self.lengths[kept.side]
         return not self.is_strict and latest.place - kept.place >= self.most

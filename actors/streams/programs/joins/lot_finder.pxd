@@ -82,5 +82,7 @@ cdef class MaskFinder(LotFinder):
 
 # Which rows are in a window: the latest `most`, or else those within a time.
 cdef JoinRule rule_of(object most, bint three_step) noexcept
+# How long rows of either stream are in it.
+cdef tuple lengths_of(Known known, object most)
 # The rows of a batch that are partners of a row, as a function answers.
 cdef object places_of(object mask, object row, object others)

@@ -13,7 +13,9 @@ import cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from callboard.core.asserting cimport holds
-from callboard.streams.programs.joins.kernel.rules cimport JoinPredicate, JoinRule, JoinSettings, JoinTerm, NumberType
+from callboard.streams.programs.joins.kernel.rules cimport (
+    JoinLengths, JoinPredicate, JoinRule, JoinSettings, JoinTerm, NumberType,
+)
 from callboard.streams.programs.joins.comparisons cimport Comparison
 
 import numpy as np
@@ -114,13 +116,15 @@ cdef class ColumnFinder(LotFinder):
                 predicate.add(JoinTerm.equal(NumberType.float64 if is_real else NumberType.int64))
             else:
                 (<Comparison?>comparison).add_to(&predicate, not is_real)
-        within = known.lengths["within"] if self.most is None else self.most - 1
+        left, right = lengths_of(known, self.most)
         if known.has_whole_times():
-            whole.predicate, whole.rule, whole.within, whole.seed = predicate, self.rule, within, SEED
+            whole.predicate, whole.rule, whole.seed = predicate, self.rule, SEED
+            whole.within = JoinLengths[int64_t](left, right)
             whole.lanes, whole.lane = self.lanes, self.lane
             self.matcher = new ColumnMatcherOf[int64_t](whole, self.by_buckets)
         else:
-            real.predicate, real.rule, real.within, real.seed = predicate, self.rule, within, SEED
+            real.predicate, real.rule, real.seed = predicate, self.rule, SEED
+            real.within = JoinLengths[double](left, right)
             real.lanes, real.lane = self.lanes, self.lane
             self.matcher = new ColumnMatcherOf[double](real, self.by_buckets)
         return 0
@@ -168,6 +172,16 @@ cdef JoinRule rule_of(object most, bint three_step) noexcept:
     if most is not None:
         return JoinRule.last_rows
     return JoinRule.three_step if three_step else JoinRule.strict
+
+
+cdef tuple lengths_of(Known known, object most):
+    """By `most` rows; or else the length "within", or those of both directions, of a row of the left stream."""
+    cdef dict lengths = known.lengths
+    if most is not None:
+        return most - 1, most - 1
+    if "within" in lengths:
+        return lengths["within"], lengths["within"]
+    return lengths["within[1]"], lengths["within[0]"]
 
 
 cdef object places_of(object mask, object row, object others):

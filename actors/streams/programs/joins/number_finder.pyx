@@ -18,7 +18,7 @@ from callboard.core.asserting cimport holds
 from callboard.streams.programs.joins.comparisons cimport Comparison
 from callboard.streams.programs.joins.finder cimport Finder, PairFinder
 from callboard.streams.programs.joins.kept cimport Kept, WindowRule
-from callboard.streams.programs.joins.kernel.rules cimport JoinRule, JoinSettings, most_terms
+from callboard.streams.programs.joins.kernel.rules cimport JoinLengths, JoinRule, JoinSettings, most_terms
 
 # Where buckets lie, which nobody is to choose.
 cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
@@ -62,9 +62,12 @@ cdef class NumberFinder(Finder):
     @staticmethod
     def can_find(within, comparisons):
         """Whether partners in such a window can be a question of numbers; of the latest rows, `within` is None."""
-        length = 0 if within is None else within
-        if not (type(length) in (int, float) and length < most_as_float and 0 < len(comparisons) <= most_terms):
+        lengths = within if type(within) is tuple else (within,)
+        if not 0 < len(comparisons) <= most_terms:
             return False
+        for length in lengths if within is not None else ():
+            if not (type(length) in (int, float) and length < most_as_float):
+                return False
         return all([comparison.is_native() for comparison in comparisons])
 
     cdef list find(self, list rows):
@@ -157,9 +160,11 @@ cdef class NumberFinder(Finder):
         by_time.rule = JoinRule.strict if rule.is_strict else JoinRule.three_step
         by_time.lanes, by_time.lane, by_time.seed = self.lanes, self.lane, SEED
         by_time.passed[kept.side], by_time.passed[1 - kept.side] = kept.place, kept.number - kept.place
-        self.whole_times = rule.within is None or (type(kept.time) is int and type(rule.within) is int)
+        lengths = rule.lengths or (rule.most - 1, rule.most - 1)
+        self.whole_times = rule.lengths is None or (
+            type(kept.time) is int and type(lengths[0]) is int and type(lengths[1]) is int)
         if not self.whole_times:
-            by_time.within = rule.within
+            by_time.within = JoinLengths[double](lengths[0], lengths[1])
             self.join = new NumberJoin(by_time)
             return 0
         by_whole_time.predicate, by_whole_time.seed = by_time.predicate, SEED
@@ -167,8 +172,6 @@ cdef class NumberFinder(Finder):
         by_whole_time.passed[0], by_whole_time.passed[1] = by_time.passed[0], by_time.passed[1]
         if rule.within is None:
             by_whole_time.rule = JoinRule.last_rows
-            by_whole_time.within = rule.most - 1
-        else:
-            by_whole_time.within = rule.within
+        by_whole_time.within = JoinLengths[int64_t](lengths[0], lengths[1])
         self.join = new NumberJoin(by_whole_time)
         return 0

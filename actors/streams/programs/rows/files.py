@@ -9,29 +9,38 @@ import os
 import stat
 from contextlib import suppress
 from os import PathLike
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from callboard.core.text import safe_repr
 from callboard.streams.errors import RunError
 from callboard.streams.programs.rows.sinks import Call
 
+Mode = Literal["w", "a", "x"]
 
-def to_file(name: str, path: str | PathLike[str], **options: Any) -> Call:
+
+def to_file(
+    name: str, path: str | PathLike[str], mode: Mode = "w", flush: bool = False, **options: Any
+) -> Call:
     """Make the program that writes rows to a file.
 
-    Opens the file, which close() closes. Its old content is gone when the run has its first rows,
-    so a run that is refused leaves it as it was.
+    Opens the file, which close() closes. A run that is refused leaves it as it was: its old content
+    is gone when the run has its first rows, and a new file is gone if it has none.
     """
-    file = _open(path)
+    file, real, is_new = _open(path, mode)
 
-    def empty() -> None:
-        if _is_regular(file.fileno()):
+    def begin() -> None:
+        nonlocal is_new
+        is_new = False
+        if mode == "w" and _is_regular(file.fileno()):
             os.ftruncate(file.fileno(), 0)
 
     def close() -> None:
         try:
             file.flush()
         finally:
+            if is_new and _is_at(real, file.fileno()):
+                with suppress(OSError):
+                    os.unlink(real)
             with suppress(OSError):  # a file system may have no locks
                 fcntl.flock(file, fcntl.LOCK_UN)  # a forked process may have the file open as well
             file.close()
@@ -39,19 +48,45 @@ def to_file(name: str, path: str | PathLike[str], **options: Any) -> Call:
     def write(row: Any) -> None:
         file.write(f"{line_of(row)}\n")
 
-    return Call(name, write, empty, file.flush, close, **options)
+    after = file.flush if flush else None
+    return Call(name, write, begin, file.flush, close, after, **options)
 
 
-def _open(path: str | PathLike[str]) -> TextIO:
-    """Open a file for one writer at a time. Raises RunError if there is another."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        if _is_regular(descriptor):  # a terminal, say, has room for many
+def _open(path: str | PathLike[str], mode: Mode) -> tuple[TextIO, str, bool]:
+    """Open a file for one writer at a time; where it really is, and whether it was not there.
+
+    Raises RunError if there is another writer, and FileExistsError where `mode` forbids a file.
+    """
+    while True:
+        descriptor, is_new = _opened(path, mode)
+        try:
+            real = os.path.realpath(path)
+            if not _is_regular(descriptor):  # a terminal, say, has room for many
+                return open(descriptor, "w", encoding="utf-8"), real, False
             _lock(descriptor, path)
-        return open(descriptor, "w", encoding="utf-8")
-    except BaseException:
-        os.close(descriptor)
-        raise
+            if _is_at(os.fspath(path), descriptor):  # a file without a name is at /dev/fd, too
+                return open(descriptor, "w", encoding="utf-8"), real, is_new
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # the run that had made it was refused meanwhile, and removed it
+
+
+def _opened(path: str | PathLike[str], mode: Mode) -> tuple[int, bool]:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_APPEND if mode == "a" else 0)
+    try:
+        return os.open(path, flags | os.O_EXCL, 0o666), True
+    except FileExistsError:
+        if mode == "x":
+            raise
+    return os.open(path, flags, 0o666), False
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except OSError:
+        return False
 
 
 def _is_regular(descriptor: int) -> bool:

@@ -21,6 +21,7 @@ class Call(Program):
         start: Callable[[], Any] | None = None,
         finish: Callable[[], Any] | None = None,
         end: Callable[[], Any] | None = None,
+        after: Callable[[], Any] | None = None,
         **options: Any,
     ) -> None: ...
 

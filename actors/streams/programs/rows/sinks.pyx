@@ -23,26 +23,29 @@ cdef class Collect(Program):
 
 
 cdef class Call(Program):
-    """Calls a function with each row, and these if they are there: `start` before the first round, `finish` at the
-    end of the stream, and `end` when the run is over."""
+    """Calls a function with each row, and these if they are there: `start` before the first round, `after` each batch,
+    `finish` at the end of the stream, and `end` when the run is over."""
 
     cdef object function
     cdef readonly object start
     cdef object finish
     cdef object end
+    cdef object after
 
-    def __init__(self, str name, function, start=None, finish=None, end=None, **options):
+    def __init__(self, str name, function, start=None, finish=None, end=None, after=None, **options):
         super().__init__(name, kind="stateful", **options)
         self.function = function
         self.start = start
         self.finish = finish
         self.end = end
+        self.after = after
 
     cpdef process(self, Batch batch, list into):
         Program.process(self, batch, into)
-        if batch.final and self.finish is not None:
+        hook = self.finish if batch.final else self.after
+        if hook is not None:
             try:
-                self.finish()
+                hook()
             except Exception as error:
                 self.failed(batch, len(batch.rows), error, into)
 

@@ -10,7 +10,7 @@ that its type cannot tell neighbouring windows apart, is an error of that row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import timedelta, tzinfo
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -158,6 +158,18 @@ class Session:
         check_flag("ordered", self.ordered)
         check_function("by", self.by)
         _check_extent("gap", self.gap, self.by)
+
+
+def said(windows: Tumbling | Sliding | Session) -> str:
+    """Say a policy of windows in words: a function by its name, and nothing that is by default."""
+    parts = []
+    for each in fields(windows):
+        value = getattr(windows, each.name)
+        if not each.repr or value is each.default:
+            continue
+        name = getattr(value, "__name__", type(value).__name__) if callable(value) else None
+        parts.append(f"{each.name}={name or safe_repr(value)}")
+    return f"{type(windows).__name__}({', '.join(parts)})"
 
 
 def _check_extent(name: str, value: Any, by: Any) -> None:

@@ -42,7 +42,8 @@ template <class Time>
 class ColumnJoinOf final : public ColumnJoin {
 public:
     // `most` rows are in a window, by the rule of last_rows.
-    ColumnJoinOf(JoinKind kind, JoinRule rule, Time within, std::uint64_t most) : outputs_(kind, rule, within, most) {}
+    ColumnJoinOf(JoinKind kind, JoinRule rule, JoinLengths<Time> within, std::uint64_t most)
+        : outputs_(kind, rule, within, most) {}
 
     std::size_t take_many(std::size_t first, std::size_t rows, const std::uint8_t* sides, const void* times,
                           const JoinMatch* matches, std::size_t count) override {

@@ -3,7 +3,7 @@
 //
 // Rows of a side are numbered as they are kept, from 0 on; so a window is the numbers from begin() to end(). Rows come
 // in the order of their times, and each goes through three steps:
-//   1. arrive()  By the strict rule, what is too old for it leaves both windows, the oldest of both first.
+//   1. arrive()  By the strict rule, what is too old for it leaves both windows, what was too old first of both.
 //   2. give()    Its partners, of the other side's window, from the oldest on.
 //   3. keep()    It comes into its own window; by the other rules, what is too old or too many leaves that.
 // A row that leaves and has had no partner is an output then, if the kind of join says so. A row for which the second
@@ -44,7 +44,7 @@ template <class Time>
 class JoinOutputs {
 public:
     // `most` rows are in a window, by the rule of last_rows.
-    JoinOutputs(JoinKind kind, JoinRule rule, Time within, std::uint64_t most)
+    JoinOutputs(JoinKind kind, JoinRule rule, JoinLengths<Time> within, std::uint64_t most)
         : rule_(rule),
           within_(within),
           most_(most),
@@ -56,7 +56,11 @@ public:
     // No row before `now` comes any more. These throw std::bad_alloc, after which the join is of no use.
     void arrive(Time now) {
         if (rule_ != JoinRule::strict) return;
-        for (std::uint32_t side; has_oldest(side) && is_expired(now, windows_[side].front().time, within_);) let_go(side);
+        for (std::uint32_t side; has_next(side); let_go(side)) {
+            if (is_over(side, now)) continue;
+            side = 1 - side;  // sums of doubles are rounded
+            if (!is_over(side, now)) return;
+        }
     }
 
     void give(std::uint32_t side, Time now, std::int64_t partner) {
@@ -78,12 +82,12 @@ public:
         if (rule_ == JoinRule::last_rows) {
             if (window.size() > most_) let_go(side);
         } else if (rule_ == JoinRule::three_step) {
-            while (is_expired(now, window.front().time, within_)) let_go(side);
+            while (is_over(side, now)) let_go(side);
         }
     }
 
     void let_all_go() {
-        for (std::uint32_t side; has_oldest(side);) let_go(side);
+        for (std::uint32_t side; has_next(side);) let_go(side);
     }
 
     std::uint64_t begin(std::uint32_t side) const { return begins_[side]; }
@@ -109,6 +113,20 @@ private:
         bool has_partner;
     };
 
+    // The side whose oldest row leaves first, whenever that is: if rows of both are kept as long, the oldest of both.
+    bool has_next(std::uint32_t& side) const {
+        if (!has_oldest(side)) return false;
+        const std::uint32_t other = 1 - side;
+        if (rule_ == JoinRule::strict && !windows_[other].empty() &&
+            ends_before(oldest(other), within_.of[other], oldest(side), within_.of[side]))
+            side = other;
+        return true;
+    }
+
+    bool is_over(std::uint32_t side, Time now) const {
+        return !windows_[side].empty() && is_expired(now, oldest(side), within_.of[side]);
+    }
+
     void let_go(std::uint32_t side) {
         assert(!windows_[side].empty());
         const Kept kept = windows_[side].front();
@@ -123,7 +141,7 @@ private:
     }
 
     const JoinRule rule_;
-    const Time within_;
+    const JoinLengths<Time> within_;
     const std::uint64_t most_;
     const bool pairs_, once_;
     const bool lonely_[2];

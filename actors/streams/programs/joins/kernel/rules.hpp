@@ -30,11 +30,21 @@ namespace callboard {
 
 enum class JoinRule : std::uint8_t { three_step, strict, last_rows };
 
+// How long rows of either side stay in their window: so long after a row of the left one may a row of the right one
+// be its partner, and the other way round.
+template <class Time>
+struct JoinLengths {
+    JoinLengths(Time both = {}) : of{both, both} {}
+    JoinLengths(Time left, Time right) : of{left, right} {}
+
+    Time of[2];
+};
+
 template <class Time>
 struct JoinSettings {
     JoinPredicate predicate{};
     JoinRule rule{JoinRule::three_step};
-    Time within{};               // of last_rows: n - 1, so n is at least 1, and below 2**53 where times are doubles
+    JoinLengths<Time> within{};  // of last_rows: n - 1, so n is at least 1, and below 2**53 where times are doubles
     std::uint64_t lanes{1}, lane{0};
     std::uint64_t passed[2]{};   // how many rows of each side came before, all of them without a partner
     std::uint64_t seed{0};       // of the index's hashes
@@ -51,7 +61,7 @@ public:
           lane_(settings.lane),
           turns_{settings.passed[0], settings.passed[1]},
           arena_(columns) {
-        assert(lane_ < lanes_ && !(within_ < Time{}));
+        assert(lane_ < lanes_ && !(within_.of[0] < Time{}) && !(within_.of[1] < Time{}));
     }
 
     // A row of the batch. `see(window)` is called with the other side's window, whose rows from begin() to end() are
@@ -86,11 +96,11 @@ public:
 private:
     template <class Expired>
     void expire(std::uint32_t side, Time now, const Expired& expired) {
-        windows_[side].expire(now, within_, [&](std::uint64_t position) { expired(side, position); });
+        windows_[side].expire(now, within_.of[side], [&](std::uint64_t position) { expired(side, position); });
     }
 
     const JoinRule rule_;
-    const Time within_;
+    const JoinLengths<Time> within_;
     const std::uint64_t lanes_, lane_;
     std::uint64_t turns_[2];  // how many rows of each side came
     BlockArena arena_;

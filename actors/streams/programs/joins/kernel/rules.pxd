@@ -22,10 +22,14 @@ cdef extern from "callboard/streams/programs/joins/kernel/rules.hpp" namespace "
     cdef cppclass JoinPredicate:
         void add(const JoinTerm& term)
 
+    cdef cppclass JoinLengths[Time]:
+        JoinLengths()
+        JoinLengths(Time left, Time right)
+
     cdef cppclass JoinSettings[Time]:
         JoinPredicate predicate
         JoinRule rule
-        Time within
+        JoinLengths[Time] within
         uint64_t lanes
         uint64_t lane
         uint64_t passed[2]

@@ -23,6 +23,15 @@ bool is_expired(Time now, Time then, Time within) {
     else return now - then > within;
 }
 
+// later + a < earlier + b, for a `later` that is not earlier. For integers it is exact; lengths are not negative.
+template <class Time>
+bool ends_before(Time later, Time a, Time earlier, Time b) {
+    if constexpr (std::is_integral_v<Time>)
+        return a < b && static_cast<std::uint64_t>(later) - static_cast<std::uint64_t>(earlier) <
+                            static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
+    else return later + a < earlier + b;
+}
+
 template <class Time>
 class JoinWindow {
     static_assert(sizeof(Time) == 8, "times and numbers take as much room in a block");

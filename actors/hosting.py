@@ -1,0 +1,192 @@
+"""Actor systems in an event loop of the user's: what would wait waits in a thread of its own."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import nullcontext
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from callboard._inside.answers.future import Future
+from callboard._inside.sending.runtime import Runtime
+from callboard.core import checks
+from callboard.core.errors import CallboardError, DrainTimeout
+from callboard.core.log import log
+from callboard.scheduling.config import Config
+from callboard.scheduling.team import obstacle_to_waiting
+from callboard.signals import Signals
+from callboard.stopping import LAST_WORDS, STOP_TIMEOUT, drain, drained_and_left
+
+R = TypeVar("R")
+
+
+class InThread(Future[R]):
+    """The outcome of a function that runs in a thread of its own.
+
+    A cancelled `await` sets `is_given_up`, at which the function may look.
+    """
+
+    def __init__(self, name: str, function: Callable[[InThread[R]], R]) -> None:
+        super().__init__()
+        self.is_given_up = False
+        self.thread = threading.Thread(target=self._run, args=(function,), name=name, daemon=True)
+        self.thread.start()
+
+    def _run(self, function: Callable[[InThread[R]], R]) -> None:
+        try:
+            self.set_result(function(self))
+        except BaseException as error:
+            self.set_exception(error)
+
+    def __await__(self) -> Generator[Any, None, R]:
+        try:
+            return (yield from super().__await__())
+        except BaseException:
+            self.is_given_up = True
+            raise
+
+
+DONE: Future[None] = Future()
+DONE.set_result(None)
+
+
+class Hosted:
+    """The part of ActorSystem that is for coroutines."""
+
+    config: Config
+    _runtime: Runtime
+    _signals: Signals
+
+    @property
+    def is_run_here(self) -> bool:
+        """True in the one thread that may run the system, step by step: see `ManualSystem`."""
+        return False
+
+    def drain(self, timeout: float | None = None) -> None:
+        """Wait until the system is idle."""
+        raise NotImplementedError
+
+    def stop(self, timeout: float = STOP_TIMEOUT) -> None:
+        """Stop all actors, and the workers."""
+        raise NotImplementedError
+
+    def drain_soon(self, timeout: float | None = None) -> Future[None]:
+        """Like drain(), but return a future at once, to be awaited in an event loop.
+
+        Raises CallboardError in an actor, as drain() does.
+        """
+        self._runtime.refuse_fork()
+        seconds = self._time_of_drain(timeout)
+        self._refuse_worker("drain_soon()")
+        runtime = self._runtime
+        if not self.is_run_here:
+            wait = lambda future: drain(runtime, seconds, lambda: future.is_given_up)  # noqa: E731
+            return InThread(f"{runtime.name}-drain", wait)
+        drained: Future[None] = Future()
+        try:
+            self.drain(seconds)
+            drained.set_result(None)
+        except DrainTimeout as error:
+            drained.set_exception(error)
+        return drained
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await leave(self, error)
+        self._signals.restore()  # which gives handlers back in the main thread only
+
+    def _time_of_drain(self, timeout: float | None) -> float:
+        if timeout is None:
+            return self.config.drain_timeout
+        return checks.seconds("the timeout of drain()", timeout)
+
+    def _refuse_worker(self, what: str) -> None:
+        obstacle = obstacle_to_waiting(self._runtime.team)
+        if obstacle is not None:
+            raise CallboardError(f"{what} {obstacle}")
+
+
+async def leave(system: Hosted, error: BaseException | None) -> None:
+    """Drain, unless the block ended by `error`, then stop. A cancelled drain stops at once."""
+    runtime = system._runtime
+    if runtime.forked:
+        return
+    seconds = system.config.drain_timeout
+    deadline = time.monotonic() + seconds
+    drained: Future[None] = DONE
+    late: DrainTimeout | None = None
+    try:
+        if error is None:
+            drained = system.drain_soon(seconds)
+            await drained
+    except DrainTimeout as timeout:
+        late = timeout
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        if not isinstance(error, GeneratorExit):
+            await until_done(drained)  # at once, where it was given up
+        left = max(deadline - time.monotonic(), LAST_WORDS)
+        try:
+            await _stop(system, min(STOP_TIMEOUT, left), error)
+        except DrainTimeout as behind:
+            if late is None:
+                raise
+            late = drained_and_left(runtime.name, seconds, behind)
+    if late is not None:
+        raise late
+    if error is None and runtime.failure is not None:
+        raise runtime.failure
+
+
+async def _stop(system: Hosted, timeout: float, error: BaseException | None) -> None:
+    """Stop, whatever cancels the wait for it. `error` ends the block, if there is one."""
+    runtime = system._runtime
+    in_actor = obstacle_to_waiting(runtime.team) is not None  # which only asks for the stop
+    if in_actor or system.is_run_here or isinstance(error, GeneratorExit):
+        system.stop(timeout)
+        return
+    stopped = InThread(f"{runtime.name}-stop", lambda _: system.stop(timeout))
+    error = await until_done(stopped) or error
+    late = stopped.exception()
+    if late is None or error is None or isinstance(error, Exception):
+        stopped.result()
+    else:  # a cancellation goes on as one
+        log.error("actors are left behind", system=runtime.name, error=str(late))
+    if error is not None and not isinstance(error, Exception):
+        raise error
+
+
+async def until_done(future: Future[Any]) -> BaseException | None:
+    """Wait for a future's end, and return what would have cancelled the wait."""
+    cancellation: BaseException | None = None
+    with _shield():
+        while not future.done():
+            try:
+                await future
+            except GeneratorExit:
+                raise
+            except BaseException as raised:
+                cancellation = cancellation if future.done() else raised
+    if isinstance(future, InThread):
+        future.thread.join()  # it has said what came of it
+    return cancellation
+
+
+def _shield() -> Any:
+    """Keep trio from cancelling a task again at each step."""
+    trio = sys.modules.get("trio")
+    if trio is None or not trio.lowlevel.in_trio_task():
+        return nullcontext()
+    return trio.CancelScope(shield=True)

@@ -1,0 +1,58 @@
+# Programs whose outputs are answers that come later.
+from libc.stdint cimport int64_t
+
+from callboard._inside.answers.future cimport Future, Wake
+from callboard.scheduling.flow.answering_stage cimport AnsweringStage
+from callboard.scheduling.flow.stage cimport RowCounts, Work
+from callboard.streams.programs.program cimport Batch, Program
+
+
+cdef class PendingRow(Wake):
+    # A row that an answer is wanted for.
+    cdef Answers program
+    cdef object row
+    cdef Future future       # of the answer; or of a pause before the next try
+    cdef int tries           # that were made
+    cdef bint pauses
+    cdef bint is_done        # no further try
+
+
+cdef class PendingRound:
+    # A round in work.
+    cdef Batch batch         # None: empty
+    cdef int64_t serial
+    cdef list into
+    cdef list requests       # for each row; None until it has begun, and after it has left
+    cdef Py_ssize_t begun    # rows
+    cdef Py_ssize_t left     # rows
+
+
+cdef class Answers(Program):
+    cdef object ask          # a function that returns a future; or None
+    cdef object coroutines   # else: they complete our futures
+    cdef object combine      # a function of a row and its answer, or None
+    cdef Py_ssize_t most     # requests at a time
+    cdef int retries
+    cdef double backoff      # seconds before the first retry
+    cdef object timers       # of the system, if there is one
+    cdef object rounds       # a deque: those in work
+    cdef object unbegun      # a deque: those of these with rows that have not begun
+    cdef object answered     # a deque, to which any thread appends
+    cdef list calls          # (row, future): for coroutines that are to begin
+    cdef readonly Py_ssize_t in_flight
+    cdef bint has_ended      # by an error of its own: later rounds are dropped
+    cdef RowCounts counts    # of the round that has just left
+    cdef AnsweringStage* answering  # null: it has none, and waits in process()
+
+    cdef PendingRound taken(self, Batch batch, int64_t serial, list into)
+    cdef PendingRow begin_next(self, PendingRound taken)
+    cdef int begin(self, PendingRow request) except -1
+    cdef int hand_over(self) except -1
+    cdef bint settle(self, PendingRow request) except -1
+    cdef int go_on(self) except -1
+    cdef bint put_out(self, PendingRound taken) except -1
+    cdef int put(self, PendingRound taken, PendingRow request) except -1
+    cdef bint next(self, void** output) except -1
+
+
+cdef Work answering_work_of(Answers program) noexcept

@@ -1,0 +1,292 @@
+"""Programs whose outputs are answers that come later: of actors that are asked, or of coroutines.
+
+A program begins with so many rows at a time, and gives their answers in the order of the rows. In a run in a system
+it has an answering stage. Rounds are in its work until their answers are there, and no lane waits. Elsewhere, as in a
+sequential run, it waits in process().
+"""
+
+import cython
+import time
+
+from asyncio import CancelledError
+from collections import deque
+from libc.stdint cimport int64_t
+from libcpp cimport bool as cbool
+
+from callboard._inside.answers.future cimport Future, Wake
+from callboard.core.asserting cimport holds
+from callboard.scheduling.flow.stage cimport RowCounts, Work
+from callboard.streams.programs.program cimport Batch, Program, Watermark, pass_on
+from callboard.streams.programs.rounds cimport fresh, is_dropped, named, output_of, rows_among, take, work_of
+from callboard.streams.programs.unawaited cimport refuse_unawaited
+
+from callboard.core.text import safe_repr
+
+
+cdef double longest_pause = 3600  # seconds, between two tries
+
+
+@cython.final
+cdef class PendingRow(Wake):
+
+    cdef void wake(self, Future future) noexcept:
+        """The future is done. In any thread."""
+        cdef Answers program = self.program
+        program.answered.append(self)
+        program.look_again()
+
+
+@cython.final
+cdef class PendingRound:
+    """A round in work."""
+
+
+@cython.final
+cdef class Answers(Program):
+    """One output for each row: what the answer is, or what `combine` makes of the row and the answer.
+
+    `ask`         a function of a row that returns a future
+    `coroutines`  in its place: whatever has `begin()`, which is handed pairs of a row and a future, and `close()`
+    `most`        how many rows may wait for an answer at a time
+    """
+
+    def __init__(self, str name, *, ask=None, coroutines=None, combine=None, Py_ssize_t most, int retries=0,
+                 double backoff=0, **options):
+        super().__init__(name, kind="stateful", **options)
+        self.ask, self.combine = ask, combine
+        self.coroutines = None if coroutines is None else coroutines()
+        self.most, self.retries, self.backoff = most, retries, backoff
+        self.rounds, self.unbegun, self.answered, self.calls = deque(), deque(), deque(), []
+
+    @property
+    def asks(self):
+        """True if actors are asked, and False if coroutines answer."""
+        return self.ask is not None
+
+    def enter_system(self, event_loop, timers):
+        """Use a system's event loop and timers."""
+        self.timers = timers
+        if self.coroutines is not None:
+            self.coroutines.event_loop = event_loop
+
+    cpdef close(self):
+        self.leave()
+        if self.coroutines is not None:
+            self.coroutines.close()
+
+    # --- requests -----------------------------------------------------------------------------------
+
+    cdef PendingRound taken(self, Batch batch, int64_t serial, list into):
+        cdef PendingRound taken = PendingRound.__new__(PendingRound)
+        taken.batch, taken.serial, taken.into = batch, serial, into
+        if batch is not None:
+            taken.requests = [None] * len(batch.rows)
+        return taken
+
+    cdef PendingRow begin_next(self, PendingRound taken):
+        """Begin with the next row; None for a watermark."""
+        cdef PendingRow request
+        cdef Py_ssize_t at = taken.begun
+        row = taken.batch.rows[at]
+        taken.begun += 1
+        if type(row) is Watermark:
+            return None
+        request = PendingRow.__new__(PendingRow)
+        request.program, request.row = self, row
+        taken.requests[at] = request
+        self.begin(request)
+        return request
+
+    cdef int begin(self, PendingRow request) except -1:
+        request.tries += 1
+        if self.ask is None:
+            request.future = Future.__new__(Future)
+            self.calls.append((request.row, request.future))
+            return 0
+        try:
+            future = self.ask(request.row)
+            if not isinstance(future, Future):
+                refuse_unawaited(future)
+                raise TypeError(f"ask() returns a future, not {safe_repr(future)}")
+            request.future = future
+        except Exception as error:
+            request.future = Future.__new__(Future)
+            request.future.set_exception(error)
+        return 0
+
+    cdef int hand_over(self) except -1:
+        """Have the coroutines begin that are to."""
+        cdef list calls = self.calls
+        if not calls:
+            return 0
+        self.calls = []
+        try:
+            self.coroutines.begin(calls)
+        except Exception as error:
+            for _, future in calls:
+                future.set_exception(error)
+        return 0
+
+    cdef bint settle(self, PendingRow request) except -1:
+        """Its future is done. Return whether the request is, too; else there is another one."""
+        assert holds(request.future.flag.is_set())
+        cdef double seconds
+        if request.pauses:
+            request.pauses = False
+            self.begin(request)
+            return False
+        if request.tries > self.retries or not isinstance(request.future.error, Exception):
+            request.is_done = True
+            return True
+        seconds = min(self.backoff * 2.0 ** (request.tries - 1), longest_pause)
+        if seconds > 0 and self.timers is not None:
+            request.pauses, request.future = True, self.timers.sleep(seconds)
+            return False
+        if seconds > 0:
+            time.sleep(seconds)
+        self.begin(request)
+        return False
+
+    cdef int put(self, PendingRound taken, PendingRow request) except -1:
+        """Give the output of the row that is the next to leave."""
+        cdef Batch batch = taken.batch, out = taken.into[0]
+        error = request.future.error
+        if error is None:
+            output = request.future.value
+            try:
+                if self.combine is not None:
+                    output = self.combine(request.row, output)
+                    refuse_unawaited(output)
+            except Exception as raised:
+                error = raised
+        else:
+            error = request.future.exception()  # as it came
+            if error is not None and not isinstance(error, (Exception, CancelledError)):
+                raise error  # SystemExit, say, is no error of a row
+        if error is not None:
+            return self.failed(batch, taken.left, error, taken.into)
+        out.rows.append(output)
+        if batch.lineages is not None:
+            out.lineages.append(batch.lineages[taken.left])
+        return 0
+
+    # --- waiting here -------------------------------------------------------------------------------
+
+    cpdef process(self, Batch batch, list into):
+        cdef PendingRound taken = self.taken(batch, 0, into)
+        cdef Py_ssize_t n = len(batch.rows)
+        cdef PendingRow request
+        while taken.left < n:
+            while taken.begun < n and taken.begun < taken.left + self.most:
+                self.begin_next(taken)
+            self.hand_over()
+            request = taken.requests[taken.left]
+            if request is None:
+                pass_on(batch, taken.left, into)
+            else:
+                request.future.exception()  # waits
+                if not self.settle(request):
+                    continue
+                self.put(taken, request)
+                taken.requests[taken.left] = None
+            taken.left += 1
+
+    # --- at an answering stage ----------------------------------------------------------------------
+
+    cdef void look_again(self) noexcept:
+        with cython.critical_section(self):
+            if self.answering != NULL:
+                self.answering.call()
+
+    cdef void leave(self) noexcept:
+        with cython.critical_section(self):
+            self.answering = NULL
+
+    cdef bint next(self, void** output) except -1:
+        """Whether the earliest round in work is finished; then it leaves, with this output."""
+        cdef PendingRound taken
+        cdef object error
+        output[0] = NULL
+        if not self.rounds:
+            return False
+        taken = self.rounds[0]
+        if taken.batch is not None and not self.has_ended and not is_dropped(self, taken.serial):
+            error = taken.batch.error
+            try:
+                self.go_on()
+                if not self.put_out(taken):
+                    return False
+            except BaseException as raised:
+                error = named(self.name, raised)
+            self.has_ended = error is not None
+            self.counts.taken += rows_among(taken.batch.rows)
+            output[0] = output_of(self, taken.serial, taken.into, taken.batch.final, error, self.counts)
+        self.rounds.popleft()
+        if self.unbegun and self.unbegun[0] is taken:
+            self.unbegun.popleft()
+        return True
+
+    cdef int go_on(self) except -1:
+        """Look at the answers that have come, and begin with as many rows as may begin."""
+        cdef PendingRow request
+        cdef PendingRound taken
+        while self.answered:
+            request = self.answered.popleft()
+            if self.settle(request):
+                self.in_flight -= 1
+            else:
+                request.future.add_done_callback(request)
+        while self.unbegun and self.in_flight < self.most:
+            taken = self.unbegun[0]
+            if taken.begun == len(taken.batch.rows):
+                self.unbegun.popleft()
+                continue
+            request = self.begin_next(taken)
+            if request is not None:
+                self.in_flight += 1
+                request.future.add_done_callback(request)
+        assert holds(0 <= self.in_flight <= self.most)
+        return self.hand_over()
+
+    cdef bint put_out(self, PendingRound taken) except -1:
+        """Give what the round's rows give, as far as answers are there. Whether they all are."""
+        cdef PendingRow request
+        cdef list rows = taken.batch.rows
+        while taken.left < len(rows):
+            if type(rows[taken.left]) is Watermark:
+                pass_on(taken.batch, taken.left, taken.into)
+            else:
+                request = taken.requests[taken.left]
+                if request is None or not request.is_done:
+                    return False
+                self.put(taken, request)
+                taken.requests[taken.left] = None
+            taken.left += 1
+        return True
+
+
+cdef Work answering_work_of(Answers program) noexcept:
+    """Return the functions that an answering stage calls. They point to the program, so the caller must keep that."""
+    cdef Work work = work_of(program)
+    work.process = take_round
+    work.next = next_round
+    return work
+
+
+cdef void* take_round(void* this, int64_t serial, void** inputs, RowCounts& counts) noexcept with gil:
+    cdef Answers program = <Answers>this
+    cdef Batch batch = take(program, 0, inputs)
+    cdef PendingRound taken = program.taken(batch, serial, None if batch is None else fresh(program, batch))
+    program.rounds.append(taken)
+    if batch is not None and batch.rows:
+        program.unbegun.append(taken)
+    return NULL
+
+
+cdef cbool next_round(void* this, void** output, RowCounts& counts) noexcept with gil:
+    cdef Answers program = <Answers>this
+    cdef bint is_finished = program.next(output)
+    counts.taken += program.counts.taken
+    counts.given += program.counts.given
+    program.counts.taken = program.counts.given = 0
+    return is_finished

@@ -1,0 +1,106 @@
+"""Coroutines whose results are outputs: many at a time, on an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from callboard._inside.answers.future import Future
+from callboard._inside.receiving.event_loop import EventLoop
+from callboard.core.text import safe_repr
+
+Call = tuple[Any, Future[Any]]
+LONGEST_PAUSE = 3600.0  # seconds, between two tries
+_LEAVE = 5.0  # seconds that the tasks which are left may take to be gone
+
+
+class Coroutines:
+    """Calls a function of a row that returns a coroutine, and completes a future with what comes of
+    it. One that raises, or takes more than `timeout` seconds, is called again, `retries` times at
+    most, after `backoff` seconds, which double each time.
+
+    Until a run names its system's event loop it has one of its own.
+    """
+
+    event_loop: EventLoop | None = None
+
+    def __init__(
+        self,
+        function: Callable[[Any], Awaitable[Any]],
+        timeout: float | None,
+        retries: int,
+        backoff: float,
+    ) -> None:
+        self._function = function
+        self._timeout = timeout
+        self._retries = retries
+        self._backoff = backoff
+        self._tasks: set[asyncio.Task[None]] = set()  # on the loop's thread
+        self._own: EventLoop | None = None
+        self._has_begun = False
+
+    def begin(self, calls: list[Call]) -> None:
+        """Call the function with these rows, on the loop. Raises what EventLoop.call() does."""
+        if self.event_loop is None:
+            self.event_loop = self._own = EventLoop("callboard-stream")
+        self._has_begun = True
+        self.event_loop.call(partial(self._begin, calls))
+
+    def close(self) -> None:
+        """Cancel the tasks that are left."""
+        if self._own is not None:
+            self._own.close(_LEAVE)
+        elif self._has_begun and self.event_loop is not None:
+            with suppress(Exception):  # its system was stopped
+                self.event_loop.call(self._cancel)
+
+    # --- on the loop's thread ---------------------------------------------------------------------
+
+    def _begin(self, calls: list[Call]) -> None:
+        loop = asyncio.get_running_loop()
+        for row, future in calls:
+            task = loop.create_task(self._answer(row, future))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _cancel(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def _answer(self, row: Any, future: Future[Any]) -> None:
+        try:
+            answer = await self._tried(row)
+        except (StopAsyncIteration, GeneratorExit) as error:  # which no future can have
+            failed = RuntimeError(f"the coroutine raised {error!r}")
+            failed.__cause__ = error
+            future.set_exception(failed)
+        except BaseException as error:
+            future.set_exception(error)
+            if isinstance(error, asyncio.CancelledError):
+                raise
+        else:
+            future.set_result(answer)
+
+    async def _tried(self, row: Any) -> Any:
+        tries = 0
+        while True:
+            try:
+                async with asyncio.timeout(self._timeout):
+                    return await self._called(row)
+            except Exception:
+                if tries == self._retries:
+                    raise
+            await asyncio.sleep(min(self._backoff * 2.0**tries, LONGEST_PAUSE))
+            tries += 1
+
+    def _called(self, row: Any) -> Awaitable[Any]:
+        answer = self._function(row)
+        if not inspect.isawaitable(answer):
+            raise TypeError(
+                f"map(in_flight=) awaits what a function returns, not {safe_repr(answer)}"
+            )
+        return answer

@@ -1,0 +1,335 @@
+"""An actor system in an event loop of the user's: nothing there blocks the loop unless asked to."""
+
+import asyncio
+import sys
+import threading
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import callboard
+from callboard import (
+    Actor,
+    ActorSystem,
+    BoundedMailbox,
+    CallboardError,
+    DrainTimeout,
+    Future,
+    WouldBlock,
+)
+from callboard.testing import ManualSystem
+from tests.actors.test_tell_soon import DEADLINE, Gated, Scene, awaiting
+
+
+class Held(Actor[threading.Event]):
+    """In the middle of its message until the test lets it go."""
+
+    def __init__(self, entered: threading.Event) -> None:
+        self.entered = entered
+
+    def receive(self, opened: threading.Event) -> None:
+        self.entered.set()
+        opened.wait(DEADLINE)
+
+
+def workers_of(name: str) -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith(name)]
+
+
+# --- leaving a system -----------------------------------------------------------------------------
+
+
+def test_leaving_drains_and_stops_and_the_loop_goes_on() -> None:
+    seen: list[str] = []
+
+    class Slow(Actor[str]):
+        def receive(self, message: str) -> None:
+            loop.call_soon_threadsafe(seen.append, "the loop")
+            while not seen:  # the loop goes on meanwhile
+                pass
+            seen.append(message)
+
+    loop: Any = None
+
+    async def main() -> None:
+        nonlocal loop
+        loop = asyncio.get_running_loop()
+        async with ActorSystem("left") as system:
+            system.spawn(Slow).tell("the actor")
+        assert system.is_closed
+
+    awaiting(main)
+    assert seen == ["the loop", "the actor"]
+    assert workers_of("left") == []
+
+
+def test_an_exception_stops_at_once() -> None:
+    scene: Any = None
+
+    async def main() -> None:
+        nonlocal scene
+        async with ActorSystem("left") as system:
+            scene = Scene(system)
+            raise ValueError("of the block")
+
+    with pytest.raises(ValueError, match="of the block"):
+        awaiting(main)
+    assert scene.seen == []
+    assert workers_of("left") == []
+
+
+def test_a_cancellation_while_leaving_stops_and_goes_on() -> None:
+    async def main() -> None:
+        async def leaves() -> None:
+            async with ActorSystem("left") as system:
+                scenes.append(Scene(system))
+                asyncio.get_running_loop().call_soon(task.cancel)
+                asyncio.get_running_loop().call_later(0.01, task.cancel)
+
+        task = asyncio.ensure_future(leaves())
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+    scenes: list[Scene] = []
+    awaiting(main)
+    assert scenes[0].seen == []
+    assert workers_of("left") == []
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_wherever_the_end_is_cancelled_the_system_stops(steps: int) -> None:
+    async def main() -> None:
+        async def leaves() -> None:
+            async with ActorSystem("left", workers=1) as system:
+                systems.append(system)
+                Scene(system)
+
+        systems: list[ActorSystem] = []
+        task = asyncio.ensure_future(leaves())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        assert all(system.is_closed for system in systems)
+
+    awaiting(main)
+    assert workers_of("left") == []
+
+
+def test_what_takes_too_long_is_left_behind() -> None:
+    async def main() -> None:
+        async with ActorSystem("left", drain_timeout=0.1) as system:
+            system.spawn(Held, entered).tell(opened)
+            entered.wait(DEADLINE)
+
+    entered, opened = threading.Event(), threading.Event()
+    with pytest.raises(DrainTimeout, match="threads are left behind"):
+        awaiting(main)
+    opened.set()
+
+
+def test_a_failure_that_stopped_the_system_is_raised() -> None:
+    class Fails(Actor[int]):
+        supervision = "escalate"
+
+        def receive(self, message: int) -> None:
+            raise KeyError("of the actor")
+
+    async def main() -> None:
+        async with ActorSystem() as system:
+            system.spawn(Fails).tell(1)
+
+    with pytest.raises(KeyError, match="of the actor"):
+        awaiting(main)
+
+
+def test_a_manual_system_runs_where_it_is_left() -> None:
+    seen: list[int] = []
+
+    async def main() -> None:
+        async with ManualSystem() as system:
+            gate: Future[None] = Future()
+            gate.set_result(None)
+            system.spawn(Gated, gate, seen).tell(1)
+            await system.drain_soon()
+            assert seen == [1]
+            system.spawn(Gated, gate, seen).tell(2)
+
+    awaiting(main)
+    assert seen == [1, 2]
+
+
+# --- draining -------------------------------------------------------------------------------------
+
+
+def test_drain_soon_is_done_when_the_system_is_idle(system: ActorSystem) -> None:
+    scene = Scene(system)
+
+    async def main() -> None:
+        drained = system.drain_soon()
+        await asyncio.sleep(0)
+        assert not drained.done()
+        scene.gate.set_result(None)
+        await drained
+        assert scene.seen == [0, 1, 2]
+
+    awaiting(main)
+
+
+def test_drain_soon_fails_when_the_time_is_up(system: ActorSystem) -> None:
+    scene = Scene(system)
+    with pytest.raises(DrainTimeout, match="did not become idle in 0 s"):
+        awaiting(lambda: system.drain_soon(0.0))
+    scene.gate.set_result(None)
+
+
+def test_drain_soon_in_an_actor_of_the_system_is_refused(system: ActorSystem) -> None:
+    class Drains(Actor[int]):
+        async def receive(self, message: int) -> None:
+            await self.system.drain_soon()
+
+    with pytest.raises(CallboardError, match="would wait for the actor itself"):
+        system.spawn(Drains).ask(1).result(DEADLINE)
+
+
+# --- what would block -----------------------------------------------------------------------------
+
+
+def blocked_calls() -> dict[str, tuple[Callable[[ActorSystem, Scene], Any], str]]:
+    return {
+        "tell": (lambda system, scene: scene.ref.tell(3), r"await tell_soon\(\)"),
+        "tell_many": (lambda system, scene: scene.ref.tell_many([3]), r"await tell_soon\(\)"),
+        "result": (lambda system, scene: Future().result(), "`await` it"),
+        "exception": (lambda system, scene: Future().exception(), "`await` it"),
+        "drain": (lambda system, scene: system.drain(), r"await drain_soon\(\)"),
+        "join": (lambda system, scene: system.join(), r"asyncio.to_thread\(\)"),
+    }
+
+
+@pytest.mark.parametrize("name", list(blocked_calls()))
+def test_a_call_that_would_block_is_refused_and_says_what_to_await(
+    system: ActorSystem, name: str
+) -> None:
+    call, advice = blocked_calls()[name]
+    scene = Scene(system)
+
+    async def main() -> None:
+        with pytest.raises(WouldBlock, match=f"would block the event loop: .*{advice}"):
+            call(system, scene)
+
+    awaiting(main)
+    scene.gate.set_result(None)
+    system.drain(DEADLINE)
+    assert scene.seen == [0, 1, 2]
+
+
+def test_a_with_block_is_refused_where_it_begins() -> None:
+    async def main() -> None:
+        system = ActorSystem("refused")
+        with pytest.raises(CallboardError, match=r"the end of `with` would .*: use `async with`"):
+            system.__enter__()
+        assert system.is_closed
+
+    awaiting(main)
+    assert workers_of("refused") == []
+
+
+def test_a_call_that_would_not_block_goes_through(system: ActorSystem) -> None:
+    async def main() -> None:
+        done: Future[int] = Future()
+        done.set_result(3)
+        assert done.result() == 3
+        ref = system.spawn(Notes, mailbox=BoundedMailbox(2))
+        ref.tell(1)
+        while ref.queue_length or not seen:
+            pass
+        with pytest.raises(TimeoutError):
+            Future[None]().result(timeout=0)
+
+    class Notes(Actor[int]):
+        def receive(self, number: int) -> None:
+            seen.append(number)
+
+    seen: list[int] = []
+    awaiting(main)
+
+
+def test_an_ask_waits_for_room_as_for_its_answer(system: ActorSystem) -> None:
+    scene = Scene(system)
+
+    async def main() -> None:
+        answer = scene.ref.ask(3)
+        scene.gate.set_result(None)
+        assert await answer == 3
+
+    awaiting(main)
+
+
+def test_blocking_may_be_asked_for(system: ActorSystem) -> None:
+    scene = Scene(system)
+
+    async def main() -> None:
+        thread = threading.Thread(target=scene.gate.set_result, args=(None,))
+        with callboard.blocking():
+            answer = scene.ref.ask(3)
+            thread.start()
+            assert answer.result(DEADLINE) == 3
+            system.drain(DEADLINE)
+        thread.join()
+        with pytest.raises(CallboardError):
+            Future().result()
+
+    awaiting(main)
+
+
+def test_a_cell_of_a_notebook_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel: Any = types.ModuleType("ipykernel.kernelapp")
+    kernel.IPKernelApp = types.SimpleNamespace(initialized=lambda: True)
+    monkeypatch.setitem(sys.modules, "ipykernel.kernelapp", kernel)
+
+    async def main() -> int:
+        class Doubler(Actor[int]):
+            def receive(self, number: int) -> int:
+                return 2 * number
+
+        with ActorSystem(workers=1) as system:
+            answer: int = system.spawn(Doubler).ask(4).result(DEADLINE)
+            return answer
+
+    assert awaiting(main) == 8
+
+
+def test_a_manual_system_waits_by_running() -> None:
+    async def main() -> None:
+        with ManualSystem() as system:
+            gate: Future[None] = Future()
+            gate.set_result(None)
+            seen: list[int] = []
+            ref = system.spawn(Gated, gate, seen, mailbox=BoundedMailbox(1))
+            for number in range(5):
+                ref.tell(number)
+            assert ref.ask(5).result(1.0) == 5
+            system.drain()
+            assert seen == [*range(6)]
+
+    awaiting(main)
+
+
+def test_a_coroutine_of_trio_is_refused_too(system: ActorSystem) -> None:
+    trio = pytest.importorskip("trio")
+
+    async def main() -> None:
+        with pytest.raises(CallboardError, match="would block the event loop"):
+            Future().result()
+        async with ActorSystem("left") as other:
+            ref = other.spawn(Held, threading.Event())
+            await ref.tell_soon(opened)
+            await system.drain_soon()
+
+    opened = threading.Event()
+    opened.set()
+    trio.run(main)
+    assert workers_of("left") == []

@@ -1,0 +1,172 @@
+"""A run in an event loop: what waits is awaited, and what would block is refused."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from callboard import ActorSystem, WouldBlock
+from callboard.streams import RunEnded, entry
+
+DEADLINE = 30.0
+
+
+@pytest.fixture(params=["dynamic", "manual"])
+def model(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_rows_and_results_are_awaited(model: str) -> None:
+    async def main() -> list[int]:
+        async with ActorSystem(workers=2) as system:
+            graph = entry("rows").map(lambda row: row + 1).collect()
+            run = system.run(graph, threading=model, window=2, batch_size=4)
+            for first in range(0, 1000, 100):
+                await run.send_soon("rows", range(first, first + 100))
+            return await run.finish_soon()
+
+    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(1, 1001)]
+
+
+@pytest.fixture
+def opened() -> Iterator[threading.Event]:
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_a_send_without_room_and_a_finish_are_refused(opened: threading.Event) -> None:
+    def wait(row: int) -> int:
+        opened.wait(DEADLINE)
+        return row
+
+    async def main() -> Any:
+        async with ActorSystem(workers=1) as system:
+            run = system.run(entry("rows").map(wait).collect(), window=2, batch_size=1)
+            with pytest.raises(WouldBlock, match=r"block the event loop: await send_soon") as e:
+                run.send("rows", range(100))
+            with pytest.raises(WouldBlock, match=r"block the event loop: await finish_soon"):
+                run.finish()
+            opened.set()
+            await run.send_soon("rows", range(e.value.sent, 100))  # type: ignore[attr-defined]
+            return await run.finish_soon()
+
+    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(100)]
+
+
+def test_errors_come_with_what_was_sent() -> None:
+    async def main() -> None:
+        async with ActorSystem(workers=1) as system:
+            run = system.run(entry("rows").collect())
+            with pytest.raises(ZeroDivisionError) as caught:
+                await run.send_soon("rows", (1 // (3 - row) for row in range(10)))
+            assert caught.value.sent == 3  # type: ignore[attr-defined]
+            assert caught.value.unsent == []  # type: ignore[attr-defined]
+            await run.finish_soon()
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+
+def test_the_end_of_its_block_finishes(model: str) -> None:
+    async def main() -> list[int]:
+        async with ActorSystem(workers=2) as system:
+            graph = entry("rows").map(lambda row: row + 1).collect()
+            async with system.run(graph, threading=model) as run:
+                await run.send_soon("rows", range(10))
+            return run.finish()  # which has ended
+
+    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(1, 11)]
+
+
+def test_a_cancellation_cancels_the_run(opened: threading.Event) -> None:
+    async def main() -> None:
+        async with ActorSystem(workers=1) as system:
+            graph = entry("rows").map(lambda row: opened.wait(DEADLINE)).collect()
+
+            async def leaves() -> None:
+                async with system.run(graph, batch_size=1) as run:
+                    runs.append(run)
+                    await run.send_soon("rows", range(3))
+                    asyncio.get_running_loop().call_soon(task.cancel)
+                    asyncio.get_running_loop().call_later(0.05, opened.set)
+
+            runs: list[Any] = []
+            task = asyncio.ensure_future(leaves())
+            await asyncio.wait([task])
+            assert task.cancelled()
+            with pytest.raises(RunEnded):
+                await runs[0].send_soon("rows", [1])
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+
+async def counting(rows: int) -> AsyncIterator[int]:
+    for row in range(rows):
+        if row % 10 == 0:
+            await asyncio.sleep(0)
+        yield row
+
+
+def test_rows_of_an_asynchronous_iterable_are_sent_as_they_come(model: str) -> None:
+    async def main() -> list[int]:
+        async with ActorSystem(workers=2) as system:
+            graph = entry("rows").map(lambda row: row + 1).collect()
+            run = system.run(graph, threading=model, window=2)
+            await run.send_soon("rows", counting(500))
+            return await run.finish_soon()
+
+    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(1, 501)]
+
+
+def test_an_asynchronous_iterable_waits_for_room(opened: threading.Event) -> None:
+    def wait(row: int) -> int:
+        opened.wait(DEADLINE)
+        return row
+
+    async def main() -> list[int]:
+        async with ActorSystem(workers=1) as system:
+            run = system.run(entry("rows").map(wait).collect(), window=2)
+            asyncio.get_running_loop().call_later(0.05, opened.set)
+            await run.send_soon("rows", counting(100))
+            return await run.finish_soon()
+
+    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(100)]
+
+
+@pytest.mark.parametrize("steps", range(0, 40, 4))
+def test_wherever_it_is_cancelled_the_rows_before_are_sent(steps: int) -> None:
+    async def main() -> None:
+        async with ActorSystem(workers=2) as system:
+            run = system.run(entry("rows").collect(), window=2)
+            task = asyncio.ensure_future(run.send_soon("rows", counting(10_000)))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled()
+            came = await run.finish_soon()
+            assert came == [*range(len(came))]
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+
+def test_a_sender_that_waits_does_not_block_the_loop_of_another(opened: threading.Event) -> None:
+    def wait(row: int) -> int:
+        opened.wait(DEADLINE)
+        return row
+
+    async def main() -> list[int]:
+        async with ActorSystem(workers=1) as system:
+            run = system.run(entry("rows").map(wait).collect(), window=2, batch_size=1)
+            first = asyncio.ensure_future(run.send_soon("rows", [0] * 10))
+            while run._work.sent["rows"] < 2:
+                await asyncio.sleep(0)
+            with pytest.raises(WouldBlock):
+                run.send("rows", [1])
+            opened.set()
+            await first
+            return await run.finish_soon()
+
+    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [0] * 10
