@@ -95,6 +95,7 @@ ORDERS = [
         "actors/streams",
         "actors/remote",
         "actors/routers",
+        "actors/pools",
         "actors/spark",
     ],
     ["actors", "actors/testing"],

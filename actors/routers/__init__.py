@@ -7,7 +7,22 @@ from __future__ import annotations
 
 from callboard.routers.broadcast import BroadcastRouter
 from callboard.routers.by_key import KeyRouter
+from callboard.routers.elastic import Elastic
+from callboard.routers.gathered import GatheredAnswers
+from callboard.routers.least_loaded import LeastLoadedRouter
 from callboard.routers.round_robin import RoundRobinRouter
+from callboard.routers.router import Router
 from callboard.routers.topic import Subscribe, Topic, Unsubscribe
 
-__all__ = ["BroadcastRouter", "KeyRouter", "RoundRobinRouter", "Subscribe", "Topic", "Unsubscribe"]
+__all__ = [
+    "BroadcastRouter",
+    "Elastic",
+    "GatheredAnswers",
+    "KeyRouter",
+    "LeastLoadedRouter",
+    "RoundRobinRouter",
+    "Router",
+    "Subscribe",
+    "Topic",
+    "Unsubscribe",
+]

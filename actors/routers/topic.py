@@ -44,7 +44,9 @@ class Topic(Actor[Any]):
     def receive(self, message: Any) -> None:
         """Subscribe, unsubscribe, or tell the subscribers."""
         if isinstance(message, Subscribe):
-            self._kinds[message.ref] = (*self._kinds.get(message.ref, ()), message.kind)
+            kinds = self._kinds.get(message.ref, ())
+            if message.kind not in kinds:
+                self._kinds[message.ref] = (*kinds, message.kind)
             if isinstance(message.ref, ActorRef):
                 self.watch(message.ref)
         elif isinstance(message, Unsubscribe):

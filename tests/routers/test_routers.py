@@ -11,15 +11,32 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorRef, ActorSystem, AskTimeout
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorStopped,
+    ActorSystem,
+    AskTimeout,
+    BoundedMailbox,
+    CallboardError,
+    ConfigError,
+    MailboxFull,
+)
 from callboard.recipient import is_recipient
 from callboard.remote import Server, connect, serve_entries
-from callboard.remote.sharding.keys import shard_of
-from callboard.routers import BroadcastRouter, KeyRouter, RoundRobinRouter
+from callboard.remote.errors import CodecError
+from callboard.remote.sharding.key_hash import key_hash
+from callboard.routers import BroadcastRouter, KeyRouter, LeastLoadedRouter, RoundRobinRouter
 from callboard.streams import entry
 from callboard.testing import ManualSystem
 
 LIMIT = 30
+ROUTERS: list[Any] = [
+    RoundRobinRouter,
+    LeastLoadedRouter,
+    BroadcastRouter,
+    lambda refs: KeyRouter(refs, "k"),
+]
 
 
 class Keep(Actor[Any]):
@@ -62,15 +79,38 @@ def test_round_robin_takes_turns() -> None:
     assert kept == [[0, 3, 6], [1, 4], [2, 5]]
 
 
-def test_a_key_has_the_ref_that_shards_would_give_it() -> None:
+def place_of(key: Any, places: int) -> int:
+    """Return what figure 1 of Lamping and Veach (2014) says."""
+    number, place, following = key_hash(key), -1, 0
+    while following < places:
+        place = following
+        number = (number * 2862933555777941757 + 1) % 2**64
+        following = int((place + 1) * ((1 << 31) / ((number >> 33) + 1)))
+    return place
+
+
+def test_each_key_has_one_ref() -> None:
     with ManualSystem() as system:
         kept, refs = keepers(system, 3)
         router = KeyRouter(refs, "user")
         rows = [{"user": f"u{number % 7}", "n": number} for number in range(50)]
         router.tell_many(rows)
         system.run_until_idle()
+        assert router.of_key("u1") is refs[place_of("u1", 3)]
     for place, part in enumerate(kept):
-        assert part == [row for row in rows if shard_of(row["user"], 3) == place]
+        assert part == [row for row in rows if place_of(row["user"], 3) == place]
+
+
+@pytest.mark.parametrize("places", [1, 2, 7, 40])
+def test_one_ref_more_takes_its_share_of_keys_and_moves_no_others(places: int) -> None:
+    with ManualSystem() as system:
+        _, refs = keepers(system, places + 1)
+        less, more = KeyRouter(refs[:-1], "k"), KeyRouter(refs, "k")
+        keys = range(8_000)
+        moved = [key for key in keys if less.of_key(key) is not more.of_key(key)]
+        assert all(more.of_key(key) is refs[-1] for key in moved)
+        share = len(keys) / (places + 1)
+        assert abs(len(moved) - share) < 5 * share**0.5
 
 
 def test_broadcast_tells_all() -> None:
@@ -88,7 +128,7 @@ def test_an_ask_is_answered_by_the_chosen_actor() -> None:
         refs = [system.spawn(Answer, answer) for answer in "ab"]
         router = RoundRobinRouter(refs)
         assert [router.ask(0).result(LIMIT) for _ in range(3)] == ["a", "b", "a"]
-        assert KeyRouter(refs, lambda row: row).ask("k").result(LIMIT) == "ab"[shard_of("k", 2)]
+        assert KeyRouter(refs, lambda row: row).ask("k").result(LIMIT) == "ab"[place_of("k", 2)]
 
 
 def test_broadcast_gathers_all_answers_in_the_order_of_its_refs() -> None:
@@ -126,7 +166,9 @@ def test_gathering_fails_only_when_too_few_answers_can_come() -> None:
                     asked.result(LIMIT)
 
 
-@pytest.mark.parametrize("make", [RoundRobinRouter, lambda refs: KeyRouter(refs, lambda row: row)])
+@pytest.mark.parametrize(
+    "make", [RoundRobinRouter, LeastLoadedRouter, lambda refs: KeyRouter(refs, lambda row: row)]
+)
 def test_threads_lose_nothing_and_each_pair_has_its_order(make: Any) -> None:
     threads, rows = 4, 2_000
     with ActorSystem() as system:
@@ -149,29 +191,141 @@ def test_threads_lose_nothing_and_each_pair_has_its_order(make: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_a_stopped_actor_leaves_is_a_dead_letter(seed: int) -> None:
+def test_a_stopped_actor_is_passed_over_and_its_mailbox_becomes_dead_letters(seed: int) -> None:
     with ManualSystem(seed=seed) as system:
         kept, refs = keepers(system, 3)
         router = RoundRobinRouter(refs)
         router.tell_many(range(30))
-        for _ in range(seed):
+        for _ in range(seed % 10):
             system.step()
         refs[0].stop()
-        router.tell_many(range(30, 60))
         system.run_until_idle()
         dead = system.dead_letters.count
+        assert 0 < dead <= 10
+        router.tell_many(range(30, 60))
+        system.run_until_idle()
+        assert system.dead_letters.count == dead
+        for ref in refs:
+            ref.stop()
+        system.run_until_idle()
+        router.tell(60)
+        system.run_until_idle()
+        assert system.dead_letters.count == dead + 1
     assert sum(map(len, kept)) + dead == 60
-    assert len(kept[1]) == len(kept[2]) == 20
-    assert dead > 0
+    assert len(kept[1]) == len(kept[2]) == 25
+
+
+def test_the_least_loaded_is_the_one_whose_mailbox_is_shortest() -> None:
+    with ManualSystem() as system:
+        kept: list[list[Any]] = [[] for _ in range(3)]
+        refs = [system.spawn(Keep, each, mailbox=BoundedMailbox(100)) for each in kept]
+        refs[0].tell_many("aaa")
+        refs[1].tell_many("b")
+        router = LeastLoadedRouter(refs)
+        router.tell_many(range(5))
+        system.run_until_idle()
+    assert [len(part) for part in kept] == [3, 3, 3]
+
+
+def test_the_least_loaded_has_the_fewest_asks_without_an_answer() -> None:
+    with ManualSystem() as system:
+        router = LeastLoadedRouter([system.spawn(Mute), system.spawn(Answer, "b")])
+        first = [router.ask(0, timeout=5) for _ in range(2)]
+        system.run_until_idle()
+        assert [answer.done() for answer in first] == [False, True]
+        for _ in range(3):
+            answer = router.ask(0, timeout=5)
+            system.run_until_idle()
+            assert answer.result(0) == "b"
+        system.advance(3600)
+
+
+def test_a_recipient_that_raises_keeps_the_message_from_no_other() -> None:
+    with ManualSystem() as system:
+        kept: list[list[Any]] = [[] for _ in range(2)]
+        full = system.spawn(Keep, kept[0], mailbox=BoundedMailbox(1, "fail"))
+        router = BroadcastRouter([full, system.spawn(Keep, kept[1])])
+        router.tell(0)
+        for send in (router.tell, lambda row: router.tell_many([row])):
+            with pytest.raises(MailboxFull):
+                send(1)
+        turns = RoundRobinRouter([full, router.refs[1]])
+        with pytest.raises(MailboxFull):
+            turns.tell_many([2, 3, 4])
+        system.run_until_idle()
+    assert kept == [[0], [0, 1, 1, 3]]
+
+
+def test_a_full_mailbox_is_told_soon() -> None:
+    with ManualSystem() as system:
+        kept: list[list[Any]] = [[] for _ in range(2)]
+        refs = [system.spawn(Keep, each, mailbox=BoundedMailbox(1)) for each in kept]
+        for router in (RoundRobinRouter(refs), BroadcastRouter(refs)):
+            told = [router.tell_soon(1), router.tell_soon(2), router.tell_many_soon([3, 4, 5, 6])]
+            assert not told[-1].done()
+            system.run_until_idle()
+            for each in told:
+                each.result(0)
+    assert kept == [[1, 3, 5, 1, 2, 3, 4, 5, 6], [2, 4, 6, 1, 2, 3, 4, 5, 6]]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_gathering_says_who_did_not_answer(seed: int) -> None:
+    with ManualSystem(seed=seed) as system:
+        mute, bad = system.spawn(Mute), system.spawn(Answer, ValueError("bad"))
+        good, gone = system.spawn(Answer, "g"), system.spawn(Answer, "x")
+        gone.stop()
+        system.run_until_idle()
+        asked = BroadcastRouter([mute, bad, good, gone]).gather(0, timeout=5)
+        system.run_until_idle()
+        assert not asked.done()
+        system.advance(6)
+        outcome = asked.result(0)
+        assert outcome.answers == {good: "g"}
+        assert [*outcome.failures] == [mute, bad, gone]
+        kinds = [type(error) for error in outcome.failures.values()]
+        assert kinds == [AskTimeout, ValueError, ActorStopped]
+        assert not outcome.is_complete
+        complete = BroadcastRouter([good]).gather(0)
+        system.run_until_idle()
+        assert complete.result(0).is_complete
+        system.advance(3600)
 
 
 def test_stop_stops_each_actor() -> None:
-    for make in (RoundRobinRouter, BroadcastRouter, lambda refs: KeyRouter(refs, "k")):
+    for make in ROUTERS:
         with ManualSystem() as system:
             _, refs = keepers(system, 2)
             make(refs).stop()
             system.run_until_idle()
             assert not any(ref.is_alive for ref in refs)
+
+
+def test_stop_after_the_queue_lets_the_actors_handle_what_waits() -> None:
+    with ManualSystem() as system:
+        kept, refs = keepers(system, 2)
+        router = RoundRobinRouter(refs)
+        router.tell_many(range(6))
+        router.stop(after_queue=True)
+        system.run_until_idle()
+        assert not any(ref.is_alive for ref in refs)
+        assert system.dead_letters.count == 0
+    assert kept == [[0, 2, 4], [1, 3, 5]]
+
+
+def test_a_recipient_without_stop_cannot_be_stopped() -> None:
+    with ManualSystem() as system:
+        _, (ref,) = keepers(system, 1)
+        inner = RoundRobinRouter([ref])
+
+        class Only:
+            tell, tell_many, ask = inner.tell, inner.tell_many, inner.ask
+
+        router = RoundRobinRouter([ref, Only()])
+        with pytest.raises(TypeError, match="cannot be stopped"):
+            router.stop()
+        system.run_until_idle()
+        assert ref.is_alive
 
 
 def test_a_router_is_a_sink() -> None:
@@ -199,7 +353,7 @@ def test_a_router_is_an_entry_of_a_server(tmp_path: Path) -> None:
 def test_routers_say_what_is_wrong() -> None:
     with ManualSystem() as system:
         _, refs = keepers(system, 2)
-        for make in (RoundRobinRouter, BroadcastRouter, lambda refs: KeyRouter(refs, "k")):
+        for make in ROUTERS:
             with pytest.raises(ValueError, match="wants at least one ref"):
                 make([])
             with pytest.raises(TypeError, match="wants several refs, not 3"):
@@ -208,7 +362,10 @@ def test_routers_say_what_is_wrong() -> None:
                 make([*refs, "x"])
             with pytest.raises(TypeError, match="not 3"):
                 make(refs).tell_many(3)
+            with pytest.raises(CallboardError, match="was given its refs"):
+                make(refs).resize(3)
             router = make(refs)
+            assert router.parent is router.name is router.path is None
             assert copy.copy(router) is copy.deepcopy(router) is router
             assert "2 refs" in repr(router)
             with pytest.raises(TypeError):
@@ -218,6 +375,12 @@ def test_routers_say_what_is_wrong() -> None:
                 BroadcastRouter(refs).ask(0, first=wrong)
         with pytest.raises(TypeError, match="first wants an int, not True"):
             BroadcastRouter(refs).ask(0, first=True)
+        with pytest.raises(ValueError, match="twice"):
+            BroadcastRouter([*refs, refs[0]])
+        with pytest.raises(ConfigError, match="by= is"):
+            KeyRouter(refs, 3)  # type: ignore[arg-type]
+        with pytest.raises(CodecError, match="has no 'k'"):
+            KeyRouter(refs, "k").tell({})
 
 
 def test_an_error_of_the_iterable_leaves_what_was_sent() -> None:
