@@ -19,7 +19,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from callboard import ActorEnd, ActorSystem, BoundedMailbox, DeadLetter, Future, Supervision
+from callboard import (
+    ActorEnd,
+    ActorRef,
+    ActorSystem,
+    BoundedMailbox,
+    DeadLetter,
+    Future,
+    Supervision,
+)
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_repr, safe_str, sendable
 from callboard.pools.importing import import_all, import_class
@@ -76,7 +84,7 @@ def _serve(spec: dict[str, Any], status: int, life: int, parent: int) -> int:
     system = ActorSystem(spec["system"], workers=1)
     letters = partial(_tell_letter, status, codec)
     system.dead_letters.subscribe(letters)
-    ref = system.spawn(cls, *args, **kwargs)
+    ref: ActorRef[Any] = system.spawn(cls, *args, **kwargs)
     ref.ended.add_done_callback(end)
     address = f"unix:{spec['path']}"
     server = Server(system, {ENTRY: ActorEntry(ref)}, address, codec=codec, limits=LIMITS)

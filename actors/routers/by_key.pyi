@@ -1,6 +1,8 @@
 from collections.abc import Iterable
 from typing import Any, Self, TypeVar
 
+from typing_extensions import disjoint_base
+
 from callboard.actor import Actor
 from callboard.native import NativeActor
 from callboard.recipient import Recipient
@@ -11,6 +13,7 @@ from callboard.system import ActorSystem
 
 _M = TypeVar("_M", contravariant=True)
 
+@disjoint_base
 class KeyRouter(Router[_M]):
     def __init__(self, refs: Iterable[Recipient[_M]], by: By) -> None: ...
     @classmethod

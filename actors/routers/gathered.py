@@ -46,7 +46,7 @@ def gathered(
     return future
 
 
-def count_down(futures: Sequence[Future[Any]], finish: Callable[[], None]) -> None:
+def count_down(futures: Sequence[Future[Any]], finish: Callable[[], object]) -> None:
     """Call `finish()` when all futures are done, in the thread that completes the last one."""
     left = len(futures)
     lock = Lock()

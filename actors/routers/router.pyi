@@ -14,6 +14,7 @@ from callboard.system import ActorSystem
 
 _M = TypeVar("_M", contravariant=True)
 
+@disjoint_base
 class Routee:
     @property
     def recipient(self) -> Recipient[Any]: ...

@@ -71,8 +71,8 @@ def main(rounds: int) -> None:
         }
         times: dict[tuple[str, str], list[float]] = {}
         for turn in range(rounds + 1):
-            for name, (calls, ours, theirs) in ways.items():
-                for who, run in (("ours", ours), ("theirs", theirs)):
+            for name, (calls, by_us, by_them) in ways.items():
+                for who, run in (("ours", by_us), ("theirs", by_them)):
                     begin = perf_counter()
                     found = run()
                     spent = (perf_counter() - begin) / calls * 1e6

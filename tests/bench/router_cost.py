@@ -6,7 +6,8 @@ other programs on the machine change little; and its ratio to a tell.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
 from time import thread_time_ns
 from typing import Any
@@ -24,7 +25,7 @@ def each(tell: Callable[[int], object]) -> None:
         tell(number)
 
 
-def in_turn(tells: list[Callable[[int], object]]) -> None:
+def in_turn(tells: Sequence[Callable[[int], object]]) -> None:
     for number in range(0, MESSAGES, ACTORS):
         for tell in tells:
             tell(number)
@@ -52,7 +53,7 @@ def main(rounds: int) -> None:
             "LeastLoadedRouter.spawn": lambda: each(counted.tell),
         }
         for name, router in routers.items():
-            ways[name] = lambda router=router: each(router.tell)
+            ways[name] = partial(each, router.tell)
         BroadcastRouter(refs).ask(0, timeout=30).result()
         times: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(rounds):

@@ -321,7 +321,8 @@ def test_a_recipient_without_stop_cannot_be_stopped() -> None:
         class Only:
             tell, tell_many, ask = inner.tell, inner.tell_many, inner.ask
 
-        router = RoundRobinRouter([ref, Only()])
+        recipients: list[Any] = [ref, Only()]
+        router: Any = RoundRobinRouter(recipients)
         with pytest.raises(TypeError, match="cannot be stopped"):
             router.stop()
         system.run_until_idle()
@@ -357,7 +358,7 @@ def test_routers_say_what_is_wrong() -> None:
             with pytest.raises(ValueError, match="wants at least one ref"):
                 make([])
             with pytest.raises(TypeError, match="wants several refs, not 3"):
-                make(3)  # type: ignore[arg-type]
+                make(3)
             with pytest.raises(TypeError, match="wants refs, not 'x'"):
                 make([*refs, "x"])
             with pytest.raises(TypeError, match="not 3"):

@@ -87,7 +87,7 @@ def letters(system: ActorSystem) -> list[DeadLetter]:
 def test_routees_are_children_of_one_actor() -> None:
     noted: list[Any] = []
     with ManualSystem() as system:
-        router = RoundRobinRouter.spawn(system, Note, noted, routees=3, name="notes")
+        router: Any = RoundRobinRouter.spawn(system, Note, noted, routees=3, name="notes")
         assert router.path == "/notes"
         assert router.name == "notes"
         assert router.parent is system.find("/notes")
@@ -321,7 +321,7 @@ def test_threads_lose_nothing_while_another_resizes(make: Any, mailbox: Any) -> 
 def test_removed_routees_handle_what_they_have_and_stop() -> None:
     noted: list[Any] = []
     with ManualSystem() as system:
-        router = RoundRobinRouter.spawn(system, Note, noted, routees=4)
+        router: Any = RoundRobinRouter.spawn(system, Note, noted, routees=4)
         before = router.refs
         router.tell_many(range(8))
         router.resize(1)
@@ -407,7 +407,7 @@ def test_spawning_says_what_is_wrong_and_leaves_nothing_behind() -> None:
         with pytest.raises(ValueError, match="the number of routees"):
             RoundRobinRouter.spawn(system, Note, [], routees=0)
         with pytest.raises(SpawnError, match="wants a subclass of Actor"):
-            RoundRobinRouter.spawn(system, int, routees=2)  # type: ignore[type-var]
+            RoundRobinRouter.spawn(system, int, routees=2)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="noted"):
             RoundRobinRouter.spawn(system, Note, routees=2)
         router = RoundRobinRouter.spawn(system, Note, [], routees=2)
