@@ -16,8 +16,8 @@ from callboard.scheduling.team import Team
 class InFlight:
     """Keeps a system from idleness from the first message until all have been handled.
 
-    A sender calls `begin()` before it sends, and `end()` after. A flush of the connection says that
-    all was handled. If others were sent meanwhile, another flush follows.
+    A context manager, in which a sender sends. Then a flush of the connection says that all was
+    handled. If others were sent meanwhile, another flush follows.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class InFlight:
         self._team = team
         self._connection = connection
         self._lock = Lock()
-        self._sending = 0  # threads between begin() and end()
+        self._sending = 0  # threads in the context
         self._sends = 0
         self._seen = 0  # of the sends, what the latest flush is behind
         self._is_busy = False
@@ -36,7 +36,7 @@ class InFlight:
         self._waiting: list[Future[None]] = []
         self._end: str | None = None  # why nothing is sent any more
 
-    def begin(self) -> None:
+    def __enter__(self) -> None:
         """Note that something is about to be sent. Raises ConnectionLost after `close()`."""
         with self._lock:
             if self._end is not None:
@@ -48,7 +48,7 @@ class InFlight:
             self._is_busy = self._wants_flush = True
         self._team.add_waiting(1)
 
-    def end(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Note that it was sent, or not."""
         with self._lock:
             self._sending -= 1

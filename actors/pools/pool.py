@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard import Actor, ActorSystem, Future
+from callboard._inside.arguments import refuse_misfit
 from callboard.core import checks
 from callboard.core.errors import CallboardError, SpawnError
 from callboard.core.log import log
@@ -38,6 +39,10 @@ from callboard.routers import KeyRouter, RoundRobinRouter, Router
 LIMIT = 10
 LIMIT_OF_STARTS = 2  # where the actor of a process has never started
 WINDOW = 60.0
+OPTIONS = frozenset(
+    ["mailbox", "placement", "priority", "supervision", "dedicated", "context", "event_loop"]
+)
+"""The options of `spawn()` that go to the actors."""
 # Seconds before a restart that follows another; each further one waits twice as long.
 BACKOFF = 0.1
 MOST_BACKOFF = 5.0
@@ -58,6 +63,7 @@ class ProcessFamily:
         self._numbers = 0
         self._router: Router[Any] | None = None
         self.is_over = False
+        self.why = ""  # it gave up
         self._folder = Path(tempfile.mkdtemp(prefix="callboard-", dir=_folder_of_sockets()))
         try:
             self._io = IOThread(f"{system.name}-pool")
@@ -122,6 +128,7 @@ class ProcessFamily:
         """Take note of the end of a process that was removed."""
         with self._lock:
             self.processes.remove(process)
+        process.ref.refuse(f"{process.ref.path} has ended")
         process.close()
 
     def end(self) -> None:
@@ -130,6 +137,7 @@ class ProcessFamily:
             self.is_over = True
             processes = [*self.processes]
         for process in processes:
+            process.ref.refuse(self.why or f"{process.ref.path} has ended")
             process.end()
         for process in processes:
             process.wait()
@@ -198,6 +206,9 @@ class ProcessEnded:
         self.process = process
         self.why = why
 
+    def __repr__(self) -> str:
+        return f"<ProcessEnded {self.process.ref.path}: {self.why}>"
+
 
 class Restart:
     """Told to a pool's keeper: it is time to start a process again."""
@@ -231,10 +242,11 @@ class Processes(Actor[Any]):
             self._ends.popleft()
         times = len(self._ends)
         if times > (LIMIT if process.was_ready else LIMIT_OF_STARTS):
-            raise CallboardError(
+            self._pool.why = (
                 f"{self.ref.path} gives up: its processes ended {times} times within {WINDOW:g} s; "
                 f"the last was {path}: {why}"
             )
+            raise CallboardError(self._pool.why)
         if times == 1:
             self._pool.restart(process)
         else:
@@ -272,6 +284,8 @@ def spawn_pool(
     if not isinstance(router, type) or not issubclass(router, Router) or router is KeyRouter:
         raise TypeError(f"router is a class of routers, or by= is given, not {safe_repr(router)}")
     named = _by_names(types)
+    own = {name: value for name, value in kwargs.items() if name not in OPTIONS}
+    refuse_misfit(cls, args, own, OPTIONS)
     if inspect.getattr_static(cls, "supervision", None) is None:
         kwargs = {"supervision": "restart", **kwargs}
     modules = {one.__module__ for one in (cls, *named.values())}

@@ -111,7 +111,7 @@ class WorkerProcess:
 
     def close(self) -> None:
         """Let go of what is open, when the process and the pool's thread have ended."""
-        self.ref.close()
+        self.connection.close()
         if self._heard >= 0:
             os.close(self._heard)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from callboard import Future
 from callboard.pools.in_flight import InFlight
@@ -13,6 +13,9 @@ from callboard.remote.client.session import may_block
 from callboard.remote.errors import RemoteError
 from callboard.remote.protocol.conversation import OnLoss, Submission
 from callboard.remote.protocol.kinds import MessageKind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class ProcessRef(RemoteRef):
@@ -34,62 +37,56 @@ class ProcessRef(RemoteRef):
 
     def tell(self, message: Any) -> None:
         """Send `message`. Waits and raises like `RemoteRef.tell`, where the thread may wait."""
-        self._in_flight.begin()
-        try:
+        with self._in_flight:
             if self._may_wait():
                 super().tell(message)
             else:
                 self._leave(self._submission(MessageKind.TELL, message))
-        finally:
-            self._in_flight.end()
 
     def tell_many(self, messages: Iterable[Any]) -> None:
         """Send all of `messages`, in their order, many in a frame."""
-        self._in_flight.begin()
-        try:
+        with self._in_flight:
             if self._may_wait():
                 super().tell_many(messages)
             else:
                 for submission in self._submissions(messages):
                     self._leave(submission)
-        finally:
-            self._in_flight.end()
 
     def tell_soon(self, message: Any) -> Future[None]:
         """Send `message` as soon as the process takes it; return a future that is done then."""
-        self._in_flight.begin()
-        try:
+        with self._in_flight:
             return super().tell_soon(message)
-        finally:
-            self._in_flight.end()
 
     def tell_many_soon(self, messages: Iterable[Any]) -> Future[None]:
         """Send all of `messages` as soon as the process takes them; return a future."""
-        self._in_flight.begin()
-        try:
+        with self._in_flight:
             return super().tell_many_soon(messages)
-        finally:
-            self._in_flight.end()
+
+    def send_batch(self, batch: pa.RecordBatch) -> None:
+        """Send an Arrow record batch as one message. Waits and raises like `RemoteRef.tell`."""
+        with self._in_flight:
+            super().send_batch(batch)
+
+    def send_batch_soon(self, batch: pa.RecordBatch) -> Future[None]:
+        """Send an Arrow record batch as soon as the process takes it; return a future."""
+        with self._in_flight:
+            return super().send_batch_soon(batch)
 
     def ask(self, message: Any, timeout: float | None = None) -> Future[Any]:
         """Send `message`, and return a future of the answer.
 
         It fails with ConnectionLost if the process ends before it has answered.
         """
-        self._in_flight.begin()
-        try:
+        with self._in_flight:
             return super().ask(message, timeout)
-        finally:
-            self._in_flight.end()
 
     def stop(self, *, after_queue: bool = False) -> None:
         """End the process when all that was sent is handled. For the router."""
         self._retire()
 
-    def close(self) -> None:
+    def refuse(self, why: str) -> None:
         """Have all further use raise ConnectionLost."""
-        self._in_flight.close(f"{self.path} has ended")
-        self.connection.close()
+        self._in_flight.close(why)
 
     def _may_wait(self) -> bool:
         return may_block() and not self.connection.session.is_read_here
