@@ -38,6 +38,8 @@ class DeadLetters:
         # Reentrant: a forgotten failure may free an object whose __del__ tells a stopped actor.
         self._lock = threading.RLock()
         self._on_failure: Callable[[BaseException], object] | None = None  # for tests
+        # The traces: called in any thread with what happened, the actor, and a name for it.
+        self.observer: Callable[[str, ActorRef[Any], str], object] | None = None
         self._reasons: defaultdict[str, int] = defaultdict(int)
         self._subscribers: list[Any] = []
         self._failures: deque[tuple[str, FailureReport]] = deque(maxlen=100)
@@ -109,6 +111,8 @@ class DeadLetters:
         if left is not None:
             left.see_to(message, recipient)
             return
+        if self.observer is not None:
+            self.observer("dead letter to", recipient, reason)
         if not subscribers or isinstance(message, DeadLetter):
             return  # a letter about a letter would have no end
         letter = DeadLetter(message, recipient, sender, reason, error)
@@ -145,6 +149,13 @@ class DeadLetters:
             self._failures.append((ref.path, report))
         if self._on_failure is not None:
             self._on_failure(error)
+        if self.observer is not None:
+            self.observer("failure of", ref, report.type.__qualname__)
+
+    def note_restart(self, ref: ActorRef[Any]) -> None:
+        """Tell traces that an actor starts anew. The runtime calls this."""
+        if self.observer is not None:
+            self.observer("restart of", ref, "")
 
     def note_fatal(
         self, ref: ActorRef[Any], error: BaseException, *, begun: bool = True, counts: bool = True

@@ -6,13 +6,16 @@ import itertools
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+from callboard._inside.sending.native_ref import NativeRef
 
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
     from callboard._inside.sending.runtime import Runtime
     from callboard.scheduling.elasticity.leveled import LeveledWorker
+    from callboard.scheduling.worker import WorkerThread
 
 # How many actors of a kind a text names.
 MOST_LINES = 100
@@ -40,11 +43,37 @@ def actors_and_paths(runtime: Runtime) -> Iterator[tuple[ActorRef[Any], str]]:
         pending.extend((child, path) for child in reversed(ref.children))
 
 
+def at_work(runtime: Runtime) -> dict[int, tuple[WorkerThread, float]]:
+    """Map the numbers of actors in work to their workers, and to the seconds since they began."""
+    found: dict[int, tuple[WorkerThread, float]] = {}
+    for worker in runtime.team.everyone:
+        number, since = worker.current_actor, worker.clock_read_at
+        if number and not worker.is_idle:
+            found[number] = worker, max(0, time.monotonic_ns() - since) / 1e9
+    return found
+
+
+def needs_token(ref: ActorRef[Any]) -> bool:
+    """Tell whether an actor runs Python code on a worker that it shares."""
+    return not (isinstance(ref, NativeRef) or ref.is_dedicated)
+
+
+def holder_of_token(
+    runtime: Runtime, working: Mapping[int, tuple[WorkerThread, float]]
+) -> WorkerThread | None:
+    """Return the worker that has the interpreter's token, as far as it runs a Python actor now."""
+    if runtime.team.token:
+        for ref in all_actors(runtime):
+            if ref.number in working and needs_token(ref):
+                return working[ref.number][0]
+    return None
+
+
 def why_not_idle(runtime: Runtime) -> str:
     """Name the actors in work, in which worker, since when, with their Python stacks.
 
-    Then those that wait in the middle of a message for other things than input, and those that owe
-    answers.
+    Then those that wait in the middle of a message for other things than input, those that owe
+    answers, those that are ready, and what holds up operators.
     """
     lines = []
     actors = {ref.number: ref for ref in all_actors(runtime)}
@@ -63,7 +92,24 @@ def why_not_idle(runtime: Runtime) -> str:
     waiting = (ref for ref in actors.values() if ref.is_waiting and not ref.is_at_rest)
     lines.extend(_some(_waits(ref) for ref in waiting))
     lines.extend(_some(_owes(ref) for ref in actors.values() if ref.owes))
+    working = at_work(runtime)
+    holder = holder_of_token(runtime, working)
+    ready = (ref for ref in actors.values() if ref.state == "R" and ref.number not in working)
+    lines.extend(_some(f"{ref._short_path} {queued(ref, holder)[1]}" for ref in ready))
+    system = runtime.system
+    for graph in [] if system is None else system._graphs():
+        held_up = (each for each in graph.waits() if each.reason != "no input")
+        lines.extend(_some(map(str, held_up)))
     return "\n".join(lines) or "no actor is in work just now: messages keep coming"
+
+
+def queued(ref: ActorRef[Any], holder: WorkerThread | None) -> tuple[str, str]:
+    """Say why an actor that is ready is not in work: the reason, and in words."""
+    worker = ref.worker
+    if holder is not None and holder is not worker and needs_token(ref):
+        return "token", f"waits for the interpreter, which worker {holder.name} has"
+    where = "" if worker is None else f" on worker {worker.name}"
+    return "queued", f"is ready, and waits for its turn{where}"
 
 
 def _waits(ref: ActorRef[Any]) -> str:

@@ -6,12 +6,13 @@ import itertools
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.core.errors import ConfigError
 from callboard.core.log import log as log_event
-from callboard.diagnosis import actors_and_paths, all_actors
+from callboard.diagnosis import actors_and_paths, all_actors, at_work
 from callboard.scheduling.monitor import (
     ActorStatistics,
     EndStatistics,
@@ -28,16 +29,15 @@ if TYPE_CHECKING:
 
 # How many ended actors' paths are remembered for the logs, at the least half of it.
 MOST_PATHS = 100_000
+# Where the numbers of operators begin, beyond those of actors; how many names are remembered.
+FIRST_OPERATOR = 2**40
+MOST_OPERATORS = 10_000
 
 
 def collect(runtime: Runtime) -> Statistics:
     """Read the measurements of every live actor and every worker. Disturbs none of them."""
     team = runtime.team
-    running: dict[int, tuple[WorkerThread, float]] = {}  # by the actors' numbers
-    for one in team.everyone:
-        number, since = one.current_actor, one.clock_read_at
-        if number and not one.is_idle:
-            running[number] = one, max(0, time.monotonic_ns() - since) / 1e9
+    running = at_work(runtime)
     actors = []
     ends: list[EndStatistics] = []
     in_work: dict[WorkerThread, tuple[str, float]] = {}
@@ -121,6 +121,8 @@ class Logs:
         self._paths: dict[int, bytes] = {}
         self._most_paths = MOST_PATHS
         self._lock = threading.Lock()
+        self._readers: tuple[Callable[[WorkerThread], object], ...] = ()
+        self._operators = range(FIRST_OPERATOR, FIRST_OPERATOR)  # whose names are remembered
         self._folder: Path | None = None
         self._written: dict[WorkerThread, tuple[str, WorkerLog]] = {}  # the file's name, the log
 
@@ -135,6 +137,39 @@ class Logs:
                 if number <= latest and number not in live:
                     paths.pop(number, None)
             self._most_paths = len(paths) + MOST_PATHS
+
+    @property
+    def paths(self) -> dict[int, bytes]:
+        """The paths of actors and the names of operators, by the numbers that records have."""
+        return self._paths
+
+    def note_operators(self, number_them: Callable[[int], list[str]]) -> None:
+        """Remember the names of a graph's operators, to which it gives numbers from one on."""
+        with self._lock:
+            names = number_them(self._operators.stop)
+            self._operators = range(self._operators.start, self._operators.stop + len(names))
+            for number, name in zip(self._operators[-len(names) :], names, strict=True):
+                self._paths[number] = _one_word(name)
+            for number in self._operators[:-MOST_OPERATORS]:
+                del self._paths[number]
+            self._operators = self._operators[-MOST_OPERATORS:]
+
+    def add_reader(self, reader: Callable[[WorkerThread], object]) -> None:
+        """Call `reader(worker)` each time before records of a worker are overwritten."""
+        with self._lock:
+            self._readers = (*(one for one in self._readers if one != reader), reader)
+            self._runtime.team.write_log = self._hand_over
+
+    def remove_reader(self, reader: Callable[[WorkerThread], object]) -> None:
+        """Call `reader` no more."""
+        with self._lock:
+            self._readers = tuple(one for one in self._readers if one != reader)
+            if not self._readers:
+                self._runtime.team.write_log = None
+
+    def _hand_over(self, worker: WorkerThread) -> None:
+        for reader in self._readers:
+            reader(worker)
 
     def lines(self, worker: int) -> list[str]:
         """Return the latest lines of the worker with the index `worker`."""
@@ -155,7 +190,7 @@ class Logs:
             folder.mkdir(parents=True, exist_ok=True)
             written = [_append(folder / name, log, self._paths) for name, log in logs]
             self._folder = folder
-        team.write_log = self._write_one
+        self.add_reader(self._write_one)
         return written
 
     def finish(self) -> None:

@@ -52,7 +52,15 @@ def drain(runtime: Runtime, seconds: float, is_given_up: Callable[[], bool] | No
             raise DrainTimeout(
                 f"the system {runtime.name!r} did not become idle in {seconds:g} s\n"
                 + why_not_idle(runtime)
+                + _where_recorded(runtime)
             )
+
+
+def _where_recorded(runtime: Runtime) -> str:
+    """Have a flight recorder write its trace, and say where."""
+    system = runtime.system
+    path = None if system is None else system._traces.write_for("a drain timed out")
+    return "" if path is None else f"\nthe trace of what came before is in {path}"
 
 
 def begin_stop(runtime: Runtime) -> None:

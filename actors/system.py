@@ -9,7 +9,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -38,12 +37,12 @@ from callboard.dead_letters import DeadLetters
 from callboard.diagnosis import all_actors, why_not_idle
 from callboard.hosting import Hosted
 from callboard.mailboxes import BoundedMailbox
+from callboard.observing.observed import Observed
 from callboard.scheduling.config import Config
-from callboard.scheduling.monitor import Statistics
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.team import Team, obstacle_to_waiting
+from callboard.scheduling.tracing.flight_recorder import FlightRecorder
 from callboard.signals import Signals
-from callboard.statistics import Logs, collect
 from callboard.stopping import (
     LAST_WORDS,
     STOP_TIMEOUT,
@@ -69,7 +68,7 @@ class Runnable(Protocol[R]):
     def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
 
 
-class ActorSystem(Hosted, CopiedAsItself):
+class ActorSystem(Hosted, Observed, CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
     That takes `drain_timeout` seconds in all, and half a second more at most, in which actors stop
@@ -94,6 +93,7 @@ class ActorSystem(Hosted, CopiedAsItself):
         time_slice: float = 0.005,
         monitoring: str = "off",
         monitored: Sequence[type | str] | None = None,
+        trace: str | os.PathLike[str] | FlightRecorder | None = None,
         pin: bool | Sequence[int] = False,
         drain_timeout: float = 30.0,
         context: str = "own",
@@ -115,12 +115,15 @@ class ActorSystem(Hosted, CopiedAsItself):
         `placement` and `priority` are policies or names of policies. `quantum` is the most messages
         that one dispatch may take, and `time_slice` the time in seconds after which it begins no
         more of them. `monitoring` is a level (`off`, `times`, `mailboxes`, `channels`, `workers`),
-        and `monitored` are the classes of the actors in the logs; None: all. `pin` ties each worker
-        to a core. `drain_timeout` is in seconds. `context` says which context variables
-        actors see: see `spawn`. `config` is a dict or the path of a TOML file, whose settings win
-        over the keywords, so that an operator can tune without touching code.
+        and `monitored` are the classes of the actors in the logs; None: all. `trace` is the path of
+        a file for a trace of all that runs, or a FlightRecorder; with it `monitoring` is `workers`,
+        unless it is another level than `off`. `pin` ties each worker to a core. `drain_timeout` is
+        in seconds. `context` says which context variables actors see: see `spawn`. `config` is a
+        dict or the path of a TOML file, whose settings win over the keywords, so that an operator
+        can tune without touching code.
 
-        Raises ConfigError, and CallboardError where gevent or eventlet has replaced threads.
+        Raises ConfigError, OSError where a trace cannot be written, and CallboardError where gevent
+        or eventlet has replaced threads.
         """
         refuse_green_threads("an ActorSystem")
         self.config = Config.load(
@@ -137,6 +140,7 @@ class ActorSystem(Hosted, CopiedAsItself):
             time_slice=time_slice,
             monitoring=monitoring,
             monitored=monitored,
+            trace=trace,
             pin=pin,
             drain_timeout=drain_timeout,
             context=context,
@@ -145,9 +149,11 @@ class ActorSystem(Hosted, CopiedAsItself):
         token = self.config.workers > 1 and has_gil()  # its holder runs Python actors
         self._open(Team(token), Timers(self.config.name))
         try:
+            self._traces.begin(self.config.trace)
             start_workers(self._runtime, self.config)
-        except CallboardError:
+        except (CallboardError, OSError):
             self._runtime.closed = True
+            self._traces.finish()
             _exit.forget(self)
             raise
         log.info("system started", system=self.config.name, workers=self.config.workers)
@@ -157,7 +163,7 @@ class ActorSystem(Hosted, CopiedAsItself):
         letters = DeadLetters(config.name)
         runtime = Runtime(team, config.name, letters, timers, config, config.quantum, manual)
         self._runtime = runtime
-        self._logs = Logs(runtime)
+        self._observe(runtime)
         self._change = WaitQueue()  # notified when no top-level actor is left
         self._signals = Signals()
         self._leave_by: float | None = None  # when the `with` block's end is to be over
@@ -257,6 +263,7 @@ class ActorSystem(Hosted, CopiedAsItself):
         time_slice: float = 0.0005,
         markers: int = 64,
         hot_keys: int = 0,
+        restore: Any = None,
     ) -> R:
         """Start a graph of streams in this system, and return its Run.
 
@@ -280,8 +287,11 @@ class ActorSystem(Hosted, CopiedAsItself):
         - `markers`: the latency of one of so many batches is measured; 0 measures none.
         - `hot_keys`: the statistics of keyed operators in Python have so many of the keys that come
           most often.
+        - `restore`: the `Snapshot` that the run goes on with, the path of one, or `Snapshots`, a
+          directory of them.
 
-        Raises ConfigError for invalid values, and GraphError for anything but a graph.
+        Raises ConfigError for invalid values, GraphError for anything but a graph, and
+        SnapshotError for a snapshot that is broken, or of another graph.
         """
         self._runtime.refuse_fork()
         if self._runtime.closed:
@@ -303,6 +313,7 @@ class ActorSystem(Hosted, CopiedAsItself):
             time_slice=time_slice,
             markers=markers,
             hot_keys=hot_keys,
+            restore=restore,
         )
 
     def find(self, path: str) -> ActorRef[Any]:
@@ -363,28 +374,6 @@ class ActorSystem(Hosted, CopiedAsItself):
             worker.take_over(actor)
         return len(moves)
 
-    def statistics(self) -> Statistics:
-        """Return the figures of every live actor and every worker, to be printed or looked into.
-
-        Times and queues are known if the system was made with a `monitoring` level.
-        """
-        return collect(self._runtime)
-
-    def log_lines(self, worker: int) -> list[str]:
-        """Return the latest lines of a worker's log: one for each dispatch, see `WorkerLog`.
-
-        Raises CallboardError if monitoring is off, ConfigError if there is no such worker.
-        """
-        return self._logs.lines(worker)
-
-    def write_logs(self, directory: str | os.PathLike[str]) -> list[Path]:
-        """Write each worker's log to a file of its own in `directory`, until the system is stopped.
-
-        All that was recorded so far is in the files when this returns. Return the files. Raises
-        CallboardError if monitoring is off, and OSError if they cannot be written.
-        """
-        return self._logs.write(directory)
-
     # --- becoming idle ---------------------------------------------------------------------------
 
     def drain(self, timeout: float | None = None) -> None:
@@ -444,6 +433,7 @@ class ActorSystem(Hosted, CopiedAsItself):
             ended, stuck = False, why_not_idle(runtime)
         runtime.closed = True
         self._logs.finish()
+        self._traces.finish()
         _exit.forget(self)
         self._signals.restore()
         log.info("system stopped", system=self.name)

@@ -24,6 +24,7 @@ from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.policies import choose_heuristic, choose_placement, choose_priority
 from callboard.scheduling.priority import PriorityPolicy
+from callboard.scheduling.tracing.flight_recorder import FlightRecorder, check_trace
 
 MONITORING = ("off", "times", "mailboxes", "channels", "workers")
 COUNTING = MONITORING[2:]
@@ -49,6 +50,7 @@ class Config:
     time_slice: float = 0.005
     monitoring: str = "off"
     monitored: tuple[type | str, ...] | None = None
+    trace: str | FlightRecorder | None = None
     pin: bool | tuple[int, ...] = False
     drain_timeout: float = 30.0
     context: str = "own"
@@ -90,6 +92,8 @@ class Config:
             checked.pop("placement", None)  # the code's, and the configuration wants none
         checked.setdefault("threading", "dynamic")
         checked |= _range_of_workers(checked, where)
+        if "trace" in checked and checked.get("monitoring", "off") == "off":
+            checked["monitoring"] = "workers"  # a trace is made of records
         makers = {"mailbox": mailbox, "supervision": supervision}
         for table in ("classes", "actors"):
             checked[table] = {
@@ -406,6 +410,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "time_slice": partial(checks.seconds, zero=False, error=ConfigError),
     "monitoring": partial(checks.one_of, choices=MONITORING, error=ConfigError),
     "monitored": _monitored,
+    "trace": check_trace,
     "pin": _pin,
     "drain_timeout": partial(checks.seconds, error=ConfigError),
     "context": partial(checks.one_of, choices=CONTEXTS, error=ConfigError),

@@ -113,7 +113,8 @@ __attribute__((noinline)) inline void look_at_clock(Worker* worker) {
 
 __attribute__((noinline)) inline Outcome run_recorded(Cell* cell, Context* context) {
     Worker* const worker = context->worker;
-    const Recorder::InWork outer = worker->recorder->begin(cell->has(recorded_cell) ? cell->number : 0);
+    const std::uint64_t number = cell->has(recorded_cell) ? cell->number : 0;
+    const Recorder::InWork outer = worker->recorder->begin(number, worker->started);
     const Outcome outcome = cell->run(cell, context, worker->quantum);
     worker->recorder->end(outer, outcome == Outcome::more);
     return outcome;

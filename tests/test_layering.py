@@ -26,6 +26,7 @@ ORDERS = [
     ["core", "core/threads", "core/memory", "core/monitoring"],
     ["mailbox", "mailbox/ordered"],
     ["scheduling/flow", "scheduling/elasticity", "scheduling"],
+    ["scheduling/worker", "scheduling/tracing", "scheduling/config"],
     [f"actors/_inside{name}" for name in ("/answers", "/sending", "/life", "/receiving", "")],
     [
         f"actors/streams{name}"
@@ -44,6 +45,7 @@ ORDERS = [
             "/planning",
             "/operators",
             "/drawing",
+            "/snapshots",
             "/running",
             "/chaining",
             "",
@@ -92,6 +94,8 @@ ORDERS = [
         "actors/frequency",
         "actors/channels",
         "actors/nets",
+        "actors/remote/errors",
+        "actors/remote/wire",
         "actors/streams",
         "actors/remote",
         "actors/routers",
@@ -99,6 +103,7 @@ ORDERS = [
         "actors/spark",
     ],
     ["actors", "actors/testing"],
+    ["actors/diagnosis", "actors/observing", "actors/system"],
 ]
 
 MOST_MODULES = 20  # in a room

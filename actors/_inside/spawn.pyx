@@ -30,6 +30,7 @@ from callboard.scheduling.worker_core cimport Worker
 from callboard._inside.arguments import refuse_misfit
 from callboard.core import checks
 from callboard.core.errors import PolicyError, SpawnError, SystemClosed
+from callboard.core.threads.constants import make_constants_immortal
 from callboard.core.text import safe_repr
 from callboard.actor import Actor
 from callboard.mailboxes import Mailbox
@@ -244,6 +245,7 @@ cdef Recipe inspect_class(cls):
     recipe.starts = cls.on_start is not base.on_start
     recipe.stops = cls.on_stop is not base.on_stop
     recipe.fails = cls.on_failure is not base.on_failure
+    make_constants_immortal(cls)  # its actors run the same methods
     return recipe
 
 

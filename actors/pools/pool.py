@@ -33,6 +33,7 @@ from callboard.remote.errors import CodecError, RemoteError, RemoteFailure
 from callboard.remote.protocol.conversation import Submission
 from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.sockets.io_thread import IOThread
+from callboard.remote.wire.codec import named
 from callboard.routers import KeyRouter, RoundRobinRouter, Router
 
 # After more unwanted ends of processes within so many seconds the pool gives up.
@@ -68,8 +69,8 @@ class ProcessFamily:
         try:
             self._io = IOThread(f"{system.name}-pool")
             try:
-                named = {} if name is None else {"name": name}
-                self.parent = system.spawn(Processes, self, dedicated=True, **named)
+                options = {} if name is None else {"name": name}
+                self.parent = system.spawn(Processes, self, dedicated=True, **options)
                 self._runtime.dead_letters.expect_wake_ups(self.parent, ProcessEnded)
             except BaseException:
                 self._io.stop(1.0)
@@ -283,32 +284,28 @@ def spawn_pool(
     router = RoundRobinRouter if router is None else router
     if not isinstance(router, type) or not issubclass(router, Router) or router is KeyRouter:
         raise TypeError(f"router is a class of routers, or by= is given, not {safe_repr(router)}")
-    named = _by_names(types)
+    by_names = dict(named(types))
+    make_codec(by_names, False)  # which says what is wrong with them
     own = {name: value for name, value in kwargs.items() if name not in OPTIONS}
     refuse_misfit(cls, args, own, OPTIONS)
     if inspect.getattr_static(cls, "supervision", None) is None:
         kwargs = {"supervision": "restart", **kwargs}
-    modules = {one.__module__ for one in (cls, *named.values())}
+    modules = {one.__module__ for one in (cls, *by_names.values())}
     spec = {
         "modules": [str(folder) for folder in sys.path],
         "argv": sys.argv,
         "main": main_place() if pickles or "__main__" in modules else {},
         "class": place_of(cls),
-        "types": [[known, *place_of(one)] for known, one in named.items()],
+        "types": [[known, *place_of(one)] for known, one in by_names.items()],
         "pickle": pickles,
-        "arguments": encode_arguments(args, kwargs, named, pickles),
+        "arguments": encode_arguments(args, kwargs, by_names, pickles),
     }
-    pool = ProcessFamily(system, spec, named, name)
+    pool = ProcessFamily(system, spec, by_names, name)
     try:
         return pool.begin(router, by, count)
     except BaseException:
         pool.stop(after_queue=False)
         raise
-
-
-def _by_names(types: Any) -> dict[str, type]:
-    make_codec(types, False)  # which says what is wrong with them
-    return dict(types) if hasattr(types, "items") else {one.__qualname__: one for one in types}
 
 
 def _folder_of_sockets() -> str | None:

@@ -11,6 +11,7 @@ The order of the inside, in which nothing imports what stands after it:
 `planning`           operators as they were asked for, and the plan of a graph of them
 `operators`          those that several methods make, and those of users' own classes
 `drawing`            what graphs look like
+`snapshots`          the states of runs, in files and back
 `running`            plans at work, in an actor system or on the calling thread
 `chaining`           streams, whose methods add operators, and graphs
 
@@ -28,6 +29,7 @@ from callboard.streams.errors import (
     RunEnded,
     RunError,
     RunTimeout,
+    SnapshotError,
     StreamError,
 )
 from callboard.streams.programs.columns.rows_and_batches import batches
@@ -37,6 +39,8 @@ from callboard.streams.programs.windows.window import Session, Sliding, Tumbling
 from callboard.streams.running.results import Results
 from callboard.streams.running.run import Run
 from callboard.streams.running.tally import Tally
+from callboard.streams.snapshots.directory import Snapshots
+from callboard.streams.snapshots.snapshot import Snapshot
 
 __all__ = [
     "Band",
@@ -57,6 +61,9 @@ __all__ = [
     "Session",
     "Side",
     "Sliding",
+    "Snapshot",
+    "SnapshotError",
+    "Snapshots",
     "Stream",
     "StreamError",
     "Tally",

@@ -17,6 +17,10 @@ MOST = 2**31 - 1
 # Each takes a table, and a queue as long as a run's window.
 MOST_PARTITIONS = 4096
 
+_METHODS = (
+    "receive", "receive_many", "on_watermark", "on_final", "is_idle", "snapshot", "restore",
+)  # fmt: skip
+
 check_count = partial(checks.whole, error=GraphError)
 check_choice = partial(checks.one_of, error=GraphError)
 check_flag = partial(checks.flag, error=GraphError)
@@ -46,10 +50,11 @@ def check_answers(what: str, function: Any, *, may_yield: bool = False) -> None:
 def check_receiver(cls: Any) -> None:
     """Check the methods of what `stateful()` and `stateless()` are given; see protocols.py."""
     name = getattr(cls, "__qualname__", None) or type(cls).__qualname__
-    for method in ("receive", "receive_many", "on_watermark", "on_final", "is_idle"):
+    for method in _METHODS:
         function = inspect.getattr_static(cls, method, None)
         if function is not None:
-            check_answers(f"{name}.{method}()", function, may_yield=method != "is_idle")
+            may_yield = method.startswith(("receive", "on_"))
+            check_answers(f"{name}.{method}()", function, may_yield=may_yield)
 
 
 def _code_of(function: Any) -> Any:

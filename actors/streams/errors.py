@@ -28,6 +28,12 @@ class RunEnded(RunError):
     """
 
 
+class SnapshotError(RunError):
+    """A snapshot cannot be taken, read or restored: the text says of which operator or file."""
+
+    is_of_a_later_version = False
+
+
 class RunTimeout(RunError, TimeoutError):
     """A call of a run took longer than its timeout."""
 

@@ -14,7 +14,7 @@ from callboard.streams.programs.program cimport Batch, Ending, Program
 from callboard.streams.programs.values cimport lot_of, rows_of
 
 from callboard.native import NativeFailure
-from callboard.streams.errors import StreamError
+from callboard.streams.errors import SnapshotError, StreamError
 from callboard.streams.programs.joins.native_finder import NativePredicate as PredicateInPython
 
 __all__ = ["NativeOperator", "NativePredicate", "NativeProgram"]
@@ -72,6 +72,9 @@ cdef class NativeProgram(Program):
         Program.enter(self, ending, position, inputs)
         self.native.stopped_at = &ending.stopped_at
         return 0
+
+    cpdef list snapshot(self, object kept):
+        raise SnapshotError(f"operator {self.name!r} is native, and no snapshot can have its state")
 
     cpdef process(self, Batch batch, list into):
         """The same by one thread, for sequential runs."""

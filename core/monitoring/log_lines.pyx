@@ -2,7 +2,9 @@
 
 from libcpp.vector cimport vector
 
-from callboard.core.monitoring.records cimport DispatchRecord, record_exit, record_suspension, record_use, record_wait
+from callboard.core.monitoring.records cimport (
+    DispatchRecord, record_exit, record_stage, record_suspension, record_use, record_wait,
+)
 
 cdef extern from "callboard/core/monitoring/log_text.hpp" namespace "callboard" nogil:
     cppclass string_view "std::string_view":
@@ -33,7 +35,7 @@ cdef tuple lines_of(RecordRing& ring, uint32_t worker, uint64_t since, dict path
             first = number + 1
         elif record.kind == record_use:
             uses.push_back(record)
-        else:
+        elif record.kind != record_stage:
             add_line(log, record, worker, uses, paths)
             uses.clear()
     return log.data()[:log.size()], end, first - since

@@ -29,10 +29,12 @@ public:
     // `serial` is less than that of each later dispatch, and apart from those of all other workers.
     Recorder(std::uint64_t capacity, std::uint64_t serial) : ring(capacity), last_serial_(serial) {}
 
-    InWork begin(std::uint64_t actor) {
+    // `began` is the time.
+    InWork begin(std::uint64_t actor, std::int64_t began) {
         const InWork outer = in_work_;
         in_work_ = InWork{};
         in_work_.record.actor = actor;
+        in_work_.record.began = began;
         in_work_.serial = ++last_serial_;
         in_work_.first = uses_.size();
         return outer;

@@ -61,9 +61,10 @@ private:
 inline constexpr char state_ended = 'Z', state_ready = 'R', state_input = 'i', state_output = 'o', state_any = 'a';
 inline constexpr char record_wait = 'w', record_suspension = 's', record_exit = 'x';  // of a worker
 inline constexpr char record_use = 'u';                                                // of a channel
+inline constexpr char record_stage = 'S';                                              // of a stage
 
-// One dispatch of one actor; one wait or the end of the worker (actor 0); or one channel that the dispatch used whose
-// record comes next (see ChannelUse).
+// One dispatch of one actor; one wait or the end of the worker (actor 0); one channel that the dispatch used whose
+// record comes next (see ChannelUse); or one slice of work at a stage of a stream graph, within a dispatch.
 struct DispatchRecord {
     std::int64_t time{0};       // monotonic ns, at the end
     std::int64_t spent{0};      // ns
@@ -74,6 +75,7 @@ struct DispatchRecord {
     std::int64_t created{0};    // monotonic ns, of the actor
     std::uint64_t uses{0};      // how many channels it used
     char kind{state_input};
+    std::int64_t began{0};      // monotonic ns; 0: `spent` before its end
 };
 
 // All that one dispatch did with one end of a channel.
@@ -139,10 +141,10 @@ public:
         slot[1].store(record.spent, release);
         slot[2].store(static_cast<std::int64_t>(record.actor), release);
         slot[3].store(static_cast<std::int64_t>(record.dispatch), release);
-        slot[4].store(static_cast<std::int64_t>(record.messages), release);
+        slot[4].store(static_cast<std::int64_t>(packed(record)), release);
         slot[5].store(record.queue, release);
         slot[6].store(record.created, release);
-        slot[7].store(static_cast<std::int64_t>(record.uses << 8) | record.kind, release);
+        slot[7].store(record.began, release);
         written_.store(at + 1, release);  // pairs with written()
     }
 
@@ -157,12 +159,13 @@ public:
         record.spent = slot[1].load(acquire);
         record.actor = static_cast<std::uint64_t>(slot[2].load(acquire));
         record.dispatch = static_cast<std::uint64_t>(slot[3].load(acquire));
-        record.messages = static_cast<std::uint64_t>(slot[4].load(acquire));
+        const auto counts = static_cast<std::uint64_t>(slot[4].load(acquire));
         record.queue = slot[5].load(acquire);
         record.created = slot[6].load(acquire);
-        const std::int64_t last = slot[7].load(acquire);
-        record.uses = static_cast<std::uint64_t>(last) >> 8;
-        record.kind = static_cast<char>(last & 0xff);
+        record.began = slot[7].load(acquire);
+        record.messages = counts >> 32;
+        record.uses = counts >> 8 & most_uses;
+        record.kind = static_cast<char>(counts & 0xff);
         return begun_.load(relaxed) <= number + mask_ + 1;
     }
 
@@ -170,6 +173,15 @@ public:
 
 private:
     static constexpr std::uint64_t words = 8;  // a cache line
+    static constexpr std::uint64_t most_messages = 0xffffffff, most_uses = 0xffffff;
+
+    // The counts, which need no word each, and the kind.
+    static std::uint64_t packed(const DispatchRecord& record) {
+        const std::uint64_t messages = record.messages < most_messages ? record.messages : most_messages;
+        const std::uint64_t uses = record.uses < most_uses ? record.uses : most_uses;
+        return messages << 32 | uses << 8 | static_cast<unsigned char>(record.kind);
+    }
+
     const std::uint64_t mask_;
     std::unique_ptr<Atomic<std::int64_t>[]> words_;
     alignas(cache_line) Atomic<std::uint64_t> begun_{0};

@@ -11,6 +11,7 @@ cdef extern from "callboard/core/monitoring/records.hpp" namespace "callboard" n
     const char record_exit
     const char record_suspension
     const char record_use
+    const char record_stage
 
     cppclass DispatchRecord:
         DispatchRecord()
@@ -18,8 +19,11 @@ cdef extern from "callboard/core/monitoring/records.hpp" namespace "callboard" n
         int64_t spent
         uint64_t dispatch
         uint64_t actor
+        uint64_t messages
+        int64_t queue
         uint64_t uses
         char kind
+        int64_t began
 
     cdef cppclass RecordRing:
         RecordRing(uint64_t capacity)

@@ -60,6 +60,9 @@ struct Slices {
     std::int64_t now() const { return one_by_one ? 0 : monotonic_ns(); }
 };
 
+// Told of each slice of work at a stage, by the thread that worked.
+using SliceNote = void (*)(const Stage& stage, std::int64_t begin, std::int64_t end, std::uint64_t rows);
+
 class Pool final : public ReadyStages {
 public:
     static constexpr std::uint32_t most_lanes = 64;
@@ -78,6 +81,8 @@ public:
     // --- making it; one thread, before the first round ---------------------------------------------
 
     using ReadyStages::add;
+
+    void note_slices(SliceNote note) { note_ = note; }
 
     // When all stages of the flow are there.
     void finish(const Stages& stages) {
@@ -214,6 +219,7 @@ private:
         if (rounds != 0) stage.note(counts, rounds, time - begin, stage.most_lanes == 1);
         const bool more =
             trials != nullptr && trials->note({time, time - begin, counts.taken, lanes, stage.lanes()});
+        if (__builtin_expect(note_ != nullptr, 0) && rounds != 0) note_(stage, begin, time, counts.taken);
         stage.leave();
         if (more) wake_for(stage);
     }
@@ -273,6 +279,7 @@ private:
     }
 
     const Slices& slices_;
+    SliceNote note_{nullptr};  // null: nobody
     const std::unique_ptr<Chooser> chooser_;
     std::vector<Lane> lanes_;
     std::uint64_t of_kind_[4]{};

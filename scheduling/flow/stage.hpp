@@ -117,6 +117,8 @@ public:
     const LaneKinds runs_on;
     const std::uint32_t most_lanes;
 
+    std::uint64_t number{0};  // its name in monitoring records
+
     // The stage that input for this one goes to.
     virtual Stage& entrance() { return *this; }
 

@@ -66,6 +66,9 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
     cdef cppclass Stage:
         uint32_t position
         uint32_t most_lanes
+        uint64_t number
+        int64_t waiting()
+        cbool has_room_for_lane()
         uint32_t lanes()
         double cost_ns()
         double selectivity()

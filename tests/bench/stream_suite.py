@@ -231,6 +231,16 @@ def start(plan: Plan) -> Benchmark:
     return Benchmark("streams_start", "A graph's start, for an operator", "us", players)
 
 
+def snapshots(plan: Plan) -> Benchmark:
+    game = plan.game("snapshots", 1_000_000)
+    parts = [("counts", "pause"), ("counts", "whole"), ("counts", "restore")]
+    parts += [("pairs", "pause"), ("pairs", "whole"), ("lists", "pause"), ("lists", "whole")]
+    players = [
+        game.alone(f"{state}, {part}", "ours", state=state, part=part) for state, part in parts
+    ]
+    return Benchmark("streams_snapshots", "A snapshot of a million keys", "ms", players)
+
+
 def heuristics(plan: Plan, measure: str) -> Benchmark:
     def players() -> Iterator[Competitor]:
         for query, workers, policy in product(QUERIES, plan.workers, POLICIES):
@@ -395,6 +405,7 @@ STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
     "streams_one_row": one_row,
     "streams_to_sink": to_sink,
     "streams_start": start,
+    "streams_snapshots": snapshots,
     "streams_sizes": touching,
     "fig8_rate": partial(heuristics, measure="rate"),
     "fig8_latency": partial(heuristics, measure="latency"),

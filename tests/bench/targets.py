@@ -151,6 +151,20 @@ TARGETS = (
         at_most=True,
     ),
     Target(
+        "A snapshot of a million keys",
+        2_000,
+        value("streams_snapshots", "counts, whole"),
+        "ms",
+        at_most=True,
+    ),
+    Target(
+        "The stream stands still for it",
+        50,
+        value("streams_snapshots", "counts, pause"),
+        "ms",
+        at_most=True,
+    ),
+    Target(
         "Processing latency at half load, median",
         50,
         value("streams_latency", "median"),

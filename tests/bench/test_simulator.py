@@ -36,6 +36,15 @@ def run(machine: dict[str, Any], **options: object) -> dict[str, Any]:
     return simulated(machine, **(small | options))
 
 
+def test_parameters_are_measured() -> None:
+    from simulator.programs import call
+
+    (machine,) = call("parameters", ["1:1"])
+    assert machine["near_ns"] > 0 and machine["clock_ns"] > 0
+    [cost] = machine["costs"]
+    assert (cost["flops"], cost["rows"], len(cost["ns"])) == (1, 1, 20)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("stages", STAGES)

@@ -14,7 +14,7 @@ TEST("a record that is read while the ring is overwritten is whole, and the one 
         if (index == 0) {
             for (std::uint64_t i = 0; i < rounds; ++i) {
                 const auto value = static_cast<std::int64_t>(i);
-                ring.write({value, value, i, i, i, value, value, i, state_any});
+                ring.write({value, value, i, i, i, value, value, i, state_any, value});
                 random.pause();
             }
             return;
@@ -29,7 +29,7 @@ TEST("a record that is read while the ring is overwritten is whole, and the one 
                 const auto value = static_cast<std::int64_t>(i);
                 const bool good = read.time == value && read.spent == value && read.actor == i &&
                                   read.dispatch == i && read.messages == i && read.queue == value &&
-                                  read.created == value && read.uses == i && read.kind == state_any;
+                                  read.created == value && read.uses == i && read.kind == state_any && read.began == value;
                 if (!good) return check::fail(__FILE__, __LINE__, "a torn record");
             }
         }

@@ -28,7 +28,7 @@ ChannelUse* use(Recorder& recorder, std::uint64_t& serial, std::uint32_t& place,
 
 TEST("a dispatch's parts are one record, with the state that was noted") {
     Recorder recorder(8, 100);
-    const Recorder::InWork outer = recorder.begin(7);
+    const Recorder::InWork outer = recorder.begin(7, 500);
     recorder.note(1'000, 10, 2);
     recorder.note(1'500, 20, 3);
     recorder.note_actor(4, 900, 5);
@@ -38,6 +38,7 @@ TEST("a dispatch's parts are one record, with the state that was noted") {
     const DispatchRecord record = at(recorder, 0);
     CHECK_EQUAL(record.time, 1'500);
     CHECK_EQUAL(record.spent, 30);
+    CHECK_EQUAL(record.began, 500);
     CHECK_EQUAL(record.messages, 5u);
     CHECK_EQUAL(record.actor, 7u);
     CHECK_EQUAL(record.dispatch, 4u);
@@ -48,12 +49,12 @@ TEST("a dispatch's parts are one record, with the state that was noted") {
 
 TEST("an actor that keeps its readiness is ready, unless it has ended") {
     Recorder recorder(8, 100);
-    recorder.end(recorder.begin(1), true);
-    const Recorder::InWork outer = recorder.begin(1);
+    recorder.end(recorder.begin(1, 500), true);
+    const Recorder::InWork outer = recorder.begin(1, 500);
     recorder.note_state(state_ended);
     recorder.note_state(state_input);
     recorder.end(outer, true);
-    recorder.end(recorder.begin(1), false);
+    recorder.end(recorder.begin(1, 500), false);
     CHECK_EQUAL(at(recorder, 0).kind, state_ready);
     CHECK_EQUAL(at(recorder, 1).kind, state_ended);
     CHECK_EQUAL(at(recorder, 2).kind, state_input);
@@ -64,7 +65,7 @@ TEST("a dispatch of an actor that nobody wants recorded leaves no record, and ta
     std::uint64_t serial = 0;
     std::uint32_t place = 0;
     bool is_new = false;
-    const Recorder::InWork outer = recorder.begin(0);
+    const Recorder::InWork outer = recorder.begin(0, 500);
     CHECK(!recorder.wants_record());
     CHECK(recorder.use(serial, place, is_new) == nullptr);
     recorder.end(outer, false);
@@ -75,9 +76,9 @@ TEST("a dispatch inside another one has its own record, and its own uses of chan
     Recorder recorder(16, 100);
     std::uint64_t outer_serial = 0, inner_serial = 0;
     std::uint32_t outer_place = 0, inner_place = 0;
-    const Recorder::InWork none = recorder.begin(1);
+    const Recorder::InWork none = recorder.begin(1, 500);
     use(recorder, outer_serial, outer_place, true)->channel = 11;
-    const Recorder::InWork outer = recorder.begin(2);
+    const Recorder::InWork outer = recorder.begin(2, 500);
     use(recorder, inner_serial, inner_place, true)->channel = 22;
     recorder.end(outer, false);
     use(recorder, outer_serial, outer_place, false)->has_moved = true;
@@ -96,7 +97,7 @@ TEST("an end's note is of one dispatch: the next one begins anew") {
     std::uint64_t serial = 0;
     std::uint32_t place = 0;
     for (int i = 0; i < 3; ++i) {
-        const Recorder::InWork outer = recorder.begin(1);
+        const Recorder::InWork outer = recorder.begin(1, 500);
         use(recorder, serial, place, true);
         use(recorder, serial, place, false);
         recorder.end(outer, false);
@@ -106,7 +107,7 @@ TEST("an end's note is of one dispatch: the next one begins anew") {
 
 TEST("a dispatch with very many channels fills a quarter of the ring at most, and says so") {
     Recorder recorder(16, 100);
-    const Recorder::InWork outer = recorder.begin(1);
+    const Recorder::InWork outer = recorder.begin(1, 500);
     for (int i = 0; i < 9; ++i) {
         std::uint64_t serial = 0;
         std::uint32_t place = 0;
@@ -121,7 +122,7 @@ TEST("the records are due once for each half of the ring") {
     Recorder recorder(8, 100);
     int due = 0;
     for (int i = 0; i < 16; ++i) {
-        recorder.end(recorder.begin(1), false);
+        recorder.end(recorder.begin(1, 500), false);
         due += recorder.is_due();
     }
     CHECK_EQUAL(due, 4);

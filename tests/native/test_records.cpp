@@ -8,7 +8,7 @@ namespace {
 
 DispatchRecord record(std::int64_t value) {
     const auto count = static_cast<std::uint64_t>(value);
-    return {value, value + 1, count + 2, count + 3, count + 4, value + 5, value + 6, count + 7, state_any};
+    return {value, value + 1, count + 2, count + 3, count + 4, value + 5, value + 6, count + 7, state_any, value + 8};
 }
 
 bool is_record(const DispatchRecord& read, std::int64_t value) {
@@ -16,7 +16,7 @@ bool is_record(const DispatchRecord& read, std::int64_t value) {
     return read.time == expected.time && read.spent == expected.spent &&
            read.actor == expected.actor && read.dispatch == expected.dispatch &&
            read.messages == expected.messages && read.queue == expected.queue && read.created == expected.created &&
-           read.uses == expected.uses && read.kind == expected.kind;
+           read.uses == expected.uses && read.kind == expected.kind && read.began == expected.began;
 }
 
 }  // namespace
@@ -52,6 +52,18 @@ TEST("a ring gives back what was written, every field of it") {
     CHECK(ring.read(0, read));
     CHECK(is_record(read, 10));
     CHECK(!ring.read(1, read));
+}
+
+TEST("a count that is too large for its bits is the largest there is") {
+    RecordRing ring(4);
+    DispatchRecord read{}, large = record(1);
+    large.messages = std::uint64_t{1} << 40;
+    large.uses = std::uint64_t{1} << 30;
+    ring.write(large);
+    CHECK(ring.read(0, read));
+    CHECK_EQUAL(read.messages, 0xffffffffu);
+    CHECK_EQUAL(read.uses, 0xffffffu);
+    CHECK_EQUAL(read.kind, state_any);
 }
 
 TEST("a full ring keeps the latest, and refuses what it has overwritten") {

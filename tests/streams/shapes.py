@@ -98,6 +98,12 @@ class Running:
         self.functions.check(self.sum + self.count)
         return [("final", self.sum)]
 
+    def snapshot(self) -> list[int]:
+        return [self.sum, self.count]
+
+    def restore(self, state: list[int]) -> None:
+        self.sum, self.count = state
+
 
 class Many:
     """A user's class without a state that takes rows one by one and in lots."""

@@ -50,6 +50,7 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
         return
     delay = supervision.delay(len(extra.restarts))
     extra.restarts.append(now)
+    ref.runtime.dead_letters.note_restart(ref)
     close_coroutine(ref, error)
     assert holds(extra.coroutine is None and not extra.detached and not extra.backing_off)
     if extra.owed:

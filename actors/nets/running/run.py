@@ -59,10 +59,11 @@ def run_in(
     window: int,
     threading: Any,
     policy: Any,
+    restore: Any,
     **_: Any,
 ) -> NetRun:
     """Start a net in a system. See `ActorSystem.run`."""
-    for name, value in (("threading", threading), ("policy", policy)):
+    for name, value in (("threading", threading), ("policy", policy), ("restore", restore)):
         if value is not None:
             raise ConfigError(f"{name} is for graphs of streams, and {safe_repr(net)} is a net")
     window = checks.whole("window", window, 1, error=ConfigError)

@@ -78,15 +78,26 @@ class Codec:
         """
         self._encodings: dict[type, Encoding] = dict(_ENCODINGS)
         self._decodings: dict[str, tuple[type, Callable[[list[Any]], Any]]] = {}
-        named = types.items() if isinstance(types, Mapping) else _with_names(types)
-        for name, cls in named:
-            self._register(name, cls)
+        for name, cls in named(types):
+            self.register(name, cls)
         self._local = threading.local()
         self.most_values = most_values
 
-    def _register(self, name: str, cls: type) -> None:
+    def add(
+        self, name: str, cls: type, parts: Callable[[Any], Iterable[Any]], make: Callable[..., Any]
+    ) -> None:
+        """Register a type whose objects have parts, of which `make(*parts)` makes one again."""
+        self._check_name(name, cls)
+        self._encodings[cls] = (_DATACLASS, lambda value: [name, *parts(value)])
+        self._decodings[name] = (cls, lambda items: make(*items))
+
+    def _check_name(self, name: str, cls: type) -> None:
         if name in self._decodings and self._decodings[name][0] is not cls:
             raise ConfigError(f"two types are registered as {name!r}: give them names in a dict")
+
+    def register(self, name: str, cls: type) -> None:
+        """Register a dataclass or an enumeration. Raises ConfigError for all else."""
+        self._check_name(name, cls)
         if isinstance(cls, type) and dataclasses.is_dataclass(cls):
             fields = [field.name for field in dataclasses.fields(cls) if field.init]
             self._encodings[cls] = (
@@ -237,7 +248,10 @@ def _rows_of(data: bytes | memoryview, values: Any) -> list[Any]:
         raise CodecError(f"columns of rows differ in length: {error}") from None
 
 
-def _with_names(types: Iterable[type]) -> Iterable[tuple[str, type]]:
+def named(types: Types) -> Iterable[tuple[str, type]]:
+    """Return types with their names. Raises ConfigError."""
+    if isinstance(types, Mapping):
+        return types.items()
     if not isinstance(types, Iterable):
         raise ConfigError(
             f"types= is a dict of names and classes, or several classes, not {safe_repr(types)}"

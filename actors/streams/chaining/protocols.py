@@ -27,6 +27,9 @@ class Receives(Protocol[In, Out]):
     `take_skipped()`: called after each `receive` of a stateful operator. It returns the exceptions
     at parts of the row that were dropped. The run counts them like rows that it skips.
 
+    `snapshot()`, `restore(state)`: the state for a snapshot of the run, of values that messages
+    between processes may have; and the way back, of an object that was just made.
+
     If `receive` raises at the first row of a key, the object is forgotten with it.
     """
 

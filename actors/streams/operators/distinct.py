@@ -34,3 +34,9 @@ class _Distinct:
         check_value("what distinct() goes by", value)
         self.seen.add(value)
         return [row]
+
+    def snapshot(self) -> Any:
+        return tuple(self.seen)
+
+    def restore(self, state: Any) -> None:
+        self.seen = set(state)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from callboard.frequency.results import Frequent
-from callboard.frequency.space_saving import SpaceSaving
+from callboard.frequency.space_saving import SpaceSaving, restored
 from callboard.streams.checks import check_count, check_function, check_value
 from callboard.streams.errors import GraphError
 from callboard.streams.operators.receivers import objects
@@ -68,3 +68,12 @@ class _Frequent:
     def add_waiting(self) -> None:
         waiting, self.waiting = self.waiting, []
         self.summary.update(waiting)
+
+    def snapshot(self) -> Any:
+        return [self.count, self.waiting, self.summary.__reduce__()[1][1:]]
+
+    def restore(self, state: Any) -> None:
+        self.count, self.waiting, summary = state
+        if summary[0] != self.summary.epsilon:
+            raise ValueError(f"its epsilon was {summary[0]}, and is {self.summary.epsilon}")
+        self.summary = restored(SpaceSaving, *summary)

@@ -51,3 +51,9 @@ class _Reduction:
     def on_final(self) -> Sequence[Any]:
         rows, self.rows = self.rows, []
         return [self.function(rows)] if rows else ()
+
+    def snapshot(self) -> Any:
+        return self.rows
+
+    def restore(self, state: Any) -> None:
+        self.rows = state

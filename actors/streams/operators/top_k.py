@@ -50,5 +50,11 @@ class _Top:
     def on_final(self) -> Sequence[Any]:
         return () if self.every and self.count % self.every == 0 else [self.rows()]
 
+    def snapshot(self) -> Any:
+        return [self.count, self.heap]
+
+    def restore(self, state: Any) -> None:
+        self.count, self.heap = state
+
     def rows(self) -> list[Any]:
         return [row for _, _, row in sorted(self.heap, reverse=True)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from callboard.core.log import log
+from callboard.core.threads.constants import make_constants_immortal
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.planning.constraints import UNCONSTRAINED, Constraint
 from callboard.streams.programs.program import Program
@@ -29,6 +30,10 @@ class Step:
     """It may wait for another process."""
     numbers: bool = False
     """No operator was asked for: it numbers the rows of its source."""
+    kind: str = "number"
+    """That of its operator."""
+    detail: str = ""
+    """The words by which its operator says more than its kind."""
 
     def model(self, default: Model) -> Model:
         """Return the model that it runs by, where `default` is the run's."""
@@ -47,6 +52,7 @@ class Plan:
     def make_programs(self, tally: object) -> list[Program]:
         """Make the programs of one run, one for each step. They count with `tally`."""
         programs: list[Program] = []
+        make_constants_immortal(*(step.make for step in self.steps))
         try:
             for step in self.steps:
                 programs.append(step.make())

@@ -73,15 +73,16 @@ class _Planner:
             lineage = drops, _BITS * (len(common) - len(left)) if left else None
         by_row = self.needs(operator, common) and self.only_by_row(operator)
         name = self.names[operator]
+        said = {"kind": operator.kind, "detail": operator.detail}
         read = tuple(sources)
         for at, (what, program) in enumerate(operator.ahead):
             step = f"{name}, {what}"
             make_ahead = partial(program, step, *(lineage if at == 0 else ()))
-            step_ahead = Step(step, make_ahead, read, operator.constraint, operator.most_workers)
-            read = ((self.add_step(step_ahead), 0),)
+            limits = operator.constraint, operator.most_workers
+            read = ((self.add_step(Step(step, make_ahead, read, *limits, **said)), 0),)
         make = partial(operator.make, name, *lineage, by_row=by_row)
-        constraint, most_workers = operator.constraint, operator.most_workers
-        number = self.add_step(Step(name, make, read, constraint, most_workers, operator.waits))
+        limits = operator.constraint, operator.most_workers
+        number = self.add_step(Step(name, make, read, *limits, operator.waits, **said))
         for port in range(len(operator.ports)):
             self.sources[Outlet(operator, port)] = number, port
             self.stacks[number, port] = left

@@ -100,6 +100,8 @@ cdef class Program:
     cpdef tuple work_of_lanes(self)
     cpdef bint count_keys(self, int most)
     cpdef tuple hot_keys(self)
+    cpdef list snapshot(self, object kept)
+    cpdef restore(self, tuple head, list columns, object kept, bint divided)
     cpdef close(self)
 
     cdef int enter(self, Ending ending, int position, int inputs) except -1

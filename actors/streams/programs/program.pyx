@@ -261,6 +261,29 @@ cdef class Program:
         """The keys that came most often, as Counted, if they are counted. In any thread."""
         return ()
 
+    @property
+    def serials(self):
+        """The serial number of the next row of each port."""
+        return [number for number in self.passed]
+
+    @serials.setter
+    def serials(self, list numbers):
+        cdef size_t port
+        if <size_t>len(numbers) != self.passed.size():
+            raise ValueError(f"{self.name!r} has {self.passed.size()} outputs, and not {len(numbers)}")
+        for port in range(self.passed.size()):
+            self.passed[port] = numbers[port]
+
+    cpdef list snapshot(self, object kept):
+        """The state, while no batch is on its way: a tuple of values, and behind it Columns of the state's own
+        values; [] if there is none. `kept` is the KeptRows of the snapshot."""
+        return []
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        """Take a state back, before the first batch: the tuple, and all columns as lists, each of them whole or in
+        pieces. `divided` says that batches will be divided."""
+        raise ValueError("it has no state")
+
     cpdef close(self):
         """Let go what the program holds outside of memory. Called once, however the run ended."""
 

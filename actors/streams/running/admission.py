@@ -8,36 +8,54 @@ import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from callboard.core import checks
 from callboard.core.batches import Batches
 from callboard.core.errors import ConfigError
+from callboard.core.log import log
 from callboard.core.text import safe_repr
 from callboard.streams.checks import MOST, check_entry
 from callboard.streams.errors import RunError, RunTimeout
 from callboard.streams.planning.plan import Plan, collected_by, result_of, start
 from callboard.streams.programs.program import Batch
+from callboard.streams.programs.rows.sinks import Collect
+from callboard.streams.programs.saved import Columns
 from callboard.streams.running.call_lock import CallLock, LockHold
 from callboard.streams.running.execution import LOOK, Execution
 from callboard.streams.running.heartbeat import Heartbeat
 from callboard.streams.running.results import Outlook
 from callboard.streams.running.untaken import Untaken
+from callboard.streams.snapshots.cut import Cut
+from callboard.streams.snapshots.recovery import Recovery
+from callboard.streams.snapshots.snapshot import Snapshot
 from callboard.system import ActorSystem
+
+if TYPE_CHECKING:
+    from callboard.remote.wire.codec import Codec, Types
 
 
 class Admission(Execution):
     """An execution that takes rows, in the order of their arrival, and says what came of them."""
 
-    def __init__(self, system: ActorSystem, plan: Plan, *, batch_size: int, **options: Any) -> None:
+    def __init__(
+        self, system: ActorSystem, plan: Plan, *, batch_size: int, restore: Any, **options: Any
+    ) -> None:
         self.batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
         self.lock = CallLock()  # of senders
+        self.turn = CallLock()  # of a snapshot, which senders let go first
+        self.plan = plan
         self.sent = dict.fromkeys(plan.entries, 0)
         self.finishing = False  # finish() was called
         self._started = False  # the first round is on its way
         self._flushed = False  # the last round is on its way
         self._untaken: dict[str, Untaken[Any]] = {}  # by the names of collectors, of results()
-        super().__init__(system, plan, **options)
+        self._recovery = Recovery(restore, plan, system)
+        try:
+            super().__init__(system, plan, **options)
+        except BaseException:
+            self._recovery.end()
+            raise
         self._collected = collected_by(self.programs)
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
         # fills the window, and leaves the interpreter to the lane until all is done.
@@ -45,6 +63,11 @@ class Admission(Execution):
         self._refill = window if not self.crew.released else max(1, window // 2)
         timers = system._runtime.timers
         self._heartbeat = Heartbeat(timers, self.programs, partial(beat, weakref.ref(self)))
+        try:
+            self._go_on()
+        except BaseException:
+            self.end()
+            raise
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -86,8 +109,15 @@ class Admission(Execution):
             raise
 
     def _begin_sending(self, hold: LockHold, deadline: float | None) -> None:
-        if self.lock.locked():  # another sender waits for room
+        if self.lock.locked() or self.turn.locked():  # another sender waits for room
             self.refuse_loop("send()", "await send_soon()")
+        if self.turn.locked():
+            turn = self.turn.hold()
+            try:
+                if not self.acquire(turn, deadline):
+                    raise RunTimeout(f"a snapshot of {self!r} is being taken")
+            finally:
+                turn.release()
         if not self.acquire(hold, deadline):
             raise RunTimeout(f"another sender waits for room in {self!r}, too")
 
@@ -153,6 +183,61 @@ class Admission(Execution):
                     untaken.wait_for_taker(LOOK)
                 elif not self.system._run_until(untaken.has_room, None):
                     raise RunError(f"{self!r} waits, and nothing is ready: {why}")
+
+    # --- snapshots --------------------------------------------------------------------------------
+
+    def _go_on(self) -> None:
+        """Go on with a snapshot, if there is one, and see to it that others are taken."""
+        restored = self._recovery.restored
+        if restored is not None:
+            self.sent.update(restored.position)
+            divided = [bool(self.flow.partitions(number)) for number in range(len(self.programs))]
+            restored.give(self.programs, divided)
+            self._heartbeat.begin()
+        if self._recovery.begin(partial(take_snapshot, weakref.ref(self))):
+            # An operator that cannot be saved is known before there are rows.
+            self._cut(self._recovery.codec_of(())).encoded(0)
+
+    def snapshot(self, types: Types = (), timeout: float | None = None) -> Snapshot:
+        """Wait until no row is on its way, and take the state. See `Run.snapshot`."""
+        codec = self._recovery.codec_of(types)
+        self.refuse_own_operators("snapshot")
+        deadline = _deadline("snapshot()", timeout)
+        self.refuse_loop("snapshot()", "await snapshot_soon()")
+        self.refuse_worker("snapshot()", "await snapshot_soon()")
+        turn, hold = self.turn.hold(), self.lock.hold()
+        try:
+            if not (self.acquire(turn, deadline) and self.acquire(hold, deadline)):
+                raise RunTimeout(f"a sender waits for room in {self!r}: {self.slowest()}")
+            self._refuse_if_ended(deadline)
+            if not self.wait(self.flow.admitted, deadline):
+                raise RunTimeout(f"rows are on their way in {self!r}: {self.slowest()}")
+            self._refuse_if_ended(deadline)
+            rounds = self.flow.admitted
+            begun = time.monotonic()
+            cut = self._cut(codec)
+            pause = time.monotonic() - begun
+        finally:
+            hold.release()
+            turn.release()
+        snapshot = cut.encoded(pause)
+        self._recovery.save(snapshot, rounds)
+        return snapshot
+
+    def _cut(self, codec: Codec) -> Cut:
+        """Take the states, while nothing changes them."""
+        cut = Cut(codec, self.sent.copy())
+        left = {name: untaken.rows() for name, untaken in self._untaken.items()}
+        for step, program in zip(self.plan.steps, self.programs, strict=True):
+            collected = left.get(program.name) if isinstance(program, Collect) else None
+            cut.take(step, program, None if collected is None else [(), Columns([collected])])
+        cut.take_kept()
+        return cut
+
+    def end(self) -> None:
+        """End, and let the directory of snapshots go."""
+        super().end()
+        self._recovery.end()
 
     # --- what comes of them -----------------------------------------------------------------------
 
@@ -238,6 +323,22 @@ def beat(reference: weakref.ref[Admission]) -> bool | None:
         return busy
     finally:
         hold.release()
+
+
+def take_snapshot(reference: weakref.ref[Admission]) -> bool:
+    """Take a snapshot, if rows have come since the last one. False: the run is over."""
+    run = reference()
+    if run is None or run.ended or run.finishing:
+        return False
+    if run.flow.admitted == run._recovery.saved:
+        return True
+    try:
+        run.snapshot()
+    except Exception as error:
+        if run.ended or run.finishing or run.flow.is_stopped:
+            return False
+        log.error("a snapshot failed", run=repr(run), exc_info=error)
+    return True
 
 
 def _deadline(call: str, timeout: float | None) -> float | None:

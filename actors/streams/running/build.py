@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from callboard._inside.sending.ref import ActorRef
@@ -32,6 +33,7 @@ from callboard.streams.programs.rows.answers import Answers
 from callboard.streams.running.callers import worker_here
 from callboard.streams.running.flow import LONGEST_CHAIN, GraphFlow
 from callboard.streams.running.lanes import Lanes
+from callboard.streams.running.seeing import record_slices
 from callboard.system import ActorSystem
 
 _DYNAMIC = 0  # the pool that a flow begins with
@@ -159,6 +161,8 @@ class _Builder:
                 # The program runs on the lane's kind: on another kind it would wait for ever.
                 self.add_undivided(unit, self.runs_on(of_lanes[lane]), pools[lane])
         self.flow.connect()
+        if (logs := self.system._runtime.logs) is not None:
+            logs.note_operators(partial(record_slices, self.flow))
         try:
             if crew.is_dynamic:
                 self.add_dynamic_lanes(units)

@@ -13,6 +13,7 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block
+from callboard.observing.wait import Wait
 from callboard.scheduling.flow.heuristics import LastInPipeline
 from callboard.scheduling.worker import on_worker, shares_worker_here
 from callboard.streams.checks import MOST
@@ -25,6 +26,7 @@ from callboard.streams.running.build import build
 from callboard.streams.running.call_lock import CallLock, LockHold
 from callboard.streams.running.callers import caller_here
 from callboard.streams.running.flow import GraphFlow
+from callboard.streams.running.seeing import waits_of_operators
 from callboard.streams.running.standstill import Standstill, what_it_waits_for
 from callboard.streams.running.tally import DeadLetterTally
 from callboard.system import ActorSystem
@@ -97,6 +99,7 @@ class Execution:
         self._interrupted = False
         self.tally.lane = self.crew.lanes[0]
         self.ended = self._closed = False
+        system._running.add(self)
 
     # --- who may call -----------------------------------------------------------------------------
 
@@ -194,6 +197,10 @@ class Execution:
                 flow.cancel()  # what came so far is not the result
                 self.end()
                 raise RunEnded(f"{system!r} was stopped before {self!r} ended")
+
+    def waits(self) -> list[Wait]:
+        """Say of each operator, and of the rows to come in, why nothing is done there."""
+        return waits_of_operators(self.flow)
 
     def slowest(self) -> str:
         """Say what it waits for."""

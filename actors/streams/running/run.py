@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from callboard._inside.answers.future import Future
 from callboard.core import checks
@@ -20,7 +20,11 @@ from callboard.streams.running.execution import HELP, LOOK
 from callboard.streams.running.progress import Progress
 from callboard.streams.running.results import PulledResults, Results, inputs_of
 from callboard.streams.running.statistics import RunStatistics, collect
+from callboard.streams.snapshots.snapshot import Snapshot
 from callboard.system import ActorSystem
+
+if TYPE_CHECKING:
+    from callboard.remote.wire.codec import Types
 
 R = TypeVar("R", covariant=True)
 T = TypeVar("T")
@@ -123,6 +127,30 @@ class Run(CopiedAsItself, Generic[R]):
             return Results(work, untaken).take_over(limit)
         inputs = inputs_of(rows, work.entries, work.batch_size)
         return PulledResults(work, untaken, inputs).take_over(None)
+
+    # --- snapshots --------------------------------------------------------------------------------
+
+    @property
+    def position(self) -> dict[str, int]:
+        """How many rows of each entry went in, with those of the snapshot that it goes on with."""
+        return self._work.sent.copy()
+
+    def snapshot(self, types: Types = (), timeout: float | None = None) -> Snapshot:
+        """Return the state of all operators, with the rows that it is of as its `position`.
+
+        Senders wait until no row is on its way, and while the state is taken. Rows that were sent
+        are in it, and what they gave has left: collected outputs that were not taken are in the
+        state, and so is how far files were written. A run made with `restore=Snapshots(...)` writes
+        it to that directory, too, and has the `types` from there.
+
+        Raises SnapshotError if an operator cannot be saved, RunTimeout after `timeout` seconds, and
+        the errors of `send()` if the run failed or has ended.
+        """
+        return self._work.snapshot(types, timeout)
+
+    def snapshot_soon(self, types: Types = (), timeout: float | None = None) -> Future[Snapshot]:
+        """Like snapshot(), but return a future at once, to be awaited in an event loop."""
+        return self._soon("snapshot", lambda: self.snapshot(types, timeout))
 
     # --- the end ---------------------------------------------------------------------------------
 

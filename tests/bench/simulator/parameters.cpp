@@ -220,9 +220,9 @@ int main(int count, char** words) {
     bench::pin(0);
     const double near = near_ns(), clock = clock_ns();
     const Sleep times = sleep();
-    std::printf("{\n  \"update_ns\": %.2f,\n  \"second_cache_ns\": %.2f,\n  \"near_ns\": %.2f,\n"
-                "  \"contended_update_ns\": %.2f,\n  \"row_line_ns\": %.3f,\n  \"clock_ns\": %.2f,\n"
-                "  \"wake_ns\": %.0f,\n  \"woken_ns\": %.0f,\n  \"switch_ns\": %.0f,\n  \"costs\": [",
+    std::printf("{\"update_ns\": %.2f, \"second_cache_ns\": %.2f, \"near_ns\": %.2f, "
+                "\"contended_update_ns\": %.2f, \"row_line_ns\": %.3f, \"clock_ns\": %.2f, "
+                "\"wake_ns\": %.0f, \"woken_ns\": %.0f, \"switch_ns\": %.0f, \"costs\": [",
                 update_ns(), step_ns(256) - step_ns(16), near, contended_update_ns(), row_line_ns(), clock,
                 times.wake_ns - clock, times.woken_ns - times.wake_ns,
                 std::max(0.0, times.same_core_ns - times.wake_ns));
@@ -230,10 +230,10 @@ int main(int count, char** words) {
         int flops;
         std::uint32_t rows;
         bench::require(std::sscanf(words[i], "%d:%u", &flops, &rows) == 2, "not FLOPS:ROWS");
-        std::printf("%s\n    {\"flops\": %d, \"rows\": %u, \"ns\": [", i == 1 ? "" : ",", flops, rows);
+        std::printf("%s{\"flops\": %d, \"rows\": %u, \"ns\": [", i == 1 ? "" : ",", flops, rows);
         const auto quantiles = cost(flops, rows);
         for (std::size_t j = 0; j < quantiles.size(); ++j) std::printf("%s%.1f", j == 0 ? "" : ", ", quantiles[j]);
         std::printf("]}");
     }
-    std::printf("\n  ]\n}\n");
+    std::printf("]}\n");
 }

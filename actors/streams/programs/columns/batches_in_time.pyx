@@ -14,6 +14,7 @@ from callboard.streams.programs.merging.time_order cimport TimeOrder
 from callboard.streams.programs.program cimport Batch, Watermark
 
 from callboard.core.text import safe_repr
+from callboard.streams.errors import SnapshotError
 from callboard.streams.programs.columns.batch_order import BatchOrder, Rows, in_one_order
 from callboard.streams.programs.columns.batches import Rebatched, joined
 from callboard.streams.programs.columns.join_columns import TimeColumns
@@ -60,6 +61,9 @@ cdef class BatchesInTime(IdleSources):
         if len(rows):
             self.order.add(which, rows)
         return 0 if self.leaves is None else self.settle(lineage, into)
+
+    cpdef list snapshot(self, object kept):
+        raise SnapshotError(f"operator {self.name!r} has Arrow batches in its windows, which no snapshot can have")
 
     cdef object expected(self, Py_ssize_t which):
         """The columns that a batch of an input has to have; None: any."""

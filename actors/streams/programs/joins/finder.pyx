@@ -12,8 +12,10 @@ from collections import deque
 
 from callboard.core.asserting cimport holds
 from callboard.streams.programs.joins.comparisons cimport Comparison
-from callboard.streams.programs.joins.kept cimport Kept, WindowRule
+from callboard.streams.programs.joins.kept cimport Kept, KeptRows, WindowRule
 from callboard.streams.programs.unawaited cimport is_true
+
+from callboard.streams.errors import SnapshotError
 
 
 cdef class Finder:
@@ -69,8 +71,19 @@ cdef class Finder:
             window.append(kept)
         return 0
 
+    cdef bint can_be_saved(self):
+        return True
+
+    cdef Finder go_on(self, list rows):
+        cdef Kept kept
+        for kept in rows:
+            self.stored(kept)
+            self.windows[kept.side].append(kept)
+        return self
+
     cdef int push_out(self, Kept kept) except -1:
         window = self.windows[kept.side]
+        self.came[kept.side] = kept.place + 1
         if not self.rule.is_strict:
             while window and self.rule.is_pushed_out(<Kept>window[0], kept):
                 self.left(window.popleft())
@@ -81,6 +94,31 @@ cdef class Finder:
 
     cdef int left(self, Kept kept) except -1:
         return 0
+
+
+cdef tuple finders_state(list finders, KeptRows kept, str name):
+    cdef Finder finder
+    cdef list rows = []
+    cdef uint64_t left = 0, right = 0
+    for finder in finders:
+        if not finder.can_be_saved():
+            raise SnapshotError(f"operator {name!r} joins by a NativePredicate, whose windows no snapshot can have")
+        rows += [*finder.windows[0], *finder.windows[1]]
+        left, right = max(left, finder.came[0]), max(right, finder.came[1])
+    rows.sort(key=place_in_order)
+    return kept.numbers_of(rows), left, right
+
+
+cdef Finder restored_finder(Finder finder, tuple state, KeptRows kept):
+    cdef Kept each
+    cdef list rows
+    numbers, finder.came[0], finder.came[1] = state
+    rows = [each for each in kept.rows_of(numbers) if finder.is_mine(each)]
+    return finder.go_on(rows)
+
+
+cdef place_in_order(kept):
+    return (<Kept?>kept).number
 
 
 @cython.final

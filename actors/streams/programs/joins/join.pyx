@@ -10,7 +10,8 @@ from collections import deque
 from libc.math cimport INFINITY
 
 from callboard.core.asserting cimport holds
-from callboard.streams.programs.joins.kept cimport Kept, RowReader, WindowRule
+from callboard.streams.programs.joins.finder cimport finders_state, restored_finder
+from callboard.streams.programs.joins.kept cimport Kept, KeptRows, RowReader, WindowRule
 from callboard.streams.programs.merging.in_time cimport InTime
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
@@ -31,6 +32,15 @@ cdef class JoinRows(InTime):
         super().__init__(name, drops, leaves, **options)
         self.rule = rule
         self.reader = RowReader(keys, near, comparisons)
+
+    cpdef list snapshot(self, object kept):
+        head, waiting = InTime.snapshot(self, kept)
+        return [(*head, self.first, self.reader.distances()), waiting]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        InTime.restore(self, head, columns, kept, divided)
+        self.first = head[6]
+        self.reader.go_on(head[7])
 
     cdef int check(self, object time, bint is_row) except -1:
         InTime.check(self, time, is_row)
@@ -77,6 +87,19 @@ cdef class Join(JoinRows):
         self.pairs = how not in ("semi", "anti")
         self.lonely = [how in ("left", "outer", "anti"), how in ("right", "outer")]
         self.windows = [deque(), deque()]
+
+    cpdef list snapshot(self, object kept):
+        cdef KeptRows all = kept
+        head, waiting = JoinRows.snapshot(self, kept)
+        finder = None if self.finder is None else finders_state([self.finder], all, self.name)
+        return [(*head, [all.numbers_of(window) for window in self.windows], finder), waiting]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        cdef KeptRows all = kept
+        JoinRows.restore(self, head, columns, kept, divided)
+        self.windows = [deque(all.rows_of(numbers)) for numbers in head[8]]
+        if self.finder is not None:
+            self.finder = restored_finder(self.finder, head[9], all)
 
     cdef int take_lot(self, list rows, object lineage, list into) except -1:
         cdef list found = self.finder.find(rows)

@@ -13,7 +13,7 @@ from libc.math cimport INFINITY
 
 from callboard.core.asserting cimport holds
 from callboard.streams.programs.joins.join cimport JoinRows
-from callboard.streams.programs.joins.kept cimport Kept
+from callboard.streams.programs.joins.kept cimport Kept, KeptRows
 from callboard.streams.programs.merging.idle_sources cimport IdleSources
 from callboard.streams.programs.merging.in_time cimport InTime
 from callboard.streams.programs.program cimport Program
@@ -59,6 +59,34 @@ cdef class JoinAsof(JoinRows):
 
     cpdef process_many(self, list batches, list into):
         IdleSources.process_many(self, batches[::-1], into)
+
+    cpdef list snapshot(self, object kept):
+        cdef KeptRows all = kept
+        cdef Looking each
+        head, entries = JoinRows.snapshot(self, kept)
+        queue = [
+            [all.number(each.kept), None if each.partner is None else all.number(each.partner), each.is_settled]
+            for each in self.queue
+        ]
+        rights = [all.numbers_of(rows) for rows in (self.latest.values(), self.firsts.values(), self.recent)]
+        return [(*head, rights, self.time_of_firsts, queue), entries]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        cdef KeptRows all = kept
+        cdef Looking looking
+        JoinRows.restore(self, head, columns, kept, divided)
+        latest, firsts, recent = [all.rows_of(numbers) for numbers in head[8]]
+        self.latest = {(<Kept?>each).key: each for each in latest}
+        self.firsts = {(<Kept?>each).key: each for each in firsts}
+        self.recent.extend(recent)
+        self.time_of_firsts = head[9]
+        for number, partner, is_settled in head[10]:
+            looking = Looking.__new__(Looking)
+            looking.kept, looking.partner = all.row(number), None if partner is None else all.row(partner)
+            looking.is_settled = is_settled
+            self.queue.append(looking)
+            if not is_settled:
+                self.waiting.setdefault(looking.kept.key, deque()).append(looking)
 
     cdef object held_back(self, object instant):
         """A row that is not put out yet is part of an output."""

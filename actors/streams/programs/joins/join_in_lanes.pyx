@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from callboard.core.asserting cimport holds
 from callboard.scheduling.flow.stage cimport Share
-from callboard.streams.programs.joins.finder cimport Finder
+from callboard.streams.programs.joins.finder cimport Finder, finders_state, restored_finder
 from callboard.streams.programs.joins.join cimport Join, JoinRows
 from callboard.streams.programs.joins.kept cimport Kept
 from callboard.streams.programs.merging.in_time cimport InTime
@@ -137,6 +137,14 @@ cdef class LanePrograms(Program):
 @cython.final
 cdef class JoinLanes(LanePrograms):
     """Finds partners of rows: for each of a lot a list."""
+
+    cpdef list snapshot(self, object kept):
+        return [finders_state(self.finders, kept, self.name)]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        cdef Py_ssize_t lane
+        for lane in range(self.partitions) if divided else [self.partitions]:
+            self.finders[lane] = restored_finder(self.finders[lane], head, kept)
 
     cdef object found(self, size_t lane, object lot):
         cdef Finder finder = self.finders[lane]

@@ -30,9 +30,22 @@ cdef class RowReader:
     cdef uint64_t taken
     cdef uint64_t placed[2]
 
+    cdef tuple distances(self)
+    cdef int go_on(self, tuple distances) except -1
     cdef Kept read(self, tuple entry)
     cdef tuple values(self, Kept kept, list near)
     cdef int check(self, Py_ssize_t i, object value) except -1
+
+
+cdef class KeptRows:
+    # Rows of joins in a snapshot, by numbers of its own.
+    cdef list rows
+    cdef dict numbers       # address -> number
+
+    cdef int64_t number(self, Kept kept) except -1
+    cdef list numbers_of(self, rows)
+    cdef Kept row(self, int64_t number)
+    cdef list rows_of(self, list numbers)
 
 
 cdef class WindowRule:

@@ -2,6 +2,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from callboard.streams.programs.joins.comparisons import Comparison
+from callboard.streams.programs.saved import Columns
 
 @final
 class Kept: ...
@@ -14,6 +15,11 @@ class RowReader:
         near: Sequence[Sequence[Callable[[Any], Any]]],
         comparisons: list[Comparison],
     ) -> None: ...
+
+@final
+class KeptRows:
+    def __init__(self, columns: Sequence[list[list[Any]]] = ()) -> None: ...
+    def columns(self) -> Columns: ...
 
 @final
 class WindowRule:

@@ -8,6 +8,7 @@ from callboard.streams.programs.joins.comparisons cimport Comparison
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 from callboard.streams.checks import check_value, is_missing
+from callboard.streams.programs.saved import Columns
 
 
 @cython.final
@@ -49,6 +50,14 @@ cdef class RowReader:
             kept.error, kept.is_alone = error, True
         return kept
 
+    cdef tuple distances(self):
+        """Its state, for a snapshot."""
+        return self.firsts, self.taken, self.placed[0], self.placed[1]
+
+    cdef int go_on(self, tuple distances) except -1:
+        self.firsts, self.taken, self.placed[0], self.placed[1] = distances
+        return 0
+
     cdef tuple values(self, Kept kept, list near):
         """Return the values to compare; None: something is missing. The NaN of floats is a number here, near to no
         other."""
@@ -77,6 +86,57 @@ cdef class RowReader:
 cdef bint is_plain(object value):
     """Whether it is a number as most are."""
     return type(value) is int or type(value) is float
+
+
+@cython.final
+cdef class KeptRows:
+    """The rows of all joins in a snapshot: programs that share a row share it again when they are restored."""
+
+    def __init__(self, columns=()):
+        """Make those that were in these columns, each of which is whole or in pieces."""
+        cdef Kept kept
+        cdef int flags
+        self.rows, self.numbers = [], {}
+        for piece in columns:
+            for side, time, serial, row, number, place, key, near, flags in zip(*piece, strict=True):
+                kept = Kept.__new__(Kept)
+                kept.side, kept.time, kept.serial, kept.row = side, time, serial, row
+                kept.number, kept.place, kept.key, kept.near = number, place, key, near
+                kept.matched, kept.failed, kept.settled = flags & 1, flags >> 1 & 1, flags >> 2 & 1
+                kept.gone, kept.is_alone = flags >> 3 & 1, flags >> 4 & 1
+                self.rows.append(kept)
+
+    def columns(self):
+        """Return them as Columns."""
+        cdef Kept each
+        cdef list rows = self.rows
+        return Columns([
+            [each.side for each in rows], [each.time for each in rows], [each.serial for each in rows],
+            [each.row for each in rows], [each.number for each in rows], [each.place for each in rows],
+            [each.key for each in rows], [each.near for each in rows],
+            [flags_of(each) for each in rows],
+        ], (0, 2, 4, 5, 8))
+
+    cdef int64_t number(self, Kept kept) except -1:
+        """The number of a row, which is noted if it is new."""
+        assert holds(kept.error is None)  # else it is in no window
+        number = self.numbers.setdefault(<size_t><void*>kept, len(self.rows))
+        if number == len(self.rows):
+            self.rows.append(kept)
+        return number
+
+    cdef list numbers_of(self, rows):
+        return [self.number(kept) for kept in rows]
+
+    cdef Kept row(self, int64_t number):
+        return self.rows[number]
+
+    cdef list rows_of(self, list numbers):
+        return [self.rows[number] for number in numbers]
+
+
+cdef int flags_of(Kept kept):
+    return kept.matched | kept.failed << 1 | kept.settled << 2 | kept.gone << 3 | kept.is_alone << 4
 
 
 @cython.final

@@ -32,6 +32,9 @@ cdef class NativeFinder(Finder):
         self.predicate, self.once = predicate, once
         self.of_number, self.gone = {}, []
 
+    cdef bint can_be_saved(self):
+        return False  # the values of its rows are in native windows
+
     cdef list find(self, list rows):
         cdef Kept kept, other
         cdef list found = [], partners

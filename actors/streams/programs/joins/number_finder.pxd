@@ -29,5 +29,6 @@ cdef class NumberFinder(Finder):
     cdef vector[bint] whole     # of each band, whether its values are integers
     cdef vector[JoinMatch] matches
 
+    cdef int skip(self, Kept kept, uint8_t side, uint64_t rows) except -1
     cdef bint add(self, Kept kept) except -1
     cdef int begin(self, Kept kept) except -1

@@ -105,7 +105,49 @@ cdef class NumberFinder(Finder):
                                             comparisons=self.comparisons, test=None, once=self.once)
         finder.windows = self.windows
         finder.compared = self.compared
+        finder.came[0], finder.came[1] = self.came[0], self.came[1]
         return finder
+
+    cdef Finder go_on(self, list rows):
+        """Have the join go through these rows, and between them through such as have no partner: it counts rows."""
+        cdef Kept kept, before
+        cdef uint64_t came[2]
+        cdef uint8_t side
+        if not rows:
+            return self
+        before = rows[0]
+        self.begin(before)
+        came[before.side], came[1 - before.side] = before.place, before.number - before.place
+        for kept in rows:
+            self.skip(before, kept.side, kept.place - came[kept.side])
+            if not self.add(kept):
+                return self.successor().go_on(rows)
+            came[kept.side] = kept.place + 1
+            before = kept
+        for side in range(2):
+            if self.came[side] > came[side]:
+                self.skip(before, side, self.came[side] - came[side])
+        self.join.match(self.matches)
+        return Finder.go_on(self, rows)
+
+    cdef int skip(self, Kept kept, uint8_t side, uint64_t rows) except -1:
+        """Add rows without a partner, at the time of one that came before them."""
+        cdef uint64_t i
+        cdef uint32_t term
+        for i in range(rows):
+            if self.rule.within is None:
+                self.join.add_time(<int64_t>0)
+            elif self.whole_times:
+                self.join.add_time(<int64_t>kept.time)
+            else:
+                self.join.add_time(<double>kept.time)
+            for term in range(self.whole.size()):
+                if self.whole[term]:
+                    self.join.add_value(term, <int64_t>0)
+                else:
+                    self.join.add_value(term, <double>0)
+            self.join.add_row(side, 0, True)
+        return 0
 
     cdef int stored(self, Kept kept) except -1:
         assert holds(kept.number not in self.of_number)

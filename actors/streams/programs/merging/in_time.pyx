@@ -16,6 +16,7 @@ from callboard.streams.programs.program cimport Batch, Watermark
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 from callboard.core.text import safe_repr
+from callboard.streams.programs.saved import Columns
 
 
 cdef class InTime(IdleSources):
@@ -27,6 +28,16 @@ cdef class InTime(IdleSources):
         self.times_of = tuple(times_of)
         self.order = TimeOrder(len(drops), lag)
         self.idle = self.order.idle
+
+    cpdef list snapshot(self, object kept):
+        (head,) = Merge.snapshot(self, kept)
+        return [(*head, *self.order.distances()), Columns(self.order.waiting(), (1, 2, 4))]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        Merge.restore(self, head, columns, kept, divided)
+        self.order.go_on(head[3:6])
+        for piece in columns:
+            self.order.wait_for(piece)
 
     cdef int take(self, Py_ssize_t which, object row, int64_t serial, object lineage, list into) except -1:
         given = self.times_of[which](row)

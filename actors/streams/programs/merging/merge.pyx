@@ -12,6 +12,7 @@ from libc.stdint cimport int64_t
 from callboard.core.asserting cimport holds
 from callboard.core.instants cimport in_zone, zone_of
 from callboard.streams.programs.program cimport Batch, Program, Watermark, watermark_at
+from callboard.streams.programs.saved import Columns
 
 
 cdef class Merge(Program):
@@ -54,6 +55,15 @@ cdef class Merge(Program):
         self.settle(end, into)
         if out.final:
             self.finish(end, into)
+
+    cpdef list snapshot(self, object kept):
+        marks = [None if mark is None else (<Watermark>mark).time for mark in self.marks]
+        return [(marks, self.idle, self.reached)]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        marks, idle, self.reached = head[:3]
+        self.marks = [None if time is None else watermark_at(time) for time in marks]
+        self.idle[:] = idle
 
     cdef list ordered(self, list batches):
         """(lineage, input, position) of all rows of a round, in their order."""
@@ -156,6 +166,19 @@ cdef class Zip(Merge):
     def __init__(self, str name, list drops, leaves, **options):
         super().__init__(name, drops, leaves, **options)
         self.waiting = [deque() for _ in drops]
+
+    cpdef list snapshot(self, object kept):
+        cdef list inputs = [], rows = []
+        for which, queue in enumerate(self.waiting):
+            inputs += [which] * len(queue)
+            rows += queue
+        return [*Merge.snapshot(self, kept), Columns([inputs, rows], (0,))]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        Merge.restore(self, head, columns, kept, divided)
+        for inputs, rows in columns:
+            for which, row in zip(inputs, rows, strict=True):
+                self.waiting[which].append(row)
 
     cdef int take(self, Py_ssize_t which, object row, int64_t serial, object lineage, list into) except -1:
         self.waiting[which].append(row)

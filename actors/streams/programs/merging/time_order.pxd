@@ -18,3 +18,9 @@ cdef class TimeOrder:
     cdef tuple bound_of_awake(self)
     cdef list ready(self)
     cdef list remaining(self)
+
+    # For a snapshot: what the sources have come to, and the entries that wait, in columns; and back.
+    cdef tuple distances(self)
+    cdef int go_on(self, tuple distances) except -1
+    cdef list waiting(self)
+    cdef int wait_for(self, list columns) except -1

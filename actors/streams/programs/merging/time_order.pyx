@@ -138,3 +138,25 @@ cdef class TimeOrder:
         self.behind = []
         found.sort()
         return found
+
+    cdef tuple distances(self):
+        return self.come_to, self.latest, self.passed
+
+    cdef int go_on(self, tuple distances) except -1:
+        self.come_to, self.latest, self.passed = distances
+        return 0
+
+    cdef list waiting(self):
+        cdef list entries = [entry for queue in self.queues for entry in queue]
+        cdef Py_ssize_t in_order = len(entries)
+        entries += self.behind
+        columns = [list(column) for column in zip(*entries)] or [[], [], [], []]
+        return [*columns, [at >= in_order for at in range(len(entries))]]
+
+    cdef int wait_for(self, list columns) except -1:
+        cdef Py_ssize_t at
+        times, sources, serials, rows, behind = columns
+        for at in range(len(times)):
+            queue = self.behind if behind[at] else self.queues[sources[at]]
+            queue.append((times[at], sources[at], serials[at], rows[at]))
+        return 0

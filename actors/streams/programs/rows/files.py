@@ -27,18 +27,13 @@ def to_file(
     is gone when the run has its first rows, and a new file is gone if it has none.
     """
     file, real, is_new = _open(path, mode)
-
-    def begin() -> None:
-        nonlocal is_new
-        is_new = False
-        if mode == "w" and _is_regular(file.fileno()):
-            os.ftruncate(file.fileno(), 0)
+    lines = _Lines(file, path, mode)
 
     def close() -> None:
         try:
             file.flush()
         finally:
-            if is_new and _is_at(real, file.fileno()):
+            if is_new and not lines.is_begun and _is_at(real, file.fileno()):
                 with suppress(OSError):
                     os.unlink(real)
             with suppress(OSError):  # a file system may have no locks
@@ -49,7 +44,47 @@ def to_file(
         file.write(f"{line_of(row)}\n")
 
     after = file.flush if flush else None
-    return Call(name, write, begin, file.flush, close, after, **options)
+    return Call(name, write, lines.begin, file.flush, close, after, lines, **options)
+
+
+class _Lines:
+    """Where the lines of a run begin in its file, and how far they have come."""
+
+    def __init__(self, file: TextIO, path: str | PathLike[str], mode: Mode) -> None:
+        self.is_begun = False
+        self._file, self._path, self._mode = file, path, mode
+        self._has_length = _is_regular(file.fileno())
+
+    def begin(self) -> None:
+        """Begin the lines; not those that are there already, if the run goes on with them."""
+        if not self.is_begun and self._mode == "w" and self._has_length:
+            os.ftruncate(self._file.fileno(), 0)
+        self.is_begun = True
+
+    def note(self) -> int | None:
+        """Return how long the file is; None: it has no length, or that is nothing of the run's."""
+        if not self._has_length or (self._mode == "w" and not self.is_begun):
+            return None
+        self._file.flush()
+        return os.fstat(self._file.fileno()).st_size
+
+    def go_back(self, length: int | None) -> None:
+        """Let go what was written behind a length, and go on there. ValueError: it is shorter."""
+        if length is None:
+            return
+        there = os.fstat(self._file.fileno()).st_size
+        if there < length:
+            raise ValueError(
+                f"the file {os.fspath(self._path)!r} has {there:,} bytes, and had {length:,} then"
+            )
+        os.ftruncate(self._file.fileno(), length)
+        self._file.seek(length)
+        self.is_begun = True
+
+    def sync(self) -> None:
+        """Have the disk keep the lines that were noted."""
+        if self._has_length:
+            os.fsync(self._file.fileno())
 
 
 def _open(path: str | PathLike[str], mode: Mode) -> tuple[TextIO, str, bool]:

@@ -17,6 +17,7 @@ from callboard.streams.programs.rows.stateful cimport Stateful, Table, born_of
 from callboard.streams.programs.shared_function cimport own
 from callboard.streams.programs.unawaited cimport is_true, refuse_unawaited
 
+from callboard.core.text import safe_repr
 from callboard.streams.programs.shared_function import shared
 
 
@@ -70,11 +71,40 @@ cdef class Objects(Stateful):
             table.drop(key)
         return outputs
 
+    cpdef list snapshot(self, object kept):
+        cdef list parts = Stateful.snapshot(self, kept)
+        if len(parts) == 1:  # no key has come: a class that cannot be saved is known all the same
+            parts[0] += (saved_object(self.fresh(self.table)),)
+        return parts
+
+    cdef list saved(self, Table table):
+        return [saved_object(state) for state in table.states.values()]
+
+    cdef object loaded(self, Table table, object value):
+        state = self.fresh(table)
+        if hasattr(state, "restore"):
+            refuse_unawaited(state.restore(value))
+            return state
+        if type(value) is not type(state):
+            raise TypeError(f"the state of a {type(state).__qualname__} is not {safe_repr(value)}")
+        return value
+
     cdef list named(self, object key, list outputs):
         if not self.paired:
             return outputs
         key = as_given(key)
         return [output if type(output) in (Side, Raised) else (key, output) for output in outputs]
+
+
+cdef object saved_object(state):
+    """The state of an object: itself, if it has no snapshot()."""
+    if not hasattr(state, "snapshot"):
+        return state
+    if not hasattr(state, "restore"):
+        raise TypeError(f"{type(state).__qualname__} has snapshot(), and no restore() to take that back")
+    saved = state.snapshot()
+    refuse_unawaited(saved)
+    return saved
 
 
 cdef class Lots(Objects):
@@ -134,6 +164,13 @@ cdef class Timed(Objects):
             self.schedule_row(table, key, state, len(table.states) > keys)
         outs.extend(self.named(key, outputs_of(result)))
         return 0
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        cdef Table table
+        Objects.restore(self, head, columns, kept, divided)
+        for table in [self.table, *self.tables]:
+            for key, state in list(table.states.items()):
+                self.schedule(table, key, state)
 
     cdef object time_at(self, Watermark watermark):
         return watermark.instant
@@ -226,6 +263,14 @@ cdef class Scan(Stateful):
 
 cdef class Count(Stateful):
     """A state is the number of rows so far; emitted at each row."""
+
+    cdef list saved(self, Table table):
+        return [(<MutableInteger>number).value for number in table.states.values()]
+
+    cdef object loaded(self, Table table, object value):
+        cdef MutableInteger number = MutableInteger.__new__(MutableInteger)
+        number.value = value
+        return number
 
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
         cdef PyObject* found = PyDict_GetItemWithError(table.states, key)

@@ -14,6 +14,7 @@ class Collect(Program):
 @disjoint_base
 class Call(Program):
     start: Callable[[], Any] | None
+    place: Any
     def __init__(
         self,
         name: str,
@@ -22,6 +23,7 @@ class Call(Program):
         finish: Callable[[], Any] | None = None,
         end: Callable[[], Any] | None = None,
         after: Callable[[], Any] | None = None,
+        place: Any = None,
         **options: Any,
     ) -> None: ...
 

@@ -5,6 +5,8 @@ from operator import length_hint
 from callboard.streams.programs.program cimport Batch, Program, Watermark
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
+from callboard.streams.programs.saved import Columns
+
 
 cdef class Collect(Program):
     """Keeps the rows in a list."""
@@ -15,6 +17,13 @@ cdef class Collect(Program):
         super().__init__(name, kind="stateful", **options)
         self.collected = []
 
+    cpdef list snapshot(self, object kept):
+        return [(), Columns([self.collected.copy()])]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        for (rows,) in columns:
+            self.collected += rows
+
     cpdef process(self, Batch batch, list into):
         cdef list collected = self.collected
         for row in batch.rows:
@@ -24,21 +33,32 @@ cdef class Collect(Program):
 
 cdef class Call(Program):
     """Calls a function with each row, and these if they are there: `start` before the first round, `after` each batch,
-    `finish` at the end of the stream, and `end` when the run is over."""
+    `finish` at the end of the stream, and `end` when the run is over.
+
+    `place` says where the rows so far end, and has three functions: one that returns that, one that goes back to
+    it, and one that has the disk keep the rows."""
 
     cdef object function
     cdef readonly object start
     cdef object finish
     cdef object end
     cdef object after
+    cdef readonly object place
 
-    def __init__(self, str name, function, start=None, finish=None, end=None, after=None, **options):
+    def __init__(self, str name, function, start=None, finish=None, end=None, after=None, place=None, **options):
         super().__init__(name, kind="stateful", **options)
         self.function = function
         self.start = start
         self.finish = finish
         self.end = end
         self.after = after
+        self.place = place
+
+    cpdef list snapshot(self, object kept):
+        return [] if self.place is None else [(self.place.note(),)]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        self.place.go_back(head[0])
 
     cpdef process(self, Batch batch, list into):
         Program.process(self, batch, into)

@@ -39,6 +39,12 @@ cdef class Stateful(Program):
     cdef list mark(self, Table table, object key, object state, object time)
     cdef object time_at(self, Watermark watermark)
 
+    # For a snapshot: values for the states in a table, in their order; and the state that a value stands for.
+    cdef list saved(self, Table table)
+    cdef object loaded(self, Table table, object value)
+
+    cdef Table home_of(self, object key, bint divided)
+
     cdef Py_ssize_t partition_of(self, object key) except -1
     cdef int note_keys(self, list keys) except -1
     cdef int punctuate(self, Batch batch, Py_ssize_t at, list into) except -1

@@ -30,6 +30,7 @@ from callboard.frequency.space_saving import SpaceSaving
 from callboard.streams.programs.shared_function import shared
 from callboard.streams.checks import check_value
 from callboard.streams.programs.program import Raised
+from callboard.streams.programs.saved import Columns
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 # For each hot key that is asked for: of `most` keys, a count is too high by 1 in `100 * most` of all rows at most.
@@ -145,6 +146,57 @@ cdef class Stateful(Program):
     cdef object time_at(self, Watermark watermark):
         """Return the time of a watermark that states are given."""
         return watermark.time
+
+    # --- snapshots -----------------------------------------------------------------------------------
+
+    cpdef list snapshot(self, object kept):
+        """Keys, states, and where tables have it the order of the keys' arrival."""
+        cdef Table table
+        cdef list parts = []
+        if self.kind == "stateless":
+            return parts
+        time = None
+        for table in [self.table, *self.tables]:
+            time = table.clock.time if time is None else time
+            if table.states:
+                columns = [[as_given(key) for key in table.states], self.saved(table)]
+                if table.born is not None:
+                    columns.append(list(table.born.values()))
+                parts.append(Columns(columns, (0, 2)))
+        return [(time,), *parts]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        cdef Table table
+        cdef list found = []
+        cdef int64_t rank
+        for table in [self.table, *self.tables]:
+            table.clock.time = head[0]
+        for each in columns:
+            found += zip(*each, strict=True)
+        if found and len(found[0]) > 2:
+            found.sort(key=arrival_of)
+        for rank, (key, state, *_) in enumerate(found):
+            if self.key is None:
+                self.table.states[None] = self.loaded(self.table, state)
+                continue
+            key = as_key(key)
+            table = self.home_of(key, divided)
+            table.put(key, self.loaded(table, state), rank)
+
+    cdef Table home_of(self, object key, bint divided):
+        """The table that a key belongs to."""
+        cdef Table table = self.table
+        if self.partition is not None:
+            table.number = self.partition_of(key)
+        elif divided:
+            table.number = Division.partition_of(<uint64_t>PyObject_Hash(key), <uint32_t>self.partitions)
+        return self.tables[table.number] if divided else table
+
+    cdef list saved(self, Table table):
+        return list(table.states.values())
+
+    cdef object loaded(self, Table table, object value):
+        return value
 
     # --- alone ---------------------------------------------------------------------------------------
 
@@ -428,3 +480,7 @@ cdef Range next_range(Share& share, list outs) except *:
 
 cdef born_of(answer):
     return (<tuple>answer)[0]
+
+
+cdef arrival_of(row):
+    return (<tuple>row)[2]

@@ -33,6 +33,12 @@ cdef class Clock(Program):
         self.by, self.lag = by, lag
         self.every = self.left = every
 
+    cpdef list snapshot(self, object kept):
+        return [(self.left, self.latest, self.given, self.moved)]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        self.left, self.latest, self.given, self.moved = head
+
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
         cdef list rows = batch.rows, lineages = batch.lineages
         cdef Batch main = into[0]

@@ -208,6 +208,24 @@ cdef class OfKey:
             return None
         return self.latest if self.clock.time is None or self.clock.time < self.latest else None
 
+    def snapshot(self):
+        """Return the open sessions; a zone as a time in it."""
+        cdef One each
+        return [self.latest, [
+            [each.start, in_zone(each.last, each.zone), each.first, each.last, each.end, each.rows]
+            for each in self.open
+        ]]
+
+    def restore(self, state):
+        """Take them back."""
+        cdef One session
+        self.latest, sessions = state
+        for start, given, first, last, end, rows in sessions:
+            session = new_session(start, first, end, None)
+            session.last, session.zone, session.rows = last, zone_of(given), rows
+            self.open.append(session)
+        self.moved = True
+
     cdef bint has_come(self, time) except -1:
         """Whether event time has come to a time, for this key."""
         if self.clock.time is not None and time <= self.clock.time:

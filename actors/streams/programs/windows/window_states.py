@@ -40,6 +40,13 @@ class CountedWindows:
     def close(self, start: int, rows: list[Any]) -> Window[Any] | Raised:
         return closed(start, start + len(rows), self.function, rows)
 
+    def snapshot(self) -> Any:
+        return [self.count, [[start, rows] for start, rows in self.open]]
+
+    def restore(self, state: Any) -> None:
+        self.count, windows = state
+        self.open.extend((start, rows) for start, rows in windows)
+
 
 class TimedWindows:
     """Tumbling and sliding windows by time. The open ones are kept by their numbers.
@@ -84,6 +91,14 @@ class TimedWindows:
 
     def on_final(self) -> Sequence[Any]:
         return self.close(None)
+
+    def snapshot(self) -> Any:
+        return [self.latest, [[number, rows] for number, rows in self.open.items()]]
+
+    def restore(self, state: Any) -> None:
+        self.latest, windows = state
+        self.open = dict(windows)
+        self.first = min(self.open, default=None)
 
     def has_come(self, time: Any) -> bool:
         """Return whether event time has come to a time, for this key."""

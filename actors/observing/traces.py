@@ -1,0 +1,131 @@
+"""The traces of one system: those that are being recorded."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import weakref
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from callboard.core import checks
+from callboard.core.errors import CallboardError, ConfigError
+from callboard.scheduling.tracing.flight_recorder import FlightRecorder
+from callboard.scheduling.tracing.formats import check_path
+from callboard.scheduling.tracing.recording import Flight, RecordReader, TraceFile, not_recorded
+
+if TYPE_CHECKING:
+    from callboard._inside.sending.ref import ActorRef
+    from callboard._inside.sending.runtime import Runtime
+    from callboard.scheduling.worker import WorkerThread
+    from callboard.statistics import Logs
+
+LIMIT = 1_000_000_000
+"""The size, in bytes, at which a trace ends."""
+
+
+class Traces:
+    """The recordings of one system. Dead letters, failures and restarts are told here."""
+
+    def __init__(self, runtime: Runtime, logs: Logs) -> None:
+        self._runtime = runtime
+        self._logs = logs
+        self._lock = threading.Lock()
+        self._traces: tuple[TraceFile, ...] = ()
+        self._flight: Flight | None = None
+        self._signal: tuple[int, Any] | None = None  # and its handler from before
+
+    def begin(self, wanted: str | FlightRecorder | None) -> None:
+        """Record from the start, as the system's setting says. Raises CallboardError, OSError."""
+        if isinstance(wanted, FlightRecorder):
+            reader = RecordReader(self._workers, from_now=False)
+            self._flight = Flight(wanted, self._runtime.name, reader, self._logs.paths)
+            if wanted.signal is not None:
+                self._heed(wanted.signal, self._flight)
+            self._logs.add_reader(self._flight.take)
+            self._runtime.dead_letters.observer = self.note
+        elif wanted is not None:
+            self.open(wanted, None, LIMIT, from_now=False)
+
+    def open(self, path: Any, format_name: str | None, limit: Any, *, from_now: bool) -> TraceFile:
+        """Begin a trace in a file. Raises CallboardError, ConfigError, OSError."""
+        checked = check_path("a trace's path", path)
+        most = checks.whole("the limit of a trace", limit, error=ConfigError)
+        runtime = self._runtime
+        if runtime.logs is None:
+            raise not_recorded(runtime.name)
+        reader = RecordReader(self._workers, from_now=from_now)
+        trace = TraceFile(
+            checked, format_name, most, runtime.name, reader, self._logs.paths, self._forget
+        )
+        with self._lock:
+            self._traces = (*self._traces, trace)
+        runtime.dead_letters.observer = self.note
+        self._logs.add_reader(trace.take)
+        return trace
+
+    def write(self, path: Any) -> None:
+        """Write the flight recorder's trace. Raises CallboardError without one, OSError."""
+        checked = check_path("a trace's path", path)
+        if self._flight is None:
+            raise CallboardError(
+                f"the system {self._runtime.name!r} has no flight recorder: make it with "
+                "trace=FlightRecorder()"
+            )
+        self._flight.write(checked)
+
+    def write_for(self, reason: str) -> str | None:
+        """Write the flight recorder's trace where its options say; return its path, or None."""
+        return None if self._flight is None else self._flight.write_for(reason)
+
+    def note(self, what: str, ref: ActorRef[Any], detail: str) -> None:
+        """Record that something happened to an actor. Any thread."""
+        text = f"{what} {ref._short_path}{': ' if detail else ''}{detail}"
+        for trace in self._traces:
+            trace.note(text)
+        flight = self._flight
+        if flight is not None:
+            flight.note(text)
+            if what == FAILURE:
+                flight.write_for(text)
+
+    def finish(self) -> None:
+        """End all traces: the workers have ended."""
+        for trace in self._traces:
+            trace.close()
+        if self._signal is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(*self._signal)
+            self._signal = None
+
+    def _workers(self) -> list[WorkerThread]:
+        team = self._runtime.team  # whose lists are read without its lock: see RecordReader
+        return [*team.workers, *team.dedicated]
+
+    def _forget(self, trace: TraceFile) -> None:
+        with self._lock:
+            self._traces = tuple(one for one in self._traces if one is not trace)
+        self._logs.remove_reader(trace.take)
+
+    def _heed(self, number: int, flight: Flight) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            raise CallboardError(
+                "a FlightRecorder with a signal is for a system that is made in the main thread, "
+                f"the only one that Python runs handlers in, and not in "
+                f"{threading.current_thread().name!r}"
+            )
+        reference = weakref.ref(flight)
+
+        def write(number: int, frame: FrameType | None) -> None:
+            recorder = reference()
+            if recorder is not None:  # in a thread: the main one may be in the recorder's lock
+                name = signal.Signals(number).name
+                threading.Thread(target=recorder.write_now, args=(name,), daemon=True).start()
+
+        try:
+            self._signal = number, signal.signal(number, write)
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"the signal {number} cannot be handled: {error}") from error
+
+
+FAILURE = "failure of"
+"""How the note of a failure begins."""

@@ -1,0 +1,97 @@
+"""Why one actor or operator does nothing, or what it does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+# The reasons, in the order of a text: those that explain a standstill first.
+REASONS = (
+    "stuck",
+    "lanes",
+    "window",
+    "token",
+    "heuristic",
+    "room",
+    "answer",
+    "channel",
+    "timer",
+    "event loop",
+    "restart",
+    "children",
+    "other",
+    "queued",
+    "running",
+    "no input",
+)
+
+# How many entries a text names.
+MOST_LINES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why one actor or operator does nothing, or what it does."""
+
+    kind: Literal["actor", "operator", "entry"]
+    """An actor or task; an operator of a running graph; the rows that are to come into one."""
+    name: str
+    """The path of the actor, or the name of the operator."""
+    reason: str
+    """One of `REASONS`."""
+    words: str
+    """The reason in words, with the actor, channel, worker or operator that it is about."""
+    seconds: float | None = None
+    """For how long its message has been in work; None if none is."""
+    stack: str = ""
+    """Where in the code that message is, as a traceback has it."""
+
+    def __str__(self) -> str:
+        stack = "".join(f"\n{line}" for line in self.stack.splitlines())
+        return f"{self.name} {self.words}{stack}"
+
+
+class Waits(tuple[Wait, ...]):
+    """The result of `ActorSystem.waits()`.
+
+    The actors, parents before their children, then the operators of running graphs in their order.
+    Its text begins with the number of each reason. Then it has a line for each entry, those that
+    explain a standstill first; entries without input have none.
+    """
+
+    __slots__ = ()
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many entries there are of each reason."""
+        counts = Counter(wait.reason for wait in self)
+        return {reason: counts[reason] for reason in sorted(counts, key=_rank)}
+
+    def of(self, name: str) -> Wait:
+        """Return the first entry of an actor's path, or of an operator's name. Raises KeyError."""
+        for wait in self:
+            if wait.name == name:
+                return wait
+        raise KeyError(name)
+
+    def __repr__(self) -> str:
+        return f"<Waits: {', '.join(f'{reason} {n}' for reason, n in self.reasons.items())}>"
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{reason} {count}" for reason, count in self.reasons.items())
+        return "\n".join([counts or "no actors", *_lines(self)])
+
+
+def _rank(reason: str) -> int:
+    return REASONS.index(reason) if reason in REASONS else len(REASONS)
+
+
+def _lines(waits: Iterable[Wait]) -> Iterator[str]:
+    shown = sorted(
+        (one for one in waits if one.reason != "no input"), key=lambda w: _rank(w.reason)
+    )
+    yield from map(str, shown[:MOST_LINES])
+    if len(shown) > MOST_LINES:
+        yield f"... and {len(shown) - MOST_LINES} more"

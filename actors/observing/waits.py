@@ -1,0 +1,69 @@
+"""Why the actors of a system wait. It is found out when it is asked for, from what is there."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import traceback
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from callboard.diagnosis import actors_and_paths, at_work, holder_of_token, queued
+from callboard.observing.wait import Wait, Waits
+
+if TYPE_CHECKING:
+    from callboard._inside.sending.runtime import Runtime
+    from callboard.scheduling.worker import WorkerThread
+
+# The reasons by how the words of `ref.waits_for` begin.
+_BY_WORDS = {
+    "a message": "no input",
+    "an answer": "answer",
+    "room at ": "room",
+    "room in channel": "channel",
+    "a value of channel": "channel",
+    "one of ": "channel",
+    "a timer": "timer",
+    "its event loop": "event loop",
+    "a restart": "restart",
+    "the end of its children": "children",
+}
+
+
+def waits_of(runtime: Runtime, stuck_after: float) -> Waits:
+    """Say of every live actor, and every operator of a running graph, why it does nothing."""
+    working = at_work(runtime)
+    holder = holder_of_token(runtime, working)
+    frames = sys._current_frames()
+    actors = []
+    for ref, path in actors_and_paths(runtime):
+        words = ref.waits_for
+        if words is not None:  # an actor that waits for room is in work, too
+            actors.append(Wait("actor", path, _reason(words), f"waits for {words}"))
+        elif ref.number in working:
+            actors.append(_in_message(path, *working[ref.number], stuck_after, frames))
+        else:
+            actors.append(Wait("actor", path, *queued(ref, holder)))
+    system = runtime.system
+    graphs = [] if system is None else system._graphs()
+    return Waits(itertools.chain(actors, *(graph.waits() for graph in graphs)))
+
+
+def _reason(words: str) -> str:
+    return next((one for begin, one in _BY_WORDS.items() if words.startswith(begin)), "other")
+
+
+def _in_message(
+    path: str,
+    worker: WorkerThread,
+    seconds: float,
+    stuck_after: float,
+    frames: dict[int, FrameType],
+) -> Wait:
+    """Return the entry of an actor that a worker runs."""
+    if seconds < stuck_after:
+        return Wait("actor", path, "running", f"runs on worker {worker.name}", seconds)
+    words = f"has been in one message for {seconds:.1f} s, on worker {worker.name}"
+    frame = None if worker.thread is None else frames.get(worker.thread.ident or 0)
+    stack = "" if frame is None else "".join(traceback.format_stack(frame))
+    return Wait("actor", path, "stuck", words, seconds, stack)

@@ -1,0 +1,100 @@
+"""A cut: the states of programs, as they are while the stream stands still.
+
+Values that can change are encoded meanwhile: lists, dictionaries, and objects of users' classes.
+The others are only noted, and encoded when the stream goes on: numbers, texts, times, and tuples of
+these. Their columns are cut into pieces, so that no piece keeps the interpreter for long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from callboard.core.text import safe_str
+from callboard.streams.errors import SnapshotError
+from callboard.streams.planning.plan import Step
+from callboard.streams.programs.joins.kept import KeptRows
+from callboard.streams.programs.program import Program
+from callboard.streams.programs.rows.sinks import Call
+from callboard.streams.programs.saved import Columns
+from callboard.streams.snapshots.snapshot import Piece, Snapshot, StepState
+
+if TYPE_CHECKING:
+    from callboard.remote.wire.codec import Codec
+
+_PIECE = 8192  # values
+
+
+class _Noted(NamedTuple):
+    step: Step
+    serials: list[int]
+    head: bytes | None
+    parts: list[Columns | list[Piece]]
+    """Columns that are to be encoded, and pieces that are."""
+
+
+class Cut:
+    """The parts of a snapshot. `take()` is for the pause, and `encoded()` for the time after."""
+
+    def __init__(self, codec: Codec, position: dict[str, int]) -> None:
+        self._codec = codec
+        self._position = position
+        self._kept = KeptRows()
+        self._noted: list[_Noted] = []
+        self._files: list[Any] = []
+
+    def take(self, step: Step, program: Program, parts: list[Any] | None = None) -> None:
+        """Take the state of a program, or these parts of it. Raises SnapshotError."""
+        try:
+            head, *columns = (program.snapshot(self._kept) if parts is None else parts) or [None]
+            encoded = None if head is None else self._codec.encode([*head])
+            noted = [self._noted_part(part) for part in columns]
+        except SnapshotError:
+            raise
+        except Exception as error:
+            raise _unsaved(step, error) from error
+        self._noted.append(_Noted(step, program.serials, encoded, noted))
+        if isinstance(program, Call) and program.place is not None:
+            self._files.append(program.place)
+
+    def take_kept(self) -> None:
+        """Take the rows that joins share, when all programs are taken. Raises SnapshotError."""
+        try:
+            self._kept_rows = self._noted_part(self._kept.columns())
+        except Exception as error:
+            raise SnapshotError(f"a row in a join cannot be saved: {safe_str(error)}") from error
+
+    def encoded(self, pause: float) -> Snapshot:
+        """Encode what is left, when the stream goes on. Raises SnapshotError."""
+        steps = []
+        for step, serials, head, parts in self._noted:
+            try:
+                pieces = [piece for part in parts for piece in self._pieces_of(part)]
+            except Exception as error:
+                raise _unsaved(step, error) from error
+            sources = [[*source] for source in step.sources]
+            steps.append(
+                StepState(step.name, step.kind, step.detail, sources, serials, head, pieces)
+            )
+        kept = list(self._pieces_of(self._kept_rows))
+        for place in self._files:
+            place.sync()
+        return Snapshot(self._position, steps, kept, self._codec, pause)
+
+    def _noted_part(self, part: Columns) -> Columns | list[Piece]:
+        return part if part.can_wait() else list(self._pieces_of(part))
+
+    def _pieces_of(self, part: Columns | list[Piece]) -> Iterator[Piece]:
+        if isinstance(part, list):
+            yield from part
+            return
+        for begin in range(0, len(part.columns[0]), _PIECE):
+            end = begin + _PIECE
+            yield [self._codec.encode_rows(column[begin:end]) for column in part.columns]
+
+
+def _unsaved(step: Step, error: Exception) -> SnapshotError:
+    return SnapshotError(
+        f"operator {step.name!r} ({step.kind}) has a state that cannot be saved: "
+        f"{safe_str(error)}. A class of yours has snapshot() and restore(), or is one of types="
+    )

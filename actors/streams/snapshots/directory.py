@@ -1,0 +1,139 @@
+"""A directory of snapshots, of which a run goes on with the newest."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.core import checks
+from callboard.core.errors import ConfigError
+from callboard.core.log import log
+from callboard.streams.errors import RunError, SnapshotError
+from callboard.streams.snapshots.snapshot import Snapshot
+from callboard.streams.snapshots.state_codec import state_codec
+
+if TYPE_CHECKING:
+    from callboard.remote.wire.codec import Types
+
+_KEPT = 2
+_SUFFIX = ".snapshot"
+
+
+class Snapshots:
+    """A directory with the last two snapshots of a run; made with the first one.
+
+    `system.run(graph, restore=Snapshots(directory, every=10))` goes on with the newest snapshot
+    that is whole, or begins anew if there is none. The run writes one `every` so many seconds, on a
+    thread of its own, and at each call of `run.snapshot()`. Without `every` only those calls write.
+    One run at a time has the directory.
+
+    `types` are the classes of rows and states: dataclasses, enumerations, NamedTuples and
+    exceptions, as a list or as a dict by their names. Raises ConfigError for others.
+    """
+
+    def __init__(
+        self,
+        directory: str | PathLike[str],
+        *,
+        every: float | None = None,
+        types: Types = (),
+    ) -> None:
+        self.directory = Path(directory)
+        self.every = every
+        if every is not None:
+            self.every = checks.seconds("every", every, zero=False, error=ConfigError)
+        self.codec = state_codec(types)
+        self._lock = threading.RLock()  # a run that the garbage collector ends lets go at any time
+        self._file: int | None = None  # which says that a run has the directory
+
+    def paths(self) -> list[Path]:
+        """Return the files of snapshots, the newest first."""
+        found = [path for path in self.directory.glob(f"*{_SUFFIX}") if path.stem.isdecimal()]
+        return sorted(found, key=_number_of, reverse=True)
+
+    def newest(self) -> Snapshot | None:
+        """Read the newest snapshot that is whole, and log those that are not; None: there is none.
+
+        Raises SnapshotError if all are broken, or the newest is of a later version.
+        """
+        broken = ""
+        for path in self.paths():
+            try:
+                return Snapshot._read(path.read_bytes(), self.codec, f"the file {str(path)!r}")
+            except SnapshotError as error:
+                if error.is_of_a_later_version:
+                    raise
+                broken = broken or str(error)
+                log.warning("a snapshot is broken", path=str(path), error=str(error))
+        if broken:
+            raise SnapshotError(f"no snapshot in {str(self.directory)!r} is whole: {broken}")
+        return None
+
+    # --- for a run --------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Take the directory. Raises RunError if another run has it, and OSError."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            file = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(file)
+                raise RunError(
+                    f"another run has the snapshots in {str(self.directory)!r}: finish or cancel it"
+                ) from None
+            except BaseException:
+                os.close(file)
+                raise
+            self._file = file
+
+    def close(self) -> None:
+        """Let another run have it, once no snapshot is being written."""
+        with self._lock:
+            file, self._file = self._file, None
+            if file is not None:
+                fcntl.flock(file, fcntl.LOCK_UN)  # a forked process may have the file open as well
+                os.close(file)
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Write one, and remove those before the last two. Nothing, if the run has ended."""
+        with self._lock:
+            if self._file is None:
+                return
+            paths = self.paths()
+            number = _number_of(paths[0]) + 1 if paths else 1
+            snapshot.save(self.directory / f"{number:012}{_SUFFIX}")
+            for path in paths[_KEPT - 1 :]:
+                path.unlink(missing_ok=True)
+
+
+def _number_of(path: Path) -> int:
+    return int(path.stem)
+
+
+class Periodic:
+    """Calls `act()` every so many seconds on a thread, until it is stopped or that returns False.
+
+    The thread does not keep the process alive.
+    """
+
+    def __init__(self, name: str, seconds: float, act: Callable[[], bool]) -> None:
+        self._stopped = threading.Event()
+        self._seconds = seconds
+        self._act = act
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._seconds):
+            if not self._act():
+                return
+
+    def stop(self) -> None:
+        """Call no more. Does not wait for the call that is being made."""
+        self._stopped.set()

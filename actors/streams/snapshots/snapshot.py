@@ -1,0 +1,196 @@
+"""A snapshot: what it is made of, its bytes, and how a run goes on with it.
+
+The bytes are a head, and one msgpack array behind it: the positions of the entries, the states of
+the steps in the plan's order, and the rows that joins share. The head has the version of that, its
+length, and its checksum. States are encoded by `state_codec`, each in pieces of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Sequence
+from itertools import zip_longest
+from os import PathLike
+from pathlib import Path
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgpack
+
+from callboard.core.text import safe_str
+from callboard.streams.errors import SnapshotError
+from callboard.streams.planning.plan import Plan, Step
+from callboard.streams.programs.joins.kept import KeptRows
+from callboard.streams.programs.program import Program
+from callboard.streams.snapshots.state_codec import state_codec
+
+if TYPE_CHECKING:
+    from callboard.remote.wire.codec import Codec, Types
+
+VERSION = 1
+
+_HEAD = Struct("!10sHIQ")
+_MAGIC = b"callboard\n"
+# The detail of these may change: it has nothing to do with their state.
+_FREE = ("ask", "map", "to")
+
+Piece = list[bytes]
+"""The columns of so many values, each by itself."""
+
+
+class StepState(NamedTuple):
+    """A step, and its state."""
+
+    name: str
+    kind: str
+    detail: str
+    sources: list[list[int | None]]
+    serials: list[int]
+    head: bytes | None
+    """None: it has no state."""
+    pieces: list[Piece]
+
+    def what_differs(self, step: Step, number: int) -> str:
+        """Say what a step of a plan has that this one had not; nothing if they are the same."""
+        if (self.name, self.kind) != (step.name, step.kind):
+            return (
+                f"operator {number} is {step.name!r} ({step.kind}) in the graph, and was "
+                f"{self.name!r} ({self.kind}) in the snapshot"
+            )
+        if self.kind not in _FREE and self.detail != step.detail:
+            return (
+                f"operator {number}, {step.name!r} ({step.kind}), is {step.detail!r} in the graph, "
+                f"and was {self.detail!r} in the snapshot"
+            )
+        if self.sources != [[*source] for source in step.sources]:
+            return f"operator {number}, {step.name!r} ({step.kind}), reads other streams now"
+        return ""
+
+
+class Snapshot:
+    """The state of a run at one cut: of all its operators, with the rows that this state is of.
+
+    Made by `Run.snapshot()`, `load()` or `from_bytes()`, and taken back by
+    `system.run(graph, restore=snapshot)`, any number of times.
+    """
+
+    def __init__(
+        self,
+        position: dict[str, int],
+        steps: Sequence[StepState],
+        kept: Sequence[Piece],
+        codec: Codec,
+        pause: float = 0.0,
+    ) -> None:
+        self._position = position
+        self._steps = steps
+        self._kept = kept
+        self.codec = codec
+        self.pause = pause
+        """For how many seconds the stream stood still; 0 of one that was read."""
+
+    @property
+    def position(self) -> dict[str, int]:
+        """How many rows of each entry the state contains: a source goes on behind them."""
+        return self._position.copy()
+
+    # --- bytes ------------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """Return it as bytes, with a version and a checksum."""
+        body: bytes = msgpack.packb([[*self._position.items()], self._steps, self._kept])
+        return _HEAD.pack(_MAGIC, VERSION, zlib.crc32(body), len(body)) + body
+
+    @classmethod
+    def from_bytes(cls, data: bytes, types: Types = ()) -> Snapshot:
+        """Read what `to_bytes()` has written. `types` are those that `Snapshots` takes.
+
+        Raises SnapshotError for a snapshot that is broken, or of a later version.
+        """
+        return cls._read(data, state_codec(types), "the snapshot")
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write it to a file, which is there whole, and on the disk, or as it was before."""
+        path = Path(path)
+        draft = path.with_name(f"{path.name}.new")
+        with draft.open("wb") as file:
+            file.write(self.to_bytes())
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], types: Types = ()) -> Snapshot:
+        """Read a file. Raises OSError, and SnapshotError as `from_bytes()`."""
+        return cls._read(Path(path).read_bytes(), state_codec(types), f"the file {str(path)!r}")
+
+    @classmethod
+    def _read(cls, data: bytes, codec: Codec, what: str) -> Snapshot:
+        if len(data) < _HEAD.size or not data.startswith(_MAGIC):
+            raise SnapshotError(f"{what} is no snapshot: it begins with {data[:10]!r}")
+        _, version, seal, length = _HEAD.unpack_from(data)
+        body = memoryview(data)[_HEAD.size :]
+        if version > VERSION:
+            error = SnapshotError(
+                f"{what} is a snapshot of version {version}, and this release reads {VERSION}"
+            )
+            error.is_of_a_later_version = True
+            raise error
+        if len(body) != length:
+            raise SnapshotError(f"{what} is broken: it has {len(body)} bytes, and not {length}")
+        found = zlib.crc32(body)
+        if found != seal:
+            raise SnapshotError(f"{what} is broken: its checksum is {found:08x}, not {seal:08x}")
+        try:
+            position, steps, kept = msgpack.unpackb(body)
+            return cls(dict(position), [StepState(*step) for step in steps], kept, codec)
+        except (ValueError, TypeError) as error:
+            raise SnapshotError(f"{what} is broken: {safe_str(error)}") from error
+
+    # --- back in a run ----------------------------------------------------------------------------
+
+    def check(self, plan: Plan) -> None:
+        """Refuse a graph that is not the one which it was taken of. Raises SnapshotError."""
+        entries = tuple(self._position)
+        if entries != plan.entries:
+            raise SnapshotError(
+                f"the graph's entries are {', '.join(plan.entries)}, and those of the snapshot "
+                f"{', '.join(entries)}"
+            )
+        for number, (state, step) in enumerate(zip_longest(self._steps, plan.steps)):
+            if state is None:
+                what = f"operator {number}, {step.name!r} ({step.kind}), is not in the snapshot"
+            elif step is None:
+                what = f"operator {number}, {state.name!r} ({state.kind}), is not in the graph"
+            else:
+                what = state.what_differs(step, number)
+            if what:
+                raise SnapshotError(f"the snapshot is of another graph: {what}")
+
+    def give(self, programs: Sequence[Program], divided: Sequence[bool]) -> None:
+        """Give programs their states, before they have any rows. Raises SnapshotError."""
+        kept = KeptRows([self._decoded(piece) for piece in self._kept])
+        for state, program, is_divided in zip(self._steps, programs, divided, strict=True):
+            try:
+                program.serials = state.serials
+                if state.head is not None:
+                    head = tuple(self.codec.decode(state.head, is_trusted=True))
+                    columns = [self._decoded(piece) for piece in state.pieces]
+                    program.restore(head, columns, kept, is_divided)
+            except Exception as error:
+                raise SnapshotError(
+                    f"operator {state.name!r} cannot go on with its state: {safe_str(error)}"
+                ) from error
+
+    def _decoded(self, piece: Piece) -> list[list[Any]]:
+        return [self.codec.decode_rows(column, is_trusted=True) for column in piece]
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{rows:,} rows of {name!r}" for name, rows in self._position.items())
+        return f"<Snapshot behind {rows}>"

@@ -1,0 +1,44 @@
+"""The encoding of states: that of messages between processes, and what rows of streams may be."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from callboard.frequency.results import Counted, Estimate, Frequent
+from callboard.streams.errors import Failure
+from callboard.streams.programs.program import Watermark
+from callboard.streams.programs.windows.window import Window
+
+if TYPE_CHECKING:
+    from callboard.remote.wire.codec import Codec, Types
+
+
+def state_codec(types: Types = ()) -> Codec:
+    """Make a codec. `types` are dataclasses, enumerations, classes of exceptions and NamedTuples.
+
+    The package with the encoding is imported here, since few runs have snapshots. Raises
+    ConfigError for other types.
+    """
+    from callboard.remote.wire.codec import Codec, named
+
+    codec = Codec({"callboard.Failure": Failure})
+    codec.add("callboard.Watermark", Watermark, lambda mark: [mark.time], Watermark)
+    for ours in (Window, Counted, Estimate, Frequent):
+        codec.add(f"callboard.{ours.__name__}", ours, tuple, ours)
+    for name, found in vars(builtins).items():
+        if isinstance(found, type) and issubclass(found, Exception):
+            codec.add(f"builtins.{name}", found, _arguments, found)
+    for name, cls in named(types):
+        if isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields"):
+            codec.add(name, cls, tuple, cls)
+        elif isinstance(cls, type) and issubclass(cls, Exception):
+            codec.add(name, cls, _arguments, cls)
+        else:
+            codec.register(name, cls)
+    return codec
+
+
+def _arguments(error: Exception) -> Iterable[Any]:
+    return error.args

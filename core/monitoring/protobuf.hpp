@@ -1,0 +1,76 @@
+// Writes messages in the wire format of Protocol Buffers: as much of it as traces need.
+//
+// A field is a tag, which is its number and its wire type, and a value. The length of a message inside another one comes
+// before it, and is not known yet. So one byte is left for it; a message that needs more than that is moved on.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace callboard {
+
+class ProtobufWriter {
+public:
+    // A whole number that is not negative.
+    void number(std::uint32_t field, std::uint64_t value) {
+        make_room();
+        varint(field << 3);
+        varint(value);
+    }
+
+    void text(std::uint32_t field, std::string_view words) {
+        make_room(words.size());
+        varint(field << 3 | with_length);
+        varint(words.size());
+        if (!words.empty()) std::memcpy(bytes_.data() + length_, words.data(), words.size());
+        length_ += words.size();
+    }
+
+    // Begins a message inside this one; its end is told by what this returns.
+    std::size_t begin(std::uint32_t field) {
+        make_room();
+        varint(field << 3 | with_length);
+        return ++length_;
+    }
+
+    void end(std::size_t begun) {
+        make_room();
+        assert(begun <= length_ && "a message ends after its begin");
+        const std::size_t size = length_ - begun;
+        std::size_t more = 0;
+        for (std::size_t rest = size >> 7; rest != 0; rest >>= 7) ++more;
+        if (more != 0) std::memmove(bytes_.data() + begun + more, bytes_.data() + begun, size);
+        length_ = begun - 1;
+        varint(size);
+        length_ += size;
+    }
+
+    void clear() { length_ = 0; }
+    const char* data() const { return bytes_.data(); }
+    std::size_t size() const { return length_; }
+
+private:
+    static constexpr std::uint32_t with_length = 2;  // a wire type
+
+    // For a tag, a number, and the length of a message.
+    void make_room(std::size_t size = 0) {
+        if (bytes_.size() < length_ + size + 32) bytes_.resize(2 * (length_ + size + 32));
+    }
+
+    void varint(std::uint64_t value) {
+        while (value >= 128) {
+            bytes_[length_++] = static_cast<char>(value | 128);
+            value >>= 7;
+        }
+        bytes_[length_++] = static_cast<char>(value);
+    }
+
+    std::vector<char> bytes_;
+    std::size_t length_{0};
+};
+
+}  // namespace callboard

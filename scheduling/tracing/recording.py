@@ -1,0 +1,251 @@
+"""Recordings: they take the records out of workers, and keep or write them.
+
+Workers call `take()` before their records are overwritten. So a recording has all of them, and what
+it costs is paid once for thousands of records.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import IO, NamedTuple, Self
+
+from callboard.core.errors import CallboardError
+from callboard.core.log import log
+from callboard.scheduling.tracing.flight_recorder import FlightRecorder
+from callboard.scheduling.tracing.formats import Names, TraceFormat, format_for
+from callboard.scheduling.tracing.track_encoder import records_written, take_records
+from callboard.scheduling.worker import WorkerThread
+
+Workers = Callable[[], list[WorkerThread]]
+
+
+class RecordReader:
+    """Knows which records of each worker were taken out. One thread at a time.
+
+    `workers()` takes no lock: a thread that has the team's may hand its records over.
+    """
+
+    def __init__(self, workers: Workers, *, from_now: bool) -> None:
+        self.workers = workers
+        self._next = {worker: records_written(worker) for worker in workers()} if from_now else {}
+
+    def take(self, worker: WorkerThread) -> tuple[bytes, int]:
+        """Return a worker's new records, and how many were overwritten before."""
+        records, self._next[worker], lost = take_records(worker, self._next.get(worker, 0))
+        return records, lost
+
+    def forget_ended(self) -> list[WorkerThread] | None:
+        """Forget the workers that have ended, if they are many. Return the others then."""
+        live = self.workers()
+        if len(self._next) <= 2 * len(live) + 16:
+            return None
+        self._next = {worker: self._next.get(worker, 0) for worker in live}
+        return live
+
+
+class TraceFile:
+    """A trace that is being written to a file. Leaving its `with` block ends it.
+
+    It has the dispatches that ended meanwhile. `lost` counts records that were overwritten before
+    they could be written. A file that has `limit` bytes takes no more, which the log says.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        format_name: str | None,
+        limit: int,
+        system: str,
+        reader: RecordReader,
+        names: Names,
+        on_close: Callable[[TraceFile], object],
+    ) -> None:
+        self.path = path
+        self.lost = 0
+        self._format = format_for(path, format_name)(system)
+        self._limit = limit
+        self._names = names
+        self._reader = reader
+        self._on_close = on_close
+        self._notes: deque[tuple[int, str]] = deque()
+        self._lock = threading.RLock()  # a handler of the log may do anything
+        self._pid = os.getpid()
+        self._written = 0
+        self._file: IO[bytes] | None = Path(path).open("wb", buffering=0)  # noqa: SIM115
+        self._write(self._format.header())
+
+    def take(self, worker: WorkerThread) -> None:
+        """Write what a worker has recorded. It calls this itself before its ring is full."""
+        with self._lock:
+            if self._file is None:
+                return
+            records, lost = self._reader.take(worker)
+            self.lost += lost
+            if lost:
+                self.note(f"{worker.name} overwrote {lost} records")
+            self._write_notes()
+            self._write(self._format.records(worker, records, self._names))
+            if (left := self._reader.forget_ended()) is not None:
+                self._format.forget_all_but(left)
+
+    def note(self, text: str) -> None:
+        """Record something that happened just now. Any thread, in the middle of anything."""
+        self._notes.append((time.monotonic_ns(), text))
+
+    def close(self) -> None:
+        """End the trace: the file has all dispatches that ended so far."""
+        self._on_close(self)
+        is_forked = os.getpid() != self._pid  # the file is the parent's
+        for worker in self._reader.workers() if not is_forked else ():
+            self.take(worker)
+        with self._lock:
+            if not is_forked:
+                self._write_notes()
+                self._write(self._format.footer(), is_end=True)
+            file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def _write_notes(self) -> None:
+        while self._notes:
+            self._write(self._format.instant(*self._notes.popleft()))
+
+    def _write(self, data: bytes, *, is_end: bool = False) -> None:
+        if self._file is None:
+            return
+        self._written += len(data)
+        try:
+            if self._written > self._limit and not is_end:
+                log.warning("a trace is full, and ends here", file=self.path, limit=self._limit)
+                data = self._format.footer()
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError as error:  # such as a full disk: once is enough
+            log.error("a trace could not be written; no more is", file=self.path, error=error)
+            self._limit = 0
+        if self._written > self._limit and not is_end:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "ended" if self._file is None else "being written"
+        return f"<TraceFile {self.path!r}, {state}>"
+
+
+class TakenRecords(NamedTuple):
+    """Records of one worker that a flight recorder keeps."""
+
+    taken_at: int
+    worker: WorkerThread
+    records: bytes
+
+
+class Flight:
+    """The latest trace of a system, in memory: a FlightRecorder at work."""
+
+    def __init__(
+        self, options: FlightRecorder, system: str, reader: RecordReader, names: Names
+    ) -> None:
+        self.options = options
+        self._system = system
+        self._names = names
+        self._reader = reader
+        self._kept: deque[TakenRecords] = deque()
+        self._size = 0
+        self._notes: deque[tuple[int, str]] = deque(maxlen=10_000)
+        self._lock = threading.RLock()
+        self._not_before = 0.0
+
+    def take(self, worker: WorkerThread) -> None:
+        """Keep what a worker has recorded. It calls this itself before its ring is full."""
+        with self._lock:
+            self._take(worker)
+
+    def _take(self, worker: WorkerThread) -> None:
+        now = time.monotonic_ns()
+        records, lost = self._reader.take(worker)
+        self._reader.forget_ended()
+        if lost:
+            self.note(f"{worker.name} overwrote {lost} records")
+        self._kept.append(TakenRecords(now, worker, records))
+        self._size += len(records)
+        oldest = now - int(self.options.seconds * 1e9)
+        while self._kept and (self._size > self.options.limit or self._kept[0].taken_at < oldest):
+            self._size -= len(self._kept.popleft().records)
+
+    def note(self, text: str) -> None:
+        """Record something that happened just now. Any thread, in the middle of anything."""
+        self._notes.append((time.monotonic_ns(), text))
+
+    def write(self, path: str) -> None:
+        """Write what is kept to a file, which is there as a whole or not at all. Raises OSError."""
+        with self._lock:
+            for worker in self._reader.workers():
+                self._take(worker)
+            kept, notes = list(self._kept), list(self._notes)
+        made: TraceFormat = format_for(path, None)(self._system)
+        oldest = time.monotonic_ns() - int(self.options.seconds * 1e9)
+        whole = Path(f"{path}.{os.getpid()}-{threading.get_ident()}.part")
+        try:
+            with whole.open("wb") as file:
+                file.write(made.header())
+                for one in kept:
+                    file.write(made.records(one.worker, one.records, self._names))
+                for at, text in notes:
+                    if at >= oldest:
+                        file.write(made.instant(at, text))
+                file.write(made.footer())
+            whole.replace(path)
+        except BaseException:
+            whole.unlink(missing_ok=True)
+            raise
+
+    def write_for(self, reason: str) -> str | None:
+        """Do as `write_now()`, but not again within `seconds`."""
+        now = time.monotonic()
+        with self._lock:
+            if now < self._not_before:
+                return None
+            self._not_before = now + self.options.seconds
+        return self.write_now(reason)
+
+    def write_now(self, reason: str) -> str | None:
+        """Write the file of the options. Return its path; None if it was not written.
+
+        An error is logged.
+        """
+        if self.options.path is None:
+            return None
+        path = os.fsdecode(self.options.path)
+        try:
+            self.write(path)
+        except OSError as error:
+            log.error("a trace could not be written", file=path, error=error)
+            return None
+        log.warning("the latest trace was written", file=path, reason=reason)
+        return path
+
+
+def not_recorded(system: str) -> CallboardError:
+    """Return the error for a system whose workers keep no records."""
+    return CallboardError(
+        f"the system {system!r} keeps no records, because monitoring is off: make it with "
+        "monitoring='workers', or with trace="
+    )

@@ -1,0 +1,340 @@
+"""Traces: they are read by Perfetto's schema, and what they have is counted."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorSystem,
+    BoundedMailbox,
+    CallboardError,
+    ConfigError,
+    Supervision,
+)
+from callboard.streams import entry
+from tests.observing.actors import Box, Holder, Passage, Pinger
+from tests.observing.reading import Slice, read
+from tests.tokenless import tokenless
+
+LEVELS = ["times", "mailboxes", "channels", "workers"]
+
+
+def ping_pong(system: ActorSystem, rounds: int) -> list[ActorRef[Any]]:
+    ping, pong = system.spawn(Pinger, name="ping"), system.spawn(Pinger, name="pong")
+    ping.tell(pong)
+    pong.tell(ping)
+    ping.tell(rounds)
+    system.drain(60)
+    return [ping, pong]
+
+
+def lie_apart(slices: list[Slice]) -> bool:
+    """Tell whether slices of one track and depth do not overlap."""
+    ordered = sorted(slices, key=lambda one: one.begin)
+    return all(a.end <= b.begin for a, b in itertools.pairwise(ordered))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_trace_has_each_dispatch_once(level: str, workers: int, tmp_path: Path) -> None:
+    path = tmp_path / "run.perfetto-trace"
+    with (
+        tokenless("net", workers=workers, monitoring=level) as system,
+        system.tracing(path) as trace,
+    ):
+        actors = ping_pong(system, 3000)
+        system.spawn(Box, name="box").tell_many(range(5000))
+        actors.append(system.find("/box"))
+        system.drain(60)
+        trace.close()
+        counts = {ref.path: (ref.dispatches, ref.messages, ref.busy_ns) for ref in actors}
+    found = read(path)
+    assert found.process == "net"
+    assert trace.lost == 0
+    for name, (dispatches, messages, busy) in counts.items():
+        slices = found.of(name)
+        assert len(slices) == dispatches
+        assert sum(one.count for one in slices) == messages
+        assert sum(one.end - one.begin for one in slices) == busy
+    tracks = {one.track for one in found.slices}
+    assert tracks <= {f"net-{i}" for i in range(workers)}
+    for track in tracks:
+        here = [one for one in found.slices if one.track == track]
+        assert {one.depth for one in here} == {0}
+        assert lie_apart(here)
+
+
+def test_more_records_than_a_worker_keeps_are_all_written(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfetto-trace"
+    with ActorSystem(workers=1, quantum=1, monitoring="workers") as system:
+        with system.tracing(path) as trace:
+            box = system.spawn(Box, name="box")
+            box.tell_many(range(30_000))
+            system.drain(60)
+        dispatches = box.dispatches
+    assert dispatches >= 30_000
+    assert len(read(path).of("/box")) == dispatches
+    assert trace.lost == 0
+
+
+class Helper(Actor[Any]):
+    """Fills a small mailbox, so that its worker runs the receiver within this dispatch."""
+
+    def __init__(self, target: ActorRef[Any]) -> None:
+        self.target = target
+
+    def receive(self, message: Any) -> None:
+        for _ in range(20):
+            self.target.tell(message)
+
+
+def test_a_dispatch_within_another_lies_inside_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfetto-trace"
+    with ActorSystem(workers=1, monitoring="workers") as system:
+        with system.tracing(path):
+            box = system.spawn(Box, name="box", mailbox=BoundedMailbox(2, "help"))
+            helper = system.spawn(Helper, box, name="helper")
+            helper.tell_many([0] * 50)
+            system.drain(60)
+        dispatches = helper.dispatches, box.dispatches
+    found = read(path)
+    outer, inner = found.of("/helper"), [one for one in found.of("/box") if one.depth]
+    assert (len(outer), len(found.of("/box"))) == dispatches
+    assert inner
+    assert {one.depth for one in inner} == {1}
+    assert lie_apart(inner)
+    for one in inner:
+        assert any(each.begin <= one.begin and one.end <= each.end for each in outer)
+
+
+def test_waits_of_workers_are_slices_beside_the_dispatches(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfetto-trace"
+    with ActorSystem(workers=1, monitoring="workers") as system:
+        box = system.spawn(Box, name="box")
+        system.drain(60)
+        with system.tracing(path):
+            for _ in range(20):
+                box.ask(0).result(30)
+            system.drain(60)
+        waits = system.statistics().workers[0].waits
+    found = read(path)
+    idle = found.in_category("wait")
+    assert {one.name for one in idle} == {"idle"}
+    assert 10 <= len(idle) <= waits
+    assert lie_apart(found.slices)
+
+
+def test_the_length_of_a_mailbox_is_a_counter(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfetto-trace"
+    with ActorSystem(workers=1, quantum=2, monitoring="mailboxes") as system:
+        box, holder = system.spawn(Box, name="box"), system.spawn(Holder)
+        system.drain(60)
+        with system.tracing(path):
+            passage = Passage()
+            holder.tell(passage)
+            assert passage.entered.wait(30)
+            box.tell_many(range(7))
+            passage.leave.set()
+            system.drain(60)
+    counts = read(path).counters["queue of /box"]
+    assert [count for _, count in counts] == [5, 3, 1, 0]
+    assert counts == sorted(counts)
+
+
+def test_failures_restarts_and_dead_letters_are_instants(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfetto-trace"
+    with (
+        ActorSystem(workers=1, monitoring="times") as system,
+        system.tracing(path),
+    ):
+        box = system.spawn(Box, name="box", supervision=Supervision("restart"))
+        box.tell("fail")
+        system.drain(60)
+        box.stop()
+        system.drain(60)
+        box.tell(0)
+        system.drain(60)
+    assert read(path).texts() == [
+        "dead letter to /box: failed",
+        "failure of /box: ValueError",
+        "restart of /box",
+        "dead letter to /box: stopped",
+    ]
+
+
+def test_slices_of_operators_lie_in_the_dispatches_of_lanes(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfetto-trace"
+    rows = entry("rows", int)
+    graph = rows.map(abs, name="absolute").map(float, name="as float").collect()
+    with ActorSystem(workers=1, monitoring="times") as system:
+        with system.tracing(path):
+            run = system.run(graph, batch_size=10)
+            run.send("rows", range(1000))
+            assert run.finish(timeout=60) == list(map(float, range(1000)))
+            system.drain(60)
+        operators = {one.name: one for one in run.statistics().operators}
+    found = read(path)
+    slices = found.in_category("operator")
+    taken: Counter[str] = Counter()
+    for one in slices:
+        taken[one.name] += one.count
+    assert taken["absolute"] == operators["absolute"].rows_in == 1000
+    assert taken["as_float"] == operators["as float"].rows_in == 1000
+    lanes = [one for one in found.in_category("dispatch") if "Lane" in one.name]
+    assert {one.depth for one in slices} == {1}
+    for one in slices:
+        assert any(lane.begin <= one.begin and one.end <= lane.end for lane in lanes)
+
+
+def test_json_has_the_same_events(tmp_path: Path) -> None:
+    path, other = tmp_path / "run.perfetto-trace", tmp_path / "run.json"
+    with ActorSystem("net", workers=1, monitoring="workers") as system:
+        box = system.spawn(Box, name="box")
+        system.drain(60)
+        with system.tracing(path), system.tracing(other):
+            box.tell_many(range(1000))
+            system.drain(60)
+            box.stop()
+            system.drain(60)
+            box.tell(0)
+    found, events = read(path), json.loads(other.read_text())
+    slices = {(one["name"], one["cat"], one["ts"]) for one in events if one["ph"] == "X"}
+    boxes = {(one.name, one.category, one.begin / 1e3) for one in found.of("/box")}
+    assert boxes
+    assert boxes <= slices
+    counts = [(one["ts"], one["args"]["messages"]) for one in events if one["ph"] == "C"]
+    assert counts == [(at / 1e3, n) for at, n in found.counters["queue of /box"]]
+    assert [one["name"] for one in events if one["ph"] == "i"] == found.texts()
+    names = [one["args"]["name"] for one in events if one["ph"] == "M"]
+    assert names == ["net", "net-0"]
+
+
+def test_a_system_can_be_traced_for_all_of_its_life(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfetto-trace"
+    with ActorSystem(workers=1, trace=path) as system:
+        assert system.statistics().monitoring == "workers"
+        actors = ping_pong(system, 100)
+    found = read(path)
+    for ref in actors:
+        assert len(found.of(ref.path)) == ref.dispatches
+    with ActorSystem(workers=1, config={"trace": str(path), "monitoring": "times"}) as system:
+        ping_pong(system, 100)
+    assert not read(path).in_category("wait")
+
+
+def test_a_trace_has_what_happens_while_it_is_written_alone(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfetto-trace"
+    with ActorSystem(workers=1, monitoring="times") as system:
+        box = system.spawn(Box, name="box")
+        box.ask(0).result(30)
+        system.drain(60)
+        before = box.dispatches
+        with system.tracing(path) as trace:
+            box.ask(0).result(30)
+            system.drain(60)
+        during = box.dispatches
+        box.ask(0).result(30)
+        trace.close()  # again
+        assert repr(trace) == f"<TraceFile {str(path)!r}, ended>"
+    assert len(read(path).of("/box")) == during - before
+
+
+def test_a_trace_ends_at_its_limit_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, other = tmp_path / "run.perfetto-trace", tmp_path / "run.json"
+    with (
+        ActorSystem(workers=1, quantum=1, monitoring="times") as system,
+        system.tracing(path, limit=500_000),
+        system.tracing(other, limit=500_000),
+    ):
+        box = system.spawn(Box, name="box")
+        box.tell_many(range(50_000))
+        system.drain(60)
+    assert 0 < len(read(path).of("/box")) < 50_000
+    assert path.stat().st_size <= 500_000
+    assert json.loads(other.read_text())
+    assert caplog.text.count("a trace is full, and ends here") == 2
+
+
+def test_a_disk_that_is_full_ends_a_trace_and_nothing_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with ActorSystem(workers=1, monitoring="times") as system, system.tracing("/dev/full"):
+        assert system.spawn(Box).ask(0).result(30) is None
+    assert caplog.text.count("a trace could not be written; no more is") == 1
+
+
+def test_what_is_wrong_is_refused_at_the_call(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfetto-trace"
+    with ActorSystem(workers=1) as system:
+        with pytest.raises(CallboardError, match="keeps no records, because monitoring is off"):
+            system.tracing(path)
+        with pytest.raises(CallboardError, match="has no flight recorder: make it with trace="):
+            system.write_trace(path)
+    with ActorSystem(workers=1, monitoring="times") as system:
+        with pytest.raises(ConfigError, match="a trace's path is the path of a file, not 3"):
+            system.tracing(3)  # type: ignore[arg-type]
+        with pytest.raises(ConfigError, match="the format of a trace is one of perfetto, json"):
+            system.tracing(path, format="xml")
+        with pytest.raises(ConfigError, match="the limit of a trace is a whole number"):
+            system.tracing(path, limit=0)
+        with pytest.raises(FileNotFoundError):
+            system.tracing(tmp_path / "nowhere" / "run.perfetto-trace")
+    with pytest.raises(FileNotFoundError):
+        ActorSystem(workers=1, trace=tmp_path / "nowhere" / "run.perfetto-trace")
+    with pytest.raises(ConfigError, match="trace, if it is no FlightRecorder, is the path of a"):
+        ActorSystem(workers=1, trace=True)  # type: ignore[arg-type]
+
+
+def test_workers_that_have_ended_are_forgotten_and_their_dispatches_are_not(tmp_path: Path) -> None:
+    path, other = tmp_path / "run.perfetto-trace", tmp_path / "run.json"
+    with (
+        ActorSystem(workers=1, monitoring="times") as system,
+        system.tracing(path) as trace,
+        system.tracing(other),
+    ):
+        for number in range(60):
+            box = system.spawn(Box, name=f"box-{number}", dedicated=True)
+            thread = box.worker.thread
+            box.ask(0).result(30)
+            box.stop()
+            thread.join(30)
+        assert len(trace._reader._next) <= 20
+    found, events = read(path), json.loads(other.read_text())
+    names = {f"/box-{number}" for number in range(60)}
+    assert {one.name for one in found.slices} == names
+    assert {one["name"] for one in events if one["ph"] == "X"} == names
+    assert len({one.track for one in found.slices}) == 60
+
+
+def test_a_forked_child_leaves_the_file_to_its_parent(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfetto-trace"
+    program = f"""
+import os, sys
+from callboard import Actor, ActorSystem
+class Box(Actor[int]):
+    def receive(self, message: int) -> None:
+        pass
+with ActorSystem(workers=1, monitoring="times") as system:
+    with system.tracing({str(path)!r}):
+        system.spawn(Box, name="box").ask(0).result(30)
+        system.drain(30)
+        child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+    if not child:
+        os._exit(0)
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=120)
+    assert sum(one.count for one in read(path).of("/box")) == 1

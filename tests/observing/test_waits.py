@@ -1,0 +1,246 @@
+"""Why actors wait: each reason is provoked, and told."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorSystem,
+    BoundedMailbox,
+    ConfigError,
+    DrainTimeout,
+    Future,
+    Supervision,
+)
+from callboard.channels import channel
+from callboard.core.threads.interpreter import has_gil
+from callboard.observing import Wait
+from callboard.policies import Fixed
+from tests.observing.actors import Box, Holder, Passage, until
+
+
+def becomes(system: ActorSystem, name: str, reason: str, **options: Any) -> Wait:
+    """Wait until an actor waits for that reason, and return the entry."""
+    until(lambda: system.waits(**options).of(name).reason == reason)
+    return system.waits(**options).of(name)
+
+
+def test_an_actor_without_a_message_has_no_input() -> None:
+    with ActorSystem(workers=1) as system:
+        system.spawn(Box, name="box")
+        system.drain(60)
+        waits = system.waits()
+    assert waits.of("/box") == Wait("actor", "/box", "no input", "waits for a message")
+    assert waits.reasons == {"no input": 1}
+    assert str(waits) == "no input 1"
+
+
+def test_an_actor_in_a_message_runs_and_is_stuck_after_a_while() -> None:
+    passage = Passage()
+    with ActorSystem("shop", workers=1) as system:
+        system.spawn(Holder, name="holder").tell(passage)
+        assert passage.entered.wait(30)
+        runs = system.waits(stuck_after=1000).of("/holder")
+        stuck = system.waits(stuck_after=0).of("/holder")
+        text = str(system.waits(stuck_after=0))
+        passage.leave.set()
+    assert (runs.reason, runs.words, runs.stack) == ("running", "runs on worker shop-0", "")
+    assert stuck.reason == "stuck"
+    assert stuck.words.startswith("has been in one message for ")
+    assert stuck.words.endswith(" s, on worker shop-0")
+    assert "in pass_through\n    assert self.leave.wait(60)" in stuck.stack
+    assert stuck.seconds is not None
+    assert 0 <= stuck.seconds < 60
+    assert text.startswith("stuck 1\n/holder has been in one message for ")
+    assert "in pass_through\n" in text
+
+
+def test_a_ready_actor_behind_another_is_queued() -> None:
+    passage = Passage()
+    with ActorSystem("shop", workers=1) as system:
+        box = system.spawn(Box, name="box")
+        system.spawn(Holder, name="holder").tell(passage)
+        assert passage.entered.wait(30)
+        box.tell(0)
+        wait = system.waits().of("/box")
+        passage.leave.set()
+    assert wait == Wait(
+        "actor", "/box", "queued", "is ready, and waits for its turn on worker shop-0"
+    )
+
+
+@pytest.mark.skipif(not has_gil(), reason="a token says which worker has the interpreter's lock")
+def test_a_ready_actor_that_needs_the_interpreter_is_told_who_has_it() -> None:
+    passage = Passage()
+    with ActorSystem("shop", workers=2, threading="assigned") as system:
+        box = system.spawn(Box, name="box", placement=Fixed(1))
+        system.drain(60)
+        system.spawn(Holder, name="holder", placement=Fixed(0)).tell(passage)
+        assert passage.entered.wait(30)
+        box.tell(0)
+        wait = system.waits().of("/box")
+        with pytest.raises(DrainTimeout) as late:
+            system.drain(0.0)
+        passage.leave.set()
+    assert wait == Wait(
+        "actor", "/box", "token", "waits for the interpreter, which worker shop-0 has"
+    )
+    assert "\n/box waits for the interpreter, which worker shop-0 has" in str(late.value)
+
+
+class Waiter(Actor[Callable[[Any], Any]]):
+    """Awaits what it is told to make."""
+
+    async def receive(self, message: Callable[[Any], Any]) -> None:
+        await message(self)
+
+
+class Answers(Actor[Future[None]]):
+    """Answers with a future that somebody else completes."""
+
+    def receive(self, message: Future[None]) -> Future[None]:
+        return message
+
+
+def test_what_a_coroutine_awaits_is_the_reason() -> None:
+    full, empty = channel(1), channel(1)
+    full[0].clone().put(0)
+    later = Future[None]()
+    with ActorSystem(workers=1) as system:
+        answers = system.spawn(Answers, name="answers")
+        cases: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
+            "value": (
+                "channel",
+                f"a value of channel {empty[1].number}",
+                lambda _: empty[1].receive(),
+            ),
+            "space": ("channel", f"room in channel {full[0].number}", lambda _: full[0].send(1)),
+            "answer": ("answer", "an answer of /answers", lambda _: answers.ask(later)),
+            "own": ("answer", "an answer", lambda _: later),
+            "timer": ("timer", "a timer", lambda me: me.sleep(3600)),
+        }
+        for name, (reason, words, wait) in cases.items():
+            system.spawn(Waiter, name=name).tell(wait)
+            assert becomes(system, f"/{name}", reason).words == f"waits for {words}"
+        system.find("/timer").stop()
+        full[1].get(30.0)
+        later.set_result(None)
+        system.find("/value").stop()
+
+
+def test_an_actor_on_the_event_loop_waits_for_that() -> None:
+    with ActorSystem(workers=1) as system:
+        waiter = system.spawn(Waiter, name="waiter", event_loop=True)
+        waiter.tell(lambda _: asyncio.Event().wait())
+        assert becomes(system, "/waiter", "event loop").words == "waits for its event loop"
+        waiter.stop()
+
+
+def test_a_sender_without_room_says_where() -> None:
+    class Fills(Actor[ActorRef[Any]]):
+        def receive(self, message: ActorRef[Any]) -> None:
+            for _ in range(3):
+                message.tell(0)
+
+    passage = Passage()
+    with ActorSystem(workers=1) as system:
+        full = system.spawn(Holder, name="full", mailbox=BoundedMailbox(1), dedicated=True)
+        full.tell(passage)
+        assert passage.entered.wait(30)
+        full.tell(passage)
+        system.spawn(Fills, name="fills").tell(full)
+        assert becomes(system, "/fills", "room").words == "waits for room at /full"
+        full.stop()
+        passage.leave.set()
+
+
+def test_a_restart_that_backs_off_and_the_end_of_children_are_reasons() -> None:
+    class Parent(Actor[Any]):
+        def receive(self, message: Passage) -> None:
+            self.spawn(Holder, name="child", dedicated=True).tell(message)
+
+    passage = Passage()
+    slow = Supervision("restart", backoff=3600)
+    with ActorSystem(workers=1) as system:
+        box = system.spawn(Box, name="box", supervision=slow)
+        box.tell("fail")
+        assert becomes(system, "/box", "restart").words == "waits for a restart"
+        box.stop()
+        parent = system.spawn(Parent, name="parent")
+        parent.tell(passage)
+        assert passage.entered.wait(30)
+        parent.stop()
+        assert becomes(system, "/parent", "children").words == "waits for the end of its children"
+        passage.leave.set()
+
+
+def test_the_text_begins_with_what_explains_a_standstill() -> None:
+    passage = Passage()
+    with ActorSystem(workers=1) as system:
+        system.spawn(Box, name="idle")
+        waiter = system.spawn(Waiter, name="waiter")
+        waiter.tell(lambda me: me.sleep(3600))
+        becomes(system, "/waiter", "timer")
+        system.spawn(Holder, name="holder").tell(passage)
+        assert passage.entered.wait(30)
+        waits = system.waits(stuck_after=0)
+        passage.leave.set()
+        waiter.stop()
+    assert [wait.name for wait in waits] == ["/idle", "/waiter", "/holder"]
+    assert waits.reasons == {"stuck": 1, "timer": 1, "no input": 1}
+    lines = str(waits).splitlines()
+    assert lines[0] == "stuck 1, timer 1, no input 1"
+    assert lines[1].startswith("/holder has been in one message for ")
+    assert lines[-1] == "/waiter waits for a timer"
+    assert repr(waits) == "<Waits: stuck 1, timer 1, no input 1>"
+    with pytest.raises(KeyError, match="/nobody"):
+        waits.of("/nobody")
+
+
+def test_a_text_of_many_stays_short() -> None:
+    passage = Passage()
+    with ActorSystem(workers=1) as system:
+        boxes = [system.spawn(Box) for _ in range(500)]
+        system.drain(60)
+        system.spawn(Holder).tell(passage)
+        assert passage.entered.wait(30)
+        for box in boxes:
+            box.tell(0)
+        lines = str(system.waits(stuck_after=1000)).splitlines()
+        passage.leave.set()
+    assert lines[0] == "queued 500, running 1"
+    assert len(lines) == 102
+    assert lines[-1] == "... and 401 more"
+
+
+def test_waits_can_be_asked_for_while_everything_goes_on() -> None:
+    with ActorSystem(workers=2) as system:
+        stop = threading.Event()
+
+        class Restless(Actor[Any]):
+            def receive(self, message: Any) -> None:
+                if not stop.is_set():
+                    self.ref.tell(message)
+                    self.spawn(Box).stop()
+
+        for _ in range(4):
+            system.spawn(Restless).tell(0)
+        for _ in range(200):
+            assert "other" not in system.waits().reasons
+        stop.set()
+
+
+@pytest.mark.parametrize("wrong", [-1, "1", None])
+def test_a_wrong_time_is_refused(wrong: Any) -> None:
+    with (
+        ActorSystem(workers=1) as system,
+        pytest.raises(ConfigError, match="stuck_after is a number of seconds from 0"),
+    ):
+        system.waits(stuck_after=wrong)

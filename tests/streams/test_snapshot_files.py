@@ -1,0 +1,425 @@
+"""Snapshots in files and directories; what cannot be saved, read or restored, and who may ask."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem, ConfigError, WouldBlock
+from callboard.streams import (
+    Graph,
+    RunEnded,
+    RunError,
+    Snapshot,
+    SnapshotError,
+    Snapshots,
+    entry,
+)
+from callboard.testing import ManualSystem
+
+counts = entry("rows").count().collect()
+
+
+def snapshot_of(graph: Graph[Any], rows: list[Any], **options: Any) -> Snapshot:
+    with ManualSystem() as system:
+        run = system.run(graph)
+        run.send(graph.entries[0], rows)
+        snapshot = run.snapshot(**options)
+        run.cancel()
+    return snapshot
+
+
+def go_on(graph: Graph[Any], restore: Any, rows: list[Any]) -> Any:
+    with ManualSystem() as system:
+        run = system.run(graph, restore=restore)
+        run.send(graph.entries[0], rows)
+        return run.finish()
+
+
+# --- files that sinks write -----------------------------------------------------------------------
+
+
+def test_a_file_goes_on_where_it_was_and_loses_what_came_later(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("of an earlier run\n")
+    graph = entry("rows").count().map(str).to(path)
+    with ManualSystem() as system:
+        run = system.run(graph)
+        first = run.snapshot()
+        run.send("rows", ["a", "b"])
+        second = run.snapshot()
+        run.send("rows", ["d", "e"])
+        run.snapshot()  # until then they may be on their way
+        run.cancel()
+    assert path.read_text() == "1\n2\n3\n4\n"
+    go_on(graph, second, ["x"])
+    assert path.read_text() == "1\n2\n3\n"
+    go_on(graph, first, ["x"])
+    assert path.read_text() == "1\n"
+
+
+def test_what_stood_in_a_file_before_the_run_stays_if_the_run_appends(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("before\n")
+    graph = entry("rows").to(path, mode="a")
+    with ManualSystem() as system:
+        run = system.run(graph)
+        snapshot = run.snapshot()
+        run.send("rows", ["a"])
+        run.snapshot()  # until then it may be on its way
+        run.cancel()
+    assert path.read_text() == "before\na\n"
+    go_on(graph, snapshot, ["b"])
+    assert path.read_text() == "before\nb\n"
+
+
+def test_a_file_that_is_shorter_than_it_was_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    graph = entry("rows").to(path, name="lines")
+    snapshot = snapshot_of(graph, ["abc"])
+    path.write_text("a")
+    with pytest.raises(SnapshotError, match=r"operator 'lines' .*out\.txt' has 1 bytes, and had 4"):
+        go_on(graph, snapshot, [])
+    assert path.read_text() == "a"
+
+
+# --- files of snapshots ---------------------------------------------------------------------------
+
+
+def test_a_snapshot_is_written_to_a_file_and_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "one"
+    snapshot_of(counts, ["a", "b"]).save(path)
+    assert Snapshot.load(path).position == {"rows": 2}
+    assert go_on(counts, path, ["c"]) == [1, 2, 3]
+    assert go_on(counts, str(path), ["c"]) == [1, 2, 3]
+    assert [*tmp_path.iterdir()] == [path]
+    with pytest.raises(FileNotFoundError):
+        go_on(counts, tmp_path / "none", [])
+
+
+def changed(at: int, byte: int) -> Callable[[bytes], bytes]:
+    return lambda data: data[:at] + bytes([byte]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda data: b"", "is no snapshot: it begins with b''"),
+        (lambda data: b"a text, say", "is no snapshot: it begins with b'a text, sa'"),
+        (lambda data: data[:-1], r"is broken: it has \d+ bytes, and not \d+"),
+        (lambda data: data + b"x", r"is broken: it has \d+ bytes, and not \d+"),
+        (changed(-1 + 40, 255), r"is broken: its checksum is [0-9a-f]{8}, not [0-9a-f]{8}"),
+        (changed(11, 2), "is a snapshot of version 2, and this release reads 1"),
+    ],
+)
+def test_bytes_that_are_no_whole_snapshot_are_refused(
+    change: Callable[[bytes], bytes], said: str
+) -> None:
+    data = snapshot_of(counts, ["a"]).to_bytes()
+    with pytest.raises(SnapshotError, match=f"the snapshot {said}"):
+        Snapshot.from_bytes(change(data))
+
+
+def test_the_version_stands_behind_the_name_of_the_format() -> None:
+    data = snapshot_of(counts, ["a"]).to_bytes()
+    assert struct.unpack_from("!10sH", data) == (b"callboard\n", 1)
+
+
+# --- directories ----------------------------------------------------------------------------------
+
+
+def test_a_directory_has_the_last_two_and_a_run_goes_on_with_the_newest(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path / "state")
+    assert snapshots.newest() is None
+    for part in range(3):
+        with ManualSystem() as system:
+            run = system.run(counts, restore=snapshots)
+            assert run.position == {"rows": 2 * part}
+            run.send("rows", ["a"])
+            run.snapshot()
+            run.send("rows", ["b"])
+            run.snapshot()
+            run.send("rows", ["lost"])
+            run.cancel()
+        names = [path.name for path in snapshots.paths()]
+        assert names == [f"{2 * part + 2:012}.snapshot", f"{2 * part + 1:012}.snapshot"]
+
+
+def test_the_newest_whole_snapshot_is_used_and_the_broken_one_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    snapshots = Snapshots(tmp_path)
+    with ManualSystem() as system:
+        run = system.run(counts, restore=snapshots)
+        for row in "ab":
+            run.send("rows", [row])
+            run.snapshot()
+        run.cancel()
+    newest, before = snapshots.paths()
+    newest.write_bytes(newest.read_bytes()[:-1])
+    assert go_on(counts, snapshots, ["b", "c"]) == [1, 2, 3]
+    assert str(newest) in caplog.text
+    before.write_bytes(b"")
+    with pytest.raises(SnapshotError, match=r"no snapshot in .* is whole: the file .* is broken"):
+        go_on(counts, snapshots, [])
+    newest.write_bytes(changed(11, 9)(newest.read_bytes()))
+    with pytest.raises(SnapshotError, match="version 9"):
+        go_on(counts, snapshots, [])
+
+
+def test_a_directory_is_for_one_run_at_a_time(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path)
+    with ManualSystem() as system:
+        run = system.run(counts, restore=snapshots)
+        for other in (snapshots, Snapshots(tmp_path)):
+            with pytest.raises(RunError, match="another run has the snapshots in"):
+                system.run(counts, restore=other)
+        run.finish()
+        snapshot_of(entry("rows").collect(), []).save(tmp_path / "7.snapshot")
+        with pytest.raises(SnapshotError, match="another graph"):
+            system.run(counts, restore=snapshots)
+        (tmp_path / "7.snapshot").unlink()
+        system.run(counts, restore=snapshots).finish()
+
+
+class Noting(Snapshots):
+    """Notes that one was written."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.written = threading.Event()
+
+    def save(self, snapshot: Snapshot) -> None:
+        super().save(snapshot)
+        self.written.set()
+
+
+def test_a_run_writes_snapshots_by_itself(tmp_path: Path) -> None:
+    snapshots = Noting(tmp_path, every=0.01)
+    with ActorSystem() as system:
+        run = system.run(counts, restore=snapshots)
+        run.send("rows", ["a", "b"])
+        assert snapshots.written.wait(60)
+        run.cancel()
+        run = system.run(counts, restore=tmp_path / snapshots.paths()[0].name)
+        assert run.position == {"rows": 2}
+        run.cancel()
+
+
+# --- what cannot be saved or restored -------------------------------------------------------------
+
+
+class Silent:
+    def receive(self, row: Any) -> list[Any]:
+        return [row]
+
+
+class OneWay(Silent):
+    def snapshot(self) -> int:
+        return 1
+
+
+@dataclass
+class Point:
+    x: int
+
+
+rows = entry("rows")
+
+
+@pytest.mark.parametrize(
+    ("graph", "given", "said"),
+    [
+        (rows.stateful(Silent).collect(), [1], r"'Silent' \(stateful\) .*Silent cannot be encoded"),
+        (rows.stateful(OneWay).collect(), [1], r"OneWay has snapshot\(\), and no restore\(\)"),
+        (rows.batch(2).collect(), [Point(1)], r"'batch' \(batch\) .*Point cannot be encoded"),
+        (rows.collect(name="all"), [object()], r"'all' \(collect\) .*object cannot be encoded"),
+        (
+            rows.merge_batches(entry("more"), by="t").collect(),
+            [],
+            "operator 'merge_batches' has Arrow batches",
+        ),
+    ],
+)
+def test_a_state_that_cannot_be_saved_is_an_error_which_names_the_operator(
+    graph: Graph[Any], given: list[Any], said: str
+) -> None:
+    with ManualSystem() as system:
+        run = system.run(graph)
+        run.send("rows", given)
+        with pytest.raises(SnapshotError, match=said):
+            run.snapshot()
+        run.finish()
+
+
+def test_such_an_operator_is_known_before_the_first_row_where_snapshots_are_wanted(
+    tmp_path: Path,
+) -> None:
+    with ActorSystem() as system:
+        for stream in (rows.stateful(Silent), rows.key_by(str).stateful(Silent)):
+            with pytest.raises(SnapshotError, match="'Silent'"):
+                system.run(stream.collect(), restore=Snapshots(tmp_path, every=60))
+        system.run(counts, restore=Snapshots(tmp_path, every=60)).finish()
+
+
+def test_registered_types_are_saved(tmp_path: Path) -> None:
+    graph = rows.batch(3).collect()
+    snapshots = Snapshots(tmp_path, types={"point": Point})
+    with ManualSystem() as system:
+        run = system.run(graph, restore=snapshots)
+        run.send("rows", [Point(1)])
+        run.snapshot()
+        run.cancel()
+    assert go_on(graph, snapshots, [2]) == [[Point(1), 2]]
+    with pytest.raises(SnapshotError, match="no type is registered here as 'point'"):
+        go_on(graph, snapshots.paths()[0], [])
+    with pytest.raises(ConfigError, match="only dataclasses and enumerations"):
+        Snapshots(tmp_path, types=[int])
+
+
+@pytest.mark.parametrize(
+    ("graph", "said"),
+    [
+        (entry("others").count().collect(), "entries are others, and those of the snapshot rows"),
+        (rows.count().batch(2).collect(), r"operator 1 is 'batch' \(batch\) in the graph, and was"),
+        (rows.fold(0, max).batch(2).collect(), r"0 is 'max' \(fold\) .* was 'count' \(count\)"),
+        (
+            rows.count(name="n").reduce(sum, every=3).collect(),
+            r"operator 0 is 'n' \(count\) in the graph, and was 'count' \(count\) in the snapshot",
+        ),
+        (
+            rows.count().reduce(sum, every=4).collect(),
+            r"1, 'sum' \(reduce\), is '4 rows' in the graph, and was '3 rows' in the snapshot",
+        ),
+        (rows.count().to(print), r"operator 1 is 'print' \(to\)"),
+        (
+            Graph(rows.count().reduce(sum, every=3).collect(), rows.collect(name="more")),
+            r"operator 3, 'more' \(collect\), is not in the snapshot",
+        ),
+    ],
+)
+def test_a_graph_that_changed_is_an_error_which_names_the_operator(
+    graph: Graph[Any], said: str
+) -> None:
+    snapshot = snapshot_of(rows.count().reduce(sum, every=3).collect(), [1, 2])
+    with pytest.raises(SnapshotError, match=said):
+        go_on(graph, snapshot, [])
+
+
+def test_a_graph_may_have_other_partitions_and_threads_than_before() -> None:
+    before = rows.key_by(str, partitions=2).count().collect(name="all")
+    after = rows.key_by(str, partitions=5).count().threading("dedicated").collect(name="all")
+    assert go_on(after, snapshot_of(before, [1, 1]), [1]) == [("1", 1), ("1", 2), ("1", 3)]
+
+
+@pytest.mark.parametrize("restore", [3, b"bytes", counts])
+def test_anything_else_is_no_snapshot(restore: Any) -> None:
+    with ManualSystem() as system, pytest.raises(ConfigError, match="restore is a Snapshot, "):
+        system.run(counts, restore=restore)
+
+
+def test_in_a_manual_system_no_time_passes_by_itself(tmp_path: Path) -> None:
+    with ManualSystem() as system, pytest.raises(ConfigError, match=r"every=2 .*run\.snapshot\(\)"):
+        system.run(counts, restore=Snapshots(tmp_path, every=2))
+    for every in (0, -1, "soon"):
+        with pytest.raises(ConfigError, match="every"):
+            Snapshots(tmp_path, every=every)  # type: ignore[arg-type]
+
+
+# --- who may ask, and when ------------------------------------------------------------------------
+
+
+def test_a_run_that_is_over_has_no_snapshot() -> None:
+    with ManualSystem() as system:
+        run = system.run(counts)
+        run.finish()
+        with pytest.raises(RunEnded):
+            run.snapshot()
+        run = system.run(counts)
+        run.cancel()
+        with pytest.raises(RunEnded, match="cancelled"):
+            run.snapshot()
+
+
+def test_an_operator_of_the_run_would_wait_for_itself() -> None:
+    runs: list[Any] = []
+    with ManualSystem() as system:
+        runs.append(system.run(rows.map(lambda row: runs[0].snapshot()).collect()))
+        runs[0].send("rows", [1])
+        with pytest.raises(RunError) as caught:
+            runs[0].finish()
+    assert "snapshot() in an operator of" in str(caught.value.__cause__)
+
+
+def test_a_coroutine_awaits_a_snapshot() -> None:
+    async def main() -> None:
+        async with ActorSystem() as system:
+            run = system.run(counts)
+            await run.send_soon("rows", ["a"])
+            with pytest.raises(WouldBlock, match="snapshot_soon"):
+                run.snapshot()
+            assert (await run.snapshot_soon()).position == {"rows": 1}
+            assert await run.finish_soon() == [1]
+
+    asyncio.run(main())
+
+
+class Asker(Actor[Any]):
+    def receive(self, run: Any) -> Any:
+        run.send("rows", ["a"] * 100)
+        return run.snapshot().position
+
+
+@pytest.mark.parametrize("threading", ["dynamic", "assigned", "dedicated"])
+def test_an_actor_on_the_only_worker_takes_a_snapshot(threading: str) -> None:
+    with ActorSystem(workers=1) as system:
+        run = system.run(counts, threading=threading, batch_size=1, window=2)
+        assert system.spawn(Asker).ask(run).result(60) == {"rows": 100}
+        assert len(run.finish(60)) == 100
+
+
+def test_a_snapshot_comes_though_senders_never_rest() -> None:
+    """Each sender has the lock again as soon as it has let it go."""
+    stop = threading.Event()
+    with ActorSystem() as system:
+        run = system.run(rows.fold(0, lambda n, _: n + 1).collect(), batch_size=4)
+
+        def send() -> None:
+            while not stop.is_set():
+                run.send("rows", range(16))
+
+        senders = [threading.Thread(target=send) for _ in range(3)]
+        for sender in senders:
+            sender.start()
+        try:
+            came = [run.snapshot(timeout=60).position["rows"] for _ in range(20)]
+        finally:
+            stop.set()
+            for sender in senders:
+                sender.join()
+        assert came == sorted(came)
+        assert run.finish(60) == [run.position["rows"]]
+
+
+class Late(Actor[Any]):
+    def receive(self, row: Any) -> Any:
+        return 2 * row
+
+
+def test_answers_that_are_awaited_are_there_before_the_cut() -> None:
+    with ActorSystem() as system:
+        graph = rows.ask(system.spawn(Late), in_flight=4).count().collect()
+        run = system.run(graph)
+        run.send("rows", range(100))
+        snapshot = run.snapshot(timeout=60)
+        run.cancel()
+        run = system.run(graph, restore=snapshot)
+        run.send("rows", [1])
+        assert run.finish(60) == [*range(1, 102)]
