@@ -213,6 +213,7 @@ def test_killed_at_random_moments_nothing_is_lost_without_a_letter(
             for each in sending:
                 each.result(LIMIT)
         system.drain(LIMIT)
+        eventually(lambda: has_answers(pool), "the latest kill has been seen")
         last = pids(pool)
     handled = Counter(number for part in noted(tmp_path) for number in part)
     assert max(handled.values()) == 1
@@ -223,6 +224,13 @@ def test_killed_at_random_moments_nothing_is_lost_without_a_letter(
     assert {*handled} | {*lost} | failed == {*range(2 * rows)}
     assert not {*lost} & {row for row, _ in answers}
     assert first != last
+
+
+def has_answers(pool: Router[Any]) -> bool:
+    """Tell whether all processes answer: of one that was killed just now it is not known yet."""
+    with suppress(ConnectionLost):
+        return bool(pids(pool))
+    return False
 
 
 def noted_count(folder: Path) -> int:
