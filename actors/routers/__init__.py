@@ -10,8 +10,7 @@ from callboard.routers.by_key import KeyRouter
 from callboard.routers.elastic import Elastic
 from callboard.routers.gathered import GatheredAnswers
 from callboard.routers.least_loaded import LeastLoadedRouter
-from callboard.routers.round_robin import RoundRobinRouter
-from callboard.routers.router import Router
+from callboard.routers.router import RoundRobinRouter, Router
 from callboard.routers.topic import Subscribe, Topic, Unsubscribe
 
 __all__ = [

@@ -10,8 +10,8 @@ cdef class Routee:
     cdef Py_ssize_t messages   # chosen for it, by calls that have not handed them over yet
     cdef Py_ssize_t asks       # that it has not answered, where the router counts them
     cdef bint removed          # by a resize; no more messages are chosen for it
+    cdef bint is_native        # `ref` is a NativeRef
 
-    cdef int tell(self, message) except -1
     cdef bint has_ended(self) noexcept
     cdef Py_ssize_t load(self) noexcept
 
@@ -25,7 +25,6 @@ cdef class Router:
     cdef Routee pick(self, uint64_t key)
     cdef int note_asked(self, Routee routee, future) except -1
     cdef Routee enter(self, message)
-    cdef int leave(self, Routee routee, Py_ssize_t messages) except -1
     cdef tuple routees_now(self)
     cdef int assign(self, dict parts, message) except -1
     cdef int hand_over(self, dict parts) except -1

@@ -1,4 +1,4 @@
-"""The part that routers share: they choose a recipient in the sender's thread, and count who is sending to it.
+"""The part that routers share, and round robin. A router chooses in the sender's thread, and counts who is sending.
 
 A message is chosen for a routee and handed over in two steps. Between them another thread may remove the routee. So
 a routee counts the messages that are chosen for it, and it is told to stop, after its queue, when it is removed and
@@ -12,9 +12,11 @@ from functools import partial
 
 cimport cython
 from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport uint64_t
 
 from callboard._inside.sending.envelope cimport to_tell
+from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.ref cimport STOPPING, SUSPENDED, ActorRef
 from callboard.core.asserting cimport holds
 from callboard.scheduling.cell cimport Cell
@@ -35,20 +37,7 @@ cdef class Routee:
     def __init__(self, recipient):
         self.recipient = recipient
         self.ref = recipient if isinstance(recipient, ActorRef) else None
-
-    @cython.nonecheck(False)
-    cdef int tell(self, message) except -1:
-        cdef Context* context
-        cdef Cell* current
-        cdef PyObject* sender = NULL
-        if self.ref is None:
-            self.recipient.tell(message)
-            return 0
-        context = current_context()  # from here on as ActorRef.tell()
-        current = context.current
-        if current != NULL:
-            sender = <PyObject*>current.owner
-        return self.ref.send(to_tell(<PyObject*>message, sender), context)
+        self.is_native = isinstance(recipient, NativeRef)
 
     @cython.nonecheck(False)
     cdef bint has_ended(self) noexcept:
@@ -66,6 +55,40 @@ cdef class Routee:
         if ref is not None and (ref.phase == SUSPENDED or not ref.cell.tail.is_idle()):
             load += 1  # it is in the middle of one
         return load
+
+
+@cython.nonecheck(False)
+cdef inline int hand_to(Routee routee, message) except -1:
+    """Send a message to a routee, as the `tell` of its recipient."""
+    cdef Context* context
+    cdef Cell* current
+    cdef PyObject* sender = NULL
+    if routee.ref is None:
+        routee.recipient.tell(message)
+        return 0
+    context = current_context()
+    if routee.is_native:
+        return routee.ref.send_slowly(to_tell(<PyObject*>message, NULL), context)
+    current = context.current
+    if current != NULL:
+        sender = <PyObject*>current.owner
+    return routee.ref.send(to_tell(<PyObject*>message, sender), context)
+
+
+cdef int stop_removed(Routee routee) except -1:
+    routee.recipient.stop(after_queue=True)
+    return 0
+
+
+@cython.nonecheck(False)
+cdef inline int leave(Router router, Routee routee, Py_ssize_t messages) except -1:
+    """Count messages out that were chosen for a routee."""
+    cdef bint is_last
+    assert holds(routee.messages >= messages)
+    with cython.critical_section(router):
+        routee.messages -= messages
+        is_last = routee.removed and routee.messages == 0
+    return stop_removed(routee) if is_last else 0
 
 
 cdef class Router:
@@ -112,9 +135,9 @@ cdef class Router:
         """Send `message` to one of the routees. Waits and raises like its `tell`."""
         cdef Routee routee = self.enter(message)
         try:
-            routee.tell(message)
+            hand_to(routee, message)
         finally:
-            self.leave(routee, 1)
+            leave(self, routee, 1)
 
     def tell_many(self, messages):
         """Send each of `messages` to one of the routees, some hundred at a time.
@@ -143,7 +166,7 @@ cdef class Router:
         try:
             told = tell_soon_to(routee.recipient, message)
         except BaseException:
-            self.leave(routee, 1)
+            leave(self, routee, 1)
             raise
         told.add_done_callback(partial(self._leave_later, routee, 1))
         return told
@@ -164,9 +187,9 @@ cdef class Router:
                 try:
                     sent = tell_many_soon_to((<Routee>routee).recipient, part)
                 except BaseException:
-                    self.leave(routee, len(part))
+                    leave(self, routee, len(part))
                     for other, left in parts.items():
-                        self.leave(other, len(left))
+                        leave(self, other, len(left))
                     raise
                 sent.add_done_callback(partial(self._leave_later, routee, len(part)))
                 told.append(sent)
@@ -179,7 +202,7 @@ cdef class Router:
             future = routee.recipient.ask(message, timeout)
             self.note_asked(routee, future)
         finally:
-            self.leave(routee, 1)
+            leave(self, routee, 1)
         return future
 
     cdef inline Routee enter(self, message):
@@ -189,16 +212,6 @@ cdef class Router:
             routee = self.pick(key)
             routee.messages += 1
         return routee
-
-    cdef inline int leave(self, Routee routee, Py_ssize_t messages) except -1:
-        cdef bint is_last
-        assert holds(routee.messages >= messages)
-        with cython.critical_section(self):
-            routee.messages -= messages
-            is_last = routee.removed and routee.messages == 0
-        if is_last:
-            routee.recipient.stop(after_queue=True)
-        return 0
 
     cdef int assign(self, dict parts, message) except -1:
         cdef Routee routee = self.enter(message)
@@ -219,14 +232,14 @@ cdef class Router:
                     error = raised if error is None else error
         finally:
             for routee, part in parts.items():
-                self.leave(routee, len(part))
+                leave(self, routee, len(part))
             parts.clear()
         if error is not None:
             raise error
         return 0
 
     def _leave_later(self, routee, messages, _):
-        self.leave(routee, messages)
+        leave(self, routee, messages)
 
     def _enter_all(self):
         """Return all routees, and count a message for each, until _leave_all()."""
@@ -239,7 +252,7 @@ cdef class Router:
 
     def _leave_all(self, routees):
         for routee in routees:
-            self.leave(routee, 1)
+            leave(self, routee, 1)
 
     # --- the routees --------------------------------------------------------------------------------
 
@@ -322,3 +335,46 @@ cdef class Router:
     def __repr__(self):
         where = "" if self._family is None else f" {self.path}"
         return f"<{type(self).__name__}{where} over {len(self.routees_now())} refs>"
+
+
+cdef class RoundRobinRouter(Router):
+    """Sends each message to the next of its refs, in turn. Safe in every thread.
+
+    A message goes straight to the chosen ref, without an actor in between. Each ref handles the messages of one
+    sender in the order of sending; between refs there is no order. An actor that has ended is passed over.
+    """
+
+    cdef Py_ssize_t turn
+
+    @cython.final
+    @cython.nonecheck(False)
+    cdef inline Routee next_routee(self):
+        cdef tuple routees = self.routees
+        cdef Py_ssize_t tries = PyTuple_GET_SIZE(routees)
+        cdef Py_ssize_t turn = self.turn
+        cdef Routee routee
+        while True:
+            if turn >= PyTuple_GET_SIZE(routees):
+                turn = 0
+            routee = <Routee>PyTuple_GET_ITEM(routees, turn)
+            turn += 1
+            tries -= 1
+            if tries == 0 or routee.ref is None or routee.ref.phase < STOPPING:
+                self.turn = turn
+                return routee
+
+    cdef Routee pick(self, uint64_t key):
+        return self.next_routee()
+
+    @cython.always_allow_keywords(False)
+    def tell(self, message):
+        """Send `message` to the next ref. Waits and raises like its `tell`."""
+        # As Router.tell(), without calls through tables: half of the time that the router takes.
+        cdef Routee routee
+        with cython.critical_section(self):
+            routee = self.next_routee()
+            routee.messages += 1
+        try:
+            hand_to(routee, message)
+        finally:
+            leave(self, routee, 1)
