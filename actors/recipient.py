@@ -5,6 +5,7 @@ of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from threading import Lock
 from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from callboard._inside.answers.future import Future
@@ -12,6 +13,10 @@ from callboard.core.log import log
 from callboard.core.text import safe_repr
 
 M = TypeVar("M", contravariant=True)
+
+TOLD: Future[None] = Future()
+"""The future of messages that were sent at once."""
+TOLD.set_result(None)
 
 
 @runtime_checkable
@@ -47,6 +52,26 @@ def path_of(recipient: object) -> str:
     return safe_repr(recipient)
 
 
+def tell_soon_to(recipient: Recipient[Any], message: Any) -> Future[None]:
+    """Send `message` by `tell_soon` where the recipient has it, else at once. Return its future."""
+    tell_soon = getattr(recipient, "tell_soon", None)
+    if tell_soon is None:
+        recipient.tell(message)
+        return TOLD
+    told: Future[None] = tell_soon(message)
+    return told
+
+
+def tell_many_soon_to(recipient: Recipient[Any], messages: list[Any]) -> Future[None]:
+    """Send all of `messages`, as tell_soon_to()."""
+    tell_many_soon = getattr(recipient, "tell_many_soon", None)
+    if tell_many_soon is None:
+        recipient.tell_many(messages)
+        return TOLD
+    told: Future[None] = tell_many_soon(messages)
+    return told
+
+
 def tell_without_waiting(recipient: Recipient[Any], message: Any) -> None:
     """Send `message` from a thread that others wait for. A later failure is logged."""
     tell_soon = getattr(recipient, "tell_soon", None)
@@ -60,3 +85,30 @@ def tell_without_waiting(recipient: Recipient[Any], message: Any) -> None:
             log.error("a message was not told", recipient=path_of(recipient), error=error)
 
     tell_soon(message).add_done_callback(note)
+
+
+def together(futures: list[Future[None]]) -> Future[None]:
+    """Return a future that is done when all are, and fails as the first of them that does."""
+    if len(futures) == 1:
+        return futures[0]
+    together: Future[None] = Future()
+    left = len(futures) or 1
+    lock = Lock()
+
+    def count(_: object) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            if left > 0:
+                return
+        error = next((error for each in futures if (error := each.exception()) is not None), None)
+        if error is None:
+            together.set_result(None)
+        else:
+            together.set_exception(error)
+
+    for future in futures:
+        future.add_done_callback(count)
+    if not futures:
+        count(None)
+    return together

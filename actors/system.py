@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import time
@@ -214,6 +215,45 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
         """
         ref: ActorRef[M] = spawn(self._runtime, None, cls, args, kwargs)
         return ref
+
+    def pool(
+        self,
+        cls: type[Actor[M]],
+        /,
+        *args: Any,
+        processes: int | None = None,
+        router: Any = None,
+        by: Any = None,
+        pickle: bool = False,
+        types: Any = (),
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Start worker processes with one actor of `cls` in each, and return a router over them.
+
+        `processes` is their number: without it, one for each usable core. Arguments and options of
+        `spawn` go to each actor; `name` is that of the actor that keeps the processes. The router
+        is a RoundRobinRouter, or one of the class `router`, or a KeyRouter with `by`.
+
+        Messages, answers and arguments are values that `callboard.remote` can send, with
+        dataclasses and enumerations that are named in `types`. With `pickle` all others are
+        pickled. The processes import `cls` by its name. See `docs/pools.md`.
+
+        Raises SpawnError, CodecError, ConfigError, TypeError, ValueError, and OSError.
+        """
+        pools = importlib.import_module("callboard.pools.pool")
+        return pools.spawn_pool(
+            self,
+            cls,
+            args,
+            kwargs,
+            processes=processes,
+            router=router,
+            by=by,
+            pickle=pickle,
+            types=types,
+            name=name,
+        )
 
     def run(
         self,

@@ -98,6 +98,8 @@ ORDERS = [
         "actors/remote/wire",
         "actors/streams",
         "actors/remote",
+        "actors/routers",
+        "actors/pools",
         "actors/spark",
     ],
     ["actors", "actors/testing"],

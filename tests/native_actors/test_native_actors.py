@@ -25,6 +25,7 @@ from callboard import (
 )
 from callboard.native import NativeBuffer, NativeFailure, NativeRecord, Tagged
 from callboard.policies import Fixed
+from callboard.routers import LeastLoadedRouter, RoundRobinRouter
 
 
 class Collect(Actor[Any]):
@@ -402,3 +403,26 @@ def test_a_native_actor_refuses_by_an_expected_error_and_goes_on(
     assert ref.ask(1).exception(30) is None
     system.drain(30)
     assert system.dead_letters.failure_count == 0
+
+
+def test_a_router_sends_native_actors_their_values(
+    system: ActorSystem, behaviours: ModuleType
+) -> None:
+    got: list[Any] = []
+    collect = system.spawn(Collect, got)
+    router = RoundRobinRouter([system.spawn(behaviours.Echo, collect) for _ in range(3)])
+    for number in range(300):
+        router.tell(number)
+    router.tell_many([0.5, array("q", [1, 2])])
+    assert router.ask(7).result(30) == 7
+    with pytest.raises(TypeError):
+        router.tell("text")
+    least = LeastLoadedRouter.spawn(system, behaviours.Echo, collect, routees=2)
+    least.tell_many(range(300, 400))
+    least.resize(1)
+    least.tell(400)
+    system.drain(30)
+    numbers = [value for value in got if isinstance(value, int)]
+    assert sorted(numbers) == [*range(401)]
+    assert len(got) == 403
+    assert system.dead_letters.count == 0

@@ -10,6 +10,7 @@ import pytest
 
 from callboard import Actor, ActorSystem, Future
 from callboard.remote import Server, Shard, connect, connect_sharded, serve_entries
+from callboard.routers import RoundRobinRouter
 from callboard.spark import PartitionContext, map_partitions
 from callboard.spark.errors import EntryPointError
 from callboard.spark.tasks.feed import entry_point
@@ -64,6 +65,13 @@ def test_a_task_asks_the_shards_of_its_batches(url: str) -> None:
         return connect_sharded([url]).ref("echo", by=lambda batch: batch[0])
 
     assert list(map_partitions(build, batch_size=2)([1, 2, 3])) == [1, 2, 3]
+
+
+def test_a_task_asks_a_router_and_its_batches_keep_their_order() -> None:
+    def build(system: ActorSystem, context: PartitionContext) -> Any:
+        return RoundRobinRouter.spawn(system, Repeating, routees=3)
+
+    assert list(map_partitions(build, batch_size=2)(range(20))) == [*range(20)]
 
 
 @pytest.mark.parametrize("built", [Doubling, {"one": print}])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from callboard import Future
 from callboard.core import checks
 from callboard.core.batches import iterator_over
 from callboard.core.handles import CopiedAsItself
+from callboard.recipient import together
 from callboard.remote.client.answer import RemoteAnswer
 from callboard.remote.client.session import SessionOwner
 from callboard.remote.protocol.conversation import Submission
@@ -133,30 +133,3 @@ class RemoteRef(CopiedAsItself):
 
     def __hash__(self) -> int:
         return hash((id(self.connection), self.name))
-
-
-def together(futures: list[Future[None]]) -> Future[None]:
-    """Return a future that is done when all are, and fails as the first of them that does."""
-    if len(futures) == 1:
-        return futures[0]
-    together: Future[None] = Future()
-    left = len(futures) or 1
-    lock = Lock()
-
-    def count(_: object) -> None:
-        nonlocal left
-        with lock:
-            left -= 1
-            if left > 0:
-                return
-        error = next((error for each in futures if (error := each.exception()) is not None), None)
-        if error is None:
-            together.set_result(None)
-        else:
-            together.set_exception(error)
-
-    for future in futures:
-        future.add_done_callback(count)
-    if not futures:
-        count(None)
-    return together

@@ -18,7 +18,7 @@ from callboard.core.log import log
 from callboard.core.text import safe_str
 from callboard.remote.errors import ConnectionLost, ProtocolError, Refused, RemoteError
 from callboard.remote.protocol.client_side import Welcome
-from callboard.remote.protocol.conversation import Completion, Conversation, Submission
+from callboard.remote.protocol.conversation import Completion, Conversation, OnLoss, Submission
 from callboard.remote.protocol.kinds import Parting
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.sockets.address import Address
@@ -82,13 +82,14 @@ class RemoteSession:
         encoding: Codec,
         shard: Shard | None = None,
         server_user: int | None = None,
+        on_loss: OnLoss | None = None,
     ) -> None:
         self._address = address
         self._server_user = server_user
         self._context = context
         self.pid = os.getpid()
         self._lock = threading.Lock()  # of the conversation, and of the order of its frames
-        self._talk = Conversation(encoding, secret, shard)
+        self._talk = Conversation(encoding, secret, shard, on_loss)
         self._link: DrivenLink | None = None  # written with the lock
         self._current: object = None  # the connection's name; written with the lock
         self._error: RemoteError | None = None  # why there will be no other connection

@@ -8,7 +8,8 @@ goes over the next one. One that had left and was not acknowledged is counted an
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from callboard import Future
@@ -28,6 +29,7 @@ from callboard.remote.protocol.client_side import (
     BEFORE_DATA,
     Answered,
     ClientSide,
+    Credit,
     Failed,
     Pong,
     Welcome,
@@ -127,10 +129,25 @@ class Completion(NamedTuple):
             self.future.set_exception(self.error)
 
 
+OnLoss = Callable[[list[Submission], RemoteError], object]
+"""Called with messages that were told, and lost or refused, and why."""
+
+
 class Conversation:
     """One client's state. A user in several threads needs a lock."""
 
-    def __init__(self, encoding: Codec, secret: bytes, shard: Shard | None = None) -> None:
+    def __init__(
+        self,
+        encoding: Codec,
+        secret: bytes,
+        shard: Shard | None = None,
+        on_loss: OnLoss | None = None,
+    ) -> None:
+        """With `on_loss`, messages that are told are kept until they are acknowledged. It is called
+        for those that are lost or refused, and no later call raises an error about them.
+        """
+        self._on_loss = on_loss
+        self._told: deque[list[Any]] = deque()  # sequence, messages, the Submission or None
         self._codec = encoding
         self._secret = secret
         self._shard = shard
@@ -227,6 +244,8 @@ class Conversation:
             return None
         if isinstance(event, Failed):
             self._fail(event)
+        elif isinstance(event, Credit):
+            self._note_credit(event.messages)
         elif isinstance(event, Pong):
             self.health = event.health
             self._complete(self._pings.pop(event.nonce, None), event.health)
@@ -242,7 +261,11 @@ class Conversation:
             return
         side, self.side = self.side, None
         self._output.clear()
-        self.lost += side.unacknowledged
+        lost = side.unacknowledged
+        if self._on_loss is None:
+            self.lost = lost = self.lost + lost
+        else:
+            self._lose([told for _, _, told in self._told if told is not None], why)
         asked = len(self._answers)
         for answer in (*self._answers.values(), *self._pings.values()):
             self._complete(
@@ -254,8 +277,8 @@ class Conversation:
             if (loss := submission.loss(None)) is not None:
                 self.waiting.remove(submission)
                 self._fail_submission(submission, loss)
-        if (self.lost or asked) and self._flushes:
-            lost, self.lost = self.lost, 0
+        if (lost or asked) and self._flushes:
+            self.lost = 0
             error = ConnectionLost(
                 f"{why}, and {lost} messages were not acknowledged, {asked} asks not answered", lost
             )
@@ -278,8 +301,35 @@ class Conversation:
         error = RemoteFailure(event.kind, event.text) if known is None else known(event.text)
         if event.was_asked:
             self._complete(self._answers.pop(event.sequence), None, error)
+        elif self._on_loss is not None:
+            self._refuse(event)
         elif self._refused is None:
             self._refused = RemoteFailure(event.kind, event.text)
+
+    def _note_credit(self, messages: int) -> None:
+        """Forget what is acknowledged, of what is kept."""
+        while messages > 0 and self._told:
+            messages -= self._told.popleft()[1]
+
+    def _lose(self, submissions: list[Submission], why: str) -> None:
+        self._told.clear()
+        messages = sum(submission.messages for submission in submissions)
+        if messages:
+            text = f"{why}; whether it was handled is unknown"
+            self._call_on_loss(submissions, ConnectionLost(text, messages))
+
+    def _refuse(self, event: Failed) -> None:
+        for told in self._told:
+            if told[0] == event.sequence and told[2] is not None:
+                submission, told[2] = told[2], None
+                self._call_on_loss([submission], RemoteFailure(event.kind, event.text))
+
+    def _call_on_loss(self, submissions: list[Submission], error: RemoteError) -> None:
+        assert self._on_loss is not None
+        lost: Future[None] = Future()
+        call = partial(self._on_loss, submissions, error)
+        lost.add_done_callback(lambda _: call())
+        self._complete(lost, None)
 
     def _go_on(self) -> None:
         """Do what credit, or the end of all work, was waited for."""
@@ -305,6 +355,8 @@ class Conversation:
                 self._answers[sequence] = submission.answer
             else:
                 self._complete(submission.sent, None)
+                if self._on_loss is not None:
+                    self._told.append([sequence, submission.messages, submission])
             waiting.popleft()
 
     def _fail_submission(self, submission: Submission, error: RemoteError) -> None:

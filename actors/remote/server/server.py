@@ -52,12 +52,15 @@ class Server:
         certificate: PathLike | None = None,
         key: PathLike | None = None,
         types: Types = (),
+        codec: Codec | None = None,
         limits: ServerLimits | None = None,
         state: PathLike | None = None,
         staging: StagingLimits | None = None,
         shard: Shard | None = None,
     ) -> None:
         """Listen. TCP wants a secret, and off loopback a certificate and its key.
+
+        Messages are encoded by a `codec`; without it, by one that knows the `types`.
 
         With a directory for its `state`, rows can be staged, within the limits of `staging`. Rows
         that were committed there and not applied are applied before a client is let in. With a
@@ -76,7 +79,7 @@ class Server:
         self._secret = secret
         self.entries = dict(entries)
         self.limits = limits or ServerLimits()
-        self.codec = Codec(types, self.limits.values)
+        self.codec = Codec(types, self.limits.values) if codec is None else codec
         self._begun = time.monotonic()
         self._lock = threading.Lock()  # of the counts
         self._handled = 0

@@ -28,7 +28,10 @@ class ShardKey:
             self._key_of: Callable[[Any], Any] = by
             return
         self.is_tuple = not isinstance(by, str)
-        self.names = names = [by] if isinstance(by, str) else list(by)
+        try:
+            self.names = names = [by] if isinstance(by, str) else list(by)
+        except TypeError:
+            names = []
         if not names or not all(isinstance(name, str) for name in names):
             raise ConfigError(
                 "by= is a column's name, several names, or a function of the row, not "
@@ -41,7 +44,11 @@ class ShardKey:
 
     def of_row(self, row: Any) -> int:
         """Return the shard of a row. Raises CodecError, and what the function raises."""
-        return key_hash(self._key_of(row)) % self.shards
+        return self.hash_of_row(row) % self.shards
+
+    def hash_of_row(self, row: Any) -> int:
+        """Return the hash of a row's key. Raises like `of_row`."""
+        return key_hash(self._key_of(row))
 
     def divide(self, rows: Iterable[Any]) -> list[list[Any]]:
         """Return the rows of each shard, in their order. Raises like `of_row`."""

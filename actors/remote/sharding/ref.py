@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from callboard import Future
 from callboard.core.batches import iterator_over
 from callboard.core.handles import CopiedAsItself
+from callboard.recipient import together
 from callboard.remote.client.connection import Connection
-from callboard.remote.client.remote_ref import RemoteRef, together
+from callboard.remote.client.remote_ref import RemoteRef
 from callboard.remote.sharding.columns import divide_batch
 from callboard.remote.sharding.keys import By, ShardKey, shard_of
 

@@ -150,11 +150,7 @@ class Codec:
     def _extend(self, value: Any) -> msgpack.ExtType:
         found = self._encodings.get(type(value))
         if found is None:
-            raise CodecError(
-                f"a {type(value).__module__}.{type(value).__qualname__} cannot be encoded: "
-                "messages are made of plain values, and of dataclasses and enumerations that were "
-                "registered with types="
-            )
+            return self._encode_other(value)
         code, prepare = found
         if code in _FULL and times.needs_more(value):
             code, prepare = _FULL[code], times.to_full
@@ -168,6 +164,14 @@ class Codec:
             finally:
                 self._local.depth -= 1
         return msgpack.ExtType(code, data)
+
+    def _encode_other(self, value: Any) -> msgpack.ExtType:
+        """Return an extension of a value whose type is not known. Raises CodecError."""
+        raise CodecError(
+            f"a {type(value).__module__}.{type(value).__qualname__} cannot be encoded: "
+            "messages are made of plain values, and of dataclasses and enumerations that were "
+            "registered with types="
+        )
 
     # --- decoding ---------------------------------------------------------------------------------
 
@@ -199,7 +203,14 @@ class Codec:
         return _rows_of(data, (yield from self.decoding(memoryview(data)[1:])))
 
     def _unpacking(self, data: bytes | memoryview, is_trusted: bool) -> Unpacking:
-        return Unpacking(data, _plain, self._compose, self.most_values, is_trusted)
+        return Unpacking(data, self._plain, self._compose, self.most_values, is_trusted)
+
+    def _plain(self, code: int, data: bytes) -> Any:
+        """Return the value that an extension's bytes hold. Raises CodecError."""
+        make = _PLAIN.get(code)
+        if make is None:
+            raise CodecError(f"there is no extension {code}")
+        return make(data)
 
     def _compose(self, code: int, items: list[Any]) -> Any:
         """Return the dataclass or the member of an enumeration that has these parts."""
@@ -235,13 +246,6 @@ def _rows_of(data: bytes | memoryview, values: Any) -> list[Any]:
         return list(zip(*values, strict=True))
     except ValueError as error:
         raise CodecError(f"columns of rows differ in length: {error}") from None
-
-
-def _plain(code: int, data: bytes) -> Any:
-    make = _PLAIN.get(code)
-    if make is None:
-        raise CodecError(f"there is no extension {code}")
-    return make(data)
 
 
 def named(types: Types) -> Iterable[tuple[str, type]]:

@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 )
 
 from callboard import Future
-from callboard.remote.errors import ConnectionLost, RemoteFailure
+from callboard.remote.errors import ConnectionLost, RemoteError, RemoteFailure
 from callboard.remote.protocol.conversation import Conversation, Submission
 from callboard.remote.protocol.kinds import MessageKind, Parting
 from callboard.remote.wire.frames import Splitter
@@ -218,4 +218,79 @@ class Network(RuleBasedStateMachine):
                 assert answer.result(timeout=0.0) == value * 10
 
 
+class KeptNetwork(Network):
+    """The client keeps what it has told, and is called for what is lost."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.client = Conversation(CODEC, SECRET, on_loss=self.note_loss)
+        self.lost_values: list[int] = []
+
+    def note_loss(self, submissions: list[Submission], error: RemoteError) -> None:
+        assert isinstance(error, ConnectionLost)
+        values: list[int] = []
+        for submission in submissions:
+            (data,) = submission.parts
+            if submission.kind is MessageKind.TELL_MANY:
+                values += CODEC.decode_rows(data)
+            else:
+                values.append(CODEC.decode(data))
+        assert error.unacknowledged == len(values)
+        self.lost += len(values)
+        self.lost_values += values
+
+    @invariant()
+    def no_later_call_hears_of_it(self) -> None:
+        self.client.raise_trouble()
+
+    @invariant()
+    def each_is_lost_once(self) -> None:
+        assert len(self.lost_values) == len({*self.lost_values})
+
+    def teardown(self) -> None:
+        super().teardown()
+        handled = {value for _, value in self.server.handled}
+        assert {*self.told} <= handled | {*self.lost_values}
+        assert not self.client._told
+
+
 TestNetwork = Network.TestCase
+TestKeptNetwork = KeptNetwork.TestCase
+
+
+def test_a_told_message_that_is_refused_goes_to_who_wants_to_hear_of_losses() -> None:
+    heard: list[tuple[list[Submission], RemoteError]] = []
+    client = Conversation(CODEC, SECRET, on_loss=lambda *loss: heard.append(loss))
+    connection = SimulatedConnection()
+    server = SimulatedServer()
+    splitter = Splitter(LIMITS.frame)
+
+    def move() -> None:
+        output, outcomes = client.take()
+        connection.to_server += b"".join(output)
+        for outcome in outcomes:
+            outcome.complete()
+        server.move(connection, len(connection.to_server))
+        data = bytes(connection.to_client)
+        connection.to_client.clear()
+        for received in splitter.feed(data):
+            client.receive(received)
+        for outcome in client.take()[1]:
+            outcome.complete()
+
+    client.begin()
+    move()
+    told = [Submission(MessageKind.TELL, "first", (CODEC.encode(n),)) for n in range(3)]
+    for submission in told:
+        client.submit(submission)
+    move()
+    for place, (_, delivery) in enumerate(server.taken):
+        if place == 1:
+            connection.say(connection.side.failed(delivery, "CodecError", "no such type"))
+        connection.say(connection.side.handled(delivery))
+    move()
+    ((submissions, error),) = heard
+    assert submissions == [told[1]]
+    assert str(error) == "CodecError: no such type"
+    assert not client._told
+    client.raise_trouble()

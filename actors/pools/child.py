@@ -1,0 +1,160 @@
+"""A worker process of a pool: it serves one actor, until its parent is gone or wants it to end.
+
+Its standard input is a pipe from the parent. The first line is the spec; the end of it is the end
+of the parent, or of the pool. Another pipe tells the parent that the actor has started, or why not,
+and brings it the dead letters.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import signal
+import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from callboard import (
+    ActorEnd,
+    ActorRef,
+    ActorSystem,
+    BoundedMailbox,
+    DeadLetter,
+    Future,
+    Supervision,
+)
+from callboard.core.errors import CallboardError
+from callboard.core.text import safe_repr, safe_str, sendable
+from callboard.pools.importing import import_all, import_class
+from callboard.pools.pickling import make_codec
+from callboard.remote.errors import CodecError
+from callboard.remote.protocol.server_side import ServerLimits
+from callboard.remote.server.server import Server
+from callboard.remote.staging.entries import ActorEntry
+from callboard.remote.wire.codec import Codec
+
+ENTRY = "actor"
+LIMITS = ServerLimits(frame=2**28, values=2**26, bytes=2**29, output=2**29)
+# Seconds after which a process ends, whatever its actor does.
+GRACE = 1.0
+# Seconds between looks whether the parent is there: another child of it may keep the pipe open.
+LOOK = 1.0
+
+_TEXT = 10_000  # bytes of an error's text
+_telling = Lock()
+
+OPTIONS = (BoundedMailbox, Supervision)
+"""Classes of options of a spawn, which the arguments may have."""
+
+
+def main(spec: dict[str, Any], status: int) -> int:
+    """Serve the actor of a spec; report on the pipe `status`. Returns the exit status."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
+    os.set_inheritable(status, False)
+    parent = os.getppid()
+    life = _take_standard_input()
+    try:
+        return _serve(spec, status, life, parent)
+    except BaseException as error:
+        tell(status, ended=f"{type(error).__name__}: {safe_str(error)}")
+        raise
+    finally:
+        if os.getppid() != parent:  # which is gone, and would have done it
+            with suppress(OSError):  # others are in it
+                os.rmdir(Path(spec["path"]).parent)
+
+
+def _serve(spec: dict[str, Any], status: int, life: int, parent: int) -> int:
+    cls = import_all(spec)
+    types = {name: import_class(*place) for name, *place in spec["types"]}
+    codec = make_codec(types, spec["pickle"])
+    args, kwargs = _arguments(spec, types)
+    bell = os.eventfd(0, os.EFD_CLOEXEC)
+    ends: list[ActorEnd] = []
+
+    def end(ended: Future[ActorEnd]) -> None:
+        ends.append(ended.result())
+        os.eventfd_write(bell, 1)
+
+    system = ActorSystem(spec["system"], workers=1)
+    letters = partial(_tell_letter, status, codec)
+    system.dead_letters.subscribe(letters)
+    ref: ActorRef[Any] = system.spawn(cls, *args, **kwargs)
+    ref.ended.add_done_callback(end)
+    address = f"unix:{spec['path']}"
+    server = Server(system, {ENTRY: ActorEntry(ref)}, address, codec=codec, limits=LIMITS)
+    ref.ready.add_done_callback(lambda ready: _tell_ready(status, ready))
+    while not ends and os.getppid() == parent:
+        ready, _, _ = select.select([life, bell], [], [], LOOK)
+        if life in ready:
+            break
+    if ends:
+        tell(status, ended=f"its actor {ends[0]}")
+        with suppress(CallboardError):
+            server.drain(GRACE)  # so that asks are answered
+    system.dead_letters.unsubscribe(letters)  # of the others the parent makes letters
+    server.stop()
+    try:
+        system.stop(GRACE)
+    except CallboardError:  # the actor is stuck
+        sys.stdout.flush()
+        os._exit(1)
+    return 1 if ends else 0
+
+
+def _take_standard_input() -> int:
+    """Return a descriptor of the parent's pipe; the actor's standard input is empty."""
+    life = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    return life
+
+
+def _tell_ready(status: int, ready: Future[Any]) -> None:
+    if ready.exception() is None:
+        tell(status, ready=True)
+
+
+def _tell_letter(status: int, codec: Codec, letter: DeadLetter) -> None:
+    try:
+        message = {"message": base64.b64encode(codec.encode(letter.message)).decode()}
+    except CodecError:
+        message = {"text": safe_repr(letter.message)}
+    error = letter.error
+    said = None if error is None else [type(error).__qualname__, sendable(safe_str(error), _TEXT)]
+    tell(status, reason=letter.reason, error=said, **message)
+
+
+def tell(status: int, **what: Any) -> None:
+    """Tell the parent, if it is there. In any thread."""
+    left = json.dumps(what).encode() + b"\n"
+    with _telling, suppress(OSError):
+        while left:
+            left = left[os.write(status, left) :]
+
+
+def encode_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any], types: dict[str, type], pickles: bool
+) -> str:
+    """Return the arguments of the actor as a text. Raises CodecError."""
+    codec = argument_codec(types, pickles)
+    return base64.b64encode(codec.encode([list(args), kwargs])).decode()
+
+
+def argument_codec(types: dict[str, type], pickles: bool) -> Codec:
+    """Return the encoding of arguments, which may be options of `spawn()`, too."""
+    options = {f"option {cls.__name__}": cls for cls in OPTIONS}
+    return make_codec({**types, **options}, pickles)
+
+
+def _arguments(spec: dict[str, Any], types: dict[str, type]) -> tuple[list[Any], dict[str, Any]]:
+    codec = argument_codec(types, spec["pickle"])
+    args, kwargs = codec.decode(base64.b64decode(spec["arguments"]), is_trusted=True)
+    return args, kwargs

@@ -1,0 +1,314 @@
+"""A pool of worker processes: its keeper, and the router over their actors."""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from callboard import Actor, ActorSystem, Future
+from callboard._inside.arguments import refuse_misfit
+from callboard.core import checks
+from callboard.core.errors import CallboardError, SpawnError
+from callboard.core.log import log
+from callboard.core.text import safe_repr
+from callboard.core.threads.cores import usable_cores
+from callboard.pools.child import ENTRY, encode_arguments
+from callboard.pools.importing import main_place, place_of, refuse_if_imported
+from callboard.pools.in_flight import InFlight
+from callboard.pools.pickling import make_codec
+from callboard.pools.process import WorkerProcess
+from callboard.pools.process_ref import ProcessRef
+from callboard.remote.client.connection import Connection
+from callboard.remote.errors import CodecError, RemoteError, RemoteFailure
+from callboard.remote.protocol.conversation import Submission
+from callboard.remote.protocol.kinds import MessageKind
+from callboard.remote.sockets.io_thread import IOThread
+from callboard.remote.wire.codec import named
+from callboard.routers import KeyRouter, RoundRobinRouter, Router
+
+# After more unwanted ends of processes within so many seconds the pool gives up.
+LIMIT = 10
+LIMIT_OF_STARTS = 2  # where the actor of a process has never started
+WINDOW = 60.0
+OPTIONS = frozenset(
+    ["mailbox", "placement", "priority", "supervision", "dedicated", "context", "event_loop"]
+)
+"""The options of `spawn()` that go to the actors."""
+# Seconds before a restart that follows another; each further one waits twice as long.
+BACKOFF = 0.1
+MOST_BACKOFF = 5.0
+# Longer paths of sockets are refused by the kernel.
+_LONGEST = 90
+
+
+class ProcessFamily:
+    """The family of a router whose routees live in processes. Safe in every thread."""
+
+    def __init__(self, system: ActorSystem, spec: dict[str, Any], types: Any, name: str | None):
+        self._runtime = system._runtime
+        self._spec = spec
+        self._codec = make_codec(types, spec["pickle"])
+        self._lock = threading.Lock()
+        self.processes: list[WorkerProcess] = []
+        """All that are there, also those whose end is wanted."""
+        self._numbers = 0
+        self._router: Router[Any] | None = None
+        self.is_over = False
+        self.why = ""  # it gave up
+        self._folder = Path(tempfile.mkdtemp(prefix="callboard-", dir=_folder_of_sockets()))
+        try:
+            self._io = IOThread(f"{system.name}-pool")
+            try:
+                options = {} if name is None else {"name": name}
+                self.parent = system.spawn(Processes, self, dedicated=True, **options)
+                self._runtime.dead_letters.expect_wake_ups(self.parent, ProcessEnded)
+            except BaseException:
+                self._io.stop(1.0)
+                raise
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    def begin(self, router: type[Router[Any]], by: Any, count: int) -> Router[Any]:
+        """Start so many processes, and return the router over their actors."""
+        with self._lock:
+            refs = [self._start().ref for _ in range(count)]
+            self._router = KeyRouter(refs, by) if by is not None else router(refs)
+            self._router._family = self
+            return self._router
+
+    def resize(self, count: int) -> None:
+        """Have so many processes. Those removed end when all that was sent to them is handled."""
+        count = checks.whole("the number of processes", count)
+        with self._lock:
+            if self.is_over:
+                raise CallboardError(f"{self.parent.path} has ended, and is not resized")
+            assert self._router is not None
+            refs = list(self._router.refs)
+            while len(refs) < count:
+                refs.append(self._start().ref)
+            self._router._set_refs(refs[:count])
+
+    def stop(self, after_queue: bool) -> None:
+        """End the processes, and the keeper."""
+        checks.flag("after_queue", after_queue, error=TypeError)
+        if not after_queue:
+            self.parent.stop()
+            return
+        with self._lock:
+            flights = [process.ref._in_flight.rest() for process in self.processes]
+        left = [*flights]
+        if not left:
+            self.parent.stop()
+
+        def note(rest: Future[None]) -> None:
+            left.remove(rest)
+            if not left:
+                self.parent.stop()
+
+        for rest in flights:
+            rest.add_done_callback(lambda rest: self._io.call_soon(partial(note, rest)))
+
+    def restart(self, process: WorkerProcess) -> None:
+        """Start the next process at the place of one that has ended."""
+        with self._lock:
+            if not self.is_over:
+                process.start()
+
+    def forget(self, process: WorkerProcess) -> None:
+        """Take note of the end of a process that was removed."""
+        with self._lock:
+            self.processes.remove(process)
+        process.ref.refuse(f"{process.ref.path} has ended")
+        process.close()
+
+    def end(self) -> None:
+        """End all processes, and wait for that. On the keeper's thread."""
+        with self._lock:
+            self.is_over = True
+            processes = [*self.processes]
+        for process in processes:
+            process.ref.refuse(self.why or f"{process.ref.path} has ended")
+            process.end()
+        for process in processes:
+            process.wait()
+        self._io.stop(1.0)
+        for process in processes:
+            process.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def on_loss(self, submissions: list[Submission], error: RemoteError) -> None:
+        """Make dead letters of messages that were told, and that a process took with it."""
+        for submission in submissions:
+            for message in self._messages(submission):
+                self._runtime.dead_letters.post(message, self.parent, None, "lost", error)
+
+    def _post(self, letter: dict[str, Any]) -> None:
+        """Post a dead letter of a process here, too."""
+        if "message" in letter:
+            data = base64.b64decode(letter["message"])
+            message = self._codec.decode(data, is_trusted=True)
+        else:
+            message = letter["text"]
+        error = None if letter["error"] is None else RemoteFailure(*letter["error"])
+        self._runtime.dead_letters.post(message, self.parent, None, letter["reason"], error)
+
+    def _messages(self, submission: Submission) -> Iterable[Any]:
+        data = b"".join(submission.parts)
+        try:
+            if submission.kind is MessageKind.TELL_MANY:
+                return self._codec.decode_rows(data, is_trusted=True)
+            if submission.kind is MessageKind.TELL:
+                return [self._codec.decode(data, is_trusted=True)]
+        except CodecError as error:
+            log.error("a lost message cannot be decoded", pool=self.parent.path, error=error)
+        return [data]
+
+    def _start(self) -> WorkerProcess:
+        """Start a process at a new place, with the lock. Raises OSError."""
+        self._numbers += 1
+        path = str(self._folder / str(self._numbers))
+        connection = Connection(f"unix:{path}")
+        connection.codec = self._codec
+        connection._on_loss = self.on_loss
+        in_flight = InFlight(self._runtime.team, connection, lambda: process.hear())
+        where = f"{self.parent.path}/{self._numbers}"
+        ref = ProcessRef(connection, ENTRY, where, in_flight, self.on_loss)
+        spec = {**self._spec, "path": path, "system": where.strip("/").replace("/", "-")}
+        process = WorkerProcess(spec, connection, ref, self._io, self._note_end, self._post)
+        ref._retire = partial(self._retire, process)
+        process.start()
+        self.processes.append(process)
+        return process
+
+    def _retire(self, process: WorkerProcess) -> None:
+        """End a process that was removed when all that was sent to it is handled."""
+        rest = process.ref._in_flight.rest()
+        rest.add_done_callback(lambda _: self._io.call_soon(process.end))
+
+    def _note_end(self, process: WorkerProcess, why: str) -> None:
+        self.parent.tell(ProcessEnded(process, why))
+
+
+class ProcessEnded:
+    """Told to a pool's keeper: a process has ended, whether that was wanted or not."""
+
+    def __init__(self, process: WorkerProcess, why: str) -> None:
+        self.process = process
+        self.why = why
+
+    def __repr__(self) -> str:
+        return f"<ProcessEnded {self.process.ref.path}: {self.why}>"
+
+
+class Restart:
+    """Told to a pool's keeper: it is time to start a process again."""
+
+    def __init__(self, process: WorkerProcess) -> None:
+        self.process = process
+
+
+class Processes(Actor[Any]):
+    """The keeper of a pool's processes: it restarts them, and ends them at its own end."""
+
+    def __init__(self, pool: ProcessFamily) -> None:
+        self._pool = pool
+        self._ends: deque[float] = deque()
+
+    def receive(self, message: ProcessEnded | Restart) -> None:
+        """Restart a process that has ended, if that was not wanted."""
+        if isinstance(message, Restart):
+            self._pool.restart(message.process)
+        elif message.process.is_ending:
+            self._pool.forget(message.process)
+        else:
+            self._restart(message.process, message.why)
+
+    def _restart(self, process: WorkerProcess, why: str) -> None:
+        path = process.ref.path
+        log.error("a process of a pool has ended", process=path, why=why)
+        now = self._pool._runtime.timers.now()
+        self._ends.append(now)
+        while now - self._ends[0] > WINDOW:
+            self._ends.popleft()
+        times = len(self._ends)
+        if times > (LIMIT if process.was_ready else LIMIT_OF_STARTS):
+            self._pool.why = (
+                f"{self.ref.path} gives up: its processes ended {times} times within {WINDOW:g} s; "
+                f"the last was {path}: {why}"
+            )
+            raise CallboardError(self._pool.why)
+        if times == 1:
+            self._pool.restart(process)
+        else:
+            self.after(min(BACKOFF * 2 ** (times - 2), MOST_BACKOFF), Restart(process))
+
+    def on_stop(self) -> None:
+        """End the processes."""
+        self._pool.end()
+
+
+def spawn_pool(
+    system: ActorSystem,
+    cls: type,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    processes: int | None,
+    router: Any,
+    by: Any,
+    pickle: bool,
+    types: Any,
+    name: str | None,
+) -> Router[Any]:
+    """Start processes, and return a router over one actor of `cls` in each: `system.pool()`."""
+    refuse_if_imported()
+    if system._runtime.manual:
+        raise CallboardError("a ManualSystem has no processes: give the test a router of actors")
+    if not isinstance(cls, type) or not issubclass(cls, Actor):
+        raise SpawnError(f"pool() wants a subclass of Actor, not {safe_repr(cls)}")
+    count = checks.whole("processes", usable_cores() if processes is None else processes)
+    pickles = checks.flag("pickle", pickle)
+    if by is not None and router is not None:
+        raise TypeError("pool() takes router= or by=, and not both")
+    router = RoundRobinRouter if router is None else router
+    if not isinstance(router, type) or not issubclass(router, Router) or router is KeyRouter:
+        raise TypeError(f"router is a class of routers, or by= is given, not {safe_repr(router)}")
+    by_names = dict(named(types))
+    make_codec(by_names, False)  # which says what is wrong with them
+    own = {name: value for name, value in kwargs.items() if name not in OPTIONS}
+    refuse_misfit(cls, args, own, OPTIONS)
+    if inspect.getattr_static(cls, "supervision", None) is None:
+        kwargs = {"supervision": "restart", **kwargs}
+    modules = {one.__module__ for one in (cls, *by_names.values())}
+    spec = {
+        "modules": [str(folder) for folder in sys.path],
+        "argv": sys.argv,
+        "main": main_place() if pickles or "__main__" in modules else {},
+        "class": place_of(cls),
+        "types": [[known, *place_of(one)] for known, one in by_names.items()],
+        "pickle": pickles,
+        "arguments": encode_arguments(args, kwargs, by_names, pickles),
+    }
+    pool = ProcessFamily(system, spec, by_names, name)
+    try:
+        return pool.begin(router, by, count)
+    except BaseException:
+        pool.stop(after_queue=False)
+        raise
+
+
+def _folder_of_sockets() -> str | None:
+    """Return where the sockets are to lie; None for the usual place."""
+    long = len(os.fsencode(tempfile.gettempdir())) > _LONGEST - len("callboard-12345678/1234")
+    return "/tmp" if long else None

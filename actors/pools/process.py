@@ -1,0 +1,162 @@
+"""A worker process, as its parent has it: started, heard, and ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from threading import RLock
+from typing import Any
+
+from callboard.core.log import log
+from callboard.pools.child import GRACE
+from callboard.pools.process_ref import ProcessRef
+from callboard.remote.client.connection import Connection
+from callboard.remote.sockets.io_thread import IOThread
+
+# The spec has what the interpreter wants first: where modules are.
+_PROGRAM = """
+import json, sys
+spec = json.loads(sys.stdin.buffer.readline())
+sys.path[:] = spec["modules"]
+sys.argv[:] = spec["argv"]
+from callboard.pools.child import main
+sys.exit(main(spec, int({status})))
+"""
+_MOST = 1 << 16  # bytes of a report that are read at a time
+_SLACK = 1.0  # seconds more than its own grace that a process has to end
+
+
+class WorkerProcess:
+    """One place of a pool: a process, and after its end the next one at the same address."""
+
+    def __init__(
+        self,
+        spec: dict[str, Any],
+        connection: Connection,
+        ref: ProcessRef,
+        io: IOThread,
+        on_end: Callable[[WorkerProcess, str], object],
+        on_letter: Callable[[dict[str, Any]], object],
+    ) -> None:
+        self.connection = connection
+        self.ref = ref
+        self.is_ending = False
+        """Whether its end is wanted."""
+        self._spec = json.dumps(spec).encode() + b"\n"
+        self._io = io
+        self._on_end = on_end
+        self._on_letter = on_letter
+        self._hearing = RLock()  # of the pipe; a subscriber of dead letters may wait for an answer
+        self._process: subprocess.Popen[bytes] | None = None
+        self._heard = -1
+        self._said = b""
+        self._why = ""
+        self.was_ready = False
+        """Whether its actor has ever started."""
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process; None while there is none."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Start a process. Raises OSError."""
+        heard, status = os.pipe()
+        try:
+            program = _PROGRAM.format(status=status)
+            flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+            self._process = subprocess.Popen(
+                [sys.executable, *flags, "-P", "-c", program],
+                stdin=subprocess.PIPE,
+                pass_fds=[status],
+            )
+        except BaseException:
+            os.close(heard)
+            raise
+        finally:
+            os.close(status)
+        self._heard, self._said, self._why = heard, b"", ""
+        os.set_blocking(heard, False)
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(self._spec)
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has ended, and that is heard
+        self._io.call_soon(lambda: self._io.loop.add_reader(heard, self._hear, heard))
+
+    def end(self) -> None:
+        """Tell the process that its end is wanted. In any thread, and as often as one likes."""
+        self.is_ending = True
+        process = self._process
+        if process is not None and process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.close()
+
+    def wait(self) -> None:
+        """Wait until the process has ended, and kill it if it takes too long."""
+        process = self._process
+        if process is None:
+            return
+        try:
+            process.wait(GRACE + _SLACK)
+        except subprocess.TimeoutExpired:
+            log.warning("a process of a pool is killed: it did not end", process=process.pid)
+            process.kill()
+            process.wait()
+
+    def close(self) -> None:
+        """Let go of what is open, when the process and the pool's thread have ended."""
+        self.connection.close()
+        if self._heard >= 0:
+            os.close(self._heard)
+
+    def hear(self) -> bool:
+        """Read what the process has said. In any thread. False: it will say no more."""
+        is_over = False
+        with self._hearing:
+            while self._heard >= 0 and not is_over:
+                try:
+                    data = os.read(self._heard, _MOST)
+                except BlockingIOError:
+                    break
+                is_over = not data
+                self._said += data
+            *lines, self._said = self._said.split(b"\n")
+            for line in lines:
+                self._note(json.loads(line))
+        return not is_over
+
+    def _note(self, said: dict[str, Any]) -> None:
+        if "reason" in said:
+            self._on_letter(said)
+        elif "ready" in said:
+            self.was_ready = True
+        else:
+            self._why = said["ended"]
+
+    # --- on the pool's thread ---------------------------------------------------------------------
+
+    def _hear(self, heard: int) -> None:
+        if self.hear():
+            return
+        self._io.loop.remove_reader(heard)
+        with self._hearing:
+            self._heard = -1
+            os.close(heard)
+        process = self._process
+        assert process is not None
+        if process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.close()
+        self.wait()
+        self._process = None
+        self._on_end(self, self._why or _how(process.returncode))
+
+
+def _how(status: int) -> str:
+    return f"killed by signal {-status}" if status < 0 else f"exit status {status}"

@@ -1,0 +1,27 @@
+"""One receiver that stands for several.
+
+Routers choose a ref at `tell`; a topic tells its subscribers. See `docs/routers.md`.
+"""
+
+from __future__ import annotations
+
+from callboard.routers.broadcast import BroadcastRouter
+from callboard.routers.by_key import KeyRouter
+from callboard.routers.elastic import Elastic
+from callboard.routers.gathered import GatheredAnswers
+from callboard.routers.least_loaded import LeastLoadedRouter
+from callboard.routers.router import RoundRobinRouter, Router
+from callboard.routers.topic import Subscribe, Topic, Unsubscribe
+
+__all__ = [
+    "BroadcastRouter",
+    "Elastic",
+    "GatheredAnswers",
+    "KeyRouter",
+    "LeastLoadedRouter",
+    "RoundRobinRouter",
+    "Router",
+    "Subscribe",
+    "Topic",
+    "Unsubscribe",
+]

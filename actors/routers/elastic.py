@@ -1,0 +1,71 @@
+"""How many routees a router has, by the length of their queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from callboard.core import checks
+from callboard.core.text import safe_repr
+
+
+@dataclass(frozen=True, slots=True)
+class Elastic:
+    """The bounds of a router's number of routees, and when it changes.
+
+    Every `period` seconds the router looks how many messages wait for a routee in the mean. More
+    than `high` in `patience` looks on end: it spawns half as many again. Fewer than `low`: it
+    removes one.
+    """
+
+    least: int = 1
+    most: int = 8
+    period: float = 0.1
+    high: float = 4.0
+    low: float = 0.5
+    patience: int = 3
+
+    def __post_init__(self) -> None:
+        """Check them. Raises ValueError."""
+        checks.whole("the least number of routees", self.least)
+        checks.whole("the most routees", self.most, self.least)
+        checks.seconds("the period of an elastic router", self.period, zero=False)
+        checks.whole("the patience of an elastic router", self.patience)
+        low = checks.finite("low", self.low)
+        if not 0 <= low < checks.finite("high", self.high):
+            raise ValueError(
+                f"an elastic router has 0 <= low < high, not {self.low!r} and {self.high!r}"
+            )
+
+    @classmethod
+    def of(cls, value: Any) -> Elastic:
+        """Make one of a pair of the least and the most. Raises TypeError for something else."""
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, tuple) or len(value) != 2:
+            raise TypeError(
+                f"elastic is an Elastic or a pair (least, most), not {safe_repr(value)}"
+            )
+        return cls(*value)
+
+
+class Level:
+    """The number of routees that an elastic router is to have, one look after the other."""
+
+    def __init__(self, elastic: Elastic) -> None:
+        self._elastic = elastic
+        self._long = 0  # looks on end that found long queues
+        self._short = 0
+
+    def decide(self, routees: int, waiting: int) -> int:
+        """Return how many routees are wanted, as so many messages wait for so many routees."""
+        elastic = self._elastic
+        self._long = self._long + 1 if waiting > elastic.high * routees else 0
+        self._short = self._short + 1 if waiting < elastic.low * routees else 0
+        if self._long >= elastic.patience:
+            self._long = 0
+            return min(elastic.most, routees + max(1, routees // 2))
+        if self._short >= elastic.patience:
+            self._short = 0
+            return max(elastic.least, routees - 1)
+        return min(max(routees, elastic.least), elastic.most)

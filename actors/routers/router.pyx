@@ -1,0 +1,380 @@
+"""The part that routers share, and round robin. A router chooses in the sender's thread, and counts who is sending.
+
+A message is chosen for a routee and handed over in two steps. Between them another thread may remove the routee. So
+a routee counts the messages that are chosen for it, and it is told to stop, after its queue, when it is removed and
+none is left. No message can come behind that, and so none is lost by a resize.
+
+The critical section does nothing where there is an interpreter lock: no Python code runs inside it.
+"""
+
+import types
+from functools import partial
+
+cimport cython
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdint cimport uint64_t
+
+from callboard._inside.sending.envelope cimport to_tell
+from callboard._inside.sending.native_ref cimport NativeRef
+from callboard._inside.sending.ref cimport STOPPING, SUSPENDED, ActorRef
+from callboard.core.asserting cimport holds
+from callboard.scheduling.cell cimport Cell
+from callboard.scheduling.context cimport Context, current_context
+
+from callboard.core.batches import iterator_over
+from callboard.core.errors import CallboardError
+from callboard.recipient import tell_many_soon_to, tell_soon_to, together
+from callboard.routers.checks import checked_refs
+
+# So many messages of tell_many() are divided among the routees at a time.
+cdef Py_ssize_t PORTION = 256
+
+
+cdef class Routee:
+    """One of the recipients that a router chooses from, and how much is on its way to it."""
+
+    def __init__(self, recipient):
+        self.recipient = recipient
+        self.ref = recipient if isinstance(recipient, ActorRef) else None
+        self.is_native = isinstance(recipient, NativeRef)
+
+    @cython.nonecheck(False)
+    cdef bint has_ended(self) noexcept:
+        return self.ref is not None and self.ref.phase >= STOPPING
+
+    @cython.nonecheck(False)
+    cdef Py_ssize_t load(self) noexcept:
+        """Return how many messages it has before it, as far as they are counted."""
+        cdef ActorRef ref = self.ref
+        cdef Py_ssize_t load = self.messages
+        if ref is None or ref.cell.limits == NULL:
+            load += self.asks
+        else:
+            load += ref.cell.limits.count()
+        if ref is not None and (ref.phase == SUSPENDED or not ref.cell.tail.is_idle()):
+            load += 1  # it is in the middle of one
+        return load
+
+
+@cython.nonecheck(False)
+cdef inline int hand_to(Routee routee, message) except -1:
+    """Send a message to a routee, as the `tell` of its recipient."""
+    cdef Context* context
+    cdef Cell* current
+    cdef PyObject* sender = NULL
+    if routee.ref is None:
+        routee.recipient.tell(message)
+        return 0
+    context = current_context()
+    if routee.is_native:
+        return routee.ref.send_slowly(to_tell(<PyObject*>message, NULL), context)
+    current = context.current
+    if current != NULL:
+        sender = <PyObject*>current.owner
+    return routee.ref.send(to_tell(<PyObject*>message, sender), context)
+
+
+cdef int stop_removed(Routee routee) except -1:
+    routee.recipient.stop(after_queue=True)
+    return 0
+
+
+@cython.nonecheck(False)
+cdef inline int leave(Router router, Routee routee, Py_ssize_t messages) except -1:
+    """Count messages out that were chosen for a routee."""
+    cdef bint is_last
+    assert holds(routee.messages >= messages)
+    with cython.critical_section(router):
+        routee.messages -= messages
+        is_last = routee.removed and routee.messages == 0
+    return stop_removed(routee) if is_last else 0
+
+
+cdef class Router:
+    """The base of routers: each stands for several recipients, its routees. Safe in every thread."""
+
+    _counts = False  # whether the mailboxes of the actors that it spawns are to count their messages
+
+    def __init__(self, refs):
+        self.routees = tuple([Routee(ref) for ref in checked_refs(type(self).__name__, refs)])
+
+    __class_getitem__ = classmethod(types.GenericAlias)
+
+    @classmethod
+    def spawn(cls, spawner, actor, /, *args, routees=None, elastic=None, name=None, **kwargs):
+        """Spawn `routees` actors of the class `actor`, and return a router over them.
+
+        `spawner` is a system, or the actor that is to be their grandparent. Arguments and options are those of
+        `system.spawn()`, and go to each; `name` is that of their parent. `elastic` is an Elastic, or the pair of
+        the least and the most of them. An actor that ends is replaced. Their `supervision` is "restart" unless
+        another is given. Raises like `system.spawn()`.
+        """
+        from callboard.routers.family import spawn_family
+
+        return spawn_family(cls, spawner, actor, args, kwargs, routees, elastic, name, cls._counts)
+
+    # --- for subclasses -----------------------------------------------------------------------------
+
+    cdef uint64_t key_of(self, message) except? 0:
+        """Return the hash of a message's key, where that decides. Outside the critical section."""
+        return 1
+
+    cdef Routee pick(self, uint64_t key):
+        """Return the routee for a message. In the critical section, where `routees` stays as it is."""
+        raise NotImplementedError
+
+    cdef int note_asked(self, Routee routee, future) except -1:
+        """Take note of an ask, where a subclass counts them."""
+        return 0
+
+    # --- sending ------------------------------------------------------------------------------------
+
+    @cython.always_allow_keywords(False)
+    def tell(self, message):
+        """Send `message` to one of the routees. Waits and raises like its `tell`."""
+        cdef Routee routee = self.enter(message)
+        try:
+            hand_to(routee, message)
+        finally:
+            leave(self, routee, 1)
+
+    def tell_many(self, messages):
+        """Send each of `messages` to one of the routees, some hundred at a time.
+
+        A routee without room holds up the sender. If one raises, the others get their part all the same, and then
+        the first error is raised. If the iterable raises, the messages before that are sent.
+        """
+        cdef dict parts = {}
+        cdef Py_ssize_t count = 0
+        try:
+            for message in iterator_over("tell_many()", messages, "messages"):
+                self.assign(parts, message)
+                count += 1
+                if count == PORTION:
+                    count = 0
+                    self.hand_over(parts)
+        finally:
+            self.hand_over(parts)
+
+    def tell_soon(self, message):
+        """Send `message` as soon as the chosen routee takes it. Return a future that is done then.
+
+        A recipient that has no `tell_soon` is told at once.
+        """
+        cdef Routee routee = self.enter(message)
+        try:
+            told = tell_soon_to(routee.recipient, message)
+        except BaseException:
+            leave(self, routee, 1)
+            raise
+        told.add_done_callback(partial(self._leave_later, routee, 1))
+        return told
+
+    def tell_many_soon(self, messages):
+        """Send each of `messages` as soon as its routee takes it. Return one future, of all.
+
+        It fails as the first of them that does.
+        """
+        cdef dict parts = {}
+        cdef list told = []
+        try:
+            for message in iterator_over("tell_many_soon()", messages, "messages"):
+                self.assign(parts, message)
+        finally:
+            while parts:
+                routee, part = parts.popitem()
+                try:
+                    sent = tell_many_soon_to((<Routee>routee).recipient, part)
+                except BaseException:
+                    leave(self, routee, len(part))
+                    for other, left in parts.items():
+                        leave(self, other, len(left))
+                    raise
+                sent.add_done_callback(partial(self._leave_later, routee, len(part)))
+                told.append(sent)
+        return together(told)
+
+    def ask(self, message, timeout=None):
+        """Ask one of the routees, and return the future of its answer."""
+        cdef Routee routee = self.enter(message)
+        try:
+            future = routee.recipient.ask(message, timeout)
+            self.note_asked(routee, future)
+        finally:
+            leave(self, routee, 1)
+        return future
+
+    cdef inline Routee enter(self, message):
+        cdef uint64_t key = self.key_of(message)
+        cdef Routee routee
+        with cython.critical_section(self):
+            routee = self.pick(key)
+            routee.messages += 1
+        return routee
+
+    cdef int assign(self, dict parts, message) except -1:
+        cdef Routee routee = self.enter(message)
+        part = parts.get(routee)
+        if part is None:
+            parts[routee] = [message]
+        else:
+            (<list>part).append(message)
+        return 0
+
+    cdef int hand_over(self, dict parts) except -1:
+        error = None
+        try:
+            for routee, part in parts.items():
+                try:
+                    (<Routee>routee).recipient.tell_many(part)
+                except Exception as raised:
+                    error = raised if error is None else error
+        finally:
+            for routee, part in parts.items():
+                leave(self, routee, len(part))
+            parts.clear()
+        if error is not None:
+            raise error
+        return 0
+
+    def _leave_later(self, routee, messages, _):
+        leave(self, routee, messages)
+
+    def _enter_all(self):
+        """Return all routees, and count a message for each, until _leave_all()."""
+        cdef Routee routee
+        with cython.critical_section(self):
+            routees = self.routees
+            for routee in routees:
+                routee.messages += 1
+        return routees
+
+    def _leave_all(self, routees):
+        for routee in routees:
+            leave(self, routee, 1)
+
+    # --- the routees --------------------------------------------------------------------------------
+
+    @property
+    def refs(self):
+        """The recipients, in their order."""
+        return tuple([(<Routee>routee).recipient for routee in self.routees_now()])
+
+    @property
+    def parent(self):
+        """The ref of the parent of the actors that the router has spawned; None for refs that it was given."""
+        return self._family.parent if self._family is not None else None
+
+    @property
+    def name(self):
+        """The parent's name; None for refs that it was given."""
+        return self._family.parent.name if self._family is not None else None
+
+    @property
+    def path(self):
+        """The parent's path; None for refs that it was given."""
+        return self._family.parent.path if self._family is not None else None
+
+    def resize(self, routees):
+        """Have so many routees from now on: spawn some, or remove the latest.
+
+        A removed actor handles the messages that were sent to it, and stops. Raises CallboardError if the router
+        was given its refs, or was stopped, and ValueError for a number below 1.
+        """
+        if self._family is None:
+            raise CallboardError(f"this {type(self).__name__} was given its refs, and resizes only what it has spawned")
+        self._family.resize(routees)
+
+    def stop(self, *, after_queue=False):
+        """Stop the actor behind each ref after the message in work, or `after_queue` as `ref.stop()` says.
+
+        Raises TypeError if a recipient cannot be stopped, such as one in another process.
+        """
+        if self._family is not None:
+            self._family.stop(after_queue)
+            return
+        refs = self.refs
+        for ref in refs:
+            if not hasattr(ref, "stop"):
+                raise TypeError(f"{ref!r} cannot be stopped from here")
+        for ref in refs:
+            ref.stop(after_queue=after_queue) if after_queue else ref.stop()
+
+    cdef tuple routees_now(self):
+        with cython.critical_section(self):
+            routees = self.routees
+        return routees
+
+    def _set_refs(self, refs):
+        """Have these refs from now on, and stop the actors that are not among them. One thread at a time."""
+        cdef dict known = {(<Routee>routee).recipient: routee for routee in self.routees_now()}
+        cdef tuple routees = tuple([known.pop(ref, None) or Routee(ref) for ref in refs])
+        cdef list unused = []
+        cdef Routee routee
+        with cython.critical_section(self):
+            self.routees = routees  # first: from here on none is chosen that was removed
+            for routee in known.values():
+                routee.removed = True
+                if routee.messages == 0:
+                    unused.append(routee.recipient)
+        for ref in unused:
+            ref.stop(after_queue=True)
+
+    # --- being --------------------------------------------------------------------------------------
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        raise TypeError(f"a {type(self).__name__} has refs, which cannot be pickled")
+
+    def __repr__(self):
+        where = "" if self._family is None else f" {self.path}"
+        return f"<{type(self).__name__}{where} over {len(self.routees_now())} refs>"
+
+
+cdef class RoundRobinRouter(Router):
+    """Sends each message to the next of its refs, in turn. Safe in every thread.
+
+    A message goes straight to the chosen ref, without an actor in between. Each ref handles the messages of one
+    sender in the order of sending; between refs there is no order. An actor that has ended is passed over.
+    """
+
+    cdef Py_ssize_t turn
+
+    @cython.final
+    @cython.nonecheck(False)
+    cdef inline Routee next_routee(self):
+        cdef tuple routees = self.routees
+        cdef Py_ssize_t tries = PyTuple_GET_SIZE(routees)
+        cdef Py_ssize_t turn = self.turn
+        cdef Routee routee
+        while True:
+            if turn >= PyTuple_GET_SIZE(routees):
+                turn = 0
+            routee = <Routee>PyTuple_GET_ITEM(routees, turn)
+            turn += 1
+            tries -= 1
+            if tries == 0 or routee.ref is None or routee.ref.phase < STOPPING:
+                self.turn = turn
+                return routee
+
+    cdef Routee pick(self, uint64_t key):
+        return self.next_routee()
+
+    @cython.always_allow_keywords(False)
+    def tell(self, message):
+        """Send `message` to the next ref. Waits and raises like its `tell`."""
+        # As Router.tell(), without calls through tables: half of the time that the router takes.
+        cdef Routee routee
+        with cython.critical_section(self):
+            routee = self.next_routee()
+            routee.messages += 1
+        try:
+            hand_to(routee, message)
+        finally:
+            leave(self, routee, 1)

@@ -1,0 +1,60 @@
+"""Publish and subscribe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from callboard import Actor, ActorRef, Terminated
+from callboard.core.text import safe_repr
+from callboard.recipient import Recipient, is_recipient
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """Told to a topic: from now on `ref` is told each message of class `kind`, or of a subclass."""
+
+    ref: Recipient[Any]
+    kind: type = object
+
+    def __post_init__(self) -> None:
+        if not is_recipient(self.ref):
+            raise TypeError(f"Subscribe wants a ref, not {safe_repr(self.ref)}")
+        if not isinstance(self.kind, type):
+            raise TypeError(f"Subscribe wants a class, not {safe_repr(self.kind)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """Told to a topic: `ref` is told no more messages."""
+
+    ref: Recipient[Any]
+
+
+class Topic(Actor[Any]):
+    """Tells each message that it is told to its subscribers.
+
+    A subscriber is told a message once, however many of its classes fit. Messages of one publisher
+    reach each subscriber in their order. An actor that ends is no subscriber any more.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[Recipient[Any], tuple[type, ...]] = {}
+
+    def receive(self, message: Any) -> None:
+        """Subscribe, unsubscribe, or tell the subscribers."""
+        if isinstance(message, Subscribe):
+            kinds = self._kinds.get(message.ref, ())
+            if message.kind not in kinds:
+                self._kinds[message.ref] = (*kinds, message.kind)
+            if isinstance(message.ref, ActorRef):
+                self.watch(message.ref)
+        elif isinstance(message, Unsubscribe):
+            if self._kinds.pop(message.ref, None) and isinstance(message.ref, ActorRef):
+                self.unwatch(message.ref)
+        elif isinstance(message, Terminated) and message.ref in self._kinds:
+            del self._kinds[message.ref]
+        else:
+            for ref, kinds in list(self._kinds.items()):
+                if isinstance(message, kinds):
+                    ref.tell(message)

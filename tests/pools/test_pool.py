@@ -1,0 +1,401 @@
+"""Pools of processes: what travels, which process gets it, and what becomes of it at a crash."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import signal
+import stat
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import (
+    Actor,
+    ActorStopped,
+    ActorSystem,
+    CallboardError,
+    DeadLetter,
+    SpawnError,
+    Terminated,
+)
+from callboard.remote.errors import CodecError, ConnectionLost, RemoteFailure
+from callboard.routers import BroadcastRouter, KeyRouter, LeastLoadedRouter, Router
+from callboard.testing import ManualSystem
+from tests.pools.workers import Broken, Point, Unregistered, Work, noted
+from tests.remote.conftest import eventually
+
+LIMIT = 60
+
+
+@pytest.fixture
+def system() -> Iterator[ActorSystem]:
+    with ActorSystem() as system:
+        yield system
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def pids(router: Router[Any]) -> set[int]:
+    return {ref.ask("pid").result(LIMIT) for ref in router.refs}
+
+
+def letters(system: ActorSystem) -> list[DeadLetter]:
+    found: list[DeadLetter] = []
+    system.dead_letters.subscribe(found.append)
+    return found
+
+
+def test_each_process_has_an_actor_of_its_own(system: ActorSystem, tmp_path: Path) -> None:
+    pool = system.pool(Work, str(tmp_path), factor=3, processes=2, name="work")
+    assert pool.path == "/work"
+    assert "/work over 2 refs" in repr(pool)
+    found = pids(pool)
+    assert len(found) == 2
+    assert os.getpid() not in found
+    assert [pool.ask(number).result(LIMIT) for number in range(4)] == [0, 3, 6, 9]
+    pool.stop()
+    eventually(lambda: not any(map(is_running, found)), "the processes have ended")
+
+
+def test_leaving_the_system_waits_until_all_is_handled(tmp_path: Path) -> None:
+    with ActorSystem() as system:
+        pool = system.pool(Work, str(tmp_path), processes=2)
+        pool.tell_many(range(5_000))
+        for number in range(5_000, 5_100):
+            pool.tell(number)
+        processes = pids(pool)
+        folder = Path(pool.refs[0].connection.address.path).parent
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert system.dead_letters.count == 0
+    assert not any(map(is_running, processes))
+    assert not folder.exists()
+    parts = noted(tmp_path)
+    assert all(part == sorted(part) for part in parts)
+    assert sorted(number for part in parts for number in part) == [*range(5_100)]
+
+
+def test_a_drain_waits_for_processes_that_are_only_starting(tmp_path: Path) -> None:
+    with ActorSystem() as system:
+        pool = system.pool(Work, str(tmp_path), processes=1)
+        pool.tell_soon(1)
+        system.drain(LIMIT)
+        assert noted(tmp_path) == [[1]]
+
+
+def test_keys_have_their_processes(system: ActorSystem, tmp_path: Path) -> None:
+    pool = system.pool(Work, str(tmp_path), processes=2, by="key")
+    assert isinstance(pool, KeyRouter)
+    pool.tell_many({"key": number % 10, "n": number} for number in range(200))
+    system.drain(LIMIT)
+    first, second = ({*part} for part in noted(tmp_path))
+    assert first | second == {*range(10)}
+    assert not first & second
+
+
+@pytest.mark.parametrize("router", [LeastLoadedRouter, BroadcastRouter])
+def test_other_routers_stand_before_processes(
+    system: ActorSystem, tmp_path: Path, router: Any
+) -> None:
+    pool = system.pool(Work, str(tmp_path), processes=2, router=router)
+    pool.tell_many(range(100))
+    if router is BroadcastRouter:
+        assert len({*pool.ask("pid").result(LIMIT)}) == 2
+    system.drain(LIMIT)
+    times = 2 if router is BroadcastRouter else 1
+    found = Counter(number for part in noted(tmp_path) for number in part)
+    assert found == dict.fromkeys(range(100), times)
+
+
+class Feeder(Actor[Any]):
+    """Tells and asks a pool."""
+
+    def __init__(self, pool: Router[Any]) -> None:
+        self.pool = pool
+
+    async def receive(self, count: int) -> list[int]:
+        for number in range(count):
+            self.pool.tell(number)
+        self.pool.tell_many(range(count, 2 * count))
+        return [await self.pool.ask(number) for number in range(2 * count, 2 * count + 3)]
+
+
+def test_actors_use_a_pool_and_never_wait_for_it(system: ActorSystem, tmp_path: Path) -> None:
+    pool = system.pool(Work, str(tmp_path), processes=1)
+    feeder = system.spawn(Feeder, pool)
+    assert feeder.ask(20_000).result(LIMIT) == [40_000, 40_001, 40_002]
+    system.drain(LIMIT)
+    assert noted(tmp_path) == [[*range(40_003)]]
+
+
+def test_a_crash_fails_the_asks_in_flight_and_the_process_is_restarted(
+    system: ActorSystem, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = letters(system)
+    pool = system.pool(Work, str(tmp_path), processes=1, name="work")
+    (before,) = pids(pool)
+    asked = pool.ask("die")
+    with pytest.raises(ConnectionLost, match="whether it was handled is unknown"):
+        asked.result(LIMIT)
+    (after,) = pids(pool)
+    assert before != after
+    pool.tell("die")
+    eventually(lambda: [letter.message for letter in found] == ["die"], "a dead letter")
+    assert found[0].reason == "lost"
+    assert found[0].recipient is pool.parent
+    assert isinstance(found[0].error, ConnectionLost)
+    assert len({before, after, *pids(pool)}) == 3
+    said = [record.getMessage() for record in caplog.records]
+    assert any("/work/1" in line and "killed by signal 9" in line for line in said)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_killed_at_random_moments_nothing_is_lost_without_a_letter(
+    tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    rows, kills = 8_000, 4
+    with ActorSystem(drain_timeout=LIMIT) as system:
+        found = letters(system)
+        pool = system.pool(Work, str(tmp_path), processes=2)
+        first = pids(pool)
+        answers: list[Any] = []
+
+        def send(thread: int) -> None:
+            mine = [*range(thread * rows, (thread + 1) * rows)]
+            while mine:
+                count = chance.choice((1, 1, 7, 300))
+                part, mine = mine[:count], mine[count:]
+                if count == 7:
+                    answers.extend((row, pool.ask(row)) for row in part)
+                elif count == 1:
+                    pool.tell(part[0])
+                else:
+                    pool.tell_many(part)
+
+        def kill() -> None:
+            killed: set[int] = set()
+            for _ in range(kills):
+                wanted = noted_count(tmp_path) + chance.randrange(200, 2_500)
+                process = chance.choice(pool._family.processes)
+                eventually(partial(kill_if, process, wanted, killed), "a process is killed")
+
+        def kill_if(process: Any, wanted: int, killed: set[int]) -> bool:
+            pid = process.pid
+            if pid in {None, *killed} or not (noted_count(tmp_path) > wanted or all_sent()):
+                return False
+            killed.add(pid)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            return True
+
+        with ThreadPoolExecutor(3) as threads:
+            sending = [threads.submit(send, thread) for thread in range(2)]
+
+            def all_sent() -> bool:
+                return all(each.done() for each in sending)
+
+            threads.submit(kill).result(LIMIT)
+            for each in sending:
+                each.result(LIMIT)
+        system.drain(LIMIT)
+        eventually(lambda: has_answers(pool), "the latest kill has been seen")
+        last = pids(pool)
+    handled = Counter(number for part in noted(tmp_path) for number in part)
+    assert max(handled.values()) == 1
+    lost = Counter(letter.message for letter in found)
+    assert max(lost.values(), default=1) == 1
+    failed = {row for row, answer in answers if isinstance(answer.exception(0), ConnectionLost)}
+    assert {answer.exception(0).__class__ for _, answer in answers} <= {type(None), ConnectionLost}
+    assert {*handled} | {*lost} | failed == {*range(2 * rows)}
+    assert not {*lost} & {row for row, _ in answers}
+    assert first != last
+
+
+def has_answers(pool: Router[Any]) -> bool:
+    """Tell whether all processes answer: of one that was killed just now it is not known yet."""
+    with suppress(ConnectionLost):
+        return bool(pids(pool))
+    return False
+
+
+def noted_count(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir()) // 5
+
+
+def test_failures_and_answers_are_those_of_actors(system: ActorSystem, tmp_path: Path) -> None:
+    found = letters(system)
+    pool = system.pool(Work, str(tmp_path), processes=1)
+    (before,) = pids(pool)
+    with pytest.raises(RemoteFailure, match="ValueError: told to"):
+        pool.ask("fail").result(LIMIT)
+    pool.tell("fail")
+    system.drain(LIMIT)
+    assert [(letter.message, letter.reason) for letter in found] == [("fail", "failed")] * 2
+    assert str(found[1].error) == "ValueError: told to"
+    assert pids(pool) == {before}  # its actor was restarted, and the process stays
+    pool.tell_many(["stop", 1, 2])
+    eventually(lambda: not is_running(before), "the end of an actor is that of its process")
+    assert len(pids(pool) - {before}) == 1
+    left = {(letter.message, letter.reason) for letter in found[2:]}
+    assert left <= {(n, reason) for n in (1, 2) for reason in ("stopped", "lost")}
+    assert {number for number, _ in left} == {1, 2}
+
+
+def test_an_actor_that_cannot_start_ends_the_pool_which_says_why(system: ActorSystem) -> None:
+    pool = system.pool(Broken, processes=2, supervision="stop", name="broken")
+    assert pool.parent is not None
+    ended = pool.parent.ended
+    with pytest.raises((ActorStopped, ConnectionLost)):
+        pool.ask(1).result(LIMIT)
+    end = ended.result(LIMIT)
+    assert end.reason == "failed"
+    assert "/broken gives up: its processes ended 3 times" in str(end)
+    assert "failed to start: ValueError: it is broken" in str(end)
+    with pytest.raises(ConnectionLost, match="/broken gives up"):
+        pool.tell(1)
+    with pytest.raises(CallboardError, match="has ended, and is not resized"):
+        pool.resize(3)
+
+
+class Watcher(Actor[Any]):
+    def __init__(self, pool: Router[Any], told: list[Any]) -> None:
+        self.told = told
+        assert pool.parent is not None
+        self.watch(pool.parent)
+
+    def receive(self, message: Any) -> None:
+        self.told.append(message)
+
+
+def test_a_pool_can_be_watched(system: ActorSystem, tmp_path: Path) -> None:
+    told: list[Any] = []
+    pool = system.pool(Work, str(tmp_path), processes=1)
+    system.spawn(Watcher, pool, told)
+    system.drain(LIMIT)
+    pool.stop()
+    eventually(lambda: told == [Terminated(pool.parent)], "it is told")
+
+
+def test_a_pool_is_resized_and_loses_nothing(system: ActorSystem, tmp_path: Path) -> None:
+    pool = system.pool(Work, str(tmp_path), processes=1)
+    pool.tell_many(range(1_000))
+    pool.resize(3)
+    assert len(pids(pool)) == 3
+    pool.tell_many(range(1_000, 3_000))
+    pool.resize(1)
+    pool.tell_many(range(3_000, 4_000))
+    system.drain(LIMIT)
+    eventually(lambda: len(pool._family.processes) == 1, "two have ended")
+    assert system.dead_letters.count == 0
+    assert sorted(number for part in noted(tmp_path) for number in part) == [*range(4_000)]
+    with pytest.raises(ValueError, match="the number of processes"):
+        pool.resize(0)
+
+
+def test_stopping_a_pool_after_its_queue(system: ActorSystem, tmp_path: Path) -> None:
+    pool = system.pool(Work, str(tmp_path), processes=2)
+    pool.tell_many(range(1_000))
+    pool.stop(after_queue=True)
+    eventually(lambda: not pool.parent.is_alive and not system.actors, "it has ended")
+    assert sorted(number for part in noted(tmp_path) for number in part) == [*range(1_000)]
+
+
+def test_a_stop_makes_dead_letters_of_what_was_not_handled(tmp_path: Path) -> None:
+    system = ActorSystem()
+    found = letters(system)
+    pool = system.pool(Work, str(tmp_path), processes=1)
+    (process,) = pids(pool)
+    pool.tell(["sleep", 3_600])
+    pool.tell_many(range(10))
+    asked = pool.ask(10)
+    system.stop()
+    assert not is_running(process)
+    assert [letter.message for letter in found] == [["sleep", 3_600], *range(10)]
+    assert {letter.reason for letter in found} == {"lost"}
+    assert isinstance(asked.exception(LIMIT), ConnectionLost)
+
+
+def test_types_travel_by_name(system: ActorSystem, tmp_path: Path) -> None:
+    pool = system.pool(Work, str(tmp_path), processes=1, types=[Point])
+    assert pool.ask(Point(1, 2)).result(LIMIT) == Point(1, 2)
+    with pytest.raises(CodecError, match=r"workers\.Unregistered cannot be encoded"):
+        pool.ask(Unregistered(1))
+    named = system.pool(Work, str(tmp_path), processes=1, types={"P": Point})
+    assert named.ask(Point(1, 2)).result(LIMIT) == Point(1, 2)
+
+
+def test_other_values_are_pickled_only_where_that_is_wanted(
+    system: ActorSystem, tmp_path: Path
+) -> None:
+    with pytest.raises(CodecError, match="cannot be encoded"):
+        system.pool(Work, tmp_path, processes=1)
+    pool = system.pool(Work, tmp_path, processes=1, pickle=True)
+    value = {"a": Unregistered(3), "b": [range(5), complex(1, 2), Counter("aab")]}
+    assert pool.ask(value).result(LIMIT) == value
+    with pytest.raises(CodecError, match="cannot be encoded"):
+        pool.ask(lambda: None)
+    pool.tell(Unregistered(4))
+    system.drain(LIMIT)
+
+
+def test_a_pool_says_what_is_wrong(system: ActorSystem, tmp_path: Path) -> None:
+    class Local(Actor[Any]):
+        def receive(self, message: Any) -> None: ...
+
+    folder = str(tmp_path)
+    with pytest.raises(SpawnError, match="Local is defined in a function: define it in a module"):
+        system.pool(Local, processes=1)
+    with pytest.raises(SpawnError, match="wants a subclass of Actor, not 3"):
+        system.pool(3, processes=1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="processes is a whole number of 1 or more, not 0"):
+        system.pool(Work, folder, processes=0)
+    with pytest.raises(SpawnError, match="did you mean 'factor'"):
+        system.pool(Work, folder, facto=2, processes=1)
+    with pytest.raises(TypeError, match="router is a class of routers"):
+        system.pool(Work, folder, processes=1, router=3)
+    with pytest.raises(TypeError, match="not both"):
+        system.pool(Work, folder, processes=1, router=LeastLoadedRouter, by="key")
+    with pytest.raises(ValueError, match="pickle is True or False"):
+        system.pool(Work, folder, processes=1, pickle="yes")  # type: ignore[arg-type]
+    with ManualSystem() as manual, pytest.raises(CallboardError, match="has no processes"):
+        manual.pool(Work, folder, processes=1)
+    assert system.actors == []
+
+
+def test_a_class_that_has_another_name_is_not_found(system: ActorSystem) -> None:
+    other = type("Other", (Work,), {"__module__": Work.__module__})
+    with pytest.raises(SpawnError, match=r"workers\.Other is not found by its name"):
+        system.pool(other, "folder", processes=1)
+
+
+def test_no_descriptor_and_no_folder_is_left(tmp_path: Path) -> None:
+    def count() -> tuple[int, int]:
+        gc.collect()
+        folders = [*Path(tempfile.gettempdir()).glob("callboard-*")]
+        return len(os.listdir("/proc/self/fd")), len(folders)
+
+    def use() -> None:
+        with ActorSystem() as system:
+            pool = system.pool(Work, str(tmp_path), processes=1)
+            pool.ask(1).result(LIMIT)
+            pool.tell("die")
+
+    use()
+    before = count()
+    use()
+    assert count() == before

@@ -1,0 +1,65 @@
+"""Actors that the processes of the tests' pools import."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from callboard import Actor
+
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+    y: int
+
+
+@dataclass(frozen=True)
+class Unregistered:
+    x: int
+
+
+class Work(Actor[Any]):
+    """Notes numbers in a file of its process, and answers."""
+
+    def __init__(self, folder: str, *, factor: int = 1) -> None:
+        self.factor = factor
+        self.file = os.open(Path(folder, f"{os.getpid()}"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def receive(self, message: Any) -> Any:
+        match message:
+            case "pid":
+                return os.getpid()
+            case "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "fail":
+                raise ValueError("told to")
+            case "stop":
+                self.stop()
+            case ["sleep", seconds]:
+                time.sleep(seconds)
+            case {"key": key}:
+                self.note(key)
+            case int():
+                self.note(message)
+                return message * self.factor
+        return message
+
+    def note(self, number: int) -> None:
+        os.write(self.file, b"%d\n" % number)
+
+
+class Broken(Actor[Any]):
+    def __init__(self) -> None:
+        raise ValueError("it is broken")
+
+    def receive(self, message: Any) -> None: ...
+
+
+def noted(folder: Path) -> list[list[int]]:
+    """Return the numbers that each process has noted, in its order."""
+    return [[int(line) for line in file.read_text().split()] for file in sorted(folder.iterdir())]
