@@ -236,7 +236,7 @@ def snapshots(plan: Plan) -> Benchmark:
     parts = [("counts", "pause"), ("counts", "whole"), ("counts", "restore")]
     parts += [("pairs", "pause"), ("pairs", "whole"), ("lists", "pause"), ("lists", "whole")]
     players = [
-        game.alone(f"{state}, {part}", "ours", state=state, part=part) for state, part in parts
+        game.alone(f"{state}, {part}", "ours", state=state, measured=part) for state, part in parts
     ]
     return Benchmark("streams_snapshots", "A snapshot of a million keys", "ms", players)
 

@@ -1,7 +1,7 @@
 """A snapshot of n keys: how long it takes, and how long the stream stands still, in ms.
 
-`part` is "whole", which encodes it and writes it to a file; "pause", in which no row goes on; or
-"restore", which reads it and makes a run of it. `state` is what a key has: "counts", "pairs" of
+`measured` is "whole", which encodes it and writes it to a file; "pause", in which no row goes on;
+or "restore", which reads it and makes a run of it. `state` is what a key has: "counts", "pairs" of
 numbers, or "lists", which can change.
 """
 
@@ -19,7 +19,7 @@ STATES = {
 }
 
 
-def run(n: int, *, part: str = "whole", state: str = "counts") -> Quantity:
+def run(n: int, *, measured: str = "whole", state: str = "counts") -> Quantity:
     keyed = entry("rows").key_by(str)
     stream = keyed.count() if state == "counts" else keyed.scan(*STATES[state])
     graph = stream.to(lambda row: None)
@@ -37,4 +37,4 @@ def run(n: int, *, part: str = "whole", state: str = "counts") -> Quantity:
         seconds["restore"] = perf_counter() - begin
         got = run.position
         run.cancel()
-    return Quantity(1e3 * seconds[part], got=got, want={"rows": 2 * n})
+    return Quantity(1e3 * seconds[measured], got=got, want={"rows": 2 * n})
