@@ -34,7 +34,7 @@ cdef Py_ssize_t PORTION = 256
 cdef class Routee:
     """One of the recipients that a router chooses from, and how much is on its way to it."""
 
-    def __init__(self, recipient):
+    def __cinit__(self, recipient):
         self.recipient = recipient
         self.ref = recipient if isinstance(recipient, ActorRef) else None
         self.is_native = isinstance(recipient, NativeRef)
@@ -96,8 +96,12 @@ cdef class Router:
 
     _counts = False  # whether the mailboxes of the actors that it spawns are to count their messages
 
-    def __init__(self, refs):
+    def __cinit__(self, refs, *_, **__):
+        # Not in __init__, so that no router is without routees.
         self.routees = tuple([Routee(ref) for ref in checked_refs(type(self).__name__, refs)])
+
+    def __init__(self, refs):
+        pass  # see __cinit__()
 
     __class_getitem__ = classmethod(types.GenericAlias)
 

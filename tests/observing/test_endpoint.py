@@ -8,6 +8,8 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,22 @@ import pytest
 from callboard import Actor, ActorSystem, CallboardError, ConfigError
 from callboard.__main__ import main
 from callboard.observing import endpoint
-from callboard.observing.endpoint import ask
+from callboard.observing.endpoint import ask, folder_of_sockets
 from tests.observing.actors import Box, Holder, Passage
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    return tmp_path / f"callboard-{os.geteuid()}"
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir="/tmp") as above:  # short, as a socket's path has to be
+        monkeypatch.setenv("XDG_RUNTIME_DIR", above)
+        yield Path(above) / f"callboard-{os.geteuid()}"
+
+
+def test_a_folder_with_a_long_path_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / ("long" * 20)))
+    assert folder_of_sockets() == Path("/tmp") / f"callboard-{os.geteuid()}"
 
 
 class Parent(Actor[Any]):
