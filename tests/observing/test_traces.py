@@ -122,15 +122,16 @@ def test_waits_of_workers_are_slices_beside_the_dispatches(tmp_path: Path) -> No
     with ActorSystem(workers=1, monitoring="workers") as system:
         box = system.spawn(Box, name="box")
         system.drain(60)
+        begun = system.statistics().workers[0].waits
         with system.tracing(path):
-            for _ in range(20):
+            while system.statistics().workers[0].waits < begun + 2:
                 box.ask(0).result(30)
             system.drain(60)
         waits = system.statistics().workers[0].waits
     found = read(path)
     idle = found.in_category("wait")
     assert {one.name for one in idle} == {"idle"}
-    assert 10 <= len(idle) <= waits
+    assert 1 <= len(idle) <= waits
     assert lie_apart(found.slices)
 
 
