@@ -118,6 +118,7 @@ def takes_part(net: Net) -> bool:
     has_cell = any(isinstance(part, Sync) for part in parts_of(net))
     try:
         infer(net)
+        inputs_of(net)  # the oracle may refuse a loop whose records it sees leave only later
         return all(
             set(infer(branch).inputs) == set(inputs_of(branch))
             for part in parts_of(net)
