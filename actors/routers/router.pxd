@@ -25,6 +25,7 @@ cdef class Router:
     cdef Routee pick(self, uint64_t key)
     cdef int note_asked(self, Routee routee, future) except -1
     cdef Routee enter(self, message)
+    cdef int check_made(self) except -1
     cdef tuple routees_now(self)
     cdef int assign(self, dict parts, message) except -1
     cdef int hand_over(self, dict parts) except -1

@@ -96,12 +96,11 @@ cdef class Router:
 
     _counts = False  # whether the mailboxes of the actors that it spawns are to count their messages
 
-    def __cinit__(self, refs, *_, **__):
-        # Not in __init__, so that no router is without routees.
-        self.routees = tuple([Routee(ref) for ref in checked_refs(type(self).__name__, refs)])
+    def __cinit__(self, *_, **__):
+        self.routees = ()
 
     def __init__(self, refs):
-        pass  # see __cinit__()
+        self.routees = tuple([Routee(ref) for ref in checked_refs(type(self).__name__, refs)])
 
     __class_getitem__ = classmethod(types.GenericAlias)
 
@@ -213,9 +212,15 @@ cdef class Router:
         cdef uint64_t key = self.key_of(message)
         cdef Routee routee
         with cython.critical_section(self):
+            self.check_made()
             routee = self.pick(key)
             routee.messages += 1
         return routee
+
+    cdef inline int check_made(self) except -1:
+        if len(self.routees) == 0:
+            raise RuntimeError(f"a {type(self).__name__} has no refs before its __init__()")
+        return 0
 
     cdef int assign(self, dict parts, message) except -1:
         cdef Routee routee = self.enter(message)
@@ -242,13 +247,14 @@ cdef class Router:
             raise error
         return 0
 
-    def _leave_later(self, routee, messages, _):
+    def _leave_later(self, Routee routee not None, Py_ssize_t messages, _=None):
         leave(self, routee, messages)
 
     def _enter_all(self):
         """Return all routees, and count a message for each, until _leave_all()."""
         cdef Routee routee
         with cython.critical_section(self):
+            self.check_made()
             routees = self.routees
             for routee in routees:
                 routee.messages += 1
@@ -256,7 +262,7 @@ cdef class Router:
 
     def _leave_all(self, routees):
         for routee in routees:
-            leave(self, routee, 1)
+            self._leave_later(routee, 1)
 
     # --- the routees --------------------------------------------------------------------------------
 
@@ -307,6 +313,7 @@ cdef class Router:
 
     cdef tuple routees_now(self):
         with cython.critical_section(self):
+            self.check_made()
             routees = self.routees
         return routees
 
@@ -338,7 +345,7 @@ cdef class Router:
 
     def __repr__(self):
         where = "" if self._family is None else f" {self.path}"
-        return f"<{type(self).__name__}{where} over {len(self.routees_now())} refs>"
+        return f"<{type(self).__name__}{where} over {len(self.routees)} refs>"
 
 
 cdef class RoundRobinRouter(Router):
@@ -357,6 +364,8 @@ cdef class RoundRobinRouter(Router):
         cdef Py_ssize_t tries = PyTuple_GET_SIZE(routees)
         cdef Py_ssize_t turn = self.turn
         cdef Routee routee
+        if tries == 0:
+            self.check_made()
         while True:
             if turn >= PyTuple_GET_SIZE(routees):
                 turn = 0

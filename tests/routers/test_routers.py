@@ -391,3 +391,29 @@ def test_an_error_of_the_iterable_leaves_what_was_sent() -> None:
             RoundRobinRouter(refs).tell_many(6 // number for number in (3, 2, 0, 1))
         system.run_until_idle()
     assert kept == [[2], [3]]
+
+
+@pytest.mark.parametrize("cls", [RoundRobinRouter, LeastLoadedRouter, KeyRouter, BroadcastRouter])
+def test_a_router_that_was_not_initialised_loses_no_message(cls: type[Any]) -> None:
+    router = cls.__new__(cls)
+    if cls is KeyRouter:
+        with pytest.raises(TypeError):
+            router.tell(1)  # there is no function for the key
+    else:
+        for send in (router.tell, router.ask):
+            with pytest.raises(RuntimeError, match="has no refs before its __init__"):
+                send(1)
+    with pytest.raises(RuntimeError, match="has no refs before its __init__"):
+        _ = router.refs
+    assert repr(router) == f"<{cls.__name__} over 0 refs>"
+
+
+def test_a_subclass_may_take_other_arguments() -> None:
+    class Named(RoundRobinRouter[Any]):
+        def __init__(self, name: str, refs: list[Any]) -> None:
+            super().__init__(refs)
+            self.name_of_mine = name
+
+    with ActorSystem() as system:
+        router = Named("first", [system.spawn(Answer, "a")])
+        assert router.ask(0).result(LIMIT) == "a"
