@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from callboard import Actor, ActorRef
+from callboard import Actor, ActorRef, Terminated
 
 
 class Worker(Actor[Any]):
@@ -46,3 +46,17 @@ def spawn_in(parent: ActorRef[Any], *arguments: Any, **options: Any) -> ActorRef
 
 def ask(ref: ActorRef[Any], message: Any) -> Any:
     return ref.ask(message).result(timeout=30)
+
+
+class Watching(Actor[Any]):
+    """Watches others, and answers with what it has been told of their ends."""
+
+    def __init__(self, *others: ActorRef[Any]) -> None:
+        self.seen: list[Terminated] = []
+        for other in others:
+            self.watch(other)
+
+    def receive(self, message: Any) -> Any:
+        if isinstance(message, Terminated):
+            self.seen.append(message)
+        return self.seen

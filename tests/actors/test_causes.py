@@ -18,6 +18,7 @@ from callboard import (
 )
 from callboard.core.errors import ActorFailed
 from callboard.testing import ManualSystem
+from tests.actors.supervised import Watching
 
 
 class Shadowing(Actor[Any]):
@@ -94,17 +95,6 @@ def test_what_waited_when_an_actor_failed_says_why_it_is_dead() -> None:
 
 
 def test_one_who_watches_is_told_why(system: ActorSystem) -> None:
-    class Watching(Actor[Any]):
-        def __init__(self, *others: ActorRef[Any]) -> None:
-            self.seen: list[Terminated] = []
-            for other in others:
-                self.watch(other)
-
-        def receive(self, message: Any) -> Any:
-            if isinstance(message, Terminated):
-                self.seen.append(message)
-            return self.seen
-
     failing, stopping = system.spawn(Failing), system.spawn(Failing)
     watching = system.spawn(Watching, failing, stopping)
     assert watching.ask("begun").result(30) == []

@@ -19,10 +19,10 @@ from callboard import (
     Future,
     PriorityMailbox,
     Supervision,
-    Terminated,
 )
 from callboard.core.errors import ActorFailed
 from callboard.testing import ManualSystem, replay
+from tests.actors.supervised import Watching
 
 
 class Room(Actor[Any]):
@@ -41,18 +41,6 @@ class Room(Actor[Any]):
 class Closed(Room):
     def __init__(self) -> None:
         raise TypeError("no key")
-
-
-class Watching(Actor[Any]):
-    def __init__(self, *others: ActorRef[Any]) -> None:
-        self.seen: list[Terminated] = []
-        for other in others:
-            self.watch(other)
-
-    def receive(self, message: Any) -> Any:
-        if isinstance(message, Terminated):
-            self.seen.append(message)
-        return self.seen
 
 
 def by_stop(system: ManualSystem, parent: ActorRef[Any]) -> ActorRef[Any]:

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import judging
 import report
-import targets
 from channel_suite import CHANNELS
 from competitor import Benchmark, Competitor, Score
 from elastic_suite import ELASTIC
@@ -118,9 +118,9 @@ def main(arguments: Sequence[str]) -> int:
         sections[name] = report.as_json(benchmark, results[name])
         print(report.section(benchmark, results[name]), flush=True)
     if not options.smoke:
-        verdicts = targets.judge(results)
+        verdicts = judging.judge(results)
         document["targets"] = [vars(verdict) for verdict in verdicts]
-        print(targets.section(verdicts))
+        print(judging.section(verdicts))
     if options.json:
         options.json.write_text(json.dumps(document, indent=1) + "\n")
     if options.picture:

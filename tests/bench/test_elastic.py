@@ -79,7 +79,7 @@ def test_a_level_is_found_with_the_last_change_of_its_first_periods() -> None:
 
 
 def test_an_elastic_level_is_held_against_the_best_fixed_one() -> None:
-    import targets
+    import judging
     from competitor import Sample, Score
 
     results = {
@@ -89,5 +89,5 @@ def test_an_elastic_level_is_held_against_the_best_fixed_one() -> None:
             "elastic, rates": Score([Sample(76, settled=3, changes=0)]),
         }
     }
-    verdicts = [each for each in targets.judge(results) if each.measured is not None]
+    verdicts = [each for each in judging.judge(results) if each.measured is not None]
     assert [(each.measured, each.met) for each in verdicts] == [(0.95, True), (3, True)]

@@ -112,11 +112,11 @@ def test_what_had_nothing_has_no_ratio() -> None:
 
 
 def test_a_target_says_what_was_measured_and_whether_it_was_met() -> None:
-    import targets
+    import judging
 
     results = {"ping_pong": {"callboard": scores(20.0), "bare method call": scores(30.0)}}
     results["ask"] = {"callboard": scores(9.0), "two threads, two queues": absent("queues")}
-    verdicts = {each.text: each for each in targets.judge(results)}  # type: ignore[arg-type]
+    verdicts = {each.text: each for each in judging.judge(results)}  # type: ignore[arg-type]
     met = verdicts["Python ping-pong against a bare call"]
     assert met.measured == pytest.approx(2 / 3)
     assert met.met
@@ -127,7 +127,7 @@ def test_a_target_says_what_was_measured_and_whether_it_was_met() -> None:
 
 
 def test_two_workers_are_held_against_one_against_go_and_against_the_best_by_hand() -> None:
-    import targets
+    import judging
 
     native = "callboard, native"
     results = {
@@ -139,7 +139,7 @@ def test_two_workers_are_held_against_one_against_go_and_against_the_best_by_han
             "Go, 2 workers": scores(10, 11, 9),
         }
     }
-    verdicts = {each.text: each for each in targets.judge(results)}  # type: ignore[arg-type]
+    verdicts = {each.text: each for each in judging.judge(results)}  # type: ignore[arg-type]
     two = "8 pairs, native: 2 workers"
     measured = {
         text.removeprefix(two): (each.measured, each.met)
@@ -301,7 +301,7 @@ def test_a_snapshot_has_all_rows(state: str) -> None:
     import one
 
     for part in ("pause", "whole", "restore"):
-        result = one.play("streams.snapshots", "none", 50, {"state": state, "part": part})
+        result = one.play("streams.snapshots", "none", 50, {"state": state, "measured": part})
         assert result.got == result.want
 
 

@@ -21,6 +21,7 @@ from callboard import (
     PriorityMailbox,
 )
 from callboard.scheduling.monitor import Statistics
+from tests.observing.actors import Pinger
 from tests.tokenless import tokenless
 
 Hold = Callable[[ActorSystem], AbstractContextManager[None]]
@@ -37,19 +38,6 @@ class Box(Actor[Any]):
     def receive(self, message: int) -> None:
         while message > 0:
             message -= 1
-
-
-class Pinger(Actor[Any]):
-    """Passes a number on, less one, to a partner that it is told first."""
-
-    def __init__(self) -> None:
-        self.partner: ActorRef[Any] | None = None
-
-    def receive(self, message: Any) -> None:
-        if self.partner is None:
-            self.partner = message
-        elif message:
-            self.partner.tell(message - 1)
 
 
 def ping_pong(system: ActorSystem, rounds: int) -> tuple[ActorRef[Any], ActorRef[Any]]:
