@@ -34,7 +34,7 @@ cdef Py_ssize_t PORTION = 256
 cdef class Routee:
     """One of the recipients that a router chooses from, and how much is on its way to it."""
 
-    def __cinit__(self, recipient):
+    def __init__(self, recipient):
         self.recipient = recipient
         self.ref = recipient if isinstance(recipient, ActorRef) else None
         self.is_native = isinstance(recipient, NativeRef)
