@@ -70,5 +70,11 @@ def load(name: str = "actors") -> ModuleType:
     if spec is None or spec.loader is None:
         raise ImportError(f"{target} is no extension module")
     module = importlib.util.module_from_spec(spec)
+    known = sys.modules.get(name)
     spec.loader.exec_module(module)
+    # A compiled module enters itself, also where a folder here has the same name: `streams`.
+    if known is not None:
+        sys.modules[name] = known
+    else:
+        sys.modules.pop(name, None)
     return module
