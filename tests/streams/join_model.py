@@ -91,6 +91,8 @@ def joined(
 
     def over(at: int) -> Any:
         """When it is too late for a partner of a row, by the strict rule; and its place."""
+        if lengths[0] == lengths[1]:
+            return rows[at].time, at  # the sum of a large length is rounded
         return rows[at].time + lengths[rows[at].stream], at
 
     def given(row: Row, make: Callable[[], list[Any]]) -> bool:
