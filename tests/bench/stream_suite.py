@@ -233,10 +233,10 @@ def start(plan: Plan) -> Benchmark:
 
 def snapshots(plan: Plan) -> Benchmark:
     game = plan.game("snapshots", 1_000_000)
-    parts = [("counts", "pause"), ("counts", "whole"), ("counts", "restore")]
-    parts += [("pairs", "pause"), ("pairs", "whole"), ("lists", "pause"), ("lists", "whole")]
     players = [
-        game.alone(f"{state}, {part}", "ours", state=state, measured=part) for state, part in parts
+        game.alone(f"{state}, {part}", "ours", state=state, measured=part)
+        for state in ("counts", "pairs", "lists")
+        for part in ("pause", "whole", "restore")
     ]
     return Benchmark("streams_snapshots", "A snapshot of a million keys", "ms", players)
 

@@ -394,7 +394,7 @@ def test_an_error_of_the_iterable_leaves_what_was_sent() -> None:
 
 
 @pytest.mark.parametrize("cls", [RoundRobinRouter, LeastLoadedRouter, KeyRouter, BroadcastRouter])
-def test_a_router_that_was_not_initialised_loses_no_message(cls: type[Any]) -> None:
+def test_a_router_that_was_not_initialised_loses_no_message(cls: Any) -> None:
     router = cls.__new__(cls)
     if cls is KeyRouter:
         with pytest.raises(TypeError):
