@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class CombinedFuture(Future[T]):
-    """A future whose outcome is made of others'. To cancel it cancels those that nobody else awaits."""
+    """A future whose outcome is made of others'."""
 
     __slots__ = ("_sources",)
 
@@ -146,7 +146,7 @@ class FirstFuture(CombinedFuture[T]):
 
 
 def checked(what: str, future: Any) -> Future[Any]:
-    """Return a future of ours for one of ours or of others, or of an awaitable. Raises TypeError."""
+    """Return a future of ours for any future or awaitable. Raises TypeError."""
     found = future_of_awaitable(future)
     if found is None:
         raise TypeError(f"{what} wants futures, not {safe_repr(future)}")
@@ -170,9 +170,10 @@ def gather(*futures: Any, return_exceptions: bool = False) -> Future[list[Any]]:
 def gather(*futures: Any, return_exceptions: bool = False) -> Future[Any]:
     """Return a future of the answers of all, in their order.
 
-    It fails as the first that fails does; the answers of the others are dropped. With `return_exceptions` errors
-    are among the answers, and it does not fail. To cancel it cancels those that nobody else waits for. Whatever
-    `Future.of()` takes is taken, but for plain values, which raise TypeError.
+    It fails as the first that fails does; the answers of the others are dropped. With
+    `return_exceptions` errors are among the answers, and it does not fail. To cancel it cancels
+    those that nobody else waits for. Whatever `Future.of()` takes is taken, but for plain values,
+    which raise TypeError.
     """
     checks.flag("return_exceptions", return_exceptions)
     gathered = GatheredFuture()
@@ -183,8 +184,8 @@ def gather(*futures: Any, return_exceptions: bool = False) -> Future[Any]:
 def first(*futures: Future[T]) -> Future[T]:
     """Return a future of the first outcome of these, an answer or an error.
 
-    The others go on: cancel them where they should not. To cancel it cancels those that nobody else waits for.
-    Raises ValueError without a future, and TypeError for plain values.
+    The others go on: cancel them where they should not. To cancel it cancels those that nobody
+    else waits for. Raises ValueError without a future, and TypeError for plain values.
     """
     if not futures:
         raise ValueError("first() wants one future or more")
