@@ -13,7 +13,7 @@ from types import BuiltinFunctionType, FunctionType, TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from callboard._inside.directory import Directory
-from callboard._inside.later import Timed
+from callboard._inside.later import Scheduled
 from callboard._inside.life import exit as _exit
 from callboard._inside.receiving.event_loop import EventLoop
 from callboard._inside.sending.ref import ActorRef
@@ -70,7 +70,7 @@ class Runnable(Protocol[R]):
     def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
 
 
-class ActorSystem(Hosted, Observed, Directory, Timed, CopiedAsItself):
+class ActorSystem(Hosted, Observed, Directory, Scheduled, CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
     That takes `drain_timeout` seconds in all, and half a second more at most, in which actors stop

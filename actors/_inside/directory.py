@@ -75,7 +75,7 @@ class Expected:
         self.look()
 
     def look(self) -> None:
-        """Complete what can be completed by now. In any thread, after each spawn and at the stop."""
+        """Complete what can be by now. In any thread, after each spawn and at the stop."""
         if not self._futures:
             return
         with self._lock:
@@ -85,10 +85,8 @@ class Expected:
             if found is not None:
                 future.set_result(found)
             elif self._runtime.closing:
-                what = f"no actor came at {future.path!r}"
-                future.set_exception(
-                    SystemClosed(f"the system {self._runtime.name!r} was stopped: {what}")
-                )
+                name, what = self._runtime.name, f"no actor came at {future.path!r}"
+                future.set_exception(SystemClosed(f"the system {name!r} was stopped: {what}"))
 
     def _forget(self, future: Future[ActorRef[Any]]) -> None:
         with self._lock:
@@ -112,8 +110,9 @@ class Directory:
     def find(self, what: str | type, /) -> Any:
         """Return the live actor at a path such as `/shop/cart`, or the live actors of a class.
 
-        The names of a path are those given at the spawns; an actor without one is found by its `ref.name`, too. The
-        actors of a class, and of its subclasses, are a list, parents before their children.
+        The names of a path are those given at the spawns; an actor without one is found by its
+        `ref.name`, too. The actors of a class, and of its subclasses, are a list, parents before
+        their children.
 
         Raises CallboardError if there is no actor at the path.
         """
@@ -129,10 +128,10 @@ class Directory:
         return found
 
     def wait_for(self, path: str, timeout: float | None = None) -> Future[ActorRef[Any]]:
-        """Return a future of the ref of the actor at `path`: done when it has been spawned, or at once.
+        """Return a future of the ref of the actor at `path`: done when that is spawned, or at once.
 
-        The actor's start may still fail: see `ref.ready`. The future fails with AskTimeout after `timeout` seconds,
-        and with SystemClosed when the system is stopped. Raises ForkedSystem.
+        The actor's start may still fail: see `ref.ready`. The future fails with AskTimeout after
+        `timeout` seconds, and with SystemClosed when the system is stopped. Raises ForkedSystem.
         """
         runtime = self._runtime
         runtime.refuse_fork()

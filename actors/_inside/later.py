@@ -41,9 +41,7 @@ def timed_tell(
     if not isinstance(to, ActorRef):
         raise TypeError(f"coalesce=True is for the timers of actors, not of {safe_repr(to)}")
     if not to._keeps_messages:
-        raise ValueError(
-            f"coalesce=True wants a mailbox that keeps its messages, not that of {to!r}"
-        )
+        raise ValueError(f"coalesce=True wants a mailbox that drops nothing, not that of {to!r}")
     return Coalesced(to, partial(tell, message))
 
 
@@ -84,13 +82,15 @@ def tell_outcome(
     checked("pipe()", future).add_done_callback(deliver)
 
 
-class Timed:
+class Scheduled:
     """The part of ActorSystem that tells later."""
 
     _runtime: Runtime
 
     def after(self, seconds: float, message: Any, *, to: Recipient[Any]) -> Timer:
-        """Send `message` to an actor or another Recipient once, after `seconds`. Return a timer with `cancel()`.
+        """Send `message` to an actor or another Recipient once, after `seconds`.
+
+        Return a timer with `cancel()`.
 
         In any thread. The timer ends with the system. Raises SystemClosed, ForkedSystem.
         """
@@ -99,10 +99,11 @@ class Timed:
     def every(
         self, seconds: float, message: Any, *, to: Recipient[Any], coalesce: bool = False
     ) -> Timer:
-        """Send `message` to an actor or another Recipient every `seconds`. Return a timer with `cancel()`.
+        """Send `message` to an actor or another Recipient every `seconds`.
 
-        With `coalesce` no message is sent while the last one waits or is in work. In any thread. The timer ends with
-        the system. Raises SystemClosed, ForkedSystem.
+        Return a timer with `cancel()`. With `coalesce` no message is sent while the last one waits
+        or is in work. In any thread. The timer ends with the system. Raises SystemClosed,
+        ForkedSystem.
         """
         return self._start_timer(seconds, seconds, message, to, coalesce)
 

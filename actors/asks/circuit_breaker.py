@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class CircuitBreaker(AskPolicy):
     """Let asks fail at once while their target is broken.
 
-    It is "closed" at first: all asks go through. After `failures` of them in a row it is "open": all fail
-    with CircuitOpen, and nobody is asked. After `reset_after` seconds it is "half-open": one ask
-    goes through. If that is answered the circuit is closed, else it is open again.
+    It is "closed" at first: all asks go through. After some failures in a row it is "open": all
+    asks fail with CircuitOpen, and nobody is asked. After a rest it is "half-open": one ask goes
+    through. If that is answered the circuit is closed, else it is open again.
     """
 
     def __init__(

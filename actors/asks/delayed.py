@@ -15,7 +15,7 @@ from callboard.timers import Timer, Timers
 
 
 class DelayedAsk(Future[Any]):
-    """The outcome of calls of which each may begin at a timer. To cancel it ends what is in work."""
+    """The outcome of calls of which each may begin at a timer."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class DelayedAsk(Future[Any]):
             self.set_exception(error)
 
     def cancel(self) -> bool:
-        """Complete with AskCancelled, and cancel what is in work. False if it was complete already."""
+        """Cancel what is in work, too. False if it was complete already."""
         if not super().cancel():
             return False
         current = self._current

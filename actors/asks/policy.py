@@ -67,9 +67,7 @@ def called(ask: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     try:
         future = ask(*args, **kwargs)
         if not isinstance(future, Future):
-            raise TypeError(
-                f"{safe_repr(ask)} returned {safe_repr(future)}, and is to return a future"
-            )
+            raise TypeError(f"{safe_repr(ask)} returned no future: {safe_repr(future)}")
     except Exception as error:
         future = Future()
         future.set_exception(error)

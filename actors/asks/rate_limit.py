@@ -66,11 +66,7 @@ class RateLimit(AskPolicy):
                 self._next = due + self._interval
         if refused:
             future: Future[Any] = Future()
-            future.set_exception(
-                TooManyAsks(
-                    f"{self.waiting} asks wait for their turn already, of {self.per_second:g} a second"
-                )
-            )
+            future.set_exception(TooManyAsks(f"{self.waiting} asks wait for their turn already"))
             return future
         if wait <= 0:
             return called(ask, args, kwargs)

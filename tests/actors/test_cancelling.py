@@ -452,6 +452,7 @@ def test_asyncio_cancels_ours_through_a_wrapped_future() -> None:
         wrapped.cancel()
         with pytest.raises(asyncio.CancelledError):
             await wrapped
+        await asyncio.sleep(0)  # for the callbacks of its end
         assert ours.cancelled()
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))

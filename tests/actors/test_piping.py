@@ -62,7 +62,7 @@ def test_another_recipient_can_be_told() -> None:
         piping = system.spawn(Piping, system.spawn(Slow), [])
         piping.tell(("ask", 1, {"to": probe.ref}))
         system.advance(2)
-        assert probe.receive() == 1
+        assert probe.receive_one() == 1
 
 
 def test_a_full_mailbox_does_not_hold_up_the_thread_that_answers() -> None:

@@ -34,6 +34,19 @@ class Busy(Actor[Any]):
         await self.sleep(self.seconds)
 
 
+class Sink:
+    """A recipient that is no actor."""
+
+    def tell(self, message: Any) -> None:
+        raise NotImplementedError
+
+    def tell_many(self, messages: Any) -> None:
+        raise NotImplementedError
+
+    def ask(self, message: Any, timeout: float | None = None) -> Any:
+        raise NotImplementedError
+
+
 def test_a_timer_replaces_the_one_of_its_key() -> None:
     log: list[Any] = []
     with ManualSystem() as system:
@@ -131,7 +144,7 @@ def test_a_system_has_timers_for_any_actor() -> None:
     [
         (lambda system: system.after(1, "m", to=5), TypeError, "goes to a ref .* not 5"),
         (
-            lambda system: system.every(1, "m", to=system.probe(), coalesce=True),
+            lambda system: system.every(1, "m", to=Sink(), coalesce=True),
             TypeError,
             "coalesce=True is for the timers of actors",
         ),

@@ -324,7 +324,7 @@ def test_a_function_that_returns_no_future_is_an_error(system: ManualSystem) -> 
     ],
 )
 def test_numbers_out_of_range_are_errors_at_the_call(make: Any) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError):  # noqa: PT011
         make()
 
 
@@ -332,5 +332,5 @@ def test_numbers_out_of_range_are_errors_at_the_call(make: Any) -> None:
     "make", [lambda: Retry(on="all"), lambda: CircuitBreaker(on=5), lambda: AskPolicy(system=5)]
 )
 def test_other_kinds_of_options_are_errors_at_the_call(make: Any) -> None:
-    with pytest.raises(TypeError, match="."):
+    with pytest.raises(TypeError, match="wants classes of|is an ActorSystem"):
         make()

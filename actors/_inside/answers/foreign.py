@@ -24,7 +24,7 @@ class FollowedFuture(Future[R]):
     _theirs: asyncio.Future[R] | concurrent.futures.Future[R] | None
 
     def cancel(self) -> bool:
-        """Complete with AskCancelled, and cancel what is followed. False if it was complete already."""
+        """Cancel what is followed, too. False if it was complete already."""
         theirs, self._theirs = self._theirs, None
         if not super().cancel():
             return False
@@ -87,7 +87,9 @@ def _copy(future: FollowedFuture[Any], other: Any) -> None:
 
 
 def as_concurrent(future: Future[R]) -> concurrent.futures.Future[R]:
-    """Return a `concurrent.futures.Future` that is done when `future` is. To cancel it cancels that.
+    """Return a `concurrent.futures.Future` that is done when `future` is.
+
+    To cancel it cancels that one.
 
     `concurrent.futures.wait` and `as_completed`, and `asyncio.wrap_future`, take it.
     """

@@ -50,7 +50,7 @@ class RemoteAnswer(Future[Any]):
         return is_first
 
     def cancel(self) -> bool:
-        """Complete with AskCancelled, while the server goes on. False if it was complete already."""
+        """Want it no more, while the server goes on. False if it was complete already."""
         is_first = super().cancel()
         self._session.wake(self)
         self._connection = None
