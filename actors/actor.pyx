@@ -183,8 +183,8 @@ class Actor:
     def pipe(self, future, *, to=None, wrap=None):
         """Tell this actor, or the Recipient `to`, the answer of `future` when it is there.
 
-        It is told `wrap(answer)` if there is a `wrap`, which runs as a future's callback does. Of an error it is
-        told PipeFailed(error). Whatever `Future.of()` takes is taken, but for plain values, which raise TypeError.
+        It is told `wrap(answer)` if there is a `wrap`, which runs as a future's callback does. An error comes as
+        PipeFailed(error). Whatever `Future.of()` takes is taken, but for plain values, which raise TypeError.
         """
         cdef ActorRef ref = own(self)
         if to is None:

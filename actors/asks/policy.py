@@ -1,4 +1,4 @@
-"""What policies have in common: how they call, and whose timers they use."""
+"""The base of policies: how they call, and whose timers they use."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -559,10 +558,11 @@ def test_asks_that_are_cancelled_by_other_threads_all_end() -> None:
         napping = [system.spawn(Napping, log) for _ in range(4)]
         answers = [ref.ask(n % 3 / 1e4) for n in range(400) for ref in napping]
 
-        def cancel(mine: list[Future[Any]]) -> Callable[[], None]:
-            return lambda: [future.cancel() for future in mine] and None
+        def cancel(mine: list[Future[Any]]) -> None:
+            for future in mine:
+                future.cancel()
 
-        threads = [threading.Thread(target=cancel(answers[i::3])) for i in range(2)]
+        threads = [threading.Thread(target=cancel, args=(answers[i::3],)) for i in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:

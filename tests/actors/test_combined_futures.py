@@ -184,7 +184,8 @@ def test_to_cancel_what_map_made_cancels_the_ask() -> None:
 
 def test_a_future_of_a_value_or_of_a_future_of_ours() -> None:
     ours: Future[int] = Future()
-    assert Future.of(ours) is ours
+    same: Future[int] = Future.of(ours)
+    assert same is ours
     assert Future.of(5).result(0) == 5
     assert Future.of(None).result(0) is None
 

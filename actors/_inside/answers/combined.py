@@ -84,7 +84,7 @@ class CombinedFuture(Future[T]):
 
 
 class DerivedFuture(CombinedFuture[T]):
-    """What a function makes of another future's answer, or of its error."""
+    """The value that a function makes of another future's answer, or of its error."""
 
     __slots__ = ()
 
