@@ -47,6 +47,9 @@ OPTIONS = frozenset(
 # Seconds before a restart that follows another; each further one waits twice as long.
 BACKOFF = 0.1
 MOST_BACKOFF = 5.0
+# Seconds that a thread waits until a process takes a message. It may start slowly on a busy machine, or work for long;
+# its end, and that of the pool, end the wait at once.
+_PATIENCE = 3600.0
 # Longer paths of sockets are refused by the kernel.
 _LONGEST = 90
 
@@ -178,7 +181,7 @@ class ProcessFamily:
         """Start a process at a new place, with the lock. Raises OSError."""
         self._numbers += 1
         path = str(self._folder / str(self._numbers))
-        connection = Connection(f"unix:{path}")
+        connection = Connection(f"unix:{path}", timeout=_PATIENCE)
         connection.codec = self._codec
         connection._on_loss = self.on_loss
         in_flight = InFlight(self._runtime.team, connection, lambda: process.hear())

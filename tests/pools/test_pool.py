@@ -330,6 +330,20 @@ def test_a_stop_makes_dead_letters_of_what_was_not_handled(tmp_path: Path) -> No
     assert isinstance(asked.exception(LIMIT), ConnectionLost)
 
 
+def test_a_stop_ends_the_wait_for_a_process_that_takes_no_more(
+    system: ActorSystem, tmp_path: Path
+) -> None:
+    pool = system.pool(Work, str(tmp_path), processes=1)
+    pool.tell(["sleep", 3_600])
+    with ThreadPoolExecutor(1) as threads:
+        telling = threads.submit(pool.tell_many, range(100_000))
+        (ref,) = pool.refs
+        eventually(lambda: ref.connection.unacknowledged > 10_000, "it has no more credit")
+        pool.stop()
+        with pytest.raises(ConnectionLost):
+            telling.result(LIMIT)
+
+
 def test_types_travel_by_name(system: ActorSystem, tmp_path: Path) -> None:
     pool = system.pool(Work, str(tmp_path), processes=1, types=[Point])
     assert pool.ask(Point(1, 2)).result(LIMIT) == Point(1, 2)
