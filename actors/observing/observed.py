@@ -32,6 +32,10 @@ class RunningGraph(Protocol):
         """Say of each operator why it does nothing."""
         ...
 
+    def leave_waits(self) -> None:
+        """Have its threads wait no more for answers. Any thread."""
+        ...
+
 
 class Observed:
     """The part of ActorSystem that shows what happens in it."""

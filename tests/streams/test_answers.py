@@ -411,7 +411,7 @@ def test_what_failed_is_tried_again_after_pauses(way: str) -> None:
         return rows.map(flaky, in_flight=8, **options)
 
     with ManualSystem() as system:
-        run = system.run(tried(retries=2, backoff=1.0).collect())
+        run = system.run(tried(retries=2, backoff=1.0, jitter=0).collect())
         run.send("rows", [5, 6])
         assert run.finish() == [5, 6]
         assert sorted(tries) == [(time, row) for time in (0.0, 1.0, 3.0) for row in (5, 6)]
@@ -457,7 +457,7 @@ def plain(row: int) -> int:
         (lambda: anything.ask(plain), r"ask\(\) takes a ref of an actor, not <function plain"),
         (lambda: anything.map(double), "nobody would await without in_flight="),
         (lambda: anything.map(double, in_flight=0), "in_flight is a whole number from 1"),
-        (lambda: anything.map(plain, timeout=1.0), "timeout= and retries= go with in_flight="),
+        (lambda: anything.map(plain, timeout=1.0), "timeout=, retries= and ordered= go with in_flight="),
         (lambda: anything.map(double, in_flight=1, timeout=0.0), "timeout is a number of seconds"),
         (lambda: anything.map(double, in_flight=1, retries=-1), "retries is a whole number"),
         (lambda: anything.map(double, in_flight=1, backoff=-1.0), "backoff is a number of seconds"),
