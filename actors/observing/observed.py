@@ -33,7 +33,7 @@ class RunningGraph(Protocol):
         ...
 
     def leave_waits(self) -> None:
-        """Have its threads wait no more for answers. Any thread."""
+        """Have its threads wait no more for answers, as the system is being stopped. Any thread."""
         ...
 
 

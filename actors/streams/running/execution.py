@@ -210,10 +210,9 @@ class Execution:
         return "".join([what_it_waits_for(self.flow), *awaited])
 
     def leave_waits(self) -> None:
-        """Have threads wait no more for answers: the system is being stopped. In any thread."""
-        for program in self.programs:
-            if isinstance(program, Answers):
-                program.interrupt()
+        """Cancel it if its threads wait for answers: its system is being stopped. In any thread."""
+        if any(isinstance(each, Answers) and each.holds_thread for each in self.programs):
+            self.flow.cancel()
 
     # --- failures ---------------------------------------------------------------------------------
 

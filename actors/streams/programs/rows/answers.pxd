@@ -59,6 +59,7 @@ cdef class Answers(Program):
     cdef int put(self, PendingRow request, object lineage, list into) except -1
     cdef int put_next(self, PendingRound taken) except -1
     cdef int wait_for(self, Future future) except -1
+    cdef void interrupt(self) noexcept
     # A row has begun; a watermark is the next; a row is done.
     cdef int note_begun(self, PendingRow request) except -1
     cdef int note_watermark(self, object watermark) except -1

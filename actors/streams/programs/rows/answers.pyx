@@ -62,6 +62,11 @@ cdef class Answers(Program):
         """True if actors are asked, and False if coroutines answer."""
         return self.ask is not None
 
+    @property
+    def holds_thread(self):
+        """True if a thread waits for its answers, in process()."""
+        return self.answering == NULL
+
     def enter_system(self, event_loop, timers, seed=None):
         """Use a system's event loop and timers. A `seed` makes the pauses between tries the same in each run."""
         self.timers = timers
@@ -204,7 +209,7 @@ cdef class Answers(Program):
             self.put_next(taken)
 
     cdef int wait_for(self, Future future) except -1:
-        """Wait, until the run is cancelled at most. RunEnded: it was, or its system is being stopped."""
+        """Wait, until the run is cancelled at most. RunEnded: it was."""
         with cython.critical_section(self):
             self.awaited = future
             if self.is_interrupted:
@@ -213,10 +218,10 @@ cdef class Answers(Program):
         with cython.critical_section(self):
             self.awaited = None
         if self.is_interrupted:
-            raise RunEnded(f"{self.name!r} waited for an answer when its run was cancelled, or its system stopped")
+            raise RunEnded(f"{self.name!r} waited for an answer when its run was cancelled")
         return 0
 
-    def interrupt(self):
+    cdef void interrupt(self) noexcept:
         """Have a thread that waits in process() wait no more. In any thread."""
         cdef Future awaited
         with cython.critical_section(self):
