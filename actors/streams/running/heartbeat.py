@@ -1,5 +1,8 @@
-"""Rounds without rows: for operators that look at the clock though nothing comes, and for those whose outputs have
-no round to leave with."""
+"""Rounds without rows.
+
+They are for operators that look at the clock though nothing comes, and for those whose outputs have no
+round to leave with.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from callboard.streams.programs.program import Program
 from callboard.timers import Timers
 
 _AGAIN = 0.002  # seconds: a sender is about to add a round, or there is no room for one
+
 
 class Heartbeat:
     """Calls `beat()` on the timers' thread, from a round that came until no program wants one.
