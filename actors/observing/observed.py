@@ -32,6 +32,10 @@ class RunningGraph(Protocol):
         """Say of each operator why it does nothing, or of each process."""
         ...
 
+    def leave_waits(self) -> None:
+        """Have its threads wait no more for answers, as the system is being stopped. Any thread."""
+        ...
+
 
 class Observed:
     """The part of ActorSystem that shows what happens in it."""
