@@ -13,6 +13,7 @@ COMMANDS = {
     "serve": ("callboard.remote.server.serve", "main"),
     "health": ("callboard.remote.client.look", "main"),
     "info": ("callboard.observing.commands", "info"),
+    "top": ("callboard.observing.top", "main"),
     "tree": ("callboard.observing.commands", "tree"),
     "dump": ("callboard.observing.commands", "dump"),
 }

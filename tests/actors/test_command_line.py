@@ -15,4 +15,4 @@ def test_an_unknown_command_is_answered_with_those_that_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["srve"]) == 2
-    assert "[--version] {serve,health,info,tree,dump}" in capsys.readouterr().err
+    assert "[--version] {serve,health,info,top,tree,dump}" in capsys.readouterr().err
