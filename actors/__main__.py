@@ -10,7 +10,7 @@ from callboard import __version__
 # The modules of the commands, which nothing imports before, and the function of each that is called
 # with its arguments.
 COMMANDS = {
-    "demo": ("callboard.observing.demo", "main"),
+    "demo": ("callboard.demo.shop", "main"),
     "serve": ("callboard.remote.server.serve", "main"),
     "health": ("callboard.remote.client.look", "main"),
     "info": ("callboard.observing.commands", "info"),

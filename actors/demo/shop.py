@@ -10,6 +10,7 @@ from typing import Any
 
 from callboard.actor import Actor
 from callboard.mailboxes import BoundedMailbox
+from callboard.system import ActorSystem
 
 NAME = "demo"
 ARTICLES = ("iron", "kettle", "lamp", "radio", "toaster")
@@ -44,8 +45,6 @@ class Cart(Actor[str]):
 
 def main(arguments: Sequence[str]) -> int:
     """Run a small shop, to be looked at with `callboard top` from another terminal."""
-    from callboard.system import ActorSystem  # noqa: PLC0415
-
     parser = argparse.ArgumentParser(prog="callboard demo", description=main.__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="how long the shop is open")
     seconds = parser.parse_args(arguments).seconds
