@@ -31,6 +31,7 @@ from nets_suite import (
     TASKS,
     THREADS,
 )
+from nexmark_suite import targets as nexmark_targets
 from stream_suite import PYTHON_KEYED, PYTHON_STATELESS
 from workers_suite import WORKS, Work, name_of
 
@@ -465,5 +466,6 @@ TARGETS = (
         )
         for way in ("threads", "dedicated")
     ),
+    *nexmark_targets(),
     *ELASTIC_TARGETS,
 )
