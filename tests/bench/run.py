@@ -21,6 +21,7 @@ from competitor import Benchmark, Competitor, Score
 from elastic_suite import ELASTIC
 from frequency_suite import FREQUENCY
 from join_suite import JOINS
+from loading_suite import LOADING
 from nets_suite import NETS
 from nexmark_suite import NEXMARK
 from remote_suite import REMOTE
@@ -29,7 +30,7 @@ from suite import BENCHMARKS
 from workers_suite import WORKERS
 
 PLANNED = STREAMS | WORKERS | ELASTIC  # those that know of numbers of workers
-SINGLE = BENCHMARKS | CHANNELS | FREQUENCY | JOINS | NETS | NEXMARK | REMOTE
+SINGLE = BENCHMARKS | CHANNELS | FREQUENCY | JOINS | LOADING | NETS | NEXMARK | REMOTE
 ALL = (*SINGLE, *PLANNED)
 GROUPS = {
     "streams": (*STREAMS,),
@@ -39,6 +40,7 @@ GROUPS = {
     "joins": (*JOINS,),
     "nets": (*NETS,),
     "nexmark": (*NEXMARK,),
+    "compared": (*NEXMARK, *LOADING),
     "remote": (*REMOTE,),
     "elastic": (*ELASTIC,),
 }

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from channel_suite import COUNTS, TELL
 from elastic_targets import ELASTIC_TARGETS
 from frequency_suite import ALPHAS
+from loading_suite import targets as loading_targets
 from measures import (
     FREE_THREADED,
     NATIVE_FLOOR,
@@ -467,5 +468,6 @@ TARGETS = (
         for way in ("threads", "dedicated")
     ),
     *nexmark_targets(),
+    *loading_targets(),
     *ELASTIC_TARGETS,
 )

@@ -99,4 +99,3 @@ def test_windows_close_where_time_goes_on_and_where_it_leaps(query: str, by: str
         want = comparable(query, by_duckdb(query, events)[1])
         got = comparable(query, BY[by](query, events)[1])
         assert got.to_pylist() == want.to_pylist()
-

@@ -51,7 +51,8 @@ def by_loop(some: list[Sample], _: int) -> Iterator[Batches]:
 
 
 def graph() -> Graph[Any]:
-    return entry("samples", Sample).map(load, releases_gil=True).batch(TOGETHER).map(collate).collect()
+    loaded = entry("samples", Sample).map(load, releases_gil=True)
+    return loaded.batch(TOGETHER).map(collate).collect()
 
 
 def by_graph(**options: Any) -> Callable[[list[Sample], int], AbstractContextManager[Batches]]:

@@ -212,8 +212,9 @@ def q8() -> Graph[Any]:
     auctions = entry("auction").map_batches(with_start("seller"))
     where = Equal("id", "seller") & Equal("start")
     new = persons.join_batches(auctions, by="time", within=WINDOW, where=where, how="semi")
-    return new.map_batches(lambda batch: batch.rename_columns(["person", "name", "time", "start"]))\
-        .collect()
+    return new.map_batches(
+        lambda batch: batch.rename_columns(["person", "name", "time", "start"])
+    ).collect()
 
 
 GRAPHS: dict[str, Callable[[], Graph[Any]]] = {
