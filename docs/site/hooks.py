@@ -31,6 +31,7 @@ OUTSIDE = {
 
 MODULES = (
     "callboard",
+    "callboard.asks",
     "callboard.channels",
     "callboard.frequency",
     "callboard.native",
