@@ -14,10 +14,12 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.observing.answers import answer
 from callboard.observing.endpoint import Endpoint
+from callboard.observing.thresholds import MailboxEvent, MailboxWatch
 from callboard.observing.traces import LIMIT, Traces
 from callboard.observing.wait import Wait, Waits
 from callboard.observing.waits import waits_of
 from callboard.observing.watching import SystemView
+from callboard.recipient import Recipient
 from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
 from callboard.scheduling.tracing.recording import TraceFile
@@ -52,6 +54,7 @@ class Observed:
         self._logs = Logs(runtime)
         self._traces = Traces(runtime, self._logs)
         self._running: weakref.WeakSet[RunningGraph] = weakref.WeakSet()
+        self._mailbox_watches: weakref.WeakSet[MailboxWatch] = weakref.WeakSet()
 
     def _graphs(self) -> list[RunningGraph]:
         """Return the graphs that run. Any thread."""
@@ -71,6 +74,8 @@ class Observed:
     def _end_observing(self) -> None:
         """End traces, and let nobody ask any more."""
         self._traces.finish()
+        for watch in list(self._mailbox_watches):
+            watch.stop()
         if self._closing is not None:
             self._closing()
 
@@ -122,6 +127,32 @@ class Observed:
         """
         self._runtime.refuse_fork()
         self._traces.write(path)
+
+    def watch_mailboxes(
+        self,
+        *,
+        high: int,
+        low: int | None = None,
+        every: float = 1.0,
+        to: Recipient[MailboxEvent] | Callable[[MailboxEvent], object] | None = None,
+    ) -> MailboxWatch:
+        """Log an event for each mailbox in which `high` messages wait; hand it to a ref or function.
+
+        The next event of that mailbox is that `low` or less wait, half of `high` without it, or
+        that the actor has ended. A thread looks each `every` seconds, so a mailbox that is long for
+        less time may have no event; it calls the function. Senders and receivers do no more work.
+        It ends with the system, with its `stop()`, and when nobody has what this returns.
+
+        Mailboxes without limits are counted from the monitoring level "mailboxes" on. Raises
+        ConfigError.
+        """
+        self._runtime.refuse_fork()
+        most = checks.whole("`high`", high, error=ConfigError)
+        least = most // 2 if low is None else checks.whole("`low`", low, 0, error=ConfigError)
+        seconds = checks.seconds("`every`", every, zero=False, error=ConfigError)
+        watch = MailboxWatch(self._runtime, most, least, seconds, to)
+        self._mailbox_watches.add(watch)
+        return watch
 
     def log_lines(self, worker: int) -> list[str]:
         """Return the latest lines of a worker's log: one for each dispatch, see `WorkerLog`.
