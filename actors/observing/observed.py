@@ -41,12 +41,16 @@ class ServedPage(Protocol):
 
 
 class RunningGraph(Protocol):
-    """A graph at work, as a system sees it."""
+    """A graph at work, or a pool of processes, as a system sees it."""
 
     ended: bool
 
     def waits(self) -> Iterable[Wait]:
-        """Say of each operator why it does nothing."""
+        """Say of each operator why it does nothing, or of each process."""
+        ...
+
+    def leave_waits(self) -> None:
+        """Have its threads wait no more for answers, as the system is being stopped. Any thread."""
         ...
 
     def figures(self) -> dict[str, Any]:
@@ -72,7 +76,7 @@ class Observed:
         self._mailbox_watches: weakref.WeakSet[MailboxWatch] = weakref.WeakSet()
 
     def _graphs(self) -> list[RunningGraph]:
-        """Return the graphs that run. Any thread."""
+        """Return the graphs and pools that run. Any thread."""
         while True:
             try:
                 return [graph for graph in list(self._running) if not graph.ended]

@@ -76,7 +76,8 @@ class Execution:
         for program in self.programs:
             if isinstance(program, Answers):
                 self._asks = self._asks or program.asks
-                program.enter_system(system._runtime.event_loop, system._runtime.timers)
+                runtime = system._runtime
+                program.enter_system(runtime.event_loop, runtime.timers, _seed_of(system))
         self.begun = time.monotonic()
         try:
             options.hot_keys(hot_keys, self.programs)
@@ -233,6 +234,11 @@ class Execution:
         awaited = [f"; {each.name!r} waits for {each.in_flight} answers" for each in asking]
         return "".join([what_it_waits_for(self.flow), *awaited])
 
+    def leave_waits(self) -> None:
+        """Cancel it if its threads wait for answers: its system is being stopped. In any thread."""
+        if any(isinstance(each, Answers) and each.holds_thread for each in self.programs):
+            self.flow.cancel()
+
     # --- failures ---------------------------------------------------------------------------------
 
     def await_failure(self, deadline: float | None) -> None:
@@ -329,3 +335,8 @@ class Execution:
         flow = self.flow
         state = "failed" if flow.failure else "ended" if self.ended else "running"
         return f"<Run {state}, {flow.done} of {flow.admitted} rounds done>"
+
+
+def _seed_of(system: ActorSystem) -> int | None:
+    """Return what makes the runs of a manual system the same each time."""
+    return getattr(system, "seed", None)
