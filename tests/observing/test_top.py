@@ -23,7 +23,6 @@ from callboard.observing.pictures import picture_of
 from callboard.observing.top import View
 from callboard.streams import entry
 from tests.observing.actors import Box, Holder, Passage, Pinger, until
-from tests.pools.workers import Work
 
 pytest_plugins = ["tests.observing.sockets"]
 
@@ -119,20 +118,6 @@ def test_operators_have_rates_costs_and_reasons(folder: Path) -> None:
         assert len(run.finish(60)) == 4
         assert picture_of(None, watcher.look()).runs == ()
         watcher.close()
-
-
-def test_processes_of_pools_have_reasons(folder: Path, tmp_path: Path) -> None:
-    with ActorSystem("shop", workers=1, observable=True) as system:
-        pool = system.pool(Work, str(tmp_path), processes=1, name="work")
-        pool.ask(1).result(60)
-        watcher = watcher_of(folder)
-        (one,) = picture_of(None, watcher.look()).runs
-        watcher.close()
-        assert one.title == "pool /work"
-        assert [(row.name, row.words) for row in one.operators] == [
-            ("/work/1", system.waits().of("/work/1").words)
-        ]
-        pool.stop()
 
 
 def test_an_observer_that_is_killed_leaves_nothing(folder: Path) -> None:
