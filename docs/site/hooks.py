@@ -32,6 +32,7 @@ OUTSIDE = {
 
 MODULES = (
     "callboard",
+    "callboard.asks",
     "callboard.channels",
     "callboard.frequency",
     "callboard.native",
