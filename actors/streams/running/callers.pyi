@@ -1,6 +1,5 @@
 from threading import Thread
-from typing import Any
-from typing import final
+from typing import Any, final
 
 from callboard._inside.sending.ref import ActorRef
 from callboard.scheduling.worker import WorkerThread
