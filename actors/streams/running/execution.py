@@ -202,6 +202,31 @@ class Execution:
         """Say of each operator, and of the rows to come in, why nothing is done there."""
         return waits_of_operators(self.flow)
 
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the run and of each operator so far, for JSON."""
+        skipped, late, unpaired = self.tally.totals()
+        operators = [
+            {
+                "name": view.name,
+                "rows_in": view.taken,
+                "rows_out": view.given,
+                "queued": view.queued,
+                "workers": view.workers,
+                "cost": view.cost,
+                "busy": view.busy,
+            }
+            for _, view in self.flow.operators()
+        ]
+        return {
+            "run": repr(self),
+            "seconds": time.monotonic() - self.begun,
+            "rows": self.flow.rows,
+            "skipped": skipped,
+            "late": late,
+            "unpaired": unpaired,
+            "operators": operators,
+        }
+
     def slowest(self) -> str:
         """Say what it waits for."""
         asking = [each for each in self.programs if isinstance(each, Answers) and each.in_flight]
