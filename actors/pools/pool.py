@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard import Actor, ActorSystem, Future
-from callboard._inside.arguments import refuse_misfit
+from callboard._inside.arguments import divided
 from callboard.core import checks
 from callboard.core.errors import CallboardError, SpawnError
 from callboard.core.log import log
@@ -40,10 +40,6 @@ from callboard.routers import KeyRouter, RoundRobinRouter, Router
 LIMIT = 10
 LIMIT_OF_STARTS = 2  # where the actor of a process has never started
 WINDOW = 60.0
-OPTIONS = frozenset(
-    ["mailbox", "placement", "priority", "supervision", "dedicated", "context", "event_loop"]
-)
-"""The options of `spawn()` that go to the actors."""
 # Seconds before a restart that follows another; each further one waits twice as long.
 BACKOFF = 0.1
 MOST_BACKOFF = 5.0
@@ -69,8 +65,7 @@ class ProcessFamily:
         try:
             self._io = IOThread(f"{system.name}-pool")
             try:
-                options = {} if name is None else {"name": name}
-                self.parent = system.spawn(Processes, self, dedicated=True, **options)
+                self.parent = system.spawn(Processes, self, dedicated=True, name=name)
                 self._runtime.dead_letters.expect_wake_ups(self.parent, ProcessEnded)
             except BaseException:
                 self._io.stop(1.0)
@@ -260,7 +255,7 @@ class Processes(Actor[Any]):
 
 def spawn_pool(
     system: ActorSystem,
-    cls: type,
+    cls: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     *,
@@ -275,7 +270,10 @@ def spawn_pool(
     refuse_if_imported()
     if system._runtime.manual:
         raise CallboardError("a ManualSystem has no processes: give the test a router of actors")
-    if not isinstance(cls, type) or not issubclass(cls, Actor):
+    given = {"processes": processes, "router": router, "by": by, "types": types or None}
+    given |= {"pickle": pickle or None, "name": name}
+    cls, args, kwargs, options = divided("pool()", cls, args, kwargs, given)
+    if not issubclass(cls, Actor):
         raise SpawnError(f"pool() wants a subclass of Actor, not {safe_repr(cls)}")
     count = checks.whole("processes", usable_cores() if processes is None else processes)
     pickles = checks.flag("pickle", pickle)
@@ -286,10 +284,8 @@ def spawn_pool(
         raise TypeError(f"router is a class of routers, or by= is given, not {safe_repr(router)}")
     by_names = dict(named(types))
     make_codec(by_names, False)  # which says what is wrong with them
-    own = {name: value for name, value in kwargs.items() if name not in OPTIONS}
-    refuse_misfit(cls, args, own, OPTIONS)
     if inspect.getattr_static(cls, "supervision", None) is None:
-        kwargs = {"supervision": "restart", **kwargs}
+        options = {"supervision": "restart", **options}
     modules = {one.__module__ for one in (cls, *by_names.values())}
     spec = {
         "modules": [str(folder) for folder in sys.path],
@@ -298,7 +294,7 @@ def spawn_pool(
         "class": place_of(cls),
         "types": [[known, *place_of(one)] for known, one in by_names.items()],
         "pickle": pickles,
-        "arguments": encode_arguments(args, kwargs, by_names, pickles),
+        "arguments": encode_arguments(args, kwargs, options, by_names, pickles),
     }
     pool = ProcessFamily(system, spec, by_names, name)
     try:

@@ -43,7 +43,8 @@ cdef class KeyRouter(Router):
         """As `RoundRobinRouter.spawn`, with `by` as in KeyRouter(). A replaced actor leaves its keys to the next."""
         from callboard.routers.family import spawn_family
 
-        return spawn_family(lambda refs: cls(refs, by), spawner, actor, args, kwargs, routees, elastic, name, False)
+        return spawn_family(lambda refs: cls(refs, by), spawner, actor, args, kwargs, routees, elastic, name, False,
+            by=by)
 
     def of_key(self, key):
         """Return the ref of a key. Raises CodecError for anything but a key."""

@@ -1,10 +1,11 @@
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import GenericAlias
-from typing import Any, Generic, NoReturn, Self, TypeVar
+from typing import Any, Generic, NoReturn, Self, TypeVarTuple, Unpack, overload
 
-from typing_extensions import disjoint_base
+from typing_extensions import TypeVar, disjoint_base
 
 from callboard._inside.answers.future import Future
+from callboard._inside.arguments import ActorOptions
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
 from callboard.native import NativeActor
@@ -13,6 +14,8 @@ from callboard.routers.elastic import Elastic
 from callboard.system import ActorSystem
 
 _M = TypeVar("_M", contravariant=True)
+_R = TypeVar("_R", covariant=True, default=Any)
+_Ts = TypeVarTuple("_Ts")
 
 @disjoint_base
 class Routee:
@@ -21,28 +24,42 @@ class Routee:
     def __init__(self, recipient: Recipient[Any]) -> None: ...
 
 @disjoint_base
-class Router(Generic[_M]):
+class Router(Generic[_M, _R]):
     _counts: bool
     _family: Any
     def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...
     def __init__(self, refs: Iterable[Recipient[_M]]) -> None: ...
+    @overload
     @classmethod
     def spawn(
         cls,
         spawner: ActorSystem | Actor[Any] | NativeActor,
-        actor: type[Actor[_M]] | type[NativeActor],
+        actor: Callable[[Unpack[_Ts]], Actor[_M, _R]],
         /,
-        *args: Any,
+        *args: *_Ts,
         routees: int | None = None,
         elastic: Elastic | tuple[int, int] | None = None,
         name: str | None = None,
-        **kwargs: Any,
+        **options: Unpack[ActorOptions],
+    ) -> Self: ...
+    @overload
+    @classmethod
+    def spawn(
+        cls,
+        spawner: ActorSystem | Actor[Any] | NativeActor,
+        actor: Callable[[Unpack[_Ts]], NativeActor],
+        /,
+        *args: *_Ts,
+        routees: int | None = None,
+        elastic: Elastic | tuple[int, int] | None = None,
+        name: str | None = None,
+        **options: Unpack[ActorOptions],
     ) -> Self: ...
     def tell(self, message: _M, /) -> None: ...
     def tell_many(self, messages: Iterable[_M]) -> None: ...
     def tell_soon(self, message: _M) -> Future[None]: ...
     def tell_many_soon(self, messages: Iterable[_M]) -> Future[None]: ...
-    def ask(self, message: _M, timeout: float | None = None) -> Future[Any]: ...
+    def ask(self, message: _M, timeout: float | None = None) -> Future[_R]: ...
     def _leave_later(self, routee: Routee, messages: int, _: Any) -> None: ...
     def _enter_all(self) -> tuple[Routee, ...]: ...
     def _leave_all(self, routees: Iterable[Routee]) -> None: ...
@@ -62,4 +79,4 @@ class Router(Generic[_M]):
     def __reduce__(self) -> NoReturn: ...
 
 @disjoint_base
-class RoundRobinRouter(Router[_M]): ...
+class RoundRobinRouter(Router[_M, _R]): ...

@@ -360,7 +360,7 @@ def test_a_pool_says_what_is_wrong(system: ActorSystem, tmp_path: Path) -> None:
     folder = str(tmp_path)
     with pytest.raises(SpawnError, match="Local is defined in a function: define it in a module"):
         system.pool(Local, processes=1)
-    with pytest.raises(SpawnError, match="wants a subclass of Actor, not 3"):
+    with pytest.raises(SpawnError, match="wants a class, a subclass of Actor, not 3"):
         system.pool(3, processes=1)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="processes is a whole number of 1 or more, not 0"):
         system.pool(Work, folder, processes=0)
