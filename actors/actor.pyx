@@ -14,6 +14,7 @@ from callboard._inside.sending.variables cimport current_variables
 from callboard._inside.sending.waiting cimport put_back
 
 from callboard.core.errors import CallboardError
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.recipient import is_recipient, tell_without_waiting
 
@@ -49,6 +50,7 @@ class Actor:
     __slots__ = ("_callboard_ref", "__weakref__")
 
     __class_getitem__ = classmethod(types.GenericAlias)
+    __dir__ = public_names
 
     # --- hooks ----------------------------------------------------------------------------------------
 

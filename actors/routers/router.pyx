@@ -22,6 +22,7 @@ from callboard.core.asserting cimport holds
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context, current_context
 
+from callboard.core.handles import public_names
 from callboard.core.batches import iterator_over
 from callboard.core.errors import CallboardError
 from callboard.recipient import tell_many_soon_to, tell_soon_to, together
@@ -93,6 +94,9 @@ cdef inline int leave(Router router, Routee routee, Py_ssize_t messages) except 
 
 cdef class Router:
     """The base of routers: each stands for several recipients, its routees. Safe in every thread."""
+
+    def __dir__(self):
+        return public_names(self)
 
     _counts = False  # whether the mailboxes of the actors that it spawns are to count their messages
 

@@ -158,7 +158,8 @@ def show(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
         print(f"  {'  '.join(fitted)}".rstrip())
 
 
-def text_of(cell: object) -> str:
+def text_of(cell: Any) -> str:
     if isinstance(cell, tuple):  # a file: repository and path
-        return "/".join(cell)
+        parts: tuple[str, ...] = cell
+        return "/".join(parts)
     return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
