@@ -2,6 +2,7 @@
 
 from callboard._inside.answers.foreign import as_concurrent
 from callboard._inside.answers.future import Future
+from callboard._inside.arguments import ActorOptions, SpawnOptions
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
 from callboard.core.errors import (
@@ -30,6 +31,7 @@ from callboard.version import version as __version__
 __all__ = [
     "Actor",
     "ActorEnd",
+    "ActorOptions",
     "ActorRef",
     "ActorStopped",
     "ActorSystem",
@@ -46,6 +48,7 @@ __all__ = [
     "PriorityMailbox",
     "Recipient",
     "SpawnError",
+    "SpawnOptions",
     "Supervision",
     "SystemClosed",
     "Terminated",

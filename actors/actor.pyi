@@ -27,18 +27,24 @@ _A = TypeVar("_A")
 _P = ParamSpec("_P")
 _Ts = TypeVarTuple("_Ts")
 
+# An Actor, or a NativeActor.
+@type_check_only
+class AnyActor(Protocol[_M, _R]):
+    @property
+    def ref(self) -> ActorRef[_M, _R]: ...
+
 # A system, or an actor. No type stands for "a class's parameters, and options", so arguments by
 # name are either those of the class or options; a `partial` holds the class's beside options.
 @type_check_only
 class Spawns(Protocol):
     @overload
     def spawn(
-        self, cls: Callable[_P, Actor[_N, _A]], /, *args: _P.args, **kwargs: _P.kwargs
+        self, cls: Callable[_P, AnyActor[_N, _A]], /, *args: _P.args, **kwargs: _P.kwargs
     ) -> ActorRef[_N, _A]: ...
     @overload
     def spawn(
         self,
-        cls: Callable[[Unpack[_Ts]], Actor[_N, _A]],
+        cls: Callable[[Unpack[_Ts]], AnyActor[_N, _A]],
         /,
         *args: *_Ts,
         **options: Unpack[SpawnOptions],

@@ -1,13 +1,13 @@
 from collections.abc import Callable, Iterable
 from types import GenericAlias
-from typing import Any, Generic, NoReturn, Self, TypeVarTuple, Unpack, overload
+from typing import Any, Generic, NoReturn, Self, TypeVarTuple, Unpack
 
 from typing_extensions import TypeVar, disjoint_base
 
 from callboard._inside.answers.future import Future
 from callboard._inside.arguments import ActorOptions
 from callboard._inside.sending.ref import ActorRef
-from callboard.actor import Actor
+from callboard.actor import Actor, AnyActor
 from callboard.native import NativeActor
 from callboard.recipient import Recipient
 from callboard.routers.elastic import Elastic
@@ -15,6 +15,8 @@ from callboard.system import ActorSystem
 
 _M = TypeVar("_M", contravariant=True)
 _R = TypeVar("_R", covariant=True, default=Any)
+_N = TypeVar("_N")
+_A = TypeVar("_A")
 _Ts = TypeVarTuple("_Ts")
 
 @disjoint_base
@@ -29,25 +31,11 @@ class Router(Generic[_M, _R]):
     _family: Any
     def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...
     def __init__(self, refs: Iterable[Recipient[_M]]) -> None: ...
-    @overload
     @classmethod
     def spawn(
         cls,
         spawner: ActorSystem | Actor[Any] | NativeActor,
-        actor: Callable[[Unpack[_Ts]], Actor[_M, _R]],
-        /,
-        *args: *_Ts,
-        routees: int | None = None,
-        elastic: Elastic | tuple[int, int] | None = None,
-        name: str | None = None,
-        **options: Unpack[ActorOptions],
-    ) -> Self: ...
-    @overload
-    @classmethod
-    def spawn(
-        cls,
-        spawner: ActorSystem | Actor[Any] | NativeActor,
-        actor: Callable[[Unpack[_Ts]], NativeActor],
+        actor: Callable[[Unpack[_Ts]], AnyActor[_M, _R]],
         /,
         *args: *_Ts,
         routees: int | None = None,
@@ -79,4 +67,16 @@ class Router(Generic[_M, _R]):
     def __reduce__(self) -> NoReturn: ...
 
 @disjoint_base
-class RoundRobinRouter(Router[_M, _R]): ...
+class RoundRobinRouter(Router[_M, _R]):
+    @classmethod
+    def spawn(
+        cls,
+        spawner: ActorSystem | Actor[Any] | NativeActor,
+        actor: Callable[[Unpack[_Ts]], AnyActor[_N, _A]],
+        /,
+        *args: *_Ts,
+        routees: int | None = None,
+        elastic: Elastic | tuple[int, int] | None = None,
+        name: str | None = None,
+        **options: Unpack[ActorOptions],
+    ) -> RoundRobinRouter[_N, _A]: ...
