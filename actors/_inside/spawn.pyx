@@ -28,7 +28,7 @@ from callboard.scheduling.team cimport Team
 from callboard.scheduling.worker cimport WorkerThread, worker_here
 from callboard.scheduling.worker_core cimport Worker
 
-from callboard._inside.arguments import OF_SPAWN, refuse_misfit, taken_apart
+from callboard._inside import arguments
 from callboard.core import checks
 from callboard.core.errors import PolicyError, SpawnError, SystemClosed
 from callboard.core.threads.constants import make_constants_immortal
@@ -40,7 +40,7 @@ from callboard.supervision import Supervision
 
 cdef dict recipes = {}  # class -> its Recipe, of classes that take no attribute: those live for ever
 cdef object STOP = Supervision()
-cdef frozenset OPTIONS = OF_SPAWN
+cdef frozenset OPTIONS = arguments.OF_SPAWN
 cdef tuple OF_CLASSES = ("mailbox", "supervision", "dedicated", "event_loop")  # which may be attributes
 
 cdef Py_ssize_t MOST_SHAPES = 64
@@ -56,7 +56,7 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
     cdef dict fixed = {}
     cdef dict options = {}
     if isinstance(cls, partial):
-        cls, args, fixed = taken_apart(cls, args)
+        cls, args, fixed = arguments.taken_apart(cls, args)
     cdef Recipe plain = recipe_of(cls)
     check_arguments(cls, args, fixed, kwargs)
     if kwargs and not OPTIONS.isdisjoint(kwargs):
@@ -204,7 +204,7 @@ cdef int check_arguments(cls, tuple args, dict fixed, dict kwargs) except -1:
     known = cls.__dict__.get("_callboard_shapes")
     if known is not None and shape in known:
         return 0
-    refuse_misfit(cls, args, fixed, kwargs)
+    arguments.refuse_misfit(cls, args, fixed, kwargs)
     if known is None:
         known = set()
         try:

@@ -17,8 +17,8 @@ from callboard.routers import BroadcastRouter, RoundRobinRouter
 from callboard.streams import entry
 from callboard.testing import ManualSystem, Probe
 
-PACKAGES = ("callboard", "callboard.channels", "callboard.frequency", "callboard.nets")
-PACKAGES += ("callboard.policies", "callboard.routers", "callboard.streams", "callboard.testing")
+FOLDERS = ("channels", "frequency", "nets", "policies", "routers", "streams", "testing")
+PACKAGES = ("callboard", *(f"callboard.{folder}" for folder in FOLDERS))
 
 
 class Echo(Actor[Any]):

@@ -328,11 +328,11 @@ def test_a_partial_takes_what_its_class_takes(system: ActorSystem) -> None:
     sized = functools.partial(Sized, 1)
     assert system.spawn(sized, color="blue").ask("x").result(30) == (1, "blue")
     with pytest.raises(SpawnError, match=r"Sized, which takes \(size, color\).* 'colour'"):
-        system.spawn(functools.partial(sized, colour="red"))  # type: ignore[call-arg]
+        system.spawn(functools.partial(sized, colour="red"))
     with pytest.raises(SpawnError, match="too many positional arguments"):
-        system.spawn(sized, 2)  # type: ignore[arg-type]
+        system.spawn(sized, 2)
     with pytest.raises(SpawnError, match="wants a class, a subclass of Actor, not <function"):
-        system.spawn(functools.partial(ask))  # type: ignore[arg-type]
+        system.spawn(functools.partial(ask))
 
 
 def test_options_that_a_class_or_the_configuration_has_are_no_arguments() -> None:
