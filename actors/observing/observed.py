@@ -26,7 +26,10 @@ from callboard.statistics import Logs, collect
 class RunningGraph(Protocol):
     """A graph at work, or a pool of processes, as a system sees it."""
 
-    ended: bool
+    @property
+    def ended(self) -> bool:
+        """Whether it is at work no more."""
+        ...
 
     def waits(self) -> Iterable[Wait]:
         """Say of each operator why it does nothing, or of each process."""

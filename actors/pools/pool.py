@@ -123,7 +123,7 @@ class ProcessFamily:
         """Have as many processes as the queues want."""
         if level is None or self._router is None or self.is_over:
             return
-        refs = self._router.refs
+        refs: tuple[Any, ...] = self._router.refs
         wanted = level.decide(len(refs), sum(ref.queue_length for ref in refs))
         if wanted != len(refs):
             log.info("a pool is resized", pool=self.parent.path, before=len(refs), now=wanted)
