@@ -401,6 +401,8 @@ class ActorSystem(Spawning, Hosted, Observed, CopiedAsItself):
             return
         self._tell_unmet()
         begin_stop(runtime)
+        for graph in self._graphs():
+            graph.leave_waits()
         if obstacle_to_waiting(runtime.team) is not None:
             return
         ended = self._wait_ended(seconds)

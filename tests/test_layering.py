@@ -103,6 +103,7 @@ ORDERS = [
         "actors/spark",
     ],
     ["actors", "actors/testing"],
+    ["actors", "actors/demo"],
     ["actors/diagnosis", "actors/observing", "actors/system"],
 ]
 

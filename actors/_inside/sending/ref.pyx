@@ -31,6 +31,7 @@ from callboard.scheduling.dispatching cimport make_ready
 from callboard.core import checks
 from callboard.core.batches import iterator_over
 from callboard.core.errors import AskCycle, CallboardError
+from callboard.core.markup import table
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block, runs_event_loop
 
@@ -580,6 +581,16 @@ cdef class ActorRef(Waiter):
                 held._forbid()
 
     __class_getitem__ = classmethod(types.GenericAlias)
+
+    def _repr_html_(self):
+        """Show the actor's figures, for notebooks."""
+        queue = self.queue_length
+        return table(
+            ("actor", "class", "messages", "queue", "waits for"),
+            [(self._short_path, self.actor_class.__qualname__, self.messages, "-" if queue is None else queue,
+              self.waits_for or ("-" if self.is_alive else "nothing: it has ended"))],
+            (0, 1, 4),
+        )
 
     def __repr__(self):
         return f"<{type(self).__name__} {self._short_path}{'' if self.is_alive else ', stopped'}>"

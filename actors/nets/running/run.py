@@ -16,11 +16,13 @@ from callboard.core import checks
 from callboard.core.batches import Batches
 from callboard.core.errors import ActorStopped, AskTimeout, ConfigError
 from callboard.core.handles import CopiedAsItself, public_names
+from callboard.core.markup import paragraph
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import blocking, refuse_to_block
 from callboard.nets.drawing import mermaid_of_run
 from callboard.nets.errors import NetEnded, NetTimeout
 from callboard.nets.kernel.building import parts_within
+from callboard.nets.markup import markup_of
 from callboard.nets.running.conductor import Conductor
 from callboard.nets.running.leftovers import leave_nothing
 from callboard.nets.running.messages import (
@@ -216,6 +218,10 @@ class NetRun(CopiedAsItself):
     def mermaid(self) -> str:
         """Draw the net as it is now: the records that came to each place, and the replicas."""
         return mermaid_of_run(self._net, self.statistics().places)
+
+    def _repr_html_(self) -> str:
+        """Draw the net as it is now, for notebooks."""
+        return paragraph(repr(self)) + markup_of(self._net, self.statistics().places)
 
     def progress(self, *, every: float = 0.5) -> NetProgress:
         """Show on stderr how the run gets on, within a `with` block."""
