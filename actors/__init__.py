@@ -1,5 +1,6 @@
 """An actor framework for stream processing on multicores."""
 
+from callboard._inside.answers.combined import first, gather
 from callboard._inside.answers.foreign import as_concurrent
 from callboard._inside.answers.future import Future
 from callboard._inside.arguments import ActorOptions, SpawnOptions
@@ -7,6 +8,7 @@ from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
 from callboard.core.errors import (
     ActorStopped,
+    AskCancelled,
     AskCycle,
     AskTimeout,
     CallboardError,
@@ -22,7 +24,7 @@ from callboard.core.threads.blocking import blocking
 from callboard.failures import ActorEnd
 from callboard.include import get_include
 from callboard.mailboxes import BoundedMailbox, PriorityMailbox
-from callboard.messages import DeadLetter, Terminated
+from callboard.messages import DeadLetter, PipeFailed, Terminated
 from callboard.recipient import Recipient
 from callboard.supervision import Supervision
 from callboard.system import ActorSystem
@@ -35,6 +37,7 @@ __all__ = [
     "ActorRef",
     "ActorStopped",
     "ActorSystem",
+    "AskCancelled",
     "AskCycle",
     "AskTimeout",
     "BoundedMailbox",
@@ -45,6 +48,7 @@ __all__ = [
     "ForkedSystem",
     "Future",
     "MailboxFull",
+    "PipeFailed",
     "PriorityMailbox",
     "Recipient",
     "SpawnError",
@@ -56,5 +60,7 @@ __all__ = [
     "__version__",
     "as_concurrent",
     "blocking",
+    "first",
+    "gather",
     "get_include",
 ]

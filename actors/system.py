@@ -13,6 +13,8 @@ from types import BuiltinFunctionType, FunctionType, TracebackType
 from typing import Any, Protocol, Self, TypeVar, TypeVarTuple, Unpack
 
 from callboard._inside.arguments import ActorOptions
+from callboard._inside.directory import Directory
+from callboard._inside.later import Scheduled
 from callboard._inside.life import exit as _exit
 from callboard._inside.receiving.event_loop import EventLoop
 from callboard._inside.sending.ref import ActorRef
@@ -69,7 +71,7 @@ class Runnable(Protocol[R]):
     def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
 
 
-class ActorSystem(Spawning, Hosted, Observed, CopiedAsItself):
+class ActorSystem(Spawning, Hosted, Observed, Directory, Scheduled, CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
     That takes `drain_timeout` seconds in all, and half a second more at most, in which actors stop
@@ -295,21 +297,6 @@ class ActorSystem(Spawning, Hosted, Observed, CopiedAsItself):
             hot_keys=hot_keys,
             restore=restore,
         )
-
-    def find(self, path: str) -> ActorRef[Any]:
-        """Return the live actor that was spawned with the names in `path`: `/shop/cart`.
-
-        Raises CallboardError if there is none.
-        """
-        named = self._runtime.named
-        found: ActorRef[Any] | None = None
-        for name in path.strip("/").split("/"):
-            found = named.get((found, name))
-            if found is None:
-                known = ", ".join(sorted(ref.path for ref in named.values())) or "none"
-                raise CallboardError(f"no actor at {path!r}; actors with names: {known}")
-        assert found is not None
-        return found
 
     @property
     def name(self) -> str:

@@ -91,6 +91,7 @@ ORDERS = [
     # Capabilities: nothing but other capabilities imports them.
     [
         "actors",
+        "actors/asks",
         "actors/frequency",
         "actors/channels",
         "actors/nets",

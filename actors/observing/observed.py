@@ -41,7 +41,7 @@ class RunningGraph(Protocol):
         ...
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures of the run and of each operator so far, for JSON."""
+        """Return the figures of the run and of each operator so far, for JSON; none of a pool."""
         ...
 
 

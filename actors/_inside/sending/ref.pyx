@@ -372,6 +372,12 @@ cdef class ActorRef(Waiter):
             return None
         return self.send_fence()
 
+    @property
+    def _keeps_messages(self):
+        """Tell whether a full mailbox, if it can be full, has senders wait, and drops nothing."""
+        cdef void* overflow = (<ActorCell*>self.cell).overflow
+        return overflow == NULL or (<Overflow>overflow).waits
+
     cdef Future send_fence(self):
         cdef Context* context = current_context()
         cdef Future future = Future.__new__(Future)
@@ -414,7 +420,10 @@ cdef class ActorRef(Waiter):
 
     cdef int push_letter(self, Letter letter, object variables, Context* context) except -1:
         """Push a message that waited for its room outside, and has it now."""
-        return self.push_with(variables, letter.lend(), context)
+        self.push_with(variables, letter.lend(), context)
+        if letter.reply_to is not None and letter.reply_to.was_withdrawn():
+            self.withdraw(letter.reply_to)  # it was no message of the mailbox when it was cancelled
+        return 0
 
     @cython.nonecheck(False)
     cdef inline void wake(self, Context* context) noexcept:
@@ -639,6 +648,10 @@ cdef class ActorRef(Waiter):
         cdef Extra extra = self.extras()
         with cython.critical_section(extra):
             extra.full = to
+
+    cdef void withdraw(self, Future future) noexcept:
+        if not (self.recipe.native or self.phase == CLOSED or self.cell.has(forked_cell)):
+            self.send_system(SystemKind.cancel, future, None)
 
     cdef void resume(self, Future future) noexcept:
         self.send_system(SystemKind.resume, future, None)

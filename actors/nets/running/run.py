@@ -151,7 +151,7 @@ class NetRun(CopiedAsItself):
         synchrocell. An error in a box fails this future, and not the run.
         """
         answer = _Answer(self._conductor)
-        answer.of = weakref.ref(self)
+        answer.run_asked = weakref.ref(self)
 
         def take(of: Future[Any]) -> None:
             error = of.exception()
@@ -278,16 +278,16 @@ def _deadline(timeout: float | None) -> float | None:
 class _Answer(Future[Any]):
     """The answer to an ask of a run."""
 
-    __slots__ = ("of",)
+    __slots__ = ("run_asked",)
 
-    of: weakref.ref[NetRun]
+    run_asked: weakref.ref[NetRun]
 
     def _was_run_here(self, timeout: float | None) -> bool:
         """Run a manual system until the answer is there. AskTimeout says why it does not come."""
         try:
             return super()._was_run_here(timeout)
         except AskTimeout:
-            run = self.of()
+            run = self.run_asked()
             if run is None:
                 raise
             raise AskTimeout(f"ask() of {run!r} has no answer{run._why_idle()}") from None
