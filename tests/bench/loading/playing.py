@@ -68,9 +68,9 @@ def by_graph(**options: Any) -> Callable[[list[Sample], int], AbstractContextMan
 def by_spdl(some: list[Sample], workers: int) -> Iterator[Batches]:
     from spdl.pipeline import PipelineBuilder
 
+    builder: Any = PipelineBuilder()
     pipeline = (
-        PipelineBuilder()
-        .add_source(some)
+        builder.add_source(some)
         .pipe(load, concurrency=workers, output_order="input")
         .aggregate(TOGETHER)
         .pipe(collate)
