@@ -135,15 +135,18 @@ class Draw:
 
     def hot(self, ratio: int, hot: Numbers, cold: Numbers) -> Numbers:
         """Take the hot one, but for one in `ratio`."""
-        return np.where(self.random.integers(0, ratio, len(hot)) > 0, hot, cold)
+        taken: Numbers = np.where(self.random.integers(0, ratio, len(hot)) > 0, hot, cold)
+        return taken
 
     def person(self, last: Numbers) -> Numbers:
         active = np.minimum(last + 1, ACTIVE_PERSONS)
-        return last + 1 - active + self.below(active + LEAD)
+        drawn: Numbers = last + 1 - active + self.below(active + LEAD)
+        return drawn
 
     def auction(self, last: Numbers) -> Numbers:
         first = np.maximum(last - OPEN_AUCTIONS, 0)
-        return first + self.below(last - first + 1 + LEAD)
+        drawn: Numbers = first + self.below(last - first + 1 + LEAD)
+        return drawn
 
     def of(self, words: "list[str] | tuple[str, ...]", n: int) -> pa.Array:
         places = self.random.integers(0, len(words), n, np.int32)
