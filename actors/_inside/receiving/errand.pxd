@@ -19,6 +19,8 @@ cdef class Errand:
     cdef void launch(self) noexcept
     cdef void cancel(self) noexcept
     cdef bint was_cancelled(self) noexcept
+    cdef bint is_of(self, object asked) noexcept
+    cdef void withdraw(self) noexcept
     cdef object held_back(self, object value, object error)
 
 
