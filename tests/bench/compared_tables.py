@@ -1,7 +1,9 @@
 """Print the tables of docs/compared.md from a kept run.
 
-    python tests/bench --only compared --json docs/compared.json
-    python tests/bench/compared_tables.py docs/compared.json
+    python tests/bench --only compared --json compared.json
+    python tests/bench/compared_tables.py compared.json
+
+A benchmark that the run leaves out has empty cells.
 """
 
 import json
