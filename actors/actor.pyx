@@ -59,7 +59,10 @@ class Actor:
         """
 
     def on_stop(self):
-        """Run when the actor has stopped, and on the old object at a restart. On the worker's thread."""
+        """Run when the actor has stopped, and on the old object at a restart. On the worker's thread.
+
+        It may be `async def`: the actor ends, or starts anew, when it has ended.
+        """
 
     def on_failure(self, error, message):
         """Run when handling `message` raised `error`, before the supervisor decides.
@@ -144,6 +147,8 @@ class Actor:
             return
         put_back(ref, extra.stash)
         extra.stash = None
+        if ref.recipe.concurrency > 1:  # this may be a step on the event loop, and no dispatch that goes on
+            ref.send_system(SystemKind.wake, None, None)
 
     # --- time -----------------------------------------------------------------------------------------
 
