@@ -14,6 +14,7 @@ from callboard import (
     ActorStopped,
     ActorSystem,
     BoundedMailbox,
+    DeadLetter,
     Future,
     PriorityMailbox,
     SpawnError,
@@ -117,6 +118,8 @@ def test_a_stop_ends_them_all_and_their_messages_are_dead_letters(
     ref.tell(2)
     ref.tell(3)
     until(notes, 3)
+    letters: list[DeadLetter] = []
+    system.dead_letters.subscribe(letters.append)
     ref.stop()
     ref.ended.result(DEADLINE)
     left = "CancelledError" if event_loop else "GeneratorExit"
@@ -124,8 +127,9 @@ def test_a_stop_ends_them_all_and_their_messages_are_dead_letters(
     with pytest.raises(ActorStopped, match="in the middle of the ask"):
         asked.result(DEADLINE)
     system.drain(DEADLINE)
-    letters = [(letter.message, letter.reason) for letter in system.dead_letters]
-    assert sorted(letters) == [(number, "stopped") for number in range(4)]
+    assert sorted((letter.message, letter.reason) for letter in letters) == [
+        (number, "stopped") for number in range(4)
+    ]
 
 
 @on_both_hosts

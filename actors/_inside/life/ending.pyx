@@ -15,7 +15,7 @@ from callboard._inside.answers.future cimport Future
 from callboard._inside.life.held cimport Held
 from callboard._inside.life.owed cimport fail_owed
 from callboard._inside.life.suspended cimport close_coroutine
-from callboard._inside.life.in_flight cimport waits_for_flights
+from callboard._inside.life.flights cimport waits_for_flights
 from callboard._inside.sending.dead_lettering cimport stopped
 from callboard._inside.sending.ref cimport FRESH, RESTARTING, STOPPING, ActorRef, Extra, Recipe
 from callboard._inside.sending.runtime cimport Runtime

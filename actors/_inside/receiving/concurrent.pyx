@@ -16,7 +16,7 @@ from callboard._inside.answers.checkpoint cimport Checkpoint
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.ending cimport end_after_flights
 from callboard._inside.life.failure cimport fail_in_work
-from callboard._inside.life.in_flight cimport InFlight, add_flight, end_flight, lose
+from callboard._inside.life.flights cimport ConcurrentMessage, add_flight, end_flight, lose
 from callboard._inside.receiving.access cimport Access
 from callboard._inside.receiving.errand cimport Errand, make_errand
 from callboard._inside.receiving.finishing cimport finish, with_advice
@@ -35,11 +35,12 @@ from callboard.core.text import safe_repr
 
 cdef extern from "Python.h":
     object PyContext_New()
+    int PyCoro_CheckExact(PyObject* object)
 
 
 cdef void begin_flight(ActorRef ref, object coroutine, Envelope* envelope) noexcept:
     """Begin a message; it may go on after this dispatch, beside others."""
-    cdef InFlight flight = InFlight.__new__(InFlight)
+    cdef ConcurrentMessage flight = ConcurrentMessage.__new__(ConcurrentMessage)
     cdef Context* context = current_context()
     cdef bint carries = cell_of(ref).has(carrying_cell)
     flight.ref = ref
@@ -56,10 +57,10 @@ cdef void begin_flight(ActorRef ref, object coroutine, Envelope* envelope) noexc
         take_variables(flight, set_variables(<PyThreadState*>context.python, NULL))
     else:
         flight.variables = current_variables()
-    drive_flight(flight, envelope, None)
+    drive_flight(flight, envelope)
 
 
-cdef void begin_apart(InFlight flight, object variables) noexcept:
+cdef void begin_apart(ConcurrentMessage flight, object variables) noexcept:
     """Leave the coroutine to the event loop, which hears of it at the end of the dispatch."""
     cdef Errand errand = make_errand(flight.ref, flight.coroutine, variables if variables is not None else PyContext_New())
     errand.flight = flight
@@ -90,7 +91,7 @@ def _begin_all(list begun):
         errand.begin()
 
 
-cdef void resume_flight(InFlight flight) noexcept:
+cdef void resume_flight(ConcurrentMessage flight) noexcept:
     """Go on with a flight: the future that it awaited is done."""
     cdef Envelope envelope = flight.letter.lend()
     cdef ActorRef ref = flight.ref
@@ -101,13 +102,13 @@ cdef void resume_flight(InFlight flight) noexcept:
     if flight.errand is not None:
         end_apart(flight, <Errand>flight.errand, &envelope)
     else:
-        drive_flight(flight, &envelope, None)
+        drive_flight(flight, &envelope)
     cell_of(ref).in_work = NULL
-    if extra.ends and not extra.in_flight:
+    if extra.ends and not extra.flights:
         end_after_flights(ref)
 
 
-cdef void end_apart(InFlight flight, Errand errand, Envelope* envelope) noexcept:
+cdef void end_apart(ConcurrentMessage flight, Errand errand, Envelope* envelope) noexcept:
     """The event loop is done with the message."""
     cdef ActorRef ref = flight.ref
     cdef Future outcome = <Future>errand.outcome
@@ -125,10 +126,11 @@ cdef void end_apart(InFlight flight, Errand errand, Envelope* envelope) noexcept
         fail_in_work(ref, with_advice(ref, error), envelope)
 
 
-cdef void drive_flight(InFlight flight, Envelope* envelope, object error) noexcept:
+cdef void drive_flight(ConcurrentMessage flight, Envelope* envelope) noexcept:
     """Run the coroutine on this worker until it ends or must wait."""
     cdef ActorRef ref = flight.ref
     cdef PyThreadState* thread = <PyThreadState*>current_context().python
+    cdef object error = None
     cdef object raised = None
     cdef object answer = None
     cdef bint is_over = False
@@ -138,15 +140,20 @@ cdef void drive_flight(InFlight flight, Envelope* envelope, object error) noexce
     outer = set_variables(thread, hand_variables(flight))
     try:
         while True:
-            awaited = coroutine.send(None) if error is None else coroutine.throw(error)
+            try:
+                awaited = coroutine.send(None) if error is None else coroutine.throw(error)
+            except StopIteration as end:
+                answer, error = end.value, None
+                if PyCoro_CheckExact(<PyObject*>answer):  # it is to be awaited, too
+                    coroutine = flight.coroutine = answer
+                    continue
+                is_over = True
+                break
             if isinstance(awaited, Future):
                 break
             error = TypeError(
                 f"{ref._short_path} awaits {safe_repr(awaited)}: an actor can await callboard's futures "
                 "(of ask() and sleep()), and those of asyncio if it was spawned with event_loop=True")
-    except StopIteration as end:
-        answer = end.value
-        is_over = True
     except BaseException as other:
         raised = other
         is_over = True
@@ -169,7 +176,7 @@ cdef void drive_flight(InFlight flight, Envelope* envelope, object error) noexce
         flight.wake(<Future>awaited)
 
 
-cdef PyObject* hand_variables(InFlight flight) noexcept:
+cdef PyObject* hand_variables(ConcurrentMessage flight) noexcept:
     """Return the context of a flight, with a reference, or null; the flight has it no more."""
     if flight.variables is None:
         return NULL
@@ -179,7 +186,7 @@ cdef PyObject* hand_variables(InFlight flight) noexcept:
     return <PyObject*>variables
 
 
-cdef void take_variables(InFlight flight, PyObject* variables) noexcept:
+cdef void take_variables(ConcurrentMessage flight, PyObject* variables) noexcept:
     """Let a flight have a context, which is handed over, or null."""
     if variables != NULL:
         flight.variables = <object>variables

@@ -137,6 +137,9 @@ cdef void drive(ActorRef ref, Envelope* envelope) noexcept:
                     awaited = end.value
                     status = PYGEN_RETURN
             if status == PYGEN_RETURN:
+                if PyCoro_CheckExact(<PyObject*>awaited):  # its answer is to be awaited, too
+                    coroutine = extra.coroutine = awaited
+                    continue
                 end_suspension(ref)
                 finish(ref, envelope, awaited)
                 return

@@ -9,7 +9,7 @@ from libc.stdint cimport uint32_t
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.failure cimport fail, fail_in_work, fail_message
-from callboard._inside.life.in_flight cimport pass_fence_after_flights
+from callboard._inside.life.flights cimport pass_fence_after_flights
 from callboard._inside.receiving.access cimport Access
 from callboard._inside.receiving.concurrent cimport launch_begun
 from callboard._inside.receiving.coroutine cimport begin
@@ -246,7 +246,10 @@ cdef void hand_over_all(ActorRef ref, Context* context, list messages) noexcept:
         for message in messages:
             note(ref, context, message)
     try:
-        ref.instance.receive_many(messages)
+        answer = ref.instance.receive_many(messages)
+        if PyCoro_CheckExact(<PyObject*>answer):
+            answer.close()
+            raise TypeError(f"{ref._short_path}: receive_many() returned a coroutine, which nobody would await")
     except BaseException as error:
         fail_many(ref, error, messages)
 

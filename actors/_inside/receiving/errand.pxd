@@ -1,4 +1,4 @@
-from callboard._inside.life.in_flight cimport Apart, InFlight
+from callboard._inside.life.flights cimport Apart, ConcurrentMessage
 from callboard._inside.receiving.access cimport Access
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.ref cimport ActorRef
@@ -16,7 +16,7 @@ cdef class Errand(Apart):
     cdef bint cancelled       # the actor is to stop or to restart
     cdef bint over
     cdef list postponed       # system messages for when it is over
-    cdef InFlight flight            # whose work this is, if the actor may have many messages in the middle
+    cdef ConcurrentMessage flight            # whose work this is, if the actor may have many messages in the middle
     cdef Access access        # and who may run its code
     cdef tuple ending         # how the coroutine ended, while what it sent still waits for room
 

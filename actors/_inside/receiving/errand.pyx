@@ -165,6 +165,10 @@ cdef class Errand(Apart):
         assert holds(self.ending is None and not self.over)
         try:
             self.ending = (task.result(), None)
+            if asyncio.iscoroutine(self.ending[0]):  # it is to be awaited, too
+                self.coroutine, self.ending = self.ending[0], None
+                self.begin()
+                return
         except TaskEnded as error:
             self.ending = (None, error.__cause__)
         except BaseException as error:

@@ -8,7 +8,7 @@ from callboard._inside.life.ending cimport (
 )
 from callboard._inside.life.failure cimport fail, is_expected
 from callboard._inside.life.start cimport construct, promise_start
-from callboard._inside.life.in_flight cimport InFlight
+from callboard._inside.life.flights cimport ConcurrentMessage
 from callboard._inside.receiving.concurrent cimport resume_flight
 from callboard._inside.receiving.coroutine cimport begin_leaving, begin_start, begin_task, resume
 from callboard._inside.receiving.errand cimport Errand
@@ -107,8 +107,8 @@ cdef void handle(ActorRef ref, SystemKind kind, object first, object second) noe
         begin_stop(ref)
     elif kind == SystemKind.resume:
         if second is not None:
-            if (<InFlight>second).awaited is first:
-                resume_flight(<InFlight>second)
+            if (<ConcurrentMessage>second).awaited is first:
+                resume_flight(<ConcurrentMessage>second)
         elif ref.extra is None:
             pass
         elif (ref.phase == SUSPENDED or ref.extra.leaving is not None) and ref.extra.awaited is first:

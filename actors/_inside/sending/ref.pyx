@@ -543,7 +543,7 @@ cdef class ActorRef(Waiter):
     def is_waiting(self):
         """True while the actor is in the middle of an `async def receive`, or backs off."""
         cdef Extra extra = self.extra_now()
-        if extra is not None and (extra.in_flight or extra.leaving is not None):
+        if extra is not None and (extra.flights or extra.leaving is not None):
             return True
         return self.phase == SUSPENDED or self.phase == RESTARTING
 

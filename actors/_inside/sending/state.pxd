@@ -50,8 +50,8 @@ cdef class Extra:
     cdef object errand            # what the event loop does for it: see errand.pyx
     cdef object outgoing          # what it sent there to full mailboxes, if some waits: see outgoing.pyx
     cdef object leaving           # the coroutine of its `async def on_stop`, until that has ended
-    cdef dict in_flight           # those of its messages that are in the middle, if there may be many: see in_flight.pyx
-    cdef list fences              # which wait for the messages before them: see in_flight.pyx
+    cdef dict flights             # those of its messages that are in the middle, if there may be many: see flights.pyx
+    cdef list fences              # which wait for the messages before them: see flights.pyx
     cdef object ends_by           # the error that restarts it, once its flights are over
     cdef bint ends                # it stops or restarts, once its flights are over
     cdef bint lets_others_run     # a flight wants that

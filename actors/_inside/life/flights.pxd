@@ -8,7 +8,7 @@ cdef class Apart:
     cdef bint cancel(self) noexcept
 
 
-cdef class InFlight(Wake):
+cdef class ConcurrentMessage(Wake):
     # A message that an actor has in the middle, beside others: see concurrent.pyx.
     cdef ActorRef ref
     cdef Letter letter
@@ -22,8 +22,8 @@ cdef class InFlight(Wake):
     cdef void count(self, bint counted) noexcept
 
 
-cdef void add_flight(InFlight flight) noexcept
-cdef void end_flight(InFlight flight) noexcept
+cdef void add_flight(ConcurrentMessage flight) noexcept
+cdef void end_flight(ConcurrentMessage flight) noexcept
 cdef bint waits_for_flights(ActorRef ref, object error) noexcept
 cdef void pass_fence_after_flights(ActorRef ref, Letter letter) noexcept
-cdef void lose(InFlight flight, object error) noexcept
+cdef void lose(ConcurrentMessage flight, object error) noexcept

@@ -23,7 +23,7 @@ cdef class Apart:
         return False
 
 
-cdef class InFlight(Wake):
+cdef class ConcurrentMessage(Wake):
     """A message that an actor has in the middle."""
 
     def _awaited(self):
@@ -43,25 +43,25 @@ cdef class InFlight(Wake):
             self.ref.runtime.team.add_waiting(1 if counted else -1)
 
 
-cdef void add_flight(InFlight flight) noexcept:
+cdef void add_flight(ConcurrentMessage flight) noexcept:
     """A flight begins."""
     cdef Extra extra = flight.ref.extras()
     assert holds(flight.ref.phase == LIVE)
-    if extra.in_flight is None:
-        extra.in_flight = {}
-    extra.in_flight[flight] = None
+    if extra.flights is None:
+        extra.flights = {}
+    extra.flights[flight] = None
     flight.count(True)
-    if len(extra.in_flight) >= flight.ref.recipe.concurrency:
+    if len(extra.flights) >= flight.ref.recipe.concurrency:
         flight.ref.phase = SUSPENDED
 
 
-cdef void end_flight(InFlight flight) noexcept:
+cdef void end_flight(ConcurrentMessage flight) noexcept:
     """A flight is over: the actor may begin another message, unless it ends."""
     cdef ActorRef ref = flight.ref
     cdef Extra extra = ref.extra
-    assert holds(flight.coroutine is not None and flight in extra.in_flight)
+    assert holds(flight.coroutine is not None and flight in extra.flights)
     flight.coroutine = flight.awaited = flight.errand = None
-    del extra.in_flight[flight]
+    del extra.flights[flight]
     flight.count(False)
     if ref.phase == SUSPENDED and not extra.ends:
         ref.phase = LIVE
@@ -69,7 +69,7 @@ cdef void end_flight(InFlight flight) noexcept:
         pass_fences(extra, flight)
 
 
-cdef void pass_fences(Extra extra, InFlight flight) noexcept:
+cdef void pass_fences(Extra extra, ConcurrentMessage flight) noexcept:
     cdef list waiting = []
     for before, letter in extra.fences:
         before.discard(flight)
@@ -83,21 +83,21 @@ cdef void pass_fences(Extra extra, InFlight flight) noexcept:
 cdef void pass_fence_after_flights(ActorRef ref, Letter letter) noexcept:
     """A fence came: it passes when the messages before it are over, of which some may be in the middle."""
     cdef Extra extra = ref.extra
-    if extra is None or not extra.in_flight:
+    if extra is None or not extra.flights:
         letter.reply_to.complete(None, None)
         return
     if extra.fences is None:
         extra.fences = []
-    extra.fences.append((set(extra.in_flight), letter))
+    extra.fences.append((set(extra.flights), letter))
 
 
 cdef bint waits_for_flights(ActorRef ref, object error) noexcept:
     """End all flights before the actor restarts by `error`, or stops if that is None. True: some are not over yet."""
     cdef Extra extra = ref.extra
-    cdef InFlight flight
+    cdef ConcurrentMessage flight
     if extra is None:
         return False
-    if not extra.in_flight:
+    if not extra.flights:
         extra.ends = False
         extra.ends_by = None
         return False
@@ -106,15 +106,15 @@ cdef bint waits_for_flights(ActorRef ref, object error) noexcept:
     if not extra.ends:
         extra.ends = True
         ref.phase = SUSPENDED
-        for flight in list(extra.in_flight):
+        for flight in list(extra.flights):
             if flight.errand is None or not flight.errand.cancel():
                 lose(flight, reason)
-    if extra.in_flight:
+    if extra.flights:
         return True
     return waits_for_flights(ref, error)
 
 
-cdef void lose(InFlight flight, object error) noexcept:
+cdef void lose(ConcurrentMessage flight, object error) noexcept:
     """End a flight in the middle. Its message becomes a dead letter, unless it was stashed; an ask gets `error`."""
     cdef ActorRef ref = flight.ref
     coroutine = flight.coroutine
