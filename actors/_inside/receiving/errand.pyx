@@ -293,7 +293,7 @@ cdef class _TaskCoroutine:
                     self.kept = (value, error)
                     return awaited
         if self.errand.access is not None and not self.errand.over:
-            awaited = self.errand.access.enter_on_loop()
+            awaited = self.errand.access.enter_on_loop(self)
             if awaited is not None:
                 self.kept = (value, error)
                 return awaited
