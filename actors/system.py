@@ -222,6 +222,7 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
         /,
         *args: Any,
         processes: int | None = None,
+        elastic: Any = None,
         router: Any = None,
         by: Any = None,
         pickle: bool = False,
@@ -231,9 +232,10 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
     ) -> Any:
         """Start worker processes with one actor of `cls` in each, and return a router over them.
 
-        `processes` is their number: without it, one for each usable core. Arguments and options of
-        `spawn` go to each actor; `name` is that of the actor that keeps the processes. The router
-        is a RoundRobinRouter, or one of the class `router`, or a KeyRouter with `by`.
+        `processes` is their number: without it, one for each usable core. With `elastic`, an
+        Elastic of `callboard.routers` or a pair of bounds, it follows the queues. Arguments and
+        options of `spawn` go to each actor; `name` is that of the actor that keeps the processes.
+        The router is a RoundRobinRouter, or one of the class `router`, or a KeyRouter with `by`.
 
         Messages, answers and arguments are values that `callboard.remote` can send, with
         dataclasses and enumerations that are named in `types`. With `pickle` all others are
@@ -248,6 +250,7 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
             args,
             kwargs,
             processes=processes,
+            elastic=elastic,
             router=router,
             by=by,
             pickle=pickle,

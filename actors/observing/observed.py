@@ -24,12 +24,12 @@ from callboard.statistics import Logs, collect
 
 
 class RunningGraph(Protocol):
-    """A graph at work, as a system sees it."""
+    """A graph at work, or a pool of processes, as a system sees it."""
 
     ended: bool
 
     def waits(self) -> Iterable[Wait]:
-        """Say of each operator why it does nothing."""
+        """Say of each operator why it does nothing, or of each process."""
         ...
 
 
@@ -49,7 +49,7 @@ class Observed:
         self._running: weakref.WeakSet[RunningGraph] = weakref.WeakSet()
 
     def _graphs(self) -> list[RunningGraph]:
-        """Return the graphs that run. Any thread."""
+        """Return the graphs and pools that run. Any thread."""
         while True:
             try:
                 return [graph for graph in list(self._running) if not graph.ended]

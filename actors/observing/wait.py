@@ -21,6 +21,7 @@ REASONS = (
     "event loop",
     "restart",
     "children",
+    "process",
     "other",
     "queued",
     "running",
@@ -35,8 +36,9 @@ MOST_LINES = 100
 class Wait:
     """Why one actor or operator does nothing, or what it does."""
 
-    kind: Literal["actor", "operator", "entry"]
-    """An actor or task; an operator of a running graph; the rows that are to come into one."""
+    kind: Literal["actor", "operator", "entry", "process"]
+    """An actor or task; an operator of a running graph; the rows that are to come into one; a
+    process of a pool."""
     name: str
     """The path of the actor, or the name of the operator."""
     reason: str

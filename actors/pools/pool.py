@@ -22,6 +22,7 @@ from callboard.core.errors import CallboardError, SpawnError
 from callboard.core.log import log
 from callboard.core.text import safe_repr
 from callboard.core.threads.cores import usable_cores
+from callboard.observing.wait import Wait
 from callboard.pools.child import ENTRY, encode_arguments
 from callboard.pools.importing import main_place, place_of, refuse_if_imported
 from callboard.pools.in_flight import InFlight
@@ -34,7 +35,8 @@ from callboard.remote.protocol.conversation import Submission
 from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.sockets.io_thread import IOThread
 from callboard.remote.wire.codec import named
-from callboard.routers import KeyRouter, RoundRobinRouter, Router
+from callboard.routers import Elastic, KeyRouter, RoundRobinRouter, Router
+from callboard.routers.elastic import Level
 
 # After more unwanted ends of processes within so many seconds the pool gives up.
 LIMIT = 10
@@ -44,9 +46,14 @@ OPTIONS = frozenset(
     ["mailbox", "placement", "priority", "supervision", "dedicated", "context", "event_loop"]
 )
 """The options of `spawn()` that go to the actors."""
+# Seconds between two looks at the queues of an elastic pool: a process starts in about that time.
+PERIOD = 1.0
 # Seconds before a restart that follows another; each further one waits twice as long.
 BACKOFF = 0.1
 MOST_BACKOFF = 5.0
+# Seconds that a thread waits until a process takes a message. It may start slowly on a busy
+# machine, or work for long; a stop of the pool ends the wait at once.
+_PATIENCE = 3600.0
 # Longer paths of sockets are refused by the kernel.
 _LONGEST = 90
 
@@ -54,7 +61,14 @@ _LONGEST = 90
 class ProcessFamily:
     """The family of a router whose routees live in processes. Safe in every thread."""
 
-    def __init__(self, system: ActorSystem, spec: dict[str, Any], types: Any, name: str | None):
+    def __init__(
+        self,
+        system: ActorSystem,
+        spec: dict[str, Any],
+        types: Any,
+        name: str | None,
+        elastic: Elastic | None,
+    ) -> None:
         self._runtime = system._runtime
         self._spec = spec
         self._codec = make_codec(types, spec["pickle"])
@@ -70,14 +84,25 @@ class ProcessFamily:
             self._io = IOThread(f"{system.name}-pool")
             try:
                 options = {} if name is None else {"name": name}
-                self.parent = system.spawn(Processes, self, dedicated=True, **options)
-                self._runtime.dead_letters.expect_wake_ups(self.parent, ProcessEnded)
+                self.parent = system.spawn(Processes, self, elastic, dedicated=True, **options)
+                self._runtime.dead_letters.expect_wake_ups(self.parent, PoolNews)
             except BaseException:
                 self._io.stop(1.0)
                 raise
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
+
+    @property
+    def ended(self) -> bool:
+        """Whether there are no processes any more."""
+        return self.is_over
+
+    def waits(self) -> list[Wait]:
+        """Say of each process what the pool waits for."""
+        with self._lock:
+            processes = [*self.processes]
+        return [process.wait_of() for process in processes]
 
     def begin(self, router: type[Router[Any]], by: Any, count: int) -> Router[Any]:
         """Start so many processes, and return the router over their actors."""
@@ -98,6 +123,16 @@ class ProcessFamily:
             while len(refs) < count:
                 refs.append(self._start().ref)
             self._router._set_refs(refs[:count])
+
+    def follow(self, level: Level | None) -> None:
+        """Have as many processes as the queues want."""
+        if level is None or self._router is None or self.is_over:
+            return
+        refs = self._router.refs
+        wanted = level.decide(len(refs), sum(ref.queue_length for ref in refs))
+        if wanted != len(refs):
+            log.info("a pool is resized", pool=self.parent.path, before=len(refs), now=wanted)
+            self.resize(wanted)
 
     def stop(self, after_queue: bool) -> None:
         """End the processes, and the keeper."""
@@ -178,7 +213,7 @@ class ProcessFamily:
         """Start a process at a new place, with the lock. Raises OSError."""
         self._numbers += 1
         path = str(self._folder / str(self._numbers))
-        connection = Connection(f"unix:{path}")
+        connection = Connection(f"unix:{path}", timeout=_PATIENCE)
         connection.codec = self._codec
         connection._on_loss = self.on_loss
         in_flight = InFlight(self._runtime.team, connection, lambda: process.hear())
@@ -200,7 +235,11 @@ class ProcessFamily:
         self.parent.tell(ProcessEnded(process, why))
 
 
-class ProcessEnded:
+class PoolNews:
+    """Something that a pool's keeper is told, and that is of no use after its end."""
+
+
+class ProcessEnded(PoolNews):
     """Told to a pool's keeper: a process has ended, whether that was wanted or not."""
 
     def __init__(self, process: WorkerProcess, why: str) -> None:
@@ -211,23 +250,39 @@ class ProcessEnded:
         return f"<ProcessEnded {self.process.ref.path}: {self.why}>"
 
 
-class Restart:
+class Restart(PoolNews):
     """Told to a pool's keeper: it is time to start a process again."""
 
     def __init__(self, process: WorkerProcess) -> None:
         self.process = process
 
 
-class Processes(Actor[Any]):
-    """The keeper of a pool's processes: it restarts them, and ends them at its own end."""
+class QueueLook(PoolNews):
+    """Told to a pool's keeper: it is time to look at the queues."""
 
-    def __init__(self, pool: ProcessFamily) -> None:
+
+class Processes(Actor[Any]):
+    """The keeper of a pool's processes: it restarts them, and ends them at its own end.
+
+    With `elastic` it has as many as their queues want.
+    """
+
+    def __init__(self, pool: ProcessFamily, elastic: Elastic | None) -> None:
         self._pool = pool
+        self._elastic = elastic
+        self._level = None if elastic is None else Level(elastic)
         self._ends: deque[float] = deque()
 
-    def receive(self, message: ProcessEnded | Restart) -> None:
+    def on_start(self) -> None:
+        """Look at the queues, from time to time."""
+        if self._elastic is not None:
+            self.every(self._elastic.period, QueueLook())
+
+    def receive(self, message: ProcessEnded | Restart | QueueLook) -> None:
         """Restart a process that has ended, if that was not wanted."""
-        if isinstance(message, Restart):
+        if isinstance(message, QueueLook):
+            self._pool.follow(self._level)
+        elif isinstance(message, Restart):
             self._pool.restart(message.process)
         elif message.process.is_ending:
             self._pool.forget(message.process)
@@ -265,6 +320,7 @@ def spawn_pool(
     kwargs: dict[str, Any],
     *,
     processes: int | None,
+    elastic: Elastic | tuple[int, int] | None,
     router: Any,
     by: Any,
     pickle: bool,
@@ -277,7 +333,10 @@ def spawn_pool(
         raise CallboardError("a ManualSystem has no processes: give the test a router of actors")
     if not isinstance(cls, type) or not issubclass(cls, Actor):
         raise SpawnError(f"pool() wants a subclass of Actor, not {safe_repr(cls)}")
-    count = checks.whole("processes", usable_cores() if processes is None else processes)
+    bounds = None if elastic is None else Elastic.of(elastic, PERIOD)
+    if processes is None:
+        processes = usable_cores() if bounds is None else bounds.least
+    count = checks.whole("processes", processes)
     pickles = checks.flag("pickle", pickle)
     if by is not None and router is not None:
         raise TypeError("pool() takes router= or by=, and not both")
@@ -300,12 +359,14 @@ def spawn_pool(
         "pickle": pickles,
         "arguments": encode_arguments(args, kwargs, by_names, pickles),
     }
-    pool = ProcessFamily(system, spec, by_names, name)
+    pool = ProcessFamily(system, spec, by_names, name, bounds)
     try:
-        return pool.begin(router, by, count)
+        made = pool.begin(router, by, count)
     except BaseException:
         pool.stop(after_queue=False)
         raise
+    system._running.add(pool)
+    return made
 
 
 def _folder_of_sockets() -> str | None:

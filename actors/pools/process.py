@@ -8,10 +8,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any
 
 from callboard.core.log import log
+from callboard.observing.wait import Wait
 from callboard.pools.child import GRACE
 from callboard.pools.process_ref import ProcessRef
 from callboard.remote.client.connection import Connection
@@ -51,6 +52,7 @@ class WorkerProcess:
         self._on_end = on_end
         self._on_letter = on_letter
         self._hearing = RLock()  # of the pipe; a subscriber of dead letters may wait for an answer
+        self._closing = Lock()  # of its input; two closes at a time are one too many
         self._process: subprocess.Popen[bytes] | None = None
         self._heard = -1
         self._said = b""
@@ -93,9 +95,8 @@ class WorkerProcess:
         """Tell the process that its end is wanted. In any thread, and as often as one likes."""
         self.is_ending = True
         process = self._process
-        if process is not None and process.stdin is not None:
-            with suppress(OSError):
-                process.stdin.close()
+        if process is not None:
+            self._close_input(process)
 
     def wait(self) -> None:
         """Wait until the process has ended, and kill it if it takes too long."""
@@ -115,6 +116,19 @@ class WorkerProcess:
         if self._heard >= 0:
             os.close(self._heard)
 
+    def wait_of(self) -> Wait:
+        """Say what its pool waits for. Any thread."""
+        waiting = self.ref.queue_length
+        number = "no number yet" if self.pid is None else f"number {self.pid}"
+        messages = "a message" if waiting == 1 else f"{waiting} messages"
+        if not waiting:
+            return Wait("process", self.ref.path, "no input", f"(process {number}) has no messages")
+        if not self.was_ready:
+            words = f"(process {number}) is starting, and is to handle {messages}"
+        else:
+            words = f"(process {number}) has not handled {messages}"
+        return Wait("process", self.ref.path, "process", words)
+
     def hear(self) -> bool:
         """Read what the process has said. In any thread. False: it will say no more."""
         is_over = False
@@ -130,6 +144,11 @@ class WorkerProcess:
             for line in lines:
                 self._note(json.loads(line))
         return not is_over
+
+    def _close_input(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        with self._closing, suppress(OSError):
+            process.stdin.close()
 
     def _note(self, said: dict[str, Any]) -> None:
         if "reason" in said:
@@ -150,9 +169,7 @@ class WorkerProcess:
             os.close(heard)
         process = self._process
         assert process is not None
-        if process.stdin is not None:
-            with suppress(OSError):
-                process.stdin.close()
+        self._close_input(process)
         self.wait()
         self._process = None
         self._on_end(self, self._why or _how(process.returncode))

@@ -84,6 +84,11 @@ class ProcessRef(RemoteRef):
         """End the process when all that was sent is handled. For the router."""
         self._retire()
 
+    @property
+    def queue_length(self) -> int:
+        """How many messages were sent, and are not known to be handled."""
+        return self.connection.session.outstanding
+
     def refuse(self, why: str) -> None:
         """Have all further use raise ConnectionLost."""
         self._in_flight.close(why)

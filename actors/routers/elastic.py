@@ -38,15 +38,15 @@ class Elastic:
             )
 
     @classmethod
-    def of(cls, value: Any) -> Elastic:
-        """Make one of a pair of the least and the most. Raises TypeError for something else."""
+    def of(cls, value: Any, period: float = 0.1) -> Elastic:
+        """Make one of a pair of the least and the most, with this `period`. Raises TypeError."""
         if isinstance(value, cls):
             return value
         if not isinstance(value, tuple) or len(value) != 2:
             raise TypeError(
                 f"elastic is an Elastic or a pair (least, most), not {safe_repr(value)}"
             )
-        return cls(*value)
+        return cls(*value, period=period)
 
 
 class Level:

@@ -24,11 +24,12 @@ from callboard import (
     ActorSystem,
     CallboardError,
     DeadLetter,
+    DrainTimeout,
     SpawnError,
     Terminated,
 )
 from callboard.remote.errors import CodecError, ConnectionLost, RemoteFailure
-from callboard.routers import BroadcastRouter, KeyRouter, LeastLoadedRouter, Router
+from callboard.routers import BroadcastRouter, Elastic, KeyRouter, LeastLoadedRouter, Router
 from callboard.testing import ManualSystem
 from tests.pools.workers import Broken, Point, Unregistered, Work, noted
 from tests.remote.conftest import eventually
@@ -307,6 +308,36 @@ def test_a_pool_is_resized_and_loses_nothing(system: ActorSystem, tmp_path: Path
         pool.resize(0)
 
 
+def test_an_elastic_pool_grows_with_its_queues_and_shrinks_again(
+    system: ActorSystem, tmp_path: Path
+) -> None:
+    elastic = Elastic(1, 3, period=0.01, patience=2)
+    pool = system.pool(Work, str(tmp_path), elastic=elastic)
+    assert len(pool.refs) == 1
+    (first,) = pids(pool)
+    pool.tell_many(["sleep", 0.05] for _ in range(20))
+    eventually(lambda: len(pool.refs) == 3, "it has grown")
+    eventually(lambda: len(pool._family.processes) == 1, "it has shrunk")
+    assert pids(pool) == {first}
+    system.drain(LIMIT)
+    assert system.dead_letters.count == 0
+    with pytest.raises(TypeError, match="elastic is an Elastic or a pair"):
+        system.pool(Work, str(tmp_path), elastic=3)
+
+
+def test_a_drain_that_times_out_names_the_process_that_it_waits_for(tmp_path: Path) -> None:
+    with ActorSystem() as system:
+        pool = system.pool(Work, str(tmp_path), processes=1, name="work")
+        (process,) = pids(pool)
+        assert system.waits().of("/work/1").reason == "no input"
+        pool.tell(["sleep", 3_600])
+        words = rf"/work/1 \(process number {process}\) has not handled a message"
+        with pytest.raises(DrainTimeout, match=words):
+            system.drain(0.01)
+        assert system.waits().of("/work/1").reason == "process"
+        pool.stop()
+
+
 def test_stopping_a_pool_after_its_queue(system: ActorSystem, tmp_path: Path) -> None:
     pool = system.pool(Work, str(tmp_path), processes=2)
     pool.tell_many(range(1_000))
@@ -328,6 +359,20 @@ def test_a_stop_makes_dead_letters_of_what_was_not_handled(tmp_path: Path) -> No
     assert [letter.message for letter in found] == [["sleep", 3_600], *range(10)]
     assert {letter.reason for letter in found} == {"lost"}
     assert isinstance(asked.exception(LIMIT), ConnectionLost)
+
+
+def test_a_stop_ends_the_wait_for_a_process_that_takes_no_more(
+    system: ActorSystem, tmp_path: Path
+) -> None:
+    pool = system.pool(Work, str(tmp_path), processes=1)
+    pool.tell(["sleep", 3_600])
+    with ThreadPoolExecutor(1) as threads:
+        telling = threads.submit(pool.tell_many, range(100_000))
+        (ref,) = pool.refs
+        eventually(lambda: ref.connection.unacknowledged > 10_000, "it has no more credit")
+        pool.stop()
+        with pytest.raises(ConnectionLost):
+            telling.result(LIMIT)
 
 
 def test_types_travel_by_name(system: ActorSystem, tmp_path: Path) -> None:

@@ -123,6 +123,12 @@ class RemoteSession:
             return self._talk.unacknowledged
 
     @property
+    def outstanding(self) -> int:
+        """How many messages are not known to be handled, asks and those that wait included."""
+        with self._lock:
+            return self._talk.outstanding
+
+    @property
     def is_over(self) -> bool:
         """Whether there will be no other connection."""
         return self._error is not None

@@ -181,6 +181,15 @@ class Conversation:
         """How many messages were told, and are not known to be handled."""
         return self.lost + (0 if self.side is None else self.side.unacknowledged)
 
+    @property
+    def outstanding(self) -> int:
+        """How many messages were told or asked, and are not known to be handled.
+
+        Each delivery that waits for credit counts as one.
+        """
+        told = 0 if self.side is None else self.side.unacknowledged
+        return told + len(self._answers) + len(self.waiting)
+
     def raise_trouble(self) -> None:
         """Raise what came of earlier messages that were told, once."""
         if self.lost:
