@@ -13,7 +13,7 @@ from callboard.nets import NetEnded, box
 DEADLINE = 30.0
 
 
-@box("x -> y")
+@box("(x) -> (y)")
 def successor(x: int) -> Any:
     return {"y": x + 1}
 
