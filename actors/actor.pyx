@@ -35,7 +35,8 @@ class Actor:
     """An object with private state that handles one message at a time.
 
     Subclass it and define `receive(self, message)`: its return value answers an ask. `async def receive` may await
-    futures of other actors; while it waits the worker runs others, and the actor takes no other message.
+    futures of other actors; while it waits the worker runs others, and the actor takes no other message, unless it
+    was spawned with `concurrency`.
     `receive_many(self, messages)`, if defined, is handed the list of waiting messages, up to the quantum, instead
     of one message after the other; asks still go to `receive`.
 

@@ -206,9 +206,11 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
           system's; where that is "sender", native actors and those with `receive_many` still have
           their own.
         - `event_loop`: run its coroutines on the system's event loop, where asyncio can be used.
+        - `concurrency`: how many messages its `async def receive` may have in the middle at one
+          time; 1 without. They begin in their order, and one at a time runs.
 
-        A class may have attributes `mailbox`, `supervision`, `dedicated` and `event_loop`: its
-        actors' options where the spawn has none.
+        A class may have attributes `mailbox`, `supervision`, `dedicated`, `event_loop` and
+        `concurrency`: its actors' options where the spawn has none.
 
         Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. Arguments that the class does
         not take, such as a mistyped option, raise a SpawnError that is a TypeError, too.
