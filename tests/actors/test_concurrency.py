@@ -289,9 +289,7 @@ def test_a_message_that_is_put_aside_comes_again(system: ActorSystem, event_loop
 
 
 @on_both_hosts
-def test_a_fence_passes_after_the_messages_before_it(
-    system: ActorSystem, event_loop: bool
-) -> None:
+def test_a_fence_passes_after_the_messages_before_it(system: ActorSystem, event_loop: bool) -> None:
     doors, notes = gates(3), list[str]()
     ref = system.spawn(Gates, doors, notes, concurrency=3, event_loop=event_loop)
     ref.tell_many([0, 1])

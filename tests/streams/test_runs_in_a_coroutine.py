@@ -200,7 +200,7 @@ def test_a_plain_block_is_refused_where_it_begins_and_the_run_is_cancelled() -> 
     async def main() -> None:
         async with ActorSystem(workers=1) as system:
             run = system.run(entry("rows").collect())
-            with pytest.raises(WouldBlock, match="end of `with` of .*: use `async with`"):
+            with pytest.raises(WouldBlock, match=r"end of `with` of .*: use `async with`"):
                 run.__enter__()
             with pytest.raises(RunEnded):
                 await run.finish_soon()

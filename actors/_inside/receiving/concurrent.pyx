@@ -62,7 +62,10 @@ cdef void begin_flight(ActorRef ref, object coroutine, Envelope* envelope) noexc
 
 cdef void begin_apart(ConcurrentMessage flight, object variables) noexcept:
     """Leave the coroutine to the event loop, which hears of it at the end of the dispatch."""
-    cdef Errand errand = make_errand(flight.ref, flight.coroutine, variables if variables is not None else PyContext_New())
+    cdef Errand errand
+    if variables is None:
+        variables = PyContext_New()
+    errand = make_errand(flight.ref, flight.coroutine, variables)
     errand.flight = flight
     errand.access = <Access>flight.ref.extra.access
     errand.envelope = flight.letter.lend()

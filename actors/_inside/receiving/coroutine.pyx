@@ -119,7 +119,8 @@ cdef void drive(ActorRef ref, Envelope* envelope) noexcept:
     cdef PyObject* result = NULL
     coroutine = extra.coroutine
     error = None
-    assert holds((ref.phase == SUSPENDED or extra.leaving is not None) and coroutine is not None and cell_of(ref).in_work == envelope)
+    assert holds(ref.phase == SUSPENDED or extra.leaving is not None)
+    assert holds(coroutine is not None and cell_of(ref).in_work == envelope)
     try:
         while True:
             set_awaited(extra, None)

@@ -348,6 +348,8 @@ cdef class _TaskCoroutine:
 
     def close(self):
         """End in the middle."""
+        if self.errand.access is not None:
+            self.errand.access.waiting.pop(self, None)
         self.coroutine.close()
 
     def __getattr__(self, name):

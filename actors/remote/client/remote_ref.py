@@ -147,8 +147,9 @@ class RemoteRef(CopiedAsItself):
 
 def no_life(ref: object, name: str) -> AttributeError:
     """Return the error for `ready` or `ended` of a ref on something elsewhere."""
-    what = "an answer says that the actor runs" if name == "ready" else "an ask fails by ActorStopped"
+    started, ended = "an answer says that the actor runs", "it fails by ActorStopped after the end"
+    what = started if name == "ready" else ended
     return AttributeError(
         f"{ref!r} has no `{name}`: an actor's start and end are not told between processes. "
-        f"Send an ask, as {what}; or look at `{name}` of the actor's own ref in its process"
+        f"Send an ask: {what}; or look at `{name}` of the actor's own ref in its process"
     )

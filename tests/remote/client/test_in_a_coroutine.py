@@ -30,7 +30,7 @@ def test_calls_that_would_wait_are_refused_and_say_what_to_await(start: Start) -
         await connection.close_soon()
         await connection.close_soon()
         other = await connect_soon(url, timeout=DEADLINE)
-        with pytest.raises(WouldBlock, match="the end of `with` would .*: use `async with`"):
+        with pytest.raises(WouldBlock, match=r"the end of `with` would .*: use `async with`"):
             other.__enter__()
         with pytest.raises(CallboardError):
             await other.ref("echo").ask(1)
@@ -41,7 +41,10 @@ def test_calls_that_would_wait_are_refused_and_say_what_to_await(start: Start) -
 @pytest.mark.parametrize("name", ["ready", "ended"])
 def test_a_ref_elsewhere_says_why_it_has_no_such_future(start: Start, name: str) -> None:
     with connect(str(start().address), timeout=DEADLINE) as connection:
-        refs: list[Any] = [connection.ref("echo"), ShardedConnection([connection]).ref("echo", by="k")]
+        refs: list[Any] = [
+            connection.ref("echo"),
+            ShardedConnection([connection]).ref("echo", by="k"),
+        ]
         for ref in refs:
             assert not hasattr(ref, name)
             with pytest.raises(AttributeError, match=rf"has no `{name}`: .*not told between"):
