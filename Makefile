@@ -2,6 +2,7 @@
 # make test     run the test suite
 # make soak     kill what serves and what delivers hundreds of times, and stress structures for longer; takes hours
 # make bench    run the benchmarks
+# make docs     build the site into build/site
 # make lint     check style; make types checks types, strictly
 # make stress   run the native structures under a model checker and sanitizers
 # make dev      an editable install in .venv-dev, built in build/dev and rebuilt whenever it is imported
@@ -41,7 +42,7 @@ set_up = $(call steps,$(VENV)/.wheel $(call stamps,$(1)))
 # How many processes run tests. A file's tests stay in one, and share what they make.
 WORKERS ?= --numprocesses=2 --dist=loadfile
 
-.PHONY: demo test soak bench lint types stress dev compile clean
+.PHONY: demo test soak bench docs lint types stress dev compile clean
 .DELETE_ON_ERROR:
 
 demo:
@@ -61,6 +62,11 @@ soak:
 bench:
 	$(call set_up,bench peers)
 	$(BIN)/python tests/bench/run.py $(ARGS)
+
+# Strict: a warning is an error. The variable silences a note about MkDocs 2, with which this does not build.
+docs:
+	$(call set_up,docs)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build $(ARGS)
 
 lint:
 	$(call steps,$(call stamps,dev))

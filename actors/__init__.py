@@ -1,11 +1,13 @@
 """An actor framework for stream processing on multicores."""
 
+from callboard._inside.answers.combined import first, gather
 from callboard._inside.answers.foreign import as_concurrent
 from callboard._inside.answers.future import Future
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
 from callboard.core.errors import (
     ActorStopped,
+    AskCancelled,
     AskCycle,
     AskTimeout,
     CallboardError,
@@ -21,7 +23,7 @@ from callboard.core.threads.blocking import blocking
 from callboard.failures import ActorEnd
 from callboard.include import get_include
 from callboard.mailboxes import BoundedMailbox, PriorityMailbox
-from callboard.messages import DeadLetter, Terminated
+from callboard.messages import DeadLetter, PipeFailed, Terminated
 from callboard.recipient import Recipient
 from callboard.supervision import Supervision
 from callboard.system import ActorSystem
@@ -33,6 +35,7 @@ __all__ = [
     "ActorRef",
     "ActorStopped",
     "ActorSystem",
+    "AskCancelled",
     "AskCycle",
     "AskTimeout",
     "BoundedMailbox",
@@ -43,6 +46,7 @@ __all__ = [
     "ForkedSystem",
     "Future",
     "MailboxFull",
+    "PipeFailed",
     "PriorityMailbox",
     "Recipient",
     "SpawnError",
@@ -53,5 +57,7 @@ __all__ = [
     "__version__",
     "as_concurrent",
     "blocking",
+    "first",
+    "gather",
     "get_include",
 ]

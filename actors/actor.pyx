@@ -2,10 +2,10 @@
 
 import types
 import weakref
-from functools import partial
 
 cimport cython
 
+from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.actor_cell cimport carrying_cell, cell_of
 from callboard._inside.sending.letter cimport copy_of, sender_of
 from callboard._inside.sending.ref cimport CLOSED, ActorRef, Envelope, Extra, no_system
@@ -13,9 +13,9 @@ from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport current_variables
 from callboard._inside.sending.waiting cimport put_back
 
+from callboard._inside.later import tell_outcome, timed_tell
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_repr
-from callboard.recipient import is_recipient, tell_without_waiting
 
 
 # How many an actor watches until it looks who of them has ended.
@@ -87,6 +87,14 @@ class Actor:
         cdef Envelope* in_work = cell_of(own(self)).in_work
         return sender_of(in_work) if in_work != NULL else None
 
+    def is_wanted(self):
+        """Tell whether the answer to the message in work is still wanted. True for one that was told.
+
+        False if the asker has cancelled the ask, or its timeout is over.
+        """
+        cdef Envelope* in_work = cell_of(own(self)).in_work
+        return in_work == NULL or in_work.reply_to == NULL or not (<Future>in_work.reply_to).flag.is_set()
+
     @property
     def system(self):
         """The actor's system."""
@@ -153,21 +161,42 @@ class Actor:
 
     # --- time -----------------------------------------------------------------------------------------
 
-    def after(self, seconds, message, *, to=None):
+    def after(self, seconds, message, *, to=None, key=None):
         """Send `message` once, after `seconds`, to this actor or another Recipient. Return a timer
         with `cancel()`.
 
-        Timers end with the actor that began them, and at its restart.
+        With a `key` it replaces the actor's timer of that key. Timers end with the actor that began them, and at
+        its restart.
         """
-        return start_timer(own(self), seconds, None, message, to)
+        return start_timer(own(self), seconds, None, message, to, key, False)
 
-    def every(self, seconds, message, *, to=None):
+    def every(self, seconds, message, *, to=None, key=None, coalesce=False):
         """Send `message` every `seconds` to this actor or another Recipient. Return a timer with
         `cancel()`.
 
+        With a `key` it replaces the actor's timer of that key. With `coalesce` no message is sent while the last one
+        waits or is in work, so an actor that was busy finds one; a mailbox that drops messages raises ValueError.
         Timers end with the actor that began them, and at its restart.
         """
-        return start_timer(own(self), seconds, seconds, message, to)
+        return start_timer(own(self), seconds, seconds, message, to, key, coalesce)
+
+    def cancel_timer(self, key):
+        """Cancel this actor's timer of that key. False if there is none that is still to come."""
+        cdef Extra extra = own(self).extra
+        timer = None if extra is None or extra.keyed is None else extra.keyed.pop(key, None)
+        return timer is not None and timer.cancel()
+
+    def pipe(self, future, *, to=None, wrap=None):
+        """Tell this actor, or the Recipient `to`, the answer of `future` when it is there.
+
+        It is told `wrap(answer)` if there is a `wrap`, which runs as a future's callback does. An error comes as
+        PipeFailed(error). Whatever `Future.of()` takes is taken, but for plain values, which raise TypeError.
+        """
+        cdef ActorRef ref = own(self)
+        if to is None:
+            refuse_task(ref)
+            to = ref
+        tell_outcome(future, to, wrap, variables_for(to))
 
     def sleep(self, seconds):
         """Return a Future that is done after `seconds`, to be awaited in an `async def receive`."""
@@ -218,26 +247,29 @@ cdef int refuse_task(ActorRef ref) except -1:
     return 0
 
 
-cdef object timed_tell(to, message):
-    """Return the function that tells, on the timers' thread, which may not wait."""
-    cdef ActorRef ref
-    if isinstance(to, ActorRef):
-        ref = <ActorRef>to
-        variables = current_variables() if ref.cell.has(carrying_cell) else None
-        # A full mailbox does not hold timers up: their messages may exceed its capacity.
-        return partial(ref._tell_past_capacity, message, variables)
-    if is_recipient(to):
-        return partial(tell_without_waiting, to, message)
-    raise TypeError(f"a timer's message goes to a ref or another recipient, not {safe_repr(to)}")
+cdef object variables_for(to):
+    """Return the context variables that a message goes to a receiver with, or None."""
+    if isinstance(to, ActorRef) and (<ActorRef>to).cell.has(carrying_cell):
+        return current_variables()
+    return None
 
 
-cdef object start_timer(ActorRef ref, seconds, period, message, to):
+cdef object start_timer(ActorRef ref, seconds, period, message, to, key, coalesce):
     cdef Extra extra = ref.extras()
+    hash(key)
     if to is None:
         refuse_task(ref)
-    action = timed_tell(ref if to is None else to, message)
+        to = ref
+    action = timed_tell(to, message, variables_for(to), coalesce)
     timer = ref.runtime.timers.call_after(seconds, action, period)
     if extra.timers is None:
         extra.timers = weakref.WeakSet()  # the system holds those that are to come
     extra.timers.add(timer)
+    if key is not None:
+        if extra.keyed is None:
+            extra.keyed = weakref.WeakValueDictionary()
+        replaced = extra.keyed.pop(key, None)
+        extra.keyed[key] = timer
+        if replaced is not None:
+            replaced.cancel()
     return timer

@@ -41,6 +41,11 @@ class InThread(Future[R]):
         except BaseException as error:
             self.set_exception(error)
 
+    def cancel(self) -> bool:
+        """Give up, as a cancelled `await` does. False if it was complete already."""
+        self.is_given_up = True
+        return super().cancel()
+
     def __await__(self) -> Generator[Any, None, R]:
         try:
             return (yield from super().__await__())

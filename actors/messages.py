@@ -31,6 +31,13 @@ class Terminated:
         return None if self.cause is None else self.cause.as_error()
 
 
+@dataclass(frozen=True, slots=True)
+class PipeFailed:
+    """Sent in the place of an answer by `self.pipe()`: the future failed with `error`."""
+
+    error: BaseException
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class DeadLetter:
     """A message that was told and not handled, and why.
@@ -39,7 +46,8 @@ class DeadLetter:
     says why if a failure ended it. `system stopped`: it stopped with its system. `failed`: handling
     it raised `error`. `dropped_newest` and `dropped_oldest`: a full mailbox dropped it. `refused`:
     a full mailbox raised `error`, which a native sender cannot be told. `lost`: a process of a pool
-    ended, and whether it had handled the message is unknown. For a stream's rows it is `skipped`
+    ended, and whether it had handled the message is unknown. `cancelled`: its asker cancelled the
+    ask before it was handled, or in the middle. For a stream's rows it is `skipped`
     (the message is a Failure), `late` or `unpaired`.
     """
 

@@ -46,13 +46,14 @@ def collect(runtime: Runtime) -> Statistics:
         if worker is not None and seconds is not None:
             in_work[worker] = path, seconds
         if ref.worker is not None:
-            actors.append(_actor(ref, path, seconds))
+            actors.append(figures_of_actor(ref, path, seconds))
             ends.extend(EndStatistics(*figures, path) for figures in ref._ends)
     return Statistics(
         monitoring=team.monitoring,
         actors=tuple(actors),
         workers=tuple(
-            _worker(worker, *in_work.get(worker, (None, None))) for worker in team.everyone
+            figures_of_worker(worker, *in_work.get(worker, (None, None)))
+            for worker in team.everyone
         ),
         unmet=runtime.config.unmet,
         channels=tuple(sorted(ends, key=lambda end: (end.channel, end.mode, end.actor))),
@@ -60,7 +61,8 @@ def collect(runtime: Runtime) -> Statistics:
     )
 
 
-def _actor(ref: ActorRef[Any], path: str, in_message: float | None) -> ActorStatistics:
+def figures_of_actor(ref: ActorRef[Any], path: str, in_message: float | None) -> ActorStatistics:
+    """Read the measurements of an actor that has a worker."""
     worker, messages, busy = ref.worker, ref.messages, ref.busy_ns / 1e9
     assert worker is not None
     timed = worker.is_timed
@@ -85,7 +87,10 @@ def _actor(ref: ActorRef[Any], path: str, in_message: float | None) -> ActorStat
     )
 
 
-def _worker(worker: WorkerThread, actor: str | None, in_message: float | None) -> WorkerStatistics:
+def figures_of_worker(
+    worker: WorkerThread, actor: str | None, in_message: float | None
+) -> WorkerStatistics:
+    """Read the measurements of a worker, which runs `actor`."""
     return WorkerStatistics(
         name=worker.name,
         dispatches=worker.dispatches,

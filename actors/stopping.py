@@ -68,6 +68,8 @@ def begin_stop(runtime: Runtime) -> None:
     runtime.closing = True
     for ref in runtime.top:
         ref.stop()
+    if runtime.on_spawn is not None:
+        runtime.on_spawn()  # none will come any more
 
 
 def on_change(runtime: Runtime, change: WaitQueue) -> None:

@@ -12,6 +12,8 @@ from functools import partial
 from types import BuiltinFunctionType, FunctionType, TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+from callboard._inside.directory import Directory
+from callboard._inside.later import Scheduled
 from callboard._inside.life import exit as _exit
 from callboard._inside.receiving.event_loop import EventLoop
 from callboard._inside.sending.ref import ActorRef
@@ -68,7 +70,7 @@ class Runnable(Protocol[R]):
     def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
 
 
-class ActorSystem(Hosted, Observed, CopiedAsItself):
+class ActorSystem(Hosted, Observed, Directory, Scheduled, CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
     That takes `drain_timeout` seconds in all, and half a second more at most, in which actors stop
@@ -325,21 +327,6 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
             restore=restore,
         )
 
-    def find(self, path: str) -> ActorRef[Any]:
-        """Return the live actor that was spawned with the names in `path`: `/shop/cart`.
-
-        Raises CallboardError if there is none.
-        """
-        named = self._runtime.named
-        found: ActorRef[Any] | None = None
-        for name in path.strip("/").split("/"):
-            found = named.get((found, name))
-            if found is None:
-                known = ", ".join(sorted(ref.path for ref in named.values())) or "none"
-                raise CallboardError(f"no actor at {path!r}; actors with names: {known}")
-        assert found is not None
-        return found
-
     @property
     def name(self) -> str:
         """The name given at the start."""
@@ -438,6 +425,8 @@ class ActorSystem(Hosted, Observed, CopiedAsItself):
             return
         self._tell_unmet()
         begin_stop(runtime)
+        for graph in self._graphs():
+            graph.leave_waits()
         if obstacle_to_waiting(runtime.team) is not None:
             return
         ended = self._wait_ended(seconds)

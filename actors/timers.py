@@ -77,12 +77,17 @@ class Timers(Deadlines):
         seconds: float,
         action: Callable[[], object],
         period: float | None = None,
+        *,
+        at_close: bool = False,
     ) -> Timer:
-        """Call `action()` after `seconds`, then every `period` seconds, on the timers' thread."""
+        """Call `action()` after `seconds`, then every `period` seconds, on the timers' thread.
+
+        With `at_close` it is called at the system's end, too, if it was not before.
+        """
         seconds = checks.seconds("a timer's delay", seconds)
         if period is not None:
             period = checks.seconds("a timer's period", period, zero=False)
-        timer = Timer(self, action, period)
+        timer = Timer(self, action, period, at_close)
         self.start()
         self._add(self.now() + seconds, timer)
         return timer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -40,11 +41,13 @@ def iterator_over(caller: str, rows: Any, what: str = "rows") -> Iterator[Any]:
 def rows_in(table: Any, size: int) -> Iterator[dict[str, Any]] | None:
     """Return the rows of an Arrow table, or of a frame of Polars or pandas, as dictionaries.
 
-    They are made so many at a time. None: it is no such table.
+    They are made so many at a time. None: it is no such table. Raises ValueError if two columns
+    have one name.
     """
     kind = type(table)
     if not is_table(table):
         return None
+    refuse_twins(table)
     if hasattr(kind, "to_batches") and hasattr(kind, "to_pylist"):
         batches = table.to_batches(max_chunksize=size)
         return (row for batch in batches for row in batch.to_pylist())
@@ -55,6 +58,21 @@ def rows_in(table: Any, size: int) -> Iterator[dict[str, Any]] | None:
         parts = (table.iloc[at : at + size] for at in range(0, len(table), size))
         return (row for part in parts for row in part.to_dict("records"))
     return None
+
+
+def refuse_twins(table: Any) -> None:
+    """Raise ValueError if two columns of a table or a batch have one name: rows would lose one."""
+    if hasattr(table, "collect_schema"):
+        return  # Polars refuses them
+    names = getattr(getattr(table, "schema", None), "names", None)  # of Arrow
+    if not isinstance(names, list):
+        names = getattr(table, "columns", ())
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise ValueError(
+                f"{times} columns of the {type(table).__name__} have the name {safe_repr(name)}, "
+                "and a row has one value for a name: rename the others"
+            )
 
 
 def is_table(value: Any) -> bool:
@@ -69,7 +87,7 @@ class Batches:
     If `rows` raises an Exception, the rows before it come first, as a batch of their own. `taken`
     is the latest batch, whole or not, and `raised` the exception that is to come after it, or None.
 
-    A table has its rows, as dictionaries: see rows_in().
+    A table has its rows, as dictionaries: see rows_in(), which raises ValueError.
 
     Rows with a method `try_receive_many(most)`, such as a channel's receiver, come in batches of
     those that are there: no row waits until its batch is full.

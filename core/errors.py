@@ -63,6 +63,10 @@ class AskTimeout(CallboardError, TimeoutError):
     """An ask was not answered in time."""
 
 
+class AskCancelled(CallboardError):
+    """A future was cancelled: nobody waits for the answer to this ask any more."""
+
+
 class AskCycle(CallboardError):
     """Actors ask each other in a circle: each waits for another's answer."""
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 
 from callboard.core.errors import CallboardError
+from callboard.core.markup import paragraph, table
 from callboard.scheduling.elasticity.history import LevelStatistics
 from callboard.scheduling.worker import WorkerThread
 
@@ -121,6 +122,22 @@ class Statistics:
             f"workers {len(self.workers)}, ends of channels {len(self.channels)}>"
         )
 
+    def _repr_html_(self) -> str:
+        """Return the text as tables, for notebooks."""
+        tables = [
+            ("worker", WorkerStatistics, self.workers),
+            ("actor", ActorStatistics, self.actors),
+        ]
+        if self.channels:
+            tables.append(("channel", EndStatistics, self.channels))
+        return "".join(
+            [
+                *(_html_table(*one) for one in tables),
+                *map(paragraph, [] if self.level is None else str(self.level).splitlines()),
+                *map(paragraph, self._in_work()),
+            ]
+        )
+
     def __str__(self) -> str:
         workers = _table("worker", WorkerStatistics, self.workers, texts=1)
         actors = _table("actor", ActorStatistics, self.actors, texts=2)
@@ -152,13 +169,22 @@ def _text(value: object) -> str:
     return f"{value * 1e6:.3f} us"
 
 
+def _cells(what: str, kind: type, entries: Sequence[object]) -> tuple[list[str], list[list[str]]]:
+    """Return the names of the columns, and what stands in them, the header first."""
+    names = [column.name for column in fields(kind) if column.default is MISSING]
+    rows = [[_text(getattr(entry, name)) for name in names] for entry in entries]
+    return names, [[what, *names[1:]], *rows]
+
+
+def _html_table(what: str, kind: type, entries: Sequence[object]) -> str:
+    names, (header, *rows) = _cells(what, kind, entries)
+    words = (i for i, name in enumerate(names) if i == 0 or name in ("worker", *WORDS))
+    return table(header, rows, words)
+
+
 def _table(what: str, kind: type, entries: Sequence[object], texts: int) -> Iterator[str]:
     """Yield a table's lines: words to the left, `texts` columns first, and figures to the right."""
-    names = [column.name for column in fields(kind) if column.default is MISSING]
-    cells = [
-        [what, *names[1:]],
-        *([_text(getattr(entry, name)) for name in names] for entry in entries),
-    ]
+    names, cells = _cells(what, kind, entries)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         line = (

@@ -91,6 +91,7 @@ ORDERS = [
     # Capabilities: nothing but other capabilities imports them.
     [
         "actors",
+        "actors/asks",
         "actors/frequency",
         "actors/channels",
         "actors/nets",
@@ -103,6 +104,7 @@ ORDERS = [
         "actors/spark",
     ],
     ["actors", "actors/testing"],
+    ["actors", "actors/demo"],
     ["actors/diagnosis", "actors/observing", "actors/system"],
 ]
 

@@ -120,6 +120,8 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
         raise
     assert holds(ref.phase == FRESH and ref.cell.get_affinity(relaxed) != NULL and ref.cell.owner == <void*>ref)
     make_ready(ref.cell, current_context())
+    if runtime.on_spawn is not None:
+        runtime.on_spawn()
     return ref
 
 

@@ -34,6 +34,15 @@ def dump(arguments: Sequence[str]) -> int:
     return _each("dump", arguments, lambda path, _: print(json.dumps(ask(path, "dump"))))
 
 
+def systems_of(which: str | None) -> list[tuple[Path, dict[str, Any]]]:
+    """Find the systems of a process or of a name, or all. Raises CallboardError, OSError."""
+    return [
+        (path, found)
+        for path, found in _systems()
+        if which is None or which in (str(found["pid"]), found["system"])
+    ]
+
+
 def _each(
     command: str, arguments: Sequence[str], show: Callable[[Path, dict[str, Any]], None]
 ) -> int:
@@ -44,10 +53,9 @@ def _each(
     which = parser.parse_args(arguments).which
     shown = 0
     try:
-        for path, found in _systems():
-            if which is None or which in (str(found["pid"]), found["system"]):
-                show(path, found)
-                shown += 1
+        for path, found in systems_of(which):
+            show(path, found)
+            shown += 1
     except (CallboardError, OSError) as error:
         print(f"callboard {command}: {error}", file=sys.stderr)
         return 1

@@ -1,4 +1,4 @@
-"""The socket at which `python -m callboard dump`, `tree` and `info` ask a system of the same user.
+"""The socket at which `python -m callboard dump`, `top` and others ask a system of the same user.
 
 It lies in a folder that only this user can enter. The kernel says who asks, and others get nothing.
 """
@@ -20,6 +20,7 @@ from typing import Any
 
 from callboard.core.errors import CallboardError
 from callboard.core.log import log
+from callboard.observing.conversation import WATCH, Conversations
 
 LONGEST_QUESTION = 64
 """In bytes."""
@@ -61,8 +62,14 @@ def uid_of_peer(connection: socket.socket) -> int:
 class Endpoint:
     """Answers questions at a socket, in a thread of its own, until it is closed."""
 
-    def __init__(self, name: str, answer: Callable[[str], Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        answer: Callable[[str], Any],
+        watch: Callable[[], Callable[[str], Any]],
+    ) -> None:
         self._pid = os.getpid()
+        self._conversations = Conversations(f"{name}-watched", watch)
         folder = folder_of_sockets()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -73,7 +80,10 @@ class Endpoint:
             raise
         _endpoints.add(self)
         self._thread = threading.Thread(
-            target=_serve, args=(self._listener, answer), name=f"{name}-observed", daemon=True
+            target=_serve,
+            args=(self._listener, answer, self._conversations),
+            name=f"{name}-observed",
+            daemon=True,
         )
         self._thread.start()
 
@@ -91,10 +101,12 @@ class Endpoint:
             self.path.unlink(missing_ok=True)
             with contextlib.suppress(OSError):  # closed already
                 self._listener.shutdown(socket.SHUT_RDWR)  # so its thread ends
+            self._conversations.end()
 
     def forsake(self) -> None:
-        """Close the copy of the socket, in a forked child."""
+        """Close the copies of the sockets, in a forked child."""
         self._listener.close()
+        self._conversations.forsake()
 
 
 _endpoints: weakref.WeakSet[Endpoint] = weakref.WeakSet()
@@ -108,7 +120,9 @@ def _forsake_all() -> None:
 os.register_at_fork(after_in_child=_forsake_all)
 
 
-def _serve(listener: socket.socket, answer: Callable[[str], Any]) -> None:
+def _serve(
+    listener: socket.socket, answer: Callable[[str], Any], conversations: Conversations
+) -> None:
     while True:
         try:
             connection, _ = listener.accept()
@@ -121,6 +135,9 @@ def _serve(listener: socket.socket, answer: Callable[[str], Any]) -> None:
                 if uid_of_peer(connection) not in (os.geteuid(), 0):
                     continue
                 question = _line(connection)
+                if question == WATCH:
+                    conversations.begin(connection)
+                    continue
                 connection.sendall(json.dumps(answer(question)).encode())
             except OSError:
                 pass  # who asked is gone, or does not read
@@ -138,13 +155,18 @@ def _line(connection: socket.socket) -> str:
     return data.decode(errors="replace").strip()
 
 
+def refuse_another_user(connection: socket.socket) -> None:
+    """Raise PermissionError if the socket that this is connected to is another user's."""
+    if uid_of_peer(connection) != os.geteuid():
+        raise PermissionError(f"{connection.getpeername()} is another user's")
+
+
 def ask(path: Path, question: str) -> Any:
     """Ask at a socket. Raises OSError, and ValueError for what is no answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(6 * PATIENCE)
         connection.connect(str(path))
-        if uid_of_peer(connection) != os.geteuid():
-            raise PermissionError(f"{path} is another user's")
+        refuse_another_user(connection)
         connection.sendall(f"{question}\n".encode())
         parts = []
         while part := connection.recv(65536):

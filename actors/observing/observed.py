@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from callboard.observing.endpoint import Endpoint
 from callboard.observing.traces import LIMIT, Traces
 from callboard.observing.wait import Wait, Waits
 from callboard.observing.waits import waits_of
+from callboard.observing.watching import SystemView
 from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
 from callboard.scheduling.tracing.recording import TraceFile
@@ -30,6 +31,14 @@ class RunningGraph(Protocol):
 
     def waits(self) -> Iterable[Wait]:
         """Say of each operator why it does nothing, or of each process."""
+        ...
+
+    def leave_waits(self) -> None:
+        """Have its threads wait no more for answers, as the system is being stopped. Any thread."""
+        ...
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the run and of each operator so far, for JSON."""
         ...
 
 
@@ -59,7 +68,8 @@ class Observed:
     def _open_endpoint(self) -> None:
         """Let observers ask, if the system is to be observable. Raises CallboardError, OSError."""
         if self.config.observable:
-            endpoint = Endpoint(self.config.name, partial(_answer, weakref.ref(self)))
+            watch = partial(_watch, self._runtime)
+            endpoint = Endpoint(self.config.name, partial(_answer, weakref.ref(self)), watch)
             self._closing = weakref.finalize(self, endpoint.close)
 
     def _end_observing(self) -> None:
@@ -137,3 +147,8 @@ def _answer(reference: weakref.ref[Observed], question: str) -> Any:
     """Answer an observer; None where the system is gone."""
     system = reference()
     return None if system is None else answer(system, question)
+
+
+def _watch(runtime: Runtime) -> Callable[[str], Any]:
+    """Begin to answer an observer that stays."""
+    return SystemView(runtime).answer

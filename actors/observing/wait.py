@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from callboard.core.markup import block, paragraph, table
+
 # The reasons, in the order of a text: those that explain a standstill first.
 REASONS = (
     "stuck",
@@ -78,6 +80,19 @@ class Waits(tuple[Wait, ...]):
                 return wait
         raise KeyError(name)
 
+    def _repr_html_(self) -> str:
+        """Return the text as a table, for notebooks."""
+        shown = _shown(self)
+        rows = [(one.name, one.reason, one.words) for one in shown[:MOST_LINES]]
+        stacks = "".join(block(f"{one.name}\n{one.stack}") for one in shown if one.stack)
+        more = paragraph(*_more(shown)) if len(shown) > MOST_LINES else ""
+        return (
+            paragraph(self._counts())
+            + table(("name", "reason", "why"), rows, texts=range(3))
+            + more
+            + stacks
+        )
+
     def __repr__(self) -> str:
         return f"<Waits: {self._counts()}>"
 
@@ -94,9 +109,15 @@ def _rank(reason: str) -> int:
 
 
 def _lines(waits: Iterable[Wait]) -> Iterator[str]:
-    shown = sorted(
-        (one for one in waits if one.reason != "no input"), key=lambda w: _rank(w.reason)
-    )
+    shown = _shown(waits)
     yield from map(str, shown[:MOST_LINES])
-    if len(shown) > MOST_LINES:
-        yield f"... and {len(shown) - MOST_LINES} more"
+    yield from _more(shown)
+
+
+def _shown(waits: Iterable[Wait]) -> list[Wait]:
+    return sorted((one for one in waits if one.reason != "no input"), key=lambda w: _rank(w.reason))
+
+
+def _more(shown: list[Wait]) -> list[str]:
+    more = len(shown) - MOST_LINES
+    return [f"... and {more} more"] if more > 0 else []

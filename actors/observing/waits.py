@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import sys
 import traceback
+from collections.abc import Mapping
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from callboard.diagnosis import actors_and_paths, at_work, holder_of_token, queued
 from callboard.observing.wait import Wait, Waits
 
 if TYPE_CHECKING:
+    from callboard._inside.sending.ref import ActorRef
     from callboard._inside.sending.runtime import Runtime
     from callboard.scheduling.worker import WorkerThread
 
@@ -35,18 +37,30 @@ def waits_of(runtime: Runtime, stuck_after: float) -> Waits:
     working = at_work(runtime)
     holder = holder_of_token(runtime, working)
     frames = sys._current_frames()
-    actors = []
-    for ref, path in actors_and_paths(runtime):
-        words = ref.waits_for
-        if words is not None:  # an actor that waits for room is in work, too
-            actors.append(Wait("actor", path, _reason(words), f"waits for {words}"))
-        elif ref.number in working:
-            actors.append(_in_message(path, *working[ref.number], stuck_after, frames))
-        else:
-            actors.append(Wait("actor", path, *queued(ref, holder)))
+    actors = [
+        wait_of(ref, path, working, holder, stuck_after, frames)
+        for ref, path in actors_and_paths(runtime)
+    ]
     system = runtime.system
     graphs = [] if system is None else system._graphs()
     return Waits(itertools.chain(actors, *(graph.waits() for graph in graphs)))
+
+
+def wait_of(
+    ref: ActorRef[Any],
+    path: str,
+    working: Mapping[int, tuple[WorkerThread, float]],
+    holder: WorkerThread | None,
+    stuck_after: float,
+    frames: Mapping[int, FrameType],
+) -> Wait:
+    """Say why one actor does nothing. `frames` are those of `sys._current_frames()`."""
+    words = ref.waits_for
+    if words is not None:  # an actor that waits for room is in work, too
+        return Wait("actor", path, _reason(words), f"waits for {words}")
+    if ref.number in working:
+        return _in_message(path, *working[ref.number], stuck_after, frames)
+    return Wait("actor", path, *queued(ref, holder))
 
 
 def _reason(words: str) -> str:
@@ -58,7 +72,7 @@ def _in_message(
     worker: WorkerThread,
     seconds: float,
     stuck_after: float,
-    frames: dict[int, FrameType],
+    frames: Mapping[int, FrameType],
 ) -> Wait:
     """Return the entry of an actor that a worker runs."""
     if seconds < stuck_after:

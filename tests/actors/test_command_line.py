@@ -1,9 +1,14 @@
 """`python -m callboard` itself; its commands are tested with what they do."""
 
+import sys
+import tomllib
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
 import pytest
 
 import callboard
-from callboard.__main__ import main
+from callboard.__main__ import COMMANDS, main
 
 
 def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -15,4 +20,31 @@ def test_an_unknown_command_is_answered_with_those_that_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["srve"]) == 2
-    assert "[--version] {serve,health,info,tree,dump}" in capsys.readouterr().err
+    assert "[--version] {demo,serve,health,info,top,tree,dump}" in capsys.readouterr().err
+
+
+def test_the_program_is_found_where_the_package_says(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scripts = tomllib.loads((root / "pyproject.toml").read_text())["project"]["scripts"]
+    program = EntryPoint("callboard", scripts["callboard"], "console_scripts").load()
+    monkeypatch.setattr(sys, "argv", ["callboard", "--version"])
+    assert program() == 0
+    assert capsys.readouterr().out == f"callboard {callboard.__version__}\n"
+
+
+def test_each_command_has_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in COMMANDS:
+        with pytest.raises(SystemExit) as exit_of:
+            main([command, "--help"])
+        assert exit_of.value.code == 0
+        assert f"callboard {command}" in capsys.readouterr().out
+
+
+def test_the_demo_runs_a_system_that_can_be_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--seconds", "0"]) == 0
+    out = capsys.readouterr().out
+    assert "callboard top demo" in out
+    assert "orders" in out
+    with pytest.raises(SystemExit):
+        main(["demo", "--seconds", "-1"])

@@ -518,3 +518,18 @@ def test_a_stop_waits_for_what_its_tasks_do_at_their_end(system: ActorSystem) ->
     ref.stop()
     ref.ended.result(DEADLINE)
     assert sorted(notes) == ["cleaned 0", "cleaned 1"]
+
+
+@on_both_hosts
+def test_a_cancelled_ask_ends_its_own_message_only(system: ActorSystem, event_loop: bool) -> None:
+    doors, notes = gates(3), list[str]()
+    ref = system.spawn(Gates, doors, notes, concurrency=2, event_loop=event_loop)
+    asked = [ref.ask(number) for number in range(3)]
+    until(notes, 2)
+    assert asked[0].cancel()
+    until(notes, 4)
+    assert sorted(notes[2:]) == ["CancelledError at 0", "begin 2"]
+    for door in doors[1:]:
+        door.set_result("answer")
+    assert [answer.result(DEADLINE) for answer in asked[1:]] == ["answer"] * 2
+    assert ref.is_alive

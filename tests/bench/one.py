@@ -2,8 +2,8 @@
 
     python tests/bench/one.py MODULE HOST SIZE [OPTION=VALUE ...]
 
-The module is one of `savina`, `runtime`, `channels`, `streams` or `elastic`; the host is one of
-`hosts`, or `none`. The line holds `operations` and `seconds`, or a `value`, with `got` and `want`;
+The module is in a folder such as `savina`, `streams` or `nexmark`; the host is one of `hosts`, or
+`none`. The line holds `operations` and `seconds`, or a `value`, with `got` and `want`;
 or `absent`, with what is not installed. Options that the module's `run` takes are handed to it, the
 others to the host; their values are read as JSON where they are JSON.
 """

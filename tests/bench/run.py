@@ -21,14 +21,16 @@ from competitor import Benchmark, Competitor, Score
 from elastic_suite import ELASTIC
 from frequency_suite import FREQUENCY
 from join_suite import JOINS
+from loading_suite import LOADING
 from nets_suite import NETS
+from nexmark_suite import NEXMARK
 from remote_suite import REMOTE
 from stream_suite import STREAMS, Plan
 from suite import BENCHMARKS
 from workers_suite import WORKERS
 
 PLANNED = STREAMS | WORKERS | ELASTIC  # those that know of numbers of workers
-SINGLE = BENCHMARKS | CHANNELS | FREQUENCY | JOINS | NETS | REMOTE
+SINGLE = BENCHMARKS | CHANNELS | FREQUENCY | JOINS | LOADING | NETS | NEXMARK | REMOTE
 ALL = (*SINGLE, *PLANNED)
 GROUPS = {
     "streams": (*STREAMS,),
@@ -37,6 +39,8 @@ GROUPS = {
     "frequency": (*FREQUENCY,),
     "joins": (*JOINS,),
     "nets": (*NETS,),
+    "nexmark": (*NEXMARK,),
+    "compared": (*NEXMARK, *LOADING),
     "remote": (*REMOTE,),
     "elastic": (*ELASTIC,),
 }

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from channel_suite import COUNTS, TELL
 from elastic_targets import ELASTIC_TARGETS
 from frequency_suite import ALPHAS
+from loading_suite import targets as loading_targets
 from measures import (
     FREE_THREADED,
     NATIVE_FLOOR,
@@ -31,6 +32,7 @@ from nets_suite import (
     TASKS,
     THREADS,
 )
+from nexmark_suite import targets as nexmark_targets
 from stream_suite import PYTHON_KEYED, PYTHON_STATELESS
 from workers_suite import WORKS, Work, name_of
 
@@ -465,5 +467,7 @@ TARGETS = (
         )
         for way in ("threads", "dedicated")
     ),
+    *nexmark_targets(),
+    *loading_targets(),
     *ELASTIC_TARGETS,
 )

@@ -149,3 +149,22 @@ def test_a_window_keeps_the_memory_of_its_rows_alone(rows: int) -> None:
         assert window.part(first, window.end)["n"].to_pylist() == list(range(first, window.end))
         assert sum(each.get_total_buffer_size() for each in window.batches) <= 8 * (2 * rows + 20)
         assert sum(len(columns[0]) for columns in window.columns) <= 10
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_rows_are_gathered_in_any_order_from_all_batches_of_a_window(count: int) -> None:
+    window, rows = BatchWindow(), 40_000  # so many that neighbours stay apart
+    for begin in range(0, count * rows, rows):
+        at = np.arange(begin, begin + rows)
+        window.add(batch(n=at), [at])
+    assert len(window.batches) == count
+    window.drop(10)
+    schema, last = window.batches[0].schema, count * rows - 1
+    draw = np.random.default_rng(count)
+    some = draw.integers(10, last + 1, 500)
+    for numbers in (some, np.sort(some), np.repeat(some, 2), np.array([last, 10, last])):
+        assert window.gather(numbers, schema)["n"].to_pylist() == numbers.tolist()
+        with_nobody = np.where(numbers % 3 == 0, -1, numbers)
+        want = [None if number < 0 else number for number in with_nobody.tolist()]
+        assert window.gather(with_nobody, schema)["n"].to_pylist() == want
+    assert window.gather(np.full(4, -1), schema)["n"].to_pylist() == [None] * 4

@@ -306,6 +306,47 @@ def test_rows_are_appended_or_a_file_that_is_there_is_refused(tmp_path: Path) ->
     assert path.read_text() == "c\n"
 
 
+def test_a_line_that_was_left_open_is_ended_before_rows_are_appended(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    for before, after in (("a", "a\nb\n"), ("a\n", "a\nb\n"), ("", "b\n")):
+        path.write_text(before)
+        rows.to(path, mode="a").run_sequentially({"rows": ["b"]})
+        assert path.read_text() == after
+    path.write_text("a")
+    with ManualSystem() as system:
+        run = system.run(rows.to(path, mode="a"))
+        run.cancel()
+    assert path.read_text() == "a"  # nothing was written
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_run_that_goes_on_adds_no_line_of_its_own(tmp_path: Path, begun: bool) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("a")
+    with ManualSystem() as system:
+        graph = rows.to(path, mode="a")
+        run = system.run(graph)
+        if begun:
+            run.send("rows", ["b"])
+        snapshot = run.snapshot()
+        run.send("rows", ["lost"])
+        run.cancel()
+        again = system.run(graph, restore=snapshot)
+        again.send("rows", ["c"])
+        again.finish()
+    assert path.read_text() == ("a\nb\nc\n" if begun else "a\nc\n")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_a_file_that_may_only_be_written_is_appended_to_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("a")
+    path.chmod(0o200)
+    rows.to(path, mode="a").run_sequentially({"rows": ["b"]})
+    path.chmod(0o600)
+    assert path.read_text() == "ab\n"
+
+
 def test_lines_are_there_after_each_batch_where_that_is_wanted(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
     seen = []

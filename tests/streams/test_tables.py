@@ -153,6 +153,39 @@ def test_rows_are_those_of_any_table(table: Callable[[], Any]) -> None:
     assert rows.rows().collect().run_sequentially({"rows": [table()]}) == ROWS
 
 
+def twins_of_pandas() -> Any:
+    return pytest.importorskip("pandas").DataFrame([[1, 2], [3, 4]], columns=["a", "a"])
+
+
+def twins_of_arrow() -> Any:
+    return pa.table([[1, 3], [2, 4]], names=["a", "a"])
+
+
+@pytest.mark.parametrize("table", [twins_of_pandas, twins_of_arrow])
+def test_two_columns_of_one_name_are_an_error_at_the_call(table: Callable[[], Any]) -> None:
+    said = r"^2 columns of the (DataFrame|Table) have the name 'a', and a row has one value"
+    with ActorSystem() as system:
+        run = system.run(rows.collect())
+        with pytest.raises(ValueError, match=said):
+            run.send("rows", table())
+        assert run.finish(timeout=60) == []
+        with pytest.raises(ValueError, match=said):
+            [*system.run(rows.collect()).results(table())]
+    with pytest.raises(ValueError, match=said):
+        rows.collect().run_sequentially({"rows": table()})
+    with pytest.raises(ValueError, match=said):
+        batches(table())
+
+
+@pytest.mark.parametrize(
+    "table", [twins_of_pandas, twins_of_arrow, lambda: twins_of_arrow().to_reader()]
+)
+def test_a_row_in_which_two_columns_have_one_name_is_an_error(table: Callable[[], Any]) -> None:
+    with pytest.raises(StreamError, match="failed at input 0") as info:
+        rows.rows().collect().run_sequentially({"rows": [table()]})
+    assert "have the name 'a'" in str(info.value.__cause__)
+
+
 @pytest.mark.parametrize("some", ["ab", b"ab", {"a": [1]}, 5, None])
 def test_what_has_no_rows_is_an_error_of_its_row(some: Any) -> None:
     with pytest.raises(StreamError, match="failed at input 0") as info:

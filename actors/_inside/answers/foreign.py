@@ -4,22 +4,52 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
+import inspect
 from functools import partial
 from typing import Any, TypeVar
 
 from callboard._inside.answers.future import Future
+from callboard.core.errors import CallboardError
+from callboard.core.text import safe_repr
 
 R = TypeVar("R")
+
+
+class FollowedFuture(Future[R]):
+    """A future of what another library's future brings. To cancel it cancels that one, too."""
+
+    __slots__ = ("_theirs",)
+
+    _theirs: asyncio.Future[R] | concurrent.futures.Future[R] | None
+
+    def cancel(self) -> bool:
+        """Cancel what is followed, too. False if it was complete already."""
+        theirs, self._theirs = self._theirs, None
+        if not super().cancel():
+            return False
+        if isinstance(theirs, concurrent.futures.Future):
+            theirs.cancel()
+        elif theirs is not None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed
+                theirs.get_loop().call_soon_threadsafe(theirs.cancel)
+        return True
+
+    @property
+    def _ends_unwanted(self) -> bool:
+        return True
 
 
 def future_of(value: Any) -> Future[Any] | None:
     """Return a future that is done when `value`, one of theirs, is; None for anything else."""
     if isinstance(value, concurrent.futures.Future):
-        future: Future[Any] = Future()
+        future: FollowedFuture[Any] = FollowedFuture()
+        future._theirs = value
         value.add_done_callback(partial(_copy, future))
         return future
     if asyncio.isfuture(value):
-        future = Future()
+        future = FollowedFuture()
+        future._theirs = value
         follow = partial(value.add_done_callback, partial(_copy, future))
         try:
             value.get_loop().call_soon_threadsafe(follow)
@@ -29,7 +59,27 @@ def future_of(value: Any) -> Future[Any] | None:
     return None
 
 
-def _copy(future: Future[Any], other: Any) -> None:
+def future_of_awaitable(value: Any) -> Future[Any] | None:
+    """Return a future of what awaiting `value` brings, as a task; None if it cannot be awaited.
+
+    Raises CallboardError where no event loop of asyncio runs.
+    """
+    if isinstance(value, Future):
+        return value
+    future = future_of(value)
+    if future is not None or not inspect.isawaitable(value):
+        return future
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise CallboardError(
+            f"no event loop of asyncio runs here, in which {safe_repr(value)} could be awaited"
+        ) from None
+    return future_of(asyncio.ensure_future(value))
+
+
+def _copy(future: FollowedFuture[Any], other: Any) -> None:
+    future._theirs = None
     try:
         future.set_result(other.result())
     except BaseException as error:
@@ -39,17 +89,27 @@ def _copy(future: Future[Any], other: Any) -> None:
 def as_concurrent(future: Future[R]) -> concurrent.futures.Future[R]:
     """Return a `concurrent.futures.Future` that is done when `future` is.
 
+    To cancel it cancels that one.
+
     `concurrent.futures.wait` and `as_completed`, and `asyncio.wrap_future`, take it.
     """
     made: concurrent.futures.Future[R] = concurrent.futures.Future()
-    made.set_running_or_notify_cancel()  # to cancel it would cancel nothing
+
+    def cancel(made: concurrent.futures.Future[R]) -> None:
+        if made.cancelled():
+            future.cancel()
 
     def copy(future: Future[R]) -> None:
+        if future.cancelled():
+            made.cancel()
+        if not made.set_running_or_notify_cancel():
+            return
         error = future.exception()
         if error is None:
             made.set_result(future.result())
         else:
             made.set_exception(error)
 
+    made.add_done_callback(cancel)
     future.add_done_callback(copy)
     return made

@@ -14,6 +14,7 @@ cdef extern from "callboard/_inside/answers/flag.hpp" namespace "callboard" nogi
 cdef class Waiter(Handle):
     cdef object awaited(self)
     cdef int wait_for(self, Future future, object timeout) except -1
+    cdef void withdraw(self, Future future) noexcept
     cdef void note_full(self, object to) noexcept
     cdef void resume(self, Future future) noexcept
 
@@ -42,6 +43,9 @@ cdef class Future:
     cdef bint complete(self, object value, object error)
     cdef bint attach(self, object callback)
     cdef void detach(self, object callback) noexcept
+    cdef Py_ssize_t remove(self, object callback) except -1
+    cdef bint was_withdrawn(self) noexcept
+    cdef void abandon(self, object callback) noexcept
     cdef void call_all(self, object callbacks) noexcept
     cdef void call_each(self, object callbacks) noexcept
     cdef void call_back(self, object callback) noexcept

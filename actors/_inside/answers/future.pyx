@@ -1,6 +1,7 @@
 """The answer to an ask, when it comes."""
 
 import asyncio
+import concurrent.futures
 import sys
 import types
 from collections import deque
@@ -19,9 +20,22 @@ from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle, actor_here
 
 from callboard.core import checks
-from callboard.core.errors import ActorStopped, AskTimeout, CallboardError
+from callboard.core.errors import ActorStopped, AskCancelled, AskTimeout, CallboardError
 from callboard.core.log import log
 from callboard.core.threads.blocking import refuse_to_block
+
+
+# The errors of futures that were cancelled: ours, and those of others that ours follow.
+cdef tuple CANCELLATIONS = (AskCancelled, asyncio.CancelledError, concurrent.futures.CancelledError)
+# The functions behind map(), recover() and of(): combined.py has them, and needs this class.
+cdef object derived = None
+cdef object future_of_any = None
+
+
+def combine_by(derive, of):
+    """Have `map()` and `recover()` be done by `derive`, and `of()` by `of`."""
+    global derived, future_of_any
+    derived, future_of_any = derive, of
 
 
 INSTEAD = "use `await` in an `async def receive`, or spawn the actor with dedicated=True"
@@ -40,6 +54,10 @@ cdef class Waiter(Handle):
         Raises AskCycle, AskTimeout.
         """
         raise NotImplementedError
+
+    cdef void withdraw(self, Future future) noexcept:
+        """The asker has cancelled an ask of this actor, which is done so. In any thread."""
+        pass
 
     cdef void note_full(self, object to) noexcept:
         """On a worker's thread: note at whom it waits for room, while others run; None: it waits no more."""
@@ -123,6 +141,56 @@ cdef class Future:
         else:
             self.call_all(callback)
 
+    def remove_done_callback(self, callback):
+        """Forget a callback that waits still. Return how many times it had been added."""
+        return self.remove(callback)
+
+    def cancel(self):
+        """Give the answer up: complete with AskCancelled. False if it was complete already.
+
+        A message that still waits in its mailbox is skipped then, and is a dead letter, "cancelled". An
+        `async def receive` that is in the middle of it gets `asyncio.CancelledError` at its `await`. Any other
+        handler goes on; `self.is_wanted()` tells it. A native actor, or one in another process, handles the
+        message.
+        """
+        cdef Future deferred_to
+        with cython.critical_section(self):
+            deferred_to = self.deferred_to
+        if not self.complete(None, AskCancelled(f"{self._what or 'it'} was cancelled")):
+            return False
+        if deferred_to is not None:  # the actor has handled the message
+            deferred_to.abandon(self)
+        elif isinstance(self.target, Waiter):
+            (<Waiter>self.target).withdraw(self)
+        return True
+
+    def cancelled(self):
+        """Tell whether it was cancelled before it was done."""
+        return self.flag.is_set() and isinstance(self.error, CANCELLATIONS)
+
+    def map(self, function):
+        """Return a future of `function(answer)`. An error passes on.
+
+        The function runs as a callback does: keep it short. If it raises, the new future fails so. If it returns a
+        future of callboard's, the outcome is that one's. To cancel the new future cancels this one, if nobody else
+        waits for it.
+        """
+        return derived(self, function, False)
+
+    def recover(self, function):
+        """Return a future of this one's answer, or of `function(error)` if it fails. Otherwise as map()."""
+        return derived(self, function, True)
+
+    @staticmethod
+    def of(value):
+        """Return a future of whatever `value` brings.
+
+        It may be one of ours, which is returned as it is, a future of `concurrent.futures` or `asyncio`, or another
+        awaitable, which becomes a task of the running event loop. Any other value is the answer itself. To cancel
+        the new future cancels what it follows. Raises CallboardError for an awaitable without an event loop.
+        """
+        return future_of_any(value)
+
     def set_result(self, value):
         """Complete with an answer. False if it was complete already."""
         return self.complete(value, None)
@@ -178,8 +246,30 @@ cdef class Future:
         """An actor ends its dispatch to wait for it, and is monitored."""
         pass
 
+    @property
+    def _ends_unwanted(self):
+        """Tell whether it is to be cancelled when nobody waits for it any more. A promise is not: it is its owner's."""
+        return self.target is not None
+
+    @property
+    def _system(self):
+        """The system that brings it about, as far as is known."""
+        return getattr(self.target, "system", None)
+
+    def _abandon(self, callback):
+        """Wait for it no more, by abandon()."""
+        self.abandon(callback)
+
+    def _defer_to(self, Future other):
+        """Note that this future's outcome depends on the other's, for those who look for circles."""
+        with cython.critical_section(self):
+            if not self.flag.is_set():
+                self.deferred_to = other
+
     def __repr__(self):
-        state = "waiting" if not self.flag.is_set() else "done" if self.error is None else "failed"
+        state = "waiting"
+        if self.flag.is_set():
+            state = "done" if self.error is None else "cancelled" if self.cancelled() else "failed"
         return f"<Future {state}, asked {self.target!r}>"
 
     def __copy__(self):
@@ -248,6 +338,30 @@ cdef class Future:
             elif type(self.callbacks) is list:
                 # By identity: a callback of the user's may compare as it likes.
                 self.callbacks = [other for other in <list>self.callbacks if other is not callback] or None
+
+    cdef Py_ssize_t remove(self, object callback) except -1:
+        """Forget what compares as equal, such as a method that was bound anew. Return how many."""
+        cdef Py_ssize_t count = 0
+        with cython.critical_section(self):
+            others = self.callbacks
+        for other in [] if others is None else list(others) if type(others) is list else [others]:
+            if other is callback or other == callback:
+                self.detach(other)
+                count += 1
+        return count
+
+    cdef bint was_withdrawn(self) noexcept:
+        """Tell whether its asker has cancelled it."""
+        return self.flag.is_set() and isinstance(self.error, AskCancelled)
+
+    cdef void abandon(self, object callback) noexcept:
+        """Wait for it no more. If nobody else does, and it is work for those who wait, it is cancelled."""
+        self.detach(callback)
+        try:
+            if self.callbacks is None and not self.flag.is_set() and self._ends_unwanted:
+                self.cancel()
+        except BaseException as error:
+            log.error("a future could not be cancelled", future=self, exc_info=error)
 
     cdef void call_all(self, object callbacks) noexcept:
         """Call back. Within a callback, leave that to who called it."""
@@ -353,7 +467,7 @@ cdef class Future:
 
     def was_run_here(self, timeout):
         """On the thread that runs the asked actor's manual system: run that until complete."""
-        system = getattr(self.target, "system", None)
+        system = self._system
         if system is None and getattr(self.target, "_is_abandoned", False):
             self.complete(None, ActorStopped(f"{self.target._short_path}: its manual system was dropped"))
             return True

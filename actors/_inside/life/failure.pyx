@@ -5,11 +5,13 @@ from cpython.object cimport PyObject
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.ending cimport begin_restart, begin_stop, note_left
-from callboard._inside.sending.dead_lettering cimport FAILED, dead_letter_and_go_on, stopped
+from callboard._inside.sending.dead_lettering cimport CANCELLED, FAILED, dead_letter_and_go_on, stopped
 from callboard._inside.sending.letter cimport START, Letter, copy_of
 from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, STOPPING, ActorRef, Extra
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard.core.asserting cimport holds
+
+from asyncio import CancelledError
 
 from callboard.core.log import log
 from callboard.core.tracebacks import from_users_code
@@ -23,12 +25,22 @@ cdef void fail_in_work(ActorRef ref, object error, Envelope* envelope) noexcept:
         ref.starting = False
         ref.phase = FRESH
         fail_start(ref, error)
+    elif is_end_of_cancelled(error, envelope):
+        dead_letter_and_go_on(ref, ref.runtime, copy_of(envelope), CANCELLED, error)
     elif not ref.recipe.runs and is_expected(ref, error):
         refuse(ref, error, envelope)
     elif envelope.stashed:
         fail(ref, error, <object>envelope.message)
     else:
         fail_message(ref, error, copy_of(envelope))
+
+
+cdef bint is_end_of_cancelled(object error, Envelope* envelope) noexcept:
+    """Tell whether the message in work ends so because its asker has cancelled it."""
+    return (
+        envelope.reply_to != NULL and not envelope.stashed and isinstance(error, CancelledError)
+        and (<Future>envelope.reply_to).was_withdrawn()
+    )
 
 
 cdef bint is_expected(ActorRef ref, object error) noexcept:

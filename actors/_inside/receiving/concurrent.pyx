@@ -7,6 +7,7 @@ The actors that such an actor asks, and those that ask it, are not looked throug
 things at one time.
 """
 
+from asyncio import CancelledError
 from functools import partial
 
 from cpython.object cimport PyObject
@@ -57,7 +58,7 @@ cdef void begin_flight(ActorRef ref, object coroutine, Envelope* envelope) noexc
         take_variables(flight, set_variables(<PyThreadState*>context.python, NULL))
     else:
         flight.variables = current_variables()
-    drive_flight(flight, envelope)
+    drive_flight(flight, envelope, None)
 
 
 cdef void begin_apart(ConcurrentMessage flight, object variables) noexcept:
@@ -94,8 +95,34 @@ def _begin_all(list begun):
         errand.begin()
 
 
+cdef bint interrupt_flight(ConcurrentMessage flight, Future asked) noexcept:
+    """End the work on an ask, which its asker has cancelled. False: the message is another one."""
+    cdef Future awaited = <Future>flight.awaited
+    cdef ActorRef ref = flight.ref
+    if flight.letter.reply_to is not asked:
+        return False
+    if flight.errand is not None:
+        if not (<Errand>flight.errand).is_of(asked):
+            return False
+        (<Errand>flight.errand).withdraw()
+        return True
+    if flight.stashed:
+        return False
+    if awaited.asker is ref or awaited.target is None:
+        awaited.abandon(flight)
+    else:
+        awaited.detach(flight)
+    go_on(flight, CancelledError("the asker has cancelled the ask"))
+    return True
+
+
 cdef void resume_flight(ConcurrentMessage flight) noexcept:
     """Go on with a flight: the future that it awaited is done."""
+    go_on(flight, None)
+
+
+cdef void go_on(ConcurrentMessage flight, object error) noexcept:
+    """Let the coroutine run on, with an exception if there is one."""
     cdef Envelope envelope = flight.letter.lend()
     cdef ActorRef ref = flight.ref
     cdef Extra extra = ref.extra
@@ -105,7 +132,7 @@ cdef void resume_flight(ConcurrentMessage flight) noexcept:
     if flight.errand is not None:
         end_apart(flight, <Errand>flight.errand, &envelope)
     else:
-        drive_flight(flight, &envelope)
+        drive_flight(flight, &envelope, error)
     cell_of(ref).in_work = NULL
     if extra.ends and not extra.flights:
         end_after_flights(ref)
@@ -129,11 +156,10 @@ cdef void end_apart(ConcurrentMessage flight, Errand errand, Envelope* envelope)
         fail_in_work(ref, with_advice(ref, error), envelope)
 
 
-cdef void drive_flight(ConcurrentMessage flight, Envelope* envelope) noexcept:
+cdef void drive_flight(ConcurrentMessage flight, Envelope* envelope, object error) noexcept:
     """Run the coroutine on this worker until it ends or must wait."""
     cdef ActorRef ref = flight.ref
     cdef PyThreadState* thread = <PyThreadState*>current_context().python
-    cdef object error = None
     cdef object raised = None
     cdef object answer = None
     cdef bint is_over = False

@@ -5,6 +5,8 @@ awaits a future that is not done, then leaves it and runs others. The future's c
 that makes the actor ready again.
 """
 
+from asyncio import CancelledError
+
 from callboard._inside.answers.checkpoint cimport Checkpoint
 from callboard._inside.answers.circles cimport circle
 from callboard._inside.answers.future cimport Future
@@ -42,7 +44,7 @@ cdef void begin(ActorRef ref, object coroutine, Envelope* envelope) noexcept:
             coroutine = extra.errand = make_errand(ref, coroutine)
     extra.coroutine = coroutine
     ref.phase = SUSPENDED
-    drive(ref, envelope)
+    drive(ref, envelope, None)
     note_unrest(ref)
 
 
@@ -81,7 +83,7 @@ cdef void begin_leaving(ActorRef ref) noexcept:
     if ref.recipe.event_loop:
         extra.coroutine = extra.errand = make_errand(ref, extra.leaving)
     cell_of(ref).in_work = &envelope
-    drive(ref, &envelope)
+    drive(ref, &envelope, None)
     cell_of(ref).in_work = NULL
     note_unrest(ref)
 
@@ -101,24 +103,41 @@ cdef void note_unrest(ActorRef ref) noexcept:
 
 cdef void resume(ActorRef ref) noexcept:
     """Go on with the coroutine: the future that it awaited is done."""
+    assert holds(ref.extra.errand is None)
+    assert holds(type(ref.extra.awaited) is Checkpoint or (<Future>ref.extra.awaited).flag.is_set())
+    go_on(ref, None)
+
+
+cdef void interrupt(ActorRef ref) noexcept:
+    """Raise CancelledError where the coroutine waits: the asker has cancelled the ask that it handles."""
+    cdef Future awaited = ref.extra.awaited
+    assert holds(ref.phase == SUSPENDED and ref.extra.errand is None)
+    ref.extra.yields = False
+    if awaited.asker is ref or awaited.target is None:
+        awaited.abandon(ref)
+    else:
+        awaited.detach(ref)
+    go_on(ref, CancelledError("the asker has cancelled the ask"))
+
+
+cdef void go_on(ActorRef ref, object error) noexcept:
+    """Let the coroutine run on, with an exception if there is one."""
     cdef Letter letter = ref.extra.letter
     cdef Envelope envelope = letter.lend()
-    assert holds(cell_of(ref).in_work == NULL and ref.extra.errand is None)
-    assert holds(type(ref.extra.awaited) is Checkpoint or (<Future>ref.extra.awaited).flag.is_set())
+    assert holds(cell_of(ref).in_work == NULL)
     envelope.stashed = ref.extra.stashed
     cell_of(ref).in_work = &envelope
-    drive(ref, &envelope)
+    drive(ref, &envelope, error)
     cell_of(ref).in_work = NULL
     note_unrest(ref)
 
 
-cdef void drive(ActorRef ref, Envelope* envelope) noexcept:
-    """Run the coroutine until it ends or must wait."""
+cdef void drive(ActorRef ref, Envelope* envelope, object error) noexcept:
+    """Run the coroutine until it ends or must wait; from where `error` is raised, if that is not None."""
     cdef Extra extra = ref.extra
     cdef PySendResult status
     cdef PyObject* result = NULL
     coroutine = extra.coroutine
-    error = None
     assert holds(ref.phase == SUSPENDED or extra.leaving is not None)
     assert holds(coroutine is not None and cell_of(ref).in_work == envelope)
     try:
@@ -173,7 +192,7 @@ cdef object obstacle(ActorRef ref, object awaited):
             "(of ask() and sleep()), and those of asyncio if it was spawned with event_loop=True"
         )
     set_awaited(extra, awaited)  # before the look around: of two that close a cycle one must see it
-    if (<Future>awaited).target is None:
+    if (<Future>awaited).target is None and (<Future>awaited).deferred_to is None:
         return None  # nobody was asked
     error = circle(ref, None, <Future>awaited)
     if error is not None:

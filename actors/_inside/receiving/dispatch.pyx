@@ -16,7 +16,7 @@ from callboard._inside.receiving.coroutine cimport begin
 from callboard._inside.receiving.finishing cimport finish
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
 from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, closed_cell
-from callboard._inside.sending.dead_lettering cimport FAILED, STOPPED, dead_letter_and_go_on
+from callboard._inside.sending.dead_lettering cimport CANCELLED, FAILED, STOPPED, dead_letter_and_go_on
 from callboard._inside.sending.letter cimport FENCE, Carried, letter_of, take_over
 from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Envelope
 from callboard._inside.sending.variables cimport put_on, replace, take_off
@@ -289,12 +289,17 @@ cdef inline bint take(ActorRef ref, ActorCell* cell, Context* context, Envelope*
 cdef bint take_by_detour(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
     """The slow way of take()."""
     cdef TakeResult taken = take_first(ref, cell, context, envelope)
-    while taken == UNFIT:
-        letter, ref.intake.unfit = ref.intake.unfit, None
-        error, ref.intake.misfit = ref.intake.misfit, None
-        assert holds(letter is not None and error is not None)
-        fail_message(ref, error, letter)
+    while taken == UNFIT or (taken == MESSAGE and is_skipped(ref, envelope)):
+        if taken == MESSAGE:
+            dead_letter_and_go_on(ref, ref.runtime, take_over(envelope), CANCELLED)
+        else:
+            letter, ref.intake.unfit = ref.intake.unfit, None
+            error, ref.intake.misfit = ref.intake.misfit, None
+            assert holds(letter is not None and error is not None)
+            fail_message(ref, error, letter)
         taken = take_first(ref, cell, context, envelope) if ref.phase == LIVE else NOTHING
+    if taken == NOTHING and ref.extra is not None and ref.phase == LIVE:
+        ref.extra.skips = False  # in a linking gap a cancelled ask may come yet: it is handled then
     cdef bint found = taken == MESSAGE
     assert holds(not found or envelope.message != NULL)
     if cell.has(carrying_cell):
@@ -303,6 +308,14 @@ cdef bint take_by_detour(ActorRef ref, ActorCell* cell, Context* context, Envelo
         elif ref.phase != SUSPENDED:
             replace(context, NULL)  # the last message's are of no use any more
     return found
+
+
+cdef bint is_skipped(ActorRef ref, Envelope* envelope) noexcept:
+    """Tell whether the asker has cancelled this message meanwhile."""
+    return (
+        ref.extra is not None and ref.extra.skips
+        and envelope.reply_to != NULL and (<Future>envelope.reply_to).was_withdrawn()
+    )
 
 
 cdef void wear(Context* context, Envelope* envelope) noexcept:

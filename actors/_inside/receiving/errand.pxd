@@ -14,6 +14,7 @@ cdef class Errand(Apart):
     cdef object task
     cdef bint launched        # the loop was told of it
     cdef bint cancelled       # the actor is to stop or to restart
+    cdef bint withdrawn       # the asker has cancelled the ask
     cdef bint over
     cdef list postponed       # system messages for when it is over
     cdef ConcurrentMessage flight            # whose work this is, if the actor may have many messages in the middle
@@ -22,6 +23,8 @@ cdef class Errand(Apart):
 
     cdef void launch(self) noexcept
     cdef bint was_cancelled(self) noexcept
+    cdef bint is_of(self, object asked) noexcept
+    cdef void withdraw(self) noexcept
     cdef object held_back(self, object value, object error)
 
 

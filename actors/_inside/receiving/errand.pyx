@@ -15,6 +15,7 @@ import contextvars
 from collections.abc import Coroutine
 
 cimport cython
+from cpython.object cimport PyObject
 
 from callboard._inside.answers.actor_context cimport ActorContext, actor_context
 from callboard._inside.answers.future cimport Future, Wake
@@ -138,11 +139,24 @@ cdef class Errand(Apart):
         """Tell whether the task ended because it was cancelled for the actor's end."""
         return self.cancelled and isinstance((<Future>self.outcome).error, asyncio.CancelledError)
 
+    cdef bint is_of(self, object asked) noexcept:
+        """Tell whether it is the work on this ask."""
+        return <PyObject*>asked == self.envelope.reply_to and not self.envelope.stashed
+
+    cdef void withdraw(self) noexcept:
+        """Have the task cancelled, because the asker has cancelled the ask. The actor goes on."""
+        self.launch()
+        self.withdrawn = True
+        try:
+            self.ref.runtime.event_loop.call(self.withdraw_task, contextvars.Context())
+        except RuntimeError:
+            pass  # as in cancel()
+
     # --- on the loop's thread ---------------------------------------------------------------------------
 
     def begin(self):
-        """Make the task, unless the actor ended meanwhile."""
-        if self.cancelled:
+        """Make the task, unless the actor ended, or the ask was cancelled, meanwhile."""
+        if self.cancelled or self.withdrawn:
             self.coroutine.close()
             self.end(None, asyncio.CancelledError())
             return
@@ -158,6 +172,16 @@ cdef class Errand(Apart):
             self.finish()
         elif self.task is not None:
             self.task.cancel()
+
+    def withdraw_task(self):
+        """Cancel the task, and the ask of the actor's that it awaits, if nobody else waits for that."""
+        cdef Future awaited
+        if self.over or self.ending is not None or self.task is None:
+            return
+        awaited = self.ref.extra.awaited_there
+        self.task.cancel()
+        if awaited is not None and (awaited.asker is self.ref or awaited.target is None):
+            asyncio.get_running_loop().call_soon(awaited._abandon, None)  # when the task waits no more
 
     def collect(self, task):
         """The task is over."""

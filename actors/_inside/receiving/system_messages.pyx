@@ -9,13 +9,14 @@ from callboard._inside.life.ending cimport (
 from callboard._inside.life.failure cimport fail, is_expected
 from callboard._inside.life.start cimport construct, promise_start
 from callboard._inside.life.flights cimport ConcurrentMessage
-from callboard._inside.receiving.concurrent cimport resume_flight
-from callboard._inside.receiving.coroutine cimport begin_leaving, begin_start, begin_task, resume
+from callboard._inside.receiving.concurrent cimport interrupt_flight, resume_flight
+from callboard._inside.receiving.coroutine cimport begin_leaving, begin_start, begin_task, interrupt, resume
 from callboard._inside.receiving.errand cimport Errand
 from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, closed_cell
-from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, RESTARTING, SUSPENDED, ActorRef
+from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, RESTARTING, SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport put_on, replace, take_off
+from callboard._inside.sending.waiting cimport skip
 from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Node, relaxed
 from callboard.core.monitoring.records cimport state_ended
@@ -44,7 +45,7 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             first = <object>node.first
             second = <object>node.second
             kind = <SystemKind>node.kind
-            assert holds(kind <= SystemKind.ready)
+            assert holds(kind <= SystemKind.cancel)
             Py_DECREF(first)
             Py_DECREF(second)
             context.nodes.give(node, cell.spare)
@@ -140,14 +141,44 @@ cdef void handle(ActorRef ref, SystemKind kind, object first, object second) noe
         go_on_ending(ref)
     elif kind == SystemKind.ready:
         promise_start(ref, first)
+    elif kind == SystemKind.cancel:
+        end_cancelled(ref, <Future>first)
+
+
+cdef void end_cancelled(ActorRef ref, Future asked) noexcept:
+    """End the work on a message whose asker has cancelled it, or skip it when its turn comes."""
+    if ref.phase == CLOSED:
+        return
+    for flight in list(ref.extra.flights) if ref.extra is not None and ref.extra.flights else ():
+        if interrupt_flight(<ConcurrentMessage>flight, asked):
+            return
+    if not is_in_work(ref.extra, asked):
+        skip(ref, asked)
+    elif ref.extra.errand is None:
+        interrupt(ref)
+    else:
+        (<Errand>ref.extra.errand).withdraw()
+
+
+cdef bint is_in_work(Extra extra, Future asked) noexcept:
+    """Tell whether the coroutine in the middle handles this ask."""
+    return (
+        extra is not None and extra.coroutine is not None and extra.letter is not None
+        and extra.letter.reply_to is asked and not extra.stashed
+    )
 
 
 cdef bint put_off(Errand errand, SystemKind kind, object first, object second) noexcept:
     """Leave a system message for later: the event loop's thread is in the middle of the actor's code."""
-    if not errand.launched or (kind != SystemKind.stop and kind != SystemKind.restart and kind != SystemKind.failed):
+    if not errand.launched or kind not in (
+        SystemKind.stop, SystemKind.restart, SystemKind.failed, SystemKind.cancel,
+    ):
         return False
+    if kind == SystemKind.cancel and errand.is_of(first):
+        errand.withdraw()
+        return True
     errand.postponed.append((kind, first, second))
-    if kind != SystemKind.failed:
+    if kind == SystemKind.stop or kind == SystemKind.restart:
         errand.cancel()
     return True
 

@@ -14,6 +14,7 @@ cdef enum Fate:
     FAILED          # handling it failed
     DROPPED_NEWEST  # by a full mailbox
     DROPPED_OLDEST
+    CANCELLED       # its asker cancelled the ask
     REFUSED         # by a full mailbox, and who sent it cannot be raised at
 
 

@@ -13,6 +13,7 @@ cdef dict REASONS = {
     DROPPED_NEWEST: "dropped_newest",
     DROPPED_OLDEST: "dropped_oldest",
     REFUSED: "refused",
+    CANCELLED: "cancelled",
 }
 
 

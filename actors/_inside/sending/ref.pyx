@@ -31,6 +31,7 @@ from callboard.scheduling.dispatching cimport make_ready
 from callboard.core import checks
 from callboard.core.batches import iterator_over
 from callboard.core.errors import AskCycle, CallboardError
+from callboard.core.markup import table
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block, runs_event_loop
 
@@ -371,6 +372,12 @@ cdef class ActorRef(Waiter):
             return None
         return self.send_fence()
 
+    @property
+    def _keeps_messages(self):
+        """Tell whether a full mailbox, if it can be full, has senders wait, and drops nothing."""
+        cdef void* overflow = (<ActorCell*>self.cell).overflow
+        return overflow == NULL or (<Overflow>overflow).waits
+
     cdef Future send_fence(self):
         cdef Context* context = current_context()
         cdef Future future = Future.__new__(Future)
@@ -413,7 +420,10 @@ cdef class ActorRef(Waiter):
 
     cdef int push_letter(self, Letter letter, object variables, Context* context) except -1:
         """Push a message that waited for its room outside, and has it now."""
-        return self.push_with(variables, letter.lend(), context)
+        self.push_with(variables, letter.lend(), context)
+        if letter.reply_to is not None and letter.reply_to.was_withdrawn():
+            self.withdraw(letter.reply_to)  # it was no message of the mailbox when it was cancelled
+        return 0
 
     @cython.nonecheck(False)
     cdef inline void wake(self, Context* context) noexcept:
@@ -584,6 +594,16 @@ cdef class ActorRef(Waiter):
 
     __class_getitem__ = classmethod(types.GenericAlias)
 
+    def _repr_html_(self):
+        """Show the actor's figures, for notebooks."""
+        queue = self.queue_length
+        return table(
+            ("actor", "class", "messages", "queue", "waits for"),
+            [(self._short_path, self.actor_class.__qualname__, self.messages, "-" if queue is None else queue,
+              self.waits_for or ("-" if self.is_alive else "nothing: it has ended"))],
+            (0, 1, 4),
+        )
+
     def __repr__(self):
         return f"<{type(self).__name__} {self._short_path}{'' if self.is_alive else ', stopped'}>"
 
@@ -631,6 +651,10 @@ cdef class ActorRef(Waiter):
         cdef Extra extra = self.extras()
         with cython.critical_section(extra):
             extra.full = to
+
+    cdef void withdraw(self, Future future) noexcept:
+        if not (self.recipe.native or self.phase == CLOSED or self.cell.has(forked_cell)):
+            self.send_system(SystemKind.cancel, future, None)
 
     cdef void resume(self, Future future) noexcept:
         self.send_system(SystemKind.resume, future, None)

@@ -16,6 +16,7 @@ cdef class Runtime:
     cdef public object system_ref      # weak
     cdef public object failure         # what escalated past the last actor
     cdef public object on_change       # called when the last top-level actor ended, or one escalated
+    cdef public object on_spawn        # called after each spawn, once somebody waits for an actor
     cdef public object circles         # looks for circles of full channels: see channels/circles.pyx
     cdef public object logs            # of the workers, where there are some: see statistics.py
     cdef dict children                 # top-level actors, in the order of their spawning

@@ -34,6 +34,7 @@ class Runtime:
     system_ref: weakref.ref[ActorSystem] | None
     failure: BaseException | None
     on_change: Callable[[], object] | None
+    on_spawn: Callable[[], object] | None
     circles: Any
     logs: Logs | None
     closing: bool

@@ -39,12 +39,14 @@ cdef class Extra:
     cdef dict watching            # likewise
     cdef Py_ssize_t most_watching  # with more of them it looks who has ended
     cdef object timers            # WeakSet
+    cdef object keyed             # WeakValueDictionary of those timers that have a key
     cdef object restarts          # times of the latest restarts
     cdef object coroutine         # of an `async def receive` in the middle
     cdef object awaited           # the future that it waits for
     cdef Letter letter            # that it handles
     cdef bint stashed             # which waits for its second turn already
     cdef bint yields              # it lets others run, and goes on
+    cdef bint skips               # a cancelled ask may be in the mailbox: see waiting.pyx
     cdef bint backing_off         # a restart waits for its timer
     cdef bint detached            # the coroutine in the middle counts as waiting
     cdef object errand            # what the event loop does for it: see errand.pyx

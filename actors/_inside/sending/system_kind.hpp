@@ -16,6 +16,7 @@ enum class SystemKind : std::uint8_t {
     ended,    // child that ended, None
     wake,     // None, None: look at your state again
     ready,    // the future of its start, None
+    cancel,   // the future of an ask that its asker has cancelled, None
 };
 
 }  // namespace callboard

@@ -12,3 +12,4 @@ cdef extern from "callboard/_inside/sending/system_kind.hpp" namespace "callboar
         ended
         wake
         ready
+        cancel

@@ -73,6 +73,11 @@ cdef class Unsent(Future):
         if self.take_all():
             self.complete(None, CallboardError("a message was not sent: the wait for room was cancelled"))
 
+    def cancel(self):
+        """Take back what still waits, and complete with AskCancelled. False if it was complete already."""
+        self.take_all()
+        return Future.cancel(self)
+
     def give_up(self):
         """The time is up: send all the same, or refuse, as the overflow policy says."""
         to = self.to()

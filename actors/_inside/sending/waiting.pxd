@@ -2,6 +2,7 @@
 # letters.
 from libc.stdint cimport uint32_t
 
+from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.actor_cell cimport ActorCell
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.intake cimport MESSAGE, NOTHING, UNFIT, TakeResult
@@ -13,6 +14,7 @@ from callboard.scheduling.context cimport Context
 
 cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept
 cdef void put_back(ActorRef ref, list letters) noexcept
+cdef void skip(ActorRef ref, Future asked) noexcept
 cdef bint nothing_beside(ActorRef ref) noexcept
 cdef void dead_letter_beside(ActorRef ref) noexcept
 cdef bint dead_letter_queued(ActorRef ref, Context* context, uint32_t most) noexcept

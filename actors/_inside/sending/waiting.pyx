@@ -6,10 +6,14 @@ With an overflow policy by which senders pop, who pops owns the popping: see ove
 """
 
 from callboard._inside.sending.actor_cell cimport carrying_cell, cell_of
-from callboard._inside.sending.dead_lettering cimport STOPPED, dead_letter_and_go_on
+from callboard._inside.sending.dead_lettering cimport CANCELLED, STOPPED, dead_letter_and_go_on
 from callboard._inside.sending.letter cimport Letter, open_letter, take_letter
 from callboard._inside.sending.ref cimport CLOSED, Extra
 from callboard.core.asserting cimport holds
+
+
+cdef inline bint skips(Extra extra) noexcept:
+    return extra is not None and extra.skips
 
 
 cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
@@ -22,7 +26,7 @@ cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Enve
     if ref.intake is not None:
         return ref.intake.take(cell, context, envelope)
     if not senders_pop(cell):
-        ref.detour = cell.has(carrying_cell)
+        ref.detour = cell.has(carrying_cell) or skips(extra)
         return MESSAGE if take_oldest(cell, context, envelope) else NOTHING
     if not cell.limits.popping.try_own():
         return NOTHING  # a sender drops a message just now: come back
@@ -38,6 +42,19 @@ cdef void put_back(ActorRef ref, list letters) noexcept:
     ref.detour = True
 
 
+cdef void skip(ActorRef ref, Future asked) noexcept:
+    """Have the message of a cancelled ask be a dead letter when its turn comes; at once if it was put aside."""
+    cdef Extra extra = ref.extras()
+    cdef Letter letter
+    assert holds(ref.phase != CLOSED)
+    extra.skips = True  # until the mailbox is empty: see take_by_detour()
+    ref.detour = True
+    for letter in list(extra.stash or ()):
+        if letter.reply_to is asked:
+            extra.stash.remove(letter)
+            dead_letter_and_go_on(ref, ref.runtime, letter, CANCELLED)
+
+
 cdef bint nothing_beside(ActorRef ref) noexcept:
     """Tell whether nothing waits beside the queue. If so, the detour is over, where it was not for ever."""
     if ref.extra is not None and ref.extra.replay:
@@ -45,7 +62,7 @@ cdef bint nothing_beside(ActorRef ref) noexcept:
     if ref.intake is not None:
         return ref.intake.is_empty()
     if not senders_pop(ref.cell):
-        ref.detour = cell_of(ref).has(carrying_cell)
+        ref.detour = cell_of(ref).has(carrying_cell) or skips(ref.extra)
     return True
 
 

@@ -26,6 +26,7 @@ from callboard.nets.running.failing import (
 from callboard.nets.running.messages import (
     Abandoned,
     Ask,
+    AskAgain,
     Asked,
     Cancel,
     Close,
@@ -38,7 +39,6 @@ from callboard.nets.running.messages import (
     Limit,
     Look,
     NetStatistics,
-    Retry,
     SentRows,
     Sweep,
     Take,
@@ -134,7 +134,7 @@ class Conductor(Actor[Any]):
                 answer = rows.sent
             case Look():
                 return self._statistics()
-            case Retry(call):
+            case AskAgain(call):
                 self.timers.pop(call, None)
                 self._begin(call)
             case Expired(call, attempt):
@@ -359,7 +359,7 @@ class Conductor(Actor[Any]):
             if isinstance(event.error, Exception) and call.tries < call.box.options.retries:
                 pause = call.box.options.backoff * 2**call.tries
                 call.tries += 1
-                self.timers[call] = self.after(pause, Retry(call))
+                self.timers[call] = self.after(pause, AskAgain(call))
                 return None
             call.is_over = True
         self.events.append(event)

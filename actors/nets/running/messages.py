@@ -143,7 +143,7 @@ class Ended(NetMessage):
 
 
 @dataclass(frozen=True, slots=True)
-class Retry(NetMessage):
+class AskAgain(NetMessage):
     """Call a box again."""
 
     call: Any

@@ -16,12 +16,14 @@ from callboard.core import checks
 from callboard.core.batches import Batches
 from callboard.core.errors import ActorStopped, AskTimeout, ConfigError, WouldBlock
 from callboard.core.handles import CopiedAsItself
+from callboard.core.markup import paragraph
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import blocking, refuse_to_block
 from callboard.hosting import InThread, until_done
 from callboard.nets.drawing import mermaid_of_run
 from callboard.nets.errors import NetEnded, NetTimeout
 from callboard.nets.kernel.building import parts_within
+from callboard.nets.markup import markup_of
 from callboard.nets.running.conductor import Conductor
 from callboard.nets.running.leftovers import leave_nothing
 from callboard.nets.running.messages import (
@@ -165,7 +167,7 @@ class NetRun(CopiedAsItself):
         synchrocell. An error in a box fails this future, and not the run.
         """
         answer = _Answer(self._conductor)
-        answer.of = weakref.ref(self)
+        answer.run_asked = weakref.ref(self)
 
         def take(of: Future[Any]) -> None:
             error = of.exception()
@@ -247,6 +249,10 @@ class NetRun(CopiedAsItself):
     def mermaid(self) -> str:
         """Draw the net as it is now: the records that came to each place, and the replicas."""
         return mermaid_of_run(self._net, self.statistics().places)
+
+    def _repr_html_(self) -> str:
+        """Draw the net as it is now, for notebooks."""
+        return paragraph(repr(self)) + markup_of(self._net, self.statistics().places)
 
     def progress(self, *, every: float = 0.5) -> NetProgress:
         """Show on stderr how the run gets on, within a `with` block."""
@@ -342,16 +348,16 @@ def _deadline(timeout: float | None) -> float | None:
 class _Answer(Future[Any]):
     """The answer to an ask of a run."""
 
-    __slots__ = ("of",)
+    __slots__ = ("run_asked",)
 
-    of: weakref.ref[NetRun]
+    run_asked: weakref.ref[NetRun]
 
     def was_run_here(self, timeout: float | None) -> bool:
         """Run a manual system until the answer is there. AskTimeout says why it does not come."""
         try:
             return super().was_run_here(timeout)
         except AskTimeout:
-            run = self.of()
+            run = self.run_asked()
             if run is None:
                 raise
             raise AskTimeout(f"ask() of {run!r} has no answer{run._why_idle()}") from None

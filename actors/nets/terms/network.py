@@ -24,6 +24,8 @@ Effect = Literal["fail", "skip", "variant"]  # of an error in a box
 # The function that starts a net in a system. The module that runs nets puts it here, because terms
 # are data and know nothing of it.
 runners: list[Callable[..., Any]] = []
+# Likewise the function that draws a net for notebooks.
+drawers: list[Callable[[Any], str]] = []
 
 
 class Net:
@@ -63,6 +65,10 @@ class Net:
     def named(self, name: str) -> Net:
         """Return this net with a name, which its path in errors and statistics has."""
         return NamedNet(name, self)
+
+    def _repr_html_(self) -> str:
+        """Draw the net, for notebooks."""
+        return drawers[0](self)
 
     def _run_in(self, system: Any, **options: Any) -> Any:
         return runners[0](system, self, **options)

@@ -49,6 +49,13 @@ class RemoteAnswer(Future[Any]):
         self._connection = None
         return is_first
 
+    def cancel(self) -> bool:
+        """Want it no more, while the server goes on. False if it was complete already."""
+        is_first = super().cancel()
+        self._session.wake(self)
+        self._connection = None
+        return is_first
+
     def set_exception(self, error: BaseException) -> bool:
         """Complete with an exception. False if it was complete already."""
         is_first = super().set_exception(error)

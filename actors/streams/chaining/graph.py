@@ -107,6 +107,10 @@ class Graph(Generic[R]):
             if operator.program is not None
         }
 
+    def _repr_svg_(self) -> str:
+        """Draw the graph, for notebooks."""
+        return self.draw()
+
     def __repr__(self) -> str:
         return f"<Graph: {' → '.join(map(self._names.__getitem__, self._operators))}>"
 

@@ -61,9 +61,11 @@ class RowByRow(Chainable[T]):
         function: Callable[[T], Awaitable[U]],
         *,
         in_flight: int,
+        ordered: bool = True,
         timeout: float | None = None,
         retries: int = 0,
         backoff: float = 0.1,
+        jitter: float = 0.5,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[U]: ...
@@ -72,9 +74,11 @@ class RowByRow(Chainable[T]):
         function: Callable[[T], Any],
         *,
         in_flight: int | None = None,
+        ordered: bool = True,
         timeout: float | None = None,
         retries: int = 0,
         backoff: float = 0.1,
+        jitter: float = 0.5,
         name: str | None = None,
         errors: Errors = "fail",
         releases_gil: bool = False,
@@ -82,15 +86,15 @@ class RowByRow(Chainable[T]):
         """Give `function(row)` for each row.
 
         With `in_flight` the function is a coroutine function. It is awaited on the system's event
-        loop for so many rows at a time, and no worker waits. Outputs are in the order of the rows.
-        A row takes `timeout` seconds at most. A row that raises is tried `retries` times again,
-        after `backoff` seconds, which double each time. A run that is cancelled, or fails, cancels
-        the coroutines that are left.
+        loop for so many rows at a time, and no worker waits. Outputs are in the order of the rows;
+        with `ordered=False`, as they come. A row takes `timeout` seconds at most. A row that raises
+        is tried `retries` times again, after `backoff` seconds, which double each time; `jitter`
+        is as for `ask()`. A run that is cancelled, or fails, cancels the coroutines that are left.
         """
         if in_flight is None:
-            if timeout is not None or retries:
+            if timeout is not None or retries or not ordered:
                 raise GraphError(
-                    "timeout= and retries= go with in_flight=, of a coroutine function"
+                    "timeout=, retries= and ordered= go with in_flight=, of a coroutine function"
                 )
             if inspect.iscoroutinefunction(function):
                 raise GraphError(
@@ -100,32 +104,38 @@ class RowByRow(Chainable[T]):
             return self._each("map", Map, function, name, errors, releases_gil)
         if releases_gil:
             raise GraphError("releases_gil= is for functions that workers call, not for in_flight=")
-        operator = answers.map_awaited(function, in_flight, timeout, retries, backoff)
-        return self._then(operator, name, errors)
+        way = answers.asking(in_flight, ordered, timeout, retries, backoff, jitter)
+        return self._then(answers.map_awaited(function, way), name, errors)
 
     def ask(
         self,
         recipient: Recipient[T],
         *,
         in_flight: int = 64,
+        ordered: bool = True,
         timeout: float | None = None,
         retries: int = 0,
         backoff: float = 0.1,
+        jitter: float = 0.5,
         combine: Callable[[T, Any], Any] | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
         """Ask an actor, or another Recipient, with each row, and give the answers.
 
-        `in_flight` rows at a time wait for their answers, and no worker does. Outputs are in the
-        order of the rows: the answer, or `combine(row, answer)`. An answer that takes more than
-        `timeout` seconds is an AskTimeout. A row whose ask failed is asked `retries` times again,
-        after `backoff` seconds, which double each time.
+        `in_flight` rows at a time wait for their answers, and no worker does. An output is the
+        answer, or `combine(row, answer)`. Outputs are in the order of the rows. With
+        `ordered=False` they leave as the answers come; watermarks and the end wait for the answers
+        of the rows before them. Where branches of one stream meet again, they are in order.
+
+        An answer that takes more than `timeout` seconds is an AskTimeout. A row whose ask failed is
+        asked `retries` times again, after `backoff` seconds, which double each time. Each pause is
+        shorter by a random part of it, of `jitter` at most: 0 to 1.
 
         A thread of its own asks a recipient that is no actor of this process, as for `to()`.
         """
-        operator = answers.ask(recipient, in_flight, timeout, retries, backoff, combine)
-        return self._then(operator, name, errors)
+        way = answers.asking(in_flight, ordered, timeout, retries, backoff, jitter)
+        return self._then(answers.ask(recipient, combine, way), name, errors)
 
     def filter(
         self,

@@ -40,9 +40,10 @@ class Operator:
     kind: str
     program: Callable[..., Program] | None
     in_lots: bool = False
-    """Its program is handed many rows at once, so what it makes of one of them is not known."""
+    """Its program is handed many rows at once, so what it makes of one of them is not known; or its
+    outputs leave in an order of their own."""
     program_by_row: Callable[..., Program] | None = None
-    """For one that works in lots: the same row by row, for where branches join. None: it cannot."""
+    """For such a one: the same row by row, for where branches join. None: it cannot."""
     ahead: tuple[tuple[str, Callable[..., Program]], ...] = ()
     """Programs before its own, each a step: what it does, in a few words, and what makes it."""
     inputs: tuple[Outlet, ...] = field(default=(), repr=False)

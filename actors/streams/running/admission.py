@@ -20,10 +20,11 @@ from callboard.streams.errors import RunError, RunTimeout
 from callboard.streams.planning.plan import Plan, collected_by, result_of, start
 from callboard.streams.programs.program import Batch
 from callboard.streams.programs.rows.sinks import Collect
+from callboard.streams.programs.rows.unordered_answers import UnorderedAnswers
 from callboard.streams.programs.saved import Columns
 from callboard.streams.running.call_lock import CallLock, LockHold
 from callboard.streams.running.execution import LOOK, Execution
-from callboard.streams.running.heartbeat import Heartbeat
+from callboard.streams.running.heartbeat import ExtraRounds, Heartbeat
 from callboard.streams.running.results import Outlook
 from callboard.streams.running.untaken import Untaken
 from callboard.streams.snapshots.cut import Cut
@@ -63,6 +64,10 @@ class Admission(Execution):
         self._refill = window if not self.crew.released else max(1, window // 2)
         timers = system._runtime.timers
         self._heartbeat = Heartbeat(timers, self.programs, partial(beat, weakref.ref(self)))
+        extra = ExtraRounds(timers, partial(add_round, weakref.ref(self)))
+        for program in self.programs:
+            if isinstance(program, UnorderedAnswers):
+                program.add_round = extra.ask
         try:
             self._go_on()
         except BaseException:
@@ -331,6 +336,24 @@ def beat(reference: weakref.ref[Admission]) -> bool | None:
         busy = run.flow.done < run.flow.admitted
         run.flow.try_admit({})
         return busy
+    finally:
+        hold.release()
+
+
+def add_round(reference: weakref.ref[Admission]) -> bool:
+    """Admit a round without rows. False: there is no room, or a call that may admit others has the
+    lock. True as well where none is needed, or may come.
+    """
+    run = reference()
+    if run is None or run.crew.has_caller:  # whose operators no other thread may run
+        return True
+    hold = run.lock.hold()
+    try:
+        if not hold.acquire():
+            return False
+        if run.ended or run._flushed or run.flow.is_stopped:
+            return True
+        return bool(run.flow.try_admit({}))
     finally:
         hold.release()
 

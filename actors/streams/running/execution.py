@@ -76,7 +76,8 @@ class Execution:
         for program in self.programs:
             if isinstance(program, Answers):
                 self._asks = self._asks or program.asks
-                program.enter_system(system._runtime.event_loop, system._runtime.timers)
+                runtime = system._runtime
+                program.enter_system(runtime.event_loop, runtime.timers, _seed_of(system))
         self.begun = time.monotonic()
         try:
             options.hot_keys(hot_keys, self.programs)
@@ -202,11 +203,41 @@ class Execution:
         """Say of each operator, and of the rows to come in, why nothing is done there."""
         return waits_of_operators(self.flow)
 
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the run and of each operator so far, for JSON."""
+        skipped, late, unpaired = self.tally.totals()
+        operators = [
+            {
+                "name": view.name,
+                "rows_in": view.taken,
+                "rows_out": view.given,
+                "queued": view.queued,
+                "workers": view.workers,
+                "cost": view.cost,
+                "busy": view.busy,
+            }
+            for _, view in self.flow.operators()
+        ]
+        return {
+            "run": repr(self),
+            "seconds": time.monotonic() - self.begun,
+            "rows": self.flow.rows,
+            "skipped": skipped,
+            "late": late,
+            "unpaired": unpaired,
+            "operators": operators,
+        }
+
     def slowest(self) -> str:
         """Say what it waits for."""
         asking = [each for each in self.programs if isinstance(each, Answers) and each.in_flight]
         awaited = [f"; {each.name!r} waits for {each.in_flight} answers" for each in asking]
         return "".join([what_it_waits_for(self.flow), *awaited])
+
+    def leave_waits(self) -> None:
+        """Cancel it if its threads wait for answers: its system is being stopped. In any thread."""
+        if any(isinstance(each, Answers) and each.holds_thread for each in self.programs):
+            self.flow.cancel()
 
     # --- failures ---------------------------------------------------------------------------------
 
@@ -304,3 +335,8 @@ class Execution:
         flow = self.flow
         state = "failed" if flow.failure else "ended" if self.ended else "running"
         return f"<Run {state}, {flow.done} of {flow.admitted} rounds done>"
+
+
+def _seed_of(system: ActorSystem) -> int | None:
+    """Return what makes the runs of a manual system the same each time."""
+    return getattr(system, "seed", None)

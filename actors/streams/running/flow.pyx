@@ -131,7 +131,6 @@ cdef class GraphFlow:
             answers = program
             answers.answering = &self.flow.add_answering(into[0], answering_work_of(answers), kinds)
             seat.stage = answers.answering
-            self.ending.resting.append(program)
         elif is_shared:
             seat.stage = &self.flow.add_shared(into[0], whole_work_of(program), kinds, most_lanes)
         else:
@@ -201,6 +200,8 @@ cdef class GraphFlow:
         program.enter(self.ending, number, len(sources))
         program.rests = program.ns_per_row != 0 and not self.one_by_one  # no clock is read then
         self.keep(program)
+        if isinstance(program, Answers):
+            self.ending.resting.append(program)
         for to, (node, port) in enumerate(sources):
             self.readers.append((-1 if node is None else node, port, number, to))
         self.programs[number] = program

@@ -1,4 +1,8 @@
-"""Rounds without rows, for operators that look at the clock though nothing comes."""
+"""Rounds without rows.
+
+They are for operators that look at the clock though nothing comes, and for those whose outputs have no
+round to leave with.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ from threading import Lock
 
 from callboard.streams.programs.program import Program
 from callboard.timers import Timers
+
+_AGAIN = 0.002  # seconds: a sender is about to add a round, or there is no room for one
 
 
 class Heartbeat:
@@ -46,3 +52,30 @@ class Heartbeat:
             return
         if busy or any(program.wants_heartbeats() for program in self._programs):
             self.begin()
+
+
+class ExtraRounds:
+    """Calls `add()` on the timers' thread for each round that is asked for, until it has worked."""
+
+    def __init__(self, timers: Timers, add: Callable[[], bool]) -> None:
+        self._timers = timers
+        self._add = add
+        self._lock = Lock()
+        self._is_due = False
+
+    def ask(self, seconds: float = 0.0) -> None:
+        """See to it that a round is added, soon. In any thread."""
+        with self._lock:
+            if self._is_due:
+                return
+            self._is_due = True
+        try:
+            self._timers.call_after(seconds, self._act)
+        except BaseException:
+            self._is_due = False
+            raise
+
+    def _act(self) -> None:
+        self._is_due = False
+        if not self._add():
+            self.ask(_AGAIN)

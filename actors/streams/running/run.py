@@ -10,6 +10,7 @@ from callboard._inside.answers.future import Future
 from callboard.core import checks
 from callboard.core.errors import ConfigError, WouldBlock
 from callboard.core.handles import CopiedAsItself
+from callboard.core.markup import paragraph
 from callboard.hosting import InThread, until_done
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.policies import choose_placement
@@ -249,6 +250,10 @@ class Run(CopiedAsItself, Generic[R]):
             time.sleep(HELP)
         seconds = time.monotonic() - work.begun
         return collect(flow, self.tally, flow.rows, seconds, work.crew.sites, work.programs)
+
+    def _repr_html_(self) -> str:
+        """Show the run's state and figures, for notebooks."""
+        return paragraph(repr(self)) + self.statistics()._repr_html_()
 
     def rebalance(self, policy: Any = None) -> int:
         """Let a placement policy, or the name of one, arrange the `assigned` operators anew; return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from callboard.core.markup import paragraph, table
 from callboard.frequency.results import Counted
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.programs.joins.join_in_lanes import LanePrograms
@@ -108,6 +109,21 @@ class RunStatistics:
     operators: tuple[OperatorStatistics, ...]
 
     def __repr__(self) -> str:
+        more = len(self.operators) - MOST_LINES
+        return "\n".join(
+            [
+                self._counts(),
+                *_table(self.operators[:MOST_LINES]),
+                *([f"... and {more} more operators"] if more > 0 else []),
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the text as a table, for notebooks."""
+        header, *rows = _cells(self.operators)
+        return paragraph(self._counts()) + table(header, rows, texts=[0])
+
+    def _counts(self) -> str:
         parts = [
             f"{self.rows:,} rows in {self.seconds:.3f} s",
             f"{self.throughput:,.0f} rows/s",
@@ -118,23 +134,25 @@ class RunStatistics:
                 parts.append(f"{count:,} {name}")
         if self.end_to_end is not None:
             parts.append(f"latency {self.end_to_end.median * 1e3:.3f} ms")
-        more = len(self.operators) - MOST_LINES
-        return "\n".join(
-            [
-                ", ".join(parts),
-                *_table(self.operators[:MOST_LINES]),
-                *([f"... and {more} more operators"] if more > 0 else []),
-            ]
-        )
+        return ", ".join(parts)
+
+
+def _cells(operators: Sequence[OperatorStatistics]) -> list[tuple[str, ...]]:
+    """Return what stands in a table of operators, its header first."""
+    names = ("operator", "rows in", "rows out", "queued", "workers", "us a row", "busy s")
+    rows: list[tuple[str, ...]] = [names]
+    for one in operators:
+        figures = f"{one.rows_in:,}", f"{one.rows_out:,}", f"{one.queued:,.0f}", f"{one.workers}"
+        rows.append((one.name, *figures, f"{one.cost * 1e6:,.3f}", f"{one.busy:,.3f}"))
+    return rows
 
 
 def _table(operators: Sequence[OperatorStatistics]) -> Iterator[str]:
     """Yield a table's lines: names to the left, figures to the right."""
-    rows = [("operator", "rows in", "rows out", "queued", "workers", "us a row", "busy s")]
-    for one in operators:
-        name = one.name if len(one.name) <= MOST_OF_NAME else f"{one.name[: MOST_OF_NAME - 3]}..."
-        figures = f"{one.rows_in:,}", f"{one.rows_out:,}", f"{one.queued:,.0f}", f"{one.workers}"
-        rows.append((name, *figures, f"{one.cost * 1e6:,.3f}", f"{one.busy:,.3f}"))
+    rows = [
+        (name if len(name) <= MOST_OF_NAME else f"{name[: MOST_OF_NAME - 3]}...", *figures)
+        for name, *figures in _cells(operators)
+    ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *cells in rows:
         right = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))

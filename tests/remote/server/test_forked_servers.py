@@ -18,13 +18,13 @@ class Forking(Actor[Any]):
     """Forks a child, which lives until a pipe is closed, and answers with its process id."""
 
     def __init__(self, pipe: tuple[int, int]) -> None:
-        self.pipe = pipe
+        self.ends = pipe
 
     def receive(self, message: Any) -> int:
         child = os.fork()
         if child == 0:
-            os.close(self.pipe[1])
-            os.read(self.pipe[0], 1)
+            os.close(self.ends[1])
+            os.read(self.ends[0], 1)
             os._exit(0)
         return child
 

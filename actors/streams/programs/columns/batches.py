@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -172,21 +173,35 @@ class BatchWindow:
         import pyarrow as pa
 
         nobody = numbers < 0
-        wanted, places = np.unique(numbers[~nobody], return_inverse=True)
+        if not nobody.any():
+            return self._taken(numbers)
+        wanted = numbers[~nobody]
         if not len(wanted):
             return nulls_in(schema, len(numbers))
-        found, begin = [], 0
-        while begin < len(wanted):
-            at = bisect_right(self.begins, wanted[begin]) - 1
-            batch, first = self.batches[at], self.begins[at]
-            end = int(np.searchsorted(wanted, first + len(batch)))
-            found.append(batch.take(wanted[begin:end] - first))
-            begin = end
-        if not nobody.any():
-            return joined(found).take(places)
-        of_all = np.zeros(len(numbers), np.int64)
-        of_all[~nobody] = places
-        return joined(found).take(pa.array(of_all, mask=nobody))
+        places = np.zeros(len(numbers), np.int64)
+        places[~nobody] = np.arange(len(wanted))
+        return self._taken(wanted).take(pa.array(places, mask=nobody))
+
+    def _taken(self, numbers: Any) -> Any:
+        """Make a batch of rows by their numbers, which are in any order, and may come again."""
+        at = bisect_right(self.begins, numbers.min()) - 1
+        if numbers.max() < self.begins[at] + len(self.batches[at]):
+            return self.batches[at].take(numbers - self.begins[at])
+        of = np.searchsorted(self.begins, numbers, "right") - 1
+        order = None
+        if (np.diff(of) < 0).any():
+            order = np.argsort(of.astype(np.int16), kind="stable")  # 16 bits: in linear time
+            numbers, of = numbers[order], of[order]
+        bounds = [0, *(np.flatnonzero(np.diff(of)) + 1).tolist(), len(of)]
+        found = [
+            self.batches[of[begin]].take(numbers[begin:end] - self.begins[of[begin]])
+            for begin, end in pairwise(bounds)
+        ]
+        if order is None:
+            return joined(found)
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        return joined(found).take(places)
 
     def _join_last(self, count: int) -> None:
         self.batches[-count:] = [joined(self.batches[-count:])]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from callboard.core import checks
-from callboard.core.batches import is_table, iterator_over
+from callboard.core.batches import is_table, iterator_over, refuse_twins
 from callboard.core.text import safe_repr
 from callboard.streams.checks import MOST
 
@@ -15,11 +15,13 @@ from callboard.streams.checks import MOST
 def rows_of(batch: Any) -> Iterable[Any]:
     """List the rows of an Arrow batch, a table or a frame as dictionaries, or an array's items.
 
-    Raises TypeError for what has neither.
+    Raises TypeError for what has neither, and ValueError if two columns have one name.
     """
     rows: list[Any]
     if hasattr(batch, "read_all"):  # the batches of a reader
         batch = batch.read_all()
+    if is_table(batch) or hasattr(batch, "to_pylist"):
+        refuse_twins(batch)
     for method in ("to_pylist", "to_dicts", "tolist"):
         if hasattr(batch, method):
             rows = getattr(batch, method)()
@@ -36,9 +38,11 @@ def batches(table: Any, n: int = 8_192) -> Iterator[Any]:
     """Give the rows of a table as Arrow batches, of `n` rows at most.
 
     `table` is a frame of pandas or Polars, an Arrow table, batch or reader, or a NumPy array with
-    named fields. An index of pandas is left out. Raises TypeError for anything else. Needs pyarrow.
+    named fields. An index of pandas is left out. Raises TypeError for anything else, and ValueError
+    if two columns have one name. Needs pyarrow.
     """
     n = checks.whole("n", n, most=MOST)
+    refuse_twins(table)
     return _cut(_arrow_batches(table), n)
 
 

@@ -11,8 +11,10 @@ cdef class PendingRow(Wake):
     # A row that an answer is wanted for.
     cdef Answers program
     cdef object row
+    cdef int64_t serial      # of the row
     cdef Future future       # of the answer; or of a pause before the next try
     cdef int tries           # that were made
+    cdef object interval     # where answers leave as they come: see unordered_answers.pyx
     cdef bint pauses
     cdef bint is_done        # no further try
 
@@ -33,7 +35,7 @@ cdef class Answers(Program):
     cdef object combine      # a function of a row and its answer, or None
     cdef Py_ssize_t most     # requests at a time
     cdef int retries
-    cdef double backoff      # seconds before the first retry
+    cdef object pauses       # between tries
     cdef object timers       # of the system, if there is one
     cdef object rounds       # a deque: those in work
     cdef object unbegun      # a deque: those of these with rows that have not begun
@@ -42,8 +44,11 @@ cdef class Answers(Program):
     cdef readonly Py_ssize_t in_flight
     cdef bint has_ended      # by an error of its own: later rounds are dropped
     cdef RowCounts counts    # of the round that has just left
+    cdef Future awaited      # by the thread in process()
+    cdef bint is_interrupted  # that thread waits no more
     cdef AnsweringStage* answering  # null: it has none, and waits in process()
 
+    cdef PendingRound come(self, Batch batch, int64_t serial)
     cdef PendingRound taken(self, Batch batch, int64_t serial, list into)
     cdef PendingRow begin_next(self, PendingRound taken)
     cdef int begin(self, PendingRow request) except -1
@@ -51,7 +56,14 @@ cdef class Answers(Program):
     cdef bint settle(self, PendingRow request) except -1
     cdef int go_on(self) except -1
     cdef bint put_out(self, PendingRound taken) except -1
-    cdef int put(self, PendingRound taken, PendingRow request) except -1
+    cdef int put(self, PendingRow request, object lineage, list into) except -1
+    cdef int put_next(self, PendingRound taken) except -1
+    cdef int wait_for(self, Future future) except -1
+    cdef void interrupt(self) noexcept
+    # A row has begun; a watermark is the next; a row is done.
+    cdef int note_begun(self, PendingRow request) except -1
+    cdef int note_watermark(self, object watermark) except -1
+    cdef int note_done(self, PendingRow request) except -1
     cdef bint next(self, void** output) except -1
 
 

@@ -21,9 +21,8 @@ from callboard.streams.programs.rounds cimport fresh, is_dropped, named, output_
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 from callboard.core.text import safe_repr
-
-
-cdef double longest_pause = 3600  # seconds, between two tries
+from callboard.streams.errors import RunEnded
+from callboard.streams.programs.rows.pauses import Pauses
 
 
 @cython.final
@@ -41,7 +40,6 @@ cdef class PendingRound:
     """A round in work."""
 
 
-@cython.final
 cdef class Answers(Program):
     """One output for each row: what the answer is, or what `combine` makes of the row and the answer.
 
@@ -51,11 +49,12 @@ cdef class Answers(Program):
     """
 
     def __init__(self, str name, *, ask=None, coroutines=None, combine=None, Py_ssize_t most, int retries=0,
-                 double backoff=0, **options):
+                 double backoff=0, double jitter=0, **options):
         super().__init__(name, kind="stateful", **options)
         self.ask, self.combine = ask, combine
         self.coroutines = None if coroutines is None else coroutines()
-        self.most, self.retries, self.backoff = most, retries, backoff
+        self.most, self.retries = most, retries
+        self.pauses = Pauses(backoff, jitter) if coroutines is None else self.coroutines.pauses
         self.rounds, self.unbegun, self.answered, self.calls = deque(), deque(), deque(), []
 
     @property
@@ -63,9 +62,15 @@ cdef class Answers(Program):
         """True if actors are asked, and False if coroutines answer."""
         return self.ask is not None
 
-    def enter_system(self, event_loop, timers):
-        """Use a system's event loop and timers."""
+    @property
+    def holds_thread(self):
+        """True if a thread waits for its answers, in process()."""
+        return self.answering == NULL
+
+    def enter_system(self, event_loop, timers, seed=None):
+        """Use a system's event loop and timers. A `seed` makes the pauses between tries the same in each run."""
         self.timers = timers
+        self.pauses.seed(seed)
         if self.coroutines is not None:
             self.coroutines.event_loop = event_loop
 
@@ -75,6 +80,10 @@ cdef class Answers(Program):
             self.coroutines.close()
 
     # --- requests -----------------------------------------------------------------------------------
+
+    cdef PendingRound come(self, Batch batch, int64_t serial):
+        """Take what came at an answering stage; None: an empty batch."""
+        return self.taken(batch, serial, None if batch is None else fresh(self, batch))
 
     cdef PendingRound taken(self, Batch batch, int64_t serial, list into):
         cdef PendingRound taken = PendingRound.__new__(PendingRound)
@@ -92,7 +101,7 @@ cdef class Answers(Program):
         if type(row) is Watermark:
             return None
         request = PendingRow.__new__(PendingRow)
-        request.program, request.row = self, row
+        request.program, request.row, request.serial = self, row, taken.batch.first + at
         taken.requests[at] = request
         self.begin(request)
         return request
@@ -138,7 +147,7 @@ cdef class Answers(Program):
         if request.tries > self.retries or not isinstance(request.future.error, Exception):
             request.is_done = True
             return True
-        seconds = min(self.backoff * 2.0 ** (request.tries - 1), longest_pause)
+        seconds = self.pauses.after(request.tries)
         if seconds > 0 and self.timers is not None:
             request.pauses, request.future = True, self.timers.sleep(seconds)
             return False
@@ -147,9 +156,9 @@ cdef class Answers(Program):
         self.begin(request)
         return False
 
-    cdef int put(self, PendingRound taken, PendingRow request) except -1:
+    cdef int put(self, PendingRow request, object lineage, list into) except -1:
         """Give the output of the row that is the next to leave."""
-        cdef Batch batch = taken.batch, out = taken.into[0]
+        cdef Batch out = into[0]
         error = request.future.error
         if error is None:
             output = request.future.value
@@ -164,10 +173,22 @@ cdef class Answers(Program):
             if error is not None and not isinstance(error, (Exception, CancelledError)):
                 raise error  # SystemExit, say, is no error of a row
         if error is not None:
-            return self.failed(batch, taken.left, error, taken.into)
+            return self.failed_at(request.serial, request.row, error, lineage, into)
         out.rows.append(output)
-        if batch.lineages is not None:
-            out.lineages.append(batch.lineages[taken.left])
+        if out.lineages is not None:
+            out.lineages.append(lineage)
+        return 0
+
+    cdef int put_next(self, PendingRound taken) except -1:
+        """Give what the next row of a round gives, in the order of rows."""
+        cdef PendingRow request = taken.requests[taken.left]
+        lineages = taken.batch.lineages
+        if request is None:
+            pass_on(taken.batch, taken.left, taken.into)
+        else:
+            self.put(request, None if lineages is None else lineages[taken.left], taken.into)
+            taken.requests[taken.left] = None
+        taken.left += 1
         return 0
 
     # --- waiting here -------------------------------------------------------------------------------
@@ -181,15 +202,33 @@ cdef class Answers(Program):
                 self.begin_next(taken)
             self.hand_over()
             request = taken.requests[taken.left]
-            if request is None:
-                pass_on(batch, taken.left, into)
-            else:
-                request.future.exception()  # waits
+            if request is not None:
+                self.wait_for(request.future)
                 if not self.settle(request):
                     continue
-                self.put(taken, request)
-                taken.requests[taken.left] = None
-            taken.left += 1
+            self.put_next(taken)
+
+    cdef int wait_for(self, Future future) except -1:
+        """Wait, until the run is cancelled at most. RunEnded: it was."""
+        with cython.critical_section(self):
+            self.awaited = future
+            if self.is_interrupted:
+                future.complete(None, RunEnded(f"{self.name!r} waits no more"))
+        future.exception()
+        with cython.critical_section(self):
+            self.awaited = None
+        if self.is_interrupted:
+            raise RunEnded(f"{self.name!r} waited for an answer when its run was cancelled")
+        return 0
+
+    cdef void interrupt(self) noexcept:
+        """Have a thread that waits in process() wait no more. In any thread."""
+        cdef Future awaited
+        with cython.critical_section(self):
+            self.is_interrupted = True
+            awaited = self.awaited
+        if awaited is not None:
+            awaited.complete(None, RunEnded(f"{self.name!r} waits no more"))
 
     # --- at an answering stage ----------------------------------------------------------------------
 
@@ -197,6 +236,9 @@ cdef class Answers(Program):
         with cython.critical_section(self):
             if self.answering != NULL:
                 self.answering.call()
+                return
+        if self.ending.stopped_at.load() < 0:
+            self.interrupt()
 
     cdef void leave(self) noexcept:
         with cython.critical_section(self):
@@ -233,7 +275,7 @@ cdef class Answers(Program):
         while self.answered:
             request = self.answered.popleft()
             if self.settle(request):
-                self.in_flight -= 1
+                self.note_done(request)
             else:
                 request.future.add_done_callback(request)
         while self.unbegun and self.in_flight < self.most:
@@ -242,26 +284,35 @@ cdef class Answers(Program):
                 self.unbegun.popleft()
                 continue
             request = self.begin_next(taken)
-            if request is not None:
+            if request is None:
+                self.note_watermark(taken.batch.rows[taken.begun - 1])
+            else:
                 self.in_flight += 1
+                self.note_begun(request)
                 request.future.add_done_callback(request)
         assert holds(0 <= self.in_flight <= self.most)
         return self.hand_over()
+
+    cdef int note_begun(self, PendingRow request) except -1:
+        return 0
+
+    cdef int note_watermark(self, object watermark) except -1:
+        return 0
+
+    cdef int note_done(self, PendingRow request) except -1:
+        self.in_flight -= 1
+        return 0
 
     cdef bint put_out(self, PendingRound taken) except -1:
         """Give what the round's rows give, as far as answers are there. Whether they all are."""
         cdef PendingRow request
         cdef list rows = taken.batch.rows
         while taken.left < len(rows):
-            if type(rows[taken.left]) is Watermark:
-                pass_on(taken.batch, taken.left, taken.into)
-            else:
+            if type(rows[taken.left]) is not Watermark:
                 request = taken.requests[taken.left]
                 if request is None or not request.is_done:
                     return False
-                self.put(taken, request)
-                taken.requests[taken.left] = None
-            taken.left += 1
+            self.put_next(taken)
         return True
 
 
@@ -276,7 +327,7 @@ cdef Work answering_work_of(Answers program) noexcept:
 cdef void* take_round(void* this, int64_t serial, void** inputs, RowCounts& counts) noexcept with gil:
     cdef Answers program = <Answers>this
     cdef Batch batch = take(program, 0, inputs)
-    cdef PendingRound taken = program.taken(batch, serial, None if batch is None else fresh(program, batch))
+    cdef PendingRound taken = program.come(batch, serial)
     program.rounds.append(taken)
     if batch is not None and batch.rows:
         program.unbegun.append(taken)

@@ -12,16 +12,16 @@ from typing import Any
 from callboard._inside.answers.future import Future
 from callboard._inside.receiving.event_loop import EventLoop
 from callboard.core.text import safe_repr
+from callboard.streams.programs.rows.pauses import Pauses
 
 Call = tuple[Any, Future[Any]]
-LONGEST_PAUSE = 3600.0  # seconds, between two tries
 _LEAVE = 5.0  # seconds that the tasks which are left may take to be gone
 
 
 class Coroutines:
     """Calls a function of a row that returns a coroutine, and completes a future with what comes of
     it. One that raises, or takes more than `timeout` seconds, is called again, `retries` times at
-    most, after `backoff` seconds, which double each time.
+    most, after `pauses`.
 
     Until a run names its system's event loop it has one of its own.
     """
@@ -34,11 +34,12 @@ class Coroutines:
         timeout: float | None,
         retries: int,
         backoff: float,
+        jitter: float,
     ) -> None:
         self._function = function
         self._timeout = timeout
         self._retries = retries
-        self._backoff = backoff
+        self.pauses = Pauses(backoff, jitter)
         self._tasks: set[asyncio.Task[None]] = set()  # on the loop's thread
         self._own: EventLoop | None = None
         self._has_begun = False
@@ -97,8 +98,8 @@ class Coroutines:
             except Exception:
                 if tries == self._retries:
                     raise
-            await asyncio.sleep(min(self._backoff * 2.0**tries, LONGEST_PAUSE))
             tries += 1
+            await asyncio.sleep(self.pauses.after(tries))
 
     def _called(self, row: Any) -> Awaitable[Any]:
         answer = self._function(row)

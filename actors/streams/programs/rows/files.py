@@ -57,9 +57,18 @@ class _Lines:
 
     def begin(self) -> None:
         """Begin the lines; not those that are there already, if the run goes on with them."""
-        if not self.is_begun and self._mode == "w" and self._has_length:
-            os.ftruncate(self._file.fileno(), 0)
+        if not self.is_begun and self._has_length:
+            if self._mode == "w":
+                os.ftruncate(self._file.fileno(), 0)
+            self._end_line()
         self.is_begun = True
+
+    def _end_line(self) -> None:
+        """End the last line that is there, so that the next row has one of its own."""
+        with suppress(OSError), open(self._path, "rb") as there:  # it may not be for us to read
+            there.seek(-1, os.SEEK_END)  # OSError: it is empty
+            if there.read(1) != b"\n":
+                self._file.write("\n")
 
     def note(self) -> int | None:
         """Return how long the file is; None: it has no length, or that is nothing of the run's."""
@@ -79,6 +88,7 @@ class _Lines:
             )
         os.ftruncate(self._file.fileno(), length)
         self._file.seek(length)
+        self._end_line()  # of others, if no row of the run was there
         self.is_begun = True
 
     def sync(self) -> None:

@@ -71,12 +71,24 @@ class TimedWindows:
         self.bounds = bounds
         self.open: dict[int, list[Any]] = {}
         self.first: int | None = None  # of the open ones
+        self.ends: Any = None  # of that one
         self.found: int | None = None  # the latest window that had started at the last row's time
         self.start: Any = None  # of that one
         self.after: Any = None  # of the one after it
+        # Where the last row is, and so is each row from a time up to another, or None. All windows
+        # that end before these times have been closed, if rows come in order of time.
+        self.together: list[list[Any]] | None = None
+        self.since: Any = None
+        self.until: Any = None
 
     def receive(self, row: Any) -> Sequence[Any]:
         time = instant_of(self.by(row))
+        if self.together is not None and self.since <= time < self.until:
+            if self.ordered and not self.has_come(time):
+                self.latest = time
+            for rows in self.together:
+                rows.append(row)
+            return ()
         self.find(time)
         ended: list[Any] = []
         if self.ordered and not self.has_come(time):
@@ -98,7 +110,7 @@ class TimedWindows:
     def restore(self, state: Any) -> None:
         self.latest, windows = state
         self.open = dict(windows)
-        self.first = min(self.open, default=None)
+        self.begin_at(min(self.open, default=None))
 
     def has_come(self, time: Any) -> bool:
         """Return whether event time has come to a time, for this key."""
@@ -110,10 +122,14 @@ class TimedWindows:
     @property
     def due(self) -> Any:
         if self.first is not None:
-            return self.bounds.end(self.first)
+            return self.ends
         if self.latest is None:
             return None
         return self.latest if self.clock.time is None or self.clock.time < self.latest else None
+
+    def begin_at(self, number: int | None) -> None:
+        self.first = number
+        self.ends = None if number is None else self.bounds.end(number)
 
     def find(self, time: Any) -> None:
         if self.found is None or not self.start <= time < self.after:
@@ -122,14 +138,21 @@ class TimedWindows:
 
     def add(self, time: Any, row: Any) -> bool:
         assert self.found is not None
-        number = self.found
+        number, until = self.found, self.after
+        together: list[list[Any]] = []
+        self.together = None
         while (end := self.bounds.end(number)) > time:
             if self.has_come(end) and not self.included:
                 return number < self.found  # all before have ended, too
-            self.open.setdefault(number, []).append(row)
+            rows = self.open.setdefault(number, [])
+            rows.append(row)
+            together.append(rows)
+            until = min(until, end)
             if self.first is None or number < self.first:
-                self.first = number
+                self.begin_at(number)
             number -= 1
+        if together and not self.included:
+            self.together, self.since, self.until = together, max(self.start, end), until
         return True  # in no window, too, if it is between two
 
     def close(self, time: Any) -> list[Any]:
@@ -139,7 +162,8 @@ class TimedWindows:
             if time is not None and end > time:
                 break
             rows = self.open.pop(number)
-            self.first = min(self.open, default=None)
+            self.together = None
+            self.begin_at(min(self.open, default=None))
             start = self.bounds.start(number)
             said = self.bounds.said(start), self.bounds.said(end)
             windows.append(closed(*said, self.function, rows))

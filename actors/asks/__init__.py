@@ -1,0 +1,21 @@
+"""Policies for asks: try again, give a broken callee a rest, and ask no faster than allowed.
+
+Each has `call(ref.ask, message, ...)`, which returns a future. See `docs/asks.md`.
+"""
+
+from __future__ import annotations
+
+from callboard.asks.circuit_breaker import CircuitBreaker
+from callboard.asks.errors import CircuitOpen, TooManyAsks
+from callboard.asks.policy import AskPolicy
+from callboard.asks.rate_limit import RateLimit
+from callboard.asks.retry import Retry
+
+__all__ = [
+    "AskPolicy",
+    "CircuitBreaker",
+    "CircuitOpen",
+    "RateLimit",
+    "Retry",
+    "TooManyAsks",
+]

@@ -1,0 +1,97 @@
+"""Asking no more where asks fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from callboard._inside.answers.future import Future
+from callboard.asks.errors import CircuitOpen
+from callboard.asks.policy import AskPolicy, called, kinds_of
+from callboard.core import checks
+
+if TYPE_CHECKING:
+    from callboard.system import ActorSystem
+
+
+class CircuitBreaker(AskPolicy):
+    """Let asks fail at once while their target is broken.
+
+    It is "closed" at first: all asks go through. After some failures in a row it is "open": all
+    asks fail with CircuitOpen, and nobody is asked. After a rest it is "half-open": one ask goes
+    through. If that is answered the circuit is closed, else it is open again.
+    """
+
+    def __init__(
+        self,
+        failures: int = 5,
+        reset_after: float = 30.0,
+        *,
+        on: type[BaseException] | tuple[type[BaseException], ...] = Exception,
+        system: ActorSystem | None = None,
+    ) -> None:
+        """Open after `failures` asks in a row, for `reset_after` seconds.
+
+        `on` are the errors that count as failures; with any other the target is well. A cancelled
+        ask counts for nothing. `system` has the clock: see AskPolicy. Raises ValueError, TypeError.
+        """
+        super().__init__(system)
+        self.failures = checks.whole("failures", failures)
+        self.reset_after = checks.seconds("reset_after", reset_after)
+        self.on = kinds_of("on", on)
+        self._lock = Lock()
+        self._failed = 0  # in a row
+        self._open_until: float | None = None
+        self._trial: object | None = None  # the ask that goes through a half-open circuit
+        self._now: Callable[[], float] = lambda: 0.0
+
+    @property
+    def state(self) -> str:
+        """`closed`, `open` or `half-open`."""
+        with self._lock:
+            if self._open_until is None:
+                return "closed"
+            return "open" if self._now() < self._open_until else "half-open"
+
+    def call(self, ask: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Return the future of `ask(*args, **kwargs)`, or one that has failed with CircuitOpen."""
+        now = self._timers(ask, args).now
+        trial = None
+        with self._lock:
+            self._now = now
+            if self._open_until is not None:
+                left = self._open_until - now()
+                if left > 0 or self._trial is not None:
+                    return _refused(self._failed, left)
+                trial = self._trial = object()
+        future = called(ask, args, kwargs)
+        future.add_done_callback(partial(self._note, trial))
+        return future
+
+    def _note(self, trial: object | None, future: Future[Any]) -> None:
+        error = future.exception()
+        with self._lock:
+            if trial is not self._trial:
+                return  # it was asked before the circuit opened, or closed
+            self._trial = None
+            if future.cancelled():
+                return
+            if error is None or not isinstance(error, self.on):
+                self._failed = 0
+                self._open_until = None
+                return
+            self._failed += 1
+            if trial is not None or self._failed >= self.failures:
+                self._open_until = self._now() + self.reset_after
+
+    def __repr__(self) -> str:
+        return f"<CircuitBreaker {self.state}, {self.failures} failures, {self.reset_after:g} s>"
+
+
+def _refused(failed: int, left: float) -> Future[Any]:
+    then = f"the next may ask in {left:.3g} s" if left > 0 else "one ask tries it just now"
+    future: Future[Any] = Future()
+    future.set_exception(CircuitOpen(f"{failed} asks have failed one after the other; {then}"))
+    return future

@@ -1,0 +1,82 @@
+"""The base of policies: how they call, and whose timers they use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from callboard._inside.answers.future import Future
+from callboard.core.text import safe_repr
+from callboard.timers import Timers
+
+if TYPE_CHECKING:
+    from callboard.system import ActorSystem
+
+
+class AskPolicy:
+    """A rule for asks. Safe in every thread; nothing in it waits in the calling thread.
+
+    Its waits are timers of `system`. Without one, they are timers of the actor's system.
+    """
+
+    def __init__(self, system: ActorSystem | None = None) -> None:
+        if system is not None and timers_in(system) is None:
+            raise TypeError(f"system is an ActorSystem, not {safe_repr(system)}")
+        self._own_timers = None if system is None else timers_in(system)
+
+    def call(self, ask: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Return a future of `ask(*args, **kwargs)`, by the policy's rule.
+
+        `ask` is the method of a ref, or the `call` of another policy with its arguments behind it.
+        """
+        raise NotImplementedError
+
+    def _timers(self, ask: Callable[..., Any], args: tuple[Any, ...]) -> Timers:
+        """Return the timers to use. Raises TypeError if the system is unknown."""
+        if self._own_timers is not None:
+            return self._own_timers
+        owner = getattr(ask, "__self__", None)
+        if isinstance(owner, AskPolicy) and args:
+            return owner._timers(args[0], args[1:])
+        found = timers_in(system_of(ask, args))
+        if found is None:
+            raise TypeError(
+                f"{safe_repr(ask)} is no method of a ref of an actor system: "
+                f"tell {type(self).__name__} whose timers to use, by system="
+            )
+        return found
+
+
+def system_of(ask: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Return the system of the ref that is asked in the end, or None."""
+    owner = getattr(ask, "__self__", None)
+    while isinstance(owner, AskPolicy) and args:
+        owner, args = getattr(args[0], "__self__", None), args[1:]
+    return getattr(owner, "system", None)
+
+
+def timers_in(system: Any) -> Timers | None:
+    """Return the timers of an actor system; None for anything else."""
+    found = getattr(getattr(system, "_runtime", None), "timers", None)
+    return found if isinstance(found, Timers) else None
+
+
+def called(ask: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Future[Any]:
+    """Call, and return the future. An error of the call itself is one of the future."""
+    future: Future[Any]
+    try:
+        future = ask(*args, **kwargs)
+        if not isinstance(future, Future):
+            raise TypeError(f"{safe_repr(ask)} returned no future: {safe_repr(future)}")
+    except Exception as error:
+        future = Future()
+        future.set_exception(error)
+    return future
+
+
+def kinds_of(what: str, on: Any) -> tuple[type[BaseException], ...]:
+    """Return the classes of exceptions that an option has, one or a tuple. Raises TypeError."""
+    kinds = on if isinstance(on, tuple) else (on,)
+    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
+        raise TypeError(f"{what} wants classes of exceptions, not {safe_repr(on)}")
+    return kinds

@@ -1,0 +1,1 @@
+"""A small system to look at: `callboard demo`."""

@@ -1,0 +1,197 @@
+"""One frame of `top`: the rows that it shows, made of two answers of a system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MOST_OF_TEXT = 200
+"""How much of a name or a reason is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker. `share` is of its time, from 0 to 1; `rate` is dispatches a second."""
+
+    name: str
+    share: float
+    rate: float
+    actor: str
+    in_message: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ActorRow:
+    """An actor. `load` is its share of a worker, from 0 to 1; None where no time is measured."""
+
+    path: str
+    cls: str
+    worker: str
+    load: float | None
+    rate: float
+    messages: int
+    queue: int | None
+    dropped: int
+    reason: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRow:
+    """An operator. Rates are rows a second, `cost` seconds for a row, `lag` seconds of rows."""
+
+    name: str
+    rate_in: float
+    rate_out: float
+    cost: float
+    load: float
+    queued: float
+    lag: float | None
+    workers: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run of a graph, and its operators in their order."""
+
+    title: str
+    rate: float
+    operators: tuple[OperatorRow, ...]
+
+    @property
+    def slowest(self) -> OperatorRow | None:
+        """The operator with the largest load, if any has one."""
+        found = max(self.operators, key=lambda one: one.load, default=None)
+        return found if found is not None and found.load > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """All that is shown at one time."""
+
+    system: str
+    monitoring: str
+    seconds: float
+    live: int
+    messages: float
+    reasons: Mapping[str, int]
+    level: str
+    workers: tuple[WorkerRow, ...]
+    actors: tuple[ActorRow, ...]
+    runs: tuple[RunRow, ...]
+    letters: tuple[tuple[str, int, float], ...]
+    """For each reason of dead letters, how many there were, and how many a second."""
+    failures: int
+    latest: tuple[str, ...]
+    """The latest failures, in words."""
+    stacks: tuple[tuple[str, str], ...]
+    """For each actor that is stuck, its path with words, and its stack."""
+
+
+def picture_of(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Picture:
+    """Return the frame of an answer and the one before it. Without that, all rates are 0."""
+    seconds = now["seconds"] if before is not None else 0.0
+    old = before if before is not None else now
+    workers = tuple(_workers(old, now, seconds))
+    return Picture(
+        system=plain(now["system"]),
+        monitoring=now["monitoring"],
+        seconds=seconds,
+        live=now["live"],
+        messages=sum(row.rate for row in workers),
+        reasons=now["reasons"],
+        level=plain(now["level"] or ""),
+        workers=workers,
+        actors=tuple(_actor(one, now["timed"], seconds) for one in now["actors"]),
+        runs=tuple(_runs(old, now, seconds)),
+        letters=tuple(
+            (reason, count, _rate(count, old["dead_letters"].get(reason, 0), seconds))
+            for reason, count in sorted(now["dead_letters"].items())
+        ),
+        failures=now["failures"],
+        latest=tuple(plain(f"{path} {summary}") for path, summary in now["latest_failures"]),
+        stacks=tuple(
+            (plain(f"{one['name']} {one['words']}"), one["stack"]) for one in now["stuck"]
+        ),
+    )
+
+
+def plain(text: str) -> str:
+    """Return text that a terminal shows as it is: a name may have any characters."""
+    if len(text) > MOST_OF_TEXT:
+        text = f"{text[: MOST_OF_TEXT // 4]}...{text[-MOST_OF_TEXT * 3 // 4 :]}"
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+def _rate(now: float, before: float, seconds: float) -> float:
+    return max(now - before, 0) / seconds if seconds else 0.0
+
+
+def _workers(old: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> Iterator[WorkerRow]:
+    before = {one["name"]: one for one in old["workers"]}
+    for one in now["workers"]:
+        was = before.get(one["name"], {"idle": 0.0, "dispatches": 0})
+        idle = _rate(one["idle"], was["idle"], seconds)
+        yield WorkerRow(
+            name=plain(one["name"]),
+            share=max(1 - idle, 0.0) if seconds else 0.0,
+            rate=_rate(one["dispatches"], was["dispatches"], seconds),
+            actor=plain(one["actor"] or ""),
+            in_message=one["in_message"],
+        )
+
+
+def _actor(one: Mapping[str, Any], timed: bool, seconds: float) -> ActorRow:
+    load = min(one["new_busy"] / seconds, 1.0) if seconds else 0.0
+    return ActorRow(
+        path=plain(one["path"]),
+        cls=plain(one["class"]),
+        worker=plain(one["worker"]),
+        load=load if timed else None,
+        rate=one["new_messages"] / seconds if seconds else 0.0,
+        messages=one["messages"],
+        queue=one["queue"],
+        dropped=one["dropped"],
+        reason=one["reason"],
+        words=plain(one["words"]),
+    )
+
+
+def _runs(old: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> Iterator[RunRow]:
+    before = {one["number"]: one for one in old["graphs"]}
+    for graph in now["graphs"]:
+        was = before.get(graph["number"], {"rows": 0, "operators": []})
+        words = {wait["name"]: wait["words"] for wait in graph["waits"]}
+        entry = words.get("rows to come in")
+        yield RunRow(
+            title=plain(f"{graph['run']}{f', rows to come in {entry}' if entry else ''}"),
+            rate=_rate(graph["rows"], was["rows"], seconds),
+            operators=tuple(
+                _operator(one, next(olds, {}), words, seconds)
+                for olds in [iter(was["operators"])]
+                for one in graph["operators"]
+            ),
+        )
+
+
+def _operator(
+    one: Mapping[str, Any], was: Mapping[str, Any], words: Mapping[str, str], seconds: float
+) -> OperatorRow:
+    name = one["name"]
+    rate = _rate(one["rows_in"], was.get("rows_in", 0), seconds)
+    reason = words.get(name) or next(
+        (text for names, text in words.items() if name in names.split(" + ")), ""
+    )
+    return OperatorRow(
+        name=plain(name),
+        rate_in=rate,
+        rate_out=_rate(one["rows_out"], was.get("rows_out", 0), seconds),
+        cost=one["cost"],
+        load=_rate(one["busy"], was.get("busy", 0.0), seconds),
+        queued=one["queued"],
+        lag=one["queued"] / rate if rate else None,
+        workers=one["workers"],
+        words=plain(reason),
+    )

@@ -1,0 +1,209 @@
+"""Metrics for Prometheus, by the client library that programs use already.
+
+It needs `prometheus_client`, the extra `prometheus`.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
+from callboard.diagnosis import actors_and_paths
+from callboard.observing.scan import ActorScan, ClassTotals
+
+try:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+    from prometheus_client.registry import Collector
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "metrics need prometheus_client: pip install 'callboard[prometheus]'", name=error.name
+    ) from error
+
+if TYPE_CHECKING:
+    from callboard.observing.observed import Observed
+
+# The metrics: the name, the kind, the labels beside the system's, and what it is.
+_ACTORS = (
+    ("actors", "gauge", "live actors"),
+    ("messages", "counter", "messages that actors handled"),
+    ("busy_seconds", "counter", "time in dispatches; 0 without monitoring"),
+    ("mailbox_messages", "gauge", "messages that wait, where they are counted"),
+    ("mailbox_longest", "gauge", "messages in the longest mailbox"),
+    ("mailbox_dropped", "counter", "messages that full mailboxes dropped or refused"),
+)
+_WORKERS = (
+    ("worker_dispatches", "counter", "dispatches of a worker"),
+    ("worker_idle_seconds", "counter", "time of a worker without work"),
+    ("worker_waits", "counter", "how often a worker had no work"),
+)
+_OPERATORS = (
+    ("operator_rows_in", "counter", "rows that an operator took"),
+    ("operator_rows_out", "counter", "rows that an operator gave"),
+    ("operator_busy_seconds", "counter", "time of workers at an operator"),
+    ("operator_queued_rows", "gauge", "about how many rows wait for an operator"),
+    ("operator_workers", "gauge", "workers at work on an operator"),
+)
+_NAMED = (
+    ("actor_messages", "counter", "messages that an actor handled"),
+    ("actor_busy_seconds", "counter", "time in an actor's dispatches; 0 without monitoring"),
+    ("actor_mailbox_messages", "gauge", "messages that wait for an actor, where counted"),
+)
+
+
+class SystemCollector(Collector):
+    """The metrics of one system or several, to be registered once:
+
+        REGISTRY.register(SystemCollector(system))
+
+    Each has the label `system`. Figures of actors are sums for each class. `actors` has patterns
+    of paths, such as "/shop/*", whose actors have metrics of their own, too. A system that was
+    stopped or collected has no metrics any more; this does not keep one alive.
+
+    Raises ConfigError. `collect()` may be called in any thread.
+    """
+
+    def __init__(self, *systems: Observed, actors: Iterable[str] = ()) -> None:
+        self._patterns = [actors] if isinstance(actors, str) else list(actors)
+        names: Counter[str] = Counter()
+        for system in systems:
+            if not hasattr(system, "_runtime"):
+                raise ConfigError(f"metrics are of actor systems, not of {safe_repr(system)}")
+            names[system._runtime.name] += 1
+        for name, count in names.items():
+            if count > 1:
+                raise ConfigError(f"metrics tell systems by name, and {count} are named {name!r}")
+        if not systems:
+            raise ConfigError("a SystemCollector has a system at least")
+        for pattern in self._patterns:
+            if not isinstance(pattern, str):
+                raise ConfigError(f"`actors` has patterns of paths, not {safe_repr(pattern)}")
+        self._sources = [_Source(system, self._patterns) for system in systems]
+        self._lock = threading.Lock()
+
+    def describe(self) -> Iterable[Metric]:
+        """Return the metrics without samples, which a registry looks at when this is registered."""
+        return _Families().all()
+
+    def collect(self) -> Iterable[Metric]:
+        """Return all metrics as of now."""
+        families = _Families()
+        with self._lock:
+            for source in self._sources:
+                source.add_to(families)
+        return families.all()
+
+
+class _Families:
+    """The metrics of one scrape."""
+
+    def __init__(self) -> None:
+        self._families: dict[str, Any] = {}
+        for label, metrics in (
+            ("class", _ACTORS),
+            ("worker", _WORKERS),
+            ("operator", _OPERATORS),
+            ("actor", _NAMED),
+        ):
+            for name, kind, text in metrics:
+                self._make(name, kind, text, label)
+        self._make("dead_letters", "counter", "messages that were told and not handled", "reason")
+        self._make("failures", "counter", "failures of actors")
+        self._make("run_rows", "counter", "rows that were sent into runs of graphs")
+        self._make("run_rows_dropped", "counter", "rows that runs did not use", "reason")
+
+    def _make(self, name: str, kind: str, text: str, *labels: str) -> None:
+        cls = CounterMetricFamily if kind == "counter" else GaugeMetricFamily
+        self._families[name] = cls(
+            f"callboard_{name}", text[0].upper() + text[1:], labels=("system", *labels)
+        )
+
+    def add(self, name: str, value: float, *labels: str) -> None:
+        """Add a sample."""
+        self._families[name].add_metric(labels, value)
+
+    def add_all(self, metrics: Iterable[tuple[str, str, str]], values: Any, *labels: str) -> None:
+        """Add a sample to each of several metrics."""
+        for (name, _, _), value in zip(metrics, values, strict=True):
+            self.add(name, value, *labels)
+
+    def all(self) -> list[Metric]:
+        """Return those with samples, and those without, too, so that their names are known."""
+        return list(self._families.values())
+
+
+class _Source:
+    """The figures of one system, whose counters never fall though actors and runs end."""
+
+    def __init__(self, system: Observed, patterns: list[str]) -> None:
+        self._system = weakref.ref(system)
+        self._patterns = patterns
+        self._scan = ActorScan(system._runtime)
+        self._classes: dict[type, ClassTotals] = {}
+        self._runs: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
+        self._operators: dict[str, list[float]] = {}
+        self._rows: Counter[str] = Counter()
+
+    def add_to(self, families: _Families) -> None:
+        system = self._system()
+        if system is None or system._runtime.closed:
+            return
+        runtime = system._runtime
+        name = runtime.name
+        self._scan.add_to(self._classes)
+        by_label: dict[str, list[float]] = {}
+        for cls, one in self._classes.items():
+            _merge(by_label.setdefault(cls.__qualname__, [0.0] * len(_ACTORS)), one)
+        for label, values in by_label.items():
+            families.add_all(_ACTORS, values, name, label)
+        for worker in runtime.team.everyone:
+            figures = worker.dispatches, worker.waited_ns / 1e9, worker.waits
+            families.add_all(_WORKERS, figures, name, worker.name)
+        for reason, count in runtime.dead_letters.reasons.items():
+            families.add("dead_letters", count, name, reason)
+        families.add("failures", runtime.dead_letters.failure_count, name)
+        self._add_runs(system, families, name)
+        for path, values in self._named(system) if self._patterns else ():
+            families.add_all(_NAMED, values, name, path)
+
+    def _named(self, system: Observed) -> Iterator[tuple[str, list[float]]]:
+        """Yield the figures of actors that the patterns name. One path is one series."""
+        seen = set()
+        for ref, path in actors_and_paths(system._runtime):
+            if path not in seen and any(fnmatchcase(path, one) for one in self._patterns):
+                seen.add(path)
+                yield path, [ref.messages, ref.busy_ns / 1e9, ref.queue_length or 0]
+
+    def _add_runs(self, system: Observed, families: _Families, name: str) -> None:
+        for values in self._operators.values():
+            values[3:] = 0.0, 0.0  # the gauges
+        for run in system._graphs():
+            before = self._runs.get(run, {})
+            now = self._runs[run] = run.figures()
+            for kind in ("rows", "skipped", "late", "unpaired"):
+                self._rows[kind] += now[kind] - before.get(kind, 0)
+            olds = iter(before.get("operators", ()))
+            for one in now["operators"]:
+                old: dict[str, Any] = next(olds, {})
+                total = self._operators.setdefault(one["name"], [0.0] * len(_OPERATORS))
+                for i, key in enumerate(("rows_in", "rows_out", "busy")):
+                    total[i] += max(one[key] - old.get(key, 0), 0)  # some are estimates
+                total[3] += one["queued"]
+                total[4] += one["workers"]
+        for operator, values in self._operators.items():
+            families.add_all(_OPERATORS, values, name, operator)
+        families.add("run_rows", self._rows["rows"], name)
+        for kind in ("skipped", "late", "unpaired"):
+            families.add("run_rows_dropped", self._rows[kind], name, kind)
+
+
+def _merge(into: list[float], one: ClassTotals) -> None:
+    """Add a class's figures to those of its name: classes may share one."""
+    figures = one.live, one.messages, one.busy_ns / 1e9, one.queued, one.longest, one.dropped
+    for i, value in enumerate(figures):
+        into[i] = max(into[i], value) if i == 4 else into[i] + value

@@ -1,0 +1,130 @@
+"""Draws the frames of `top` with Rich. All that comes from the system is shown as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from callboard.observing.pictures import ActorRow, Picture, RunRow
+
+# The reasons that somebody should look at, and their colours.
+COLOURS = {
+    "stuck": "bold red",
+    "token": "yellow",
+    "room": "yellow",
+    "window": "yellow",
+    "lanes": "yellow",
+    "running": "green",
+    "queued": "cyan",
+}
+
+
+def draw(frame: Picture, sort: str, *, stacks: bool, footer: str = "") -> RenderableType:
+    """Return what shows a frame."""
+    parts: list[RenderableType] = [_head(frame), _workers(frame)]
+    parts += [_run(run) for run in frame.runs]
+    parts.append(_actors(frame.actors, sort))
+    parts += _troubles(frame)
+    if stacks:
+        parts += [Text(f"{title}\n{stack}", "red") for title, stack in frame.stacks]
+        if not frame.stacks:
+            parts.append(Text("no actor is stuck", "dim"))
+    if footer:
+        parts.append(Text(footer, "reverse"))
+    return Group(*parts)
+
+
+def _head(frame: Picture) -> Text:
+    text = Text()
+    text.append(frame.system, "bold")
+    text.append(
+        f": {frame.live:,} actors, {frame.messages:,.0f} dispatches/s over {frame.seconds:.1f} s, "
+        f"monitoring {frame.monitoring}\n"
+    )
+    for reason, count in frame.reasons.items():
+        text.append(f"{reason} {count:,}  ", COLOURS.get(reason, ""))
+    if frame.level:
+        text.append(f"\n{frame.level}")
+    return text
+
+
+def _table(*names: str, right: int) -> Table:
+    """Return a table whose columns from the one numbered `right` on have figures."""
+    table = Table(box=None, header_style="bold", pad_edge=False, expand=True)
+    for i, name in enumerate(names):
+        is_text = i < right or name == "why"
+        justify = "left" if is_text else "right"
+        table.add_column(
+            name,
+            justify=justify,  # type: ignore[arg-type]
+            ratio=3 if is_text else None,
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+    return table
+
+
+def _texts(*cells: str, style: str = "") -> Iterator[Text]:
+    for cell in cells:
+        yield Text(cell, style)
+
+
+def _workers(frame: Picture) -> Table:
+    table = _table("worker", "runs", "busy", "dispatches/s", "in message", right=2)
+    for row in frame.workers:
+        since = "" if row.in_message is None else f"{row.in_message:.3f} s"
+        table.add_row(*_texts(row.name, row.actor, f"{row.share:.0%}", f"{row.rate:,.0f}", since))
+    return table
+
+
+def _actors(rows: tuple[ActorRow, ...], sort: str) -> Table:
+    names = ["actor", "class", "load", "rate", "queue", "total", "dropped", "why"]
+    table = _table(*(f"{name}*" if name == sort else name for name in names), right=2)
+    for row in rows:
+        cells = _texts(
+            row.path,
+            row.cls,
+            "-" if row.load is None else f"{row.load:.1%}",
+            f"{row.rate:,.0f}/s",
+            "-" if row.queue is None else f"{row.queue:,}",
+            f"{row.messages:,}",
+            f"{row.dropped:,}",
+        )
+        table.add_row(*cells, Text(row.words, COLOURS.get(row.reason, "")))
+    return table
+
+
+def _run(run: RunRow) -> Table:
+    table = _table(
+        "operator", "load", "in/s", "out/s", "us a row", "queued", "lag", "workers", "why", right=1
+    )
+    table.title = Text(f"{run.title}, {run.rate:,.0f} rows/s")
+    table.title_justify = "left"
+    for row in run.operators:
+        style = "bold red" if row is run.slowest else ""
+        cells = _texts(
+            row.name,
+            f"{row.load:.0%}",
+            f"{row.rate_in:,.0f}",
+            f"{row.rate_out:,.0f}",
+            f"{row.cost * 1e6:,.3f}",
+            f"{row.queued:,.0f}",
+            "-" if row.lag is None else f"{row.lag:.3f} s",
+            f"{row.workers}",
+            row.words,
+            style=style,
+        )
+        table.add_row(*cells)
+    return table
+
+
+def _troubles(frame: Picture) -> Iterator[Text]:
+    """Yield the dead letters and failures, if there are any."""
+    if frame.letters:
+        counts = (f"{reason} {count:,} ({rate:,.1f}/s)" for reason, count, rate in frame.letters)
+        yield Text(f"dead letters: {', '.join(counts)}", "yellow")
+    if frame.failures:
+        yield Text(f"failures {frame.failures:,}, at last {'; '.join(frame.latest)}", "red")

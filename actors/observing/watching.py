@@ -1,0 +1,120 @@
+"""The answers to an observer that stays: figures since its last question, of the first actors."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from callboard.core import checks
+from callboard.diagnosis import at_work, needs_token
+from callboard.observing.scan import ActorScan
+from callboard.observing.wait import REASONS, Wait
+from callboard.observing.waits import wait_of
+from callboard.statistics import figures_of_actor, figures_of_worker
+
+if TYPE_CHECKING:
+    from callboard._inside.sending.ref import ActorRef
+    from callboard._inside.sending.runtime import Runtime
+
+STUCK_AFTER = 1.0
+"""The seconds after which an actor in one message is stuck, as in `system.waits()`."""
+MOST_ACTORS = 1000
+MOST_OPERATORS = 500
+
+
+class SystemView:
+    """One observer's view of a system. Its memory is all that the observer costs between questions.
+
+    One thread at a time.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._scan = ActorScan(runtime)
+        self._graphs: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._numbers = itertools.count(1)
+
+    def answer(self, question: str) -> dict[str, Any]:
+        """Answer a question in JSON: `sort`, `most` and `part` of the actors. Raises ValueError."""
+        asked = json.loads(question)
+        if not isinstance(asked, dict):
+            raise ValueError(f"a question is an object, not {type(asked).__name__}")
+        most = checks.whole("most", asked.get("most", 40), 0, MOST_ACTORS, error=ValueError)
+        return self.look(str(asked.get("sort", "load")), most, str(asked.get("part", "")))
+
+    def look(self, sort: str = "load", most: int = 40, part: str = "") -> dict[str, Any]:
+        """Return the figures, for JSON: those of actors since the last look, and others so far."""
+        runtime = self._runtime
+        team, letters = runtime.team, runtime.dead_letters
+        working = at_work(runtime)
+        since = {number: seconds for number, (_, seconds) in working.items()}
+        seconds, (live, idle), first, others = self._scan.look(sort, most, since, part)
+        in_work = [ref for ref in others if ref.number in working]
+        tokens = (working[ref.number][0] for ref in in_work if needs_token(ref))
+        holder = next(tokens, None) if team.token else None
+        frames = sys._current_frames()
+        waits: dict[ActorRef[Any], Wait] = {}
+        for ref in {*others, *(entry[2] for entry in first)}:
+            waits[ref] = wait_of(ref, ref._short_path, working, holder, STUCK_AFTER, frames)
+        inside = {
+            working[ref.number][0]: (waits[ref].name, working[ref.number][1]) for ref in in_work
+        }
+        level = None if team.controller is None else team.controller.statistics()
+        return {
+            "system": runtime.name,
+            "monitoring": team.monitoring,
+            "timed": any(worker.is_timed for worker in team.workers),
+            "seconds": seconds,
+            "live": live,
+            "reasons": _count(waits[ref] for ref in others)
+            | {"no input": idle}
+            | ({"more": left} if (left := live - idle - len(others)) > 0 else {}),
+            "actors": [
+                _actor(ref, waits[ref], since.get(ref.number), messages, busy)
+                for _, _, ref, messages, busy in first
+                if ref.worker is not None
+            ],
+            "stuck": [asdict(one) for one in waits.values() if one.reason == "stuck"],
+            "workers": [
+                asdict(figures_of_worker(worker, *inside.get(worker, (None, None))))
+                | {"is_idle": worker.is_idle}
+                for worker in team.everyone
+            ],
+            "level": None if level is None else str(level),
+            "graphs": self._operators(),
+            "dead_letters": letters.reasons,
+            "failures": letters.failure_count,
+            "latest_failures": [[path, report.summary] for path, report in letters.failures[-5:]],
+        }
+
+    def _operators(self) -> list[dict[str, Any]]:
+        system = self._runtime.system
+        found = []
+        for graph in [] if system is None else system._graphs():
+            if graph not in self._graphs:
+                self._graphs[graph] = next(self._numbers)
+            reasons = {wait.name: asdict(wait) for wait in graph.waits()}
+            found.append(
+                graph.figures()
+                | {"number": self._graphs[graph], "waits": list(reasons.values())[:MOST_OPERATORS]}
+            )
+        return sorted(found, key=lambda one: one["number"])
+
+
+def _count(waits: Iterable[Wait]) -> dict[str, int]:
+    counts = Counter(wait.reason for wait in waits)
+    return {reason: counts[reason] for reason in REASONS if reason in counts}
+
+
+def _actor(
+    ref: ActorRef[Any], wait: Wait, in_message: float | None, messages: int, busy_ns: int
+) -> dict[str, Any]:
+    figures = asdict(figures_of_actor(ref, wait.name, in_message))
+    figures |= {"class": ref.actor_class.__name__, "reason": wait.reason, "words": wait.words}
+    return figures | {"new_messages": messages, "new_busy": busy_ns / 1e9}

@@ -1,0 +1,179 @@
+"""Timers with keys, timers of systems, and ticks behind a busy actor."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem, BoundedMailbox, PriorityMailbox, Supervision, SystemClosed
+from callboard.testing import ManualSystem
+
+
+class Doing(Actor[Any]):
+    """Calls what it is told with itself, and keeps all other messages."""
+
+    def __init__(self, log: list[Any]) -> None:
+        self.log = log
+
+    def receive(self, message: Any) -> Any:
+        if callable(message):
+            return message(self)
+        self.log.append(message)
+        return None
+
+
+class Busy(Actor[Any]):
+    """Takes so many seconds for each message."""
+
+    def __init__(self, seconds: float, log: list[Any]) -> None:
+        self.seconds = seconds
+        self.log = log
+
+    async def receive(self, message: Any) -> None:
+        self.log.append(message)
+        await self.sleep(self.seconds)
+
+
+class Sink:
+    """A recipient that is no actor."""
+
+    def tell(self, message: Any) -> None:
+        raise NotImplementedError
+
+    def tell_many(self, messages: Any) -> None:
+        raise NotImplementedError
+
+    def ask(self, message: Any, timeout: float | None = None) -> Any:
+        raise NotImplementedError
+
+
+def test_a_timer_replaces_the_one_of_its_key() -> None:
+    log: list[Any] = []
+    with ManualSystem() as system:
+        doing = system.spawn(Doing, log)
+        doing.tell(lambda self: self.after(2, "first", key="idle"))
+        doing.tell(lambda self: self.after(2, "other", key=("a", "tuple")))
+        system.advance(1)
+        doing.tell(lambda self: self.every(2, "second", key="idle"))
+        system.advance(2)
+        assert log == ["other", "second"]
+        assert doing.ask(lambda self: self.cancel_timer("idle")).result()
+        assert not doing.ask(lambda self: self.cancel_timer("idle")).result()
+        assert not doing.ask(lambda self: self.cancel_timer("never")).result()
+        system.advance(9)
+        assert log == ["other", "second"]
+
+
+def test_keys_of_timers_that_are_over_are_forgotten_and_can_be_used_anew() -> None:
+    log: list[Any] = []
+    with ManualSystem() as system:
+        doing = system.spawn(Doing, log)
+        assert not doing.ask(lambda self: self.cancel_timer("idle")).result()
+        doing.tell(lambda self: self.after(1, "first", key="idle"))
+        system.advance(1)
+        assert not doing.ask(lambda self: self.cancel_timer("idle")).result()
+        doing.tell(lambda self: self.after(1, "second", key="idle"))
+        system.advance(1)
+        assert log == ["first", "second"]
+        with pytest.raises(TypeError, match="unhashable"):
+            doing.ask(lambda self: self.after(1, "never", key=[])).result()
+
+
+def test_a_timer_with_a_key_ends_at_a_restart() -> None:
+    def fail(self: Any) -> None:
+        self.after(1, "old", key="idle")
+        raise LookupError
+
+    log: list[Any] = []
+    with ManualSystem() as system:
+        doing = system.spawn(Doing, log, supervision=Supervision("restart"))
+        doing.tell(fail)
+        system.run_until_idle()
+        doing.tell(lambda self: self.after(2, "new", key="idle"))
+        system.advance(5)
+        assert log == ["new"]
+
+
+@pytest.mark.parametrize("mailbox", [None, BoundedMailbox(2), PriorityMailbox(lambda message: 0)])
+def test_ticks_behind_a_busy_actor_are_one(mailbox: Any) -> None:
+    log: list[Any] = []
+    with ManualSystem() as system:
+        busy = system.spawn(Busy, 3.5, log, mailbox=mailbox)
+        timer = system.every(1, "tick", to=busy, coalesce=True)
+        system.advance(10.2)
+        # Of the ticks at 1, 2, ... those are sent whose actor has nothing of them to do.
+        assert log == ["tick"] * 3
+        timer.cancel()
+        other: list[Any] = []
+        piling = system.every(1, "tick", to=system.spawn(Busy, 3.5, other))
+        system.advance(10.2)
+        piling.cancel()
+        system.drain(100)
+        assert len(other) == 10
+
+
+def test_an_actors_own_ticks_can_be_coalesced() -> None:
+    class Ticking(Busy):
+        def on_start(self) -> None:
+            self.every(1, "tick", coalesce=True)
+
+    log: list[Any] = []
+    with ManualSystem() as system:
+        ticking = system.spawn(Ticking, 2.5, log)
+        system.advance(9.1)
+        assert len(log) == 3
+        ticking.stop()
+        system.run_until_idle()
+
+
+def test_a_system_has_timers_for_any_actor() -> None:
+    log: list[Any] = []
+    with ManualSystem() as system:
+        doing = system.spawn(Doing, log)
+        system.after(1, "once", to=doing)
+        never = system.after(1, "never", to=doing)
+        again = system.every(2, "again", to=doing)
+        assert never.cancel()
+        system.advance(5)
+        assert log == ["once", "again", "again"]
+        assert again.cancel()
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda system: system.after(1, "m", to=5), TypeError, "goes to a ref .* not 5"),
+        (
+            lambda system: system.every(1, "m", to=Sink(), coalesce=True),
+            TypeError,
+            "coalesce=True is for the timers of actors",
+        ),
+        (
+            lambda system: system.every(
+                1,
+                "m",
+                to=system.spawn(Doing, [], mailbox=BoundedMailbox(2, overflow="drop_oldest")),
+                coalesce=True,
+            ),
+            ValueError,
+            "wants a mailbox that drops nothing",
+        ),
+        (
+            lambda system: system.every(1, "m", to=system.spawn(Doing, []), coalesce=1),
+            ValueError,
+            "coalesce",
+        ),
+    ],
+)
+def test_wrong_arguments_are_errors_at_the_call(
+    call: Callable[[ManualSystem], Any], kind: type[Exception], text: str
+) -> None:
+    with ManualSystem() as system, pytest.raises(kind, match=text):
+        call(system)
+
+
+def test_a_system_that_has_stopped_has_no_timers() -> None:
+    with ActorSystem(workers=1) as system:
+        doing = system.spawn(Doing, [])
+    with pytest.raises(SystemClosed, match="it has no timers"):
+        system.after(1, "late", to=doing)

@@ -1,0 +1,42 @@
+"""What is measured of a data loader: pictures decoded on threads, in batches, in their order."""
+
+from collections.abc import Callable, Iterator
+
+from competitor import Benchmark
+from measures import Target, ratio
+from players import Game, with_workers
+
+WORKERS = (1, 2)
+OURS = "callboard, a row a round"
+WAYS = (
+    ("callboard", "ours", "callboard"),
+    (OURS, "ours", "one_by_one"),
+    ("SPDL", "peer", "spdl"),
+    ("ThreadPoolExecutor", "peer", "futures"),
+    ("multiprocessing", "peer", "processes"),
+)
+
+
+def loader(smoke: bool) -> Benchmark:
+    game = Game("loading.playing", 600, 64, smoke)
+    players = [
+        game.alone(with_workers(title, workers), role, by=by, workers=workers)  # type: ignore[arg-type]
+        for title, role, by in WAYS
+        for workers in WORKERS
+    ]
+    players.append(game.alone("a loop", "floor", by="loop"))
+    title = "A data loader: decode, cut, scale, normalise, put together"
+    return Benchmark("loader", title, "pictures/s", players)
+
+
+def targets() -> Iterator[Target]:
+    for workers in WORKERS:
+        for other in ("SPDL", "ThreadPoolExecutor"):
+            yield Target(
+                with_workers(f"A data loader against {other}", workers),
+                1.0,
+                ratio("loader", with_workers(other, workers), with_workers(OURS, workers)),
+            )
+
+
+LOADING: dict[str, Callable[[bool], Benchmark]] = {"loader": loader}

@@ -1,0 +1,37 @@
+"""The data loader: all ways to load give the batches of a loop, in its order."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numpy")
+pytest.importorskip("PIL")
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def bench_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(HERE))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("by", ["callboard", "one_by_one", "futures", "processes", "spdl"])
+def test_the_batches_are_those_of_a_loop(by: str, workers: int) -> None:
+    import one
+
+    if by == "spdl":
+        pytest.importorskip("spdl.pipeline")
+    result = one.play("loading.playing", "none", 70, {"by": by, "workers": workers})
+    assert len(result.want) == 3
+    assert result.got == result.want
+
+
+def test_pictures_that_are_loaded_differ_by_their_numbers() -> None:
+    from loading.images import SIDE, Sample, load, samples
+
+    first = samples(1)[0]
+    again, other = load(first), load(Sample(5, first.jpeg))
+    assert again.shape == (3, SIDE, SIDE)
+    assert (load(first) == again).all()
+    assert (other != again).any()
