@@ -379,9 +379,17 @@ class ActorSystem(Spawning, Hosted, Observed, Directory, Scheduled, CopiedAsItse
 
         Messages that still wait become dead letters. A call from an actor only asks for the stop,
         and returns. It takes little more than `timeout` seconds at most. Raises DrainTimeout if an
-        actor, or a worker, does not come back by then; its thread is left behind.
+        actor, or a worker, does not come back by then; its thread is left behind. In a coroutine
+        use `stop_soon()`: this raises WouldBlock.
         """
         seconds = checks.seconds("the timeout of stop()", timeout)
+        runtime = self._runtime
+        if not (runtime.forked or runtime.closed or self._only_asks_for_stop):
+            refuse_to_block("stop()", "await stop_soon()")
+        self._stop(seconds)
+
+    def _stop(self, seconds: float) -> None:
+        """Stop, whatever thread that holds up."""
         deadline = time.monotonic() + seconds
         runtime = self._runtime
         if runtime.forked or runtime.closed:
@@ -450,7 +458,7 @@ class ActorSystem(Spawning, Hosted, Observed, Directory, Scheduled, CopiedAsItse
             try:
                 refuse_to_block("the end of `with`", "use `async with`")
             except CallboardError:
-                self.stop()
+                self._stop(STOP_TIMEOUT)
                 raise
         return self
 
@@ -462,6 +470,8 @@ class ActorSystem(Spawning, Hosted, Observed, Directory, Scheduled, CopiedAsItse
     ) -> None:
         if self._runtime.forked:
             return
+        if not self._only_asks_for_stop:
+            refuse_to_block("the end of `with`", "await stop_soon(), and use `async with`")
         seconds = self.config.drain_timeout
         deadline = self._leave_by = time.monotonic() + seconds
         late: DrainTimeout | None = None

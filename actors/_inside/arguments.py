@@ -27,6 +27,8 @@ class ActorOptions(TypedDict, total=False):
       system's; where that is "sender", native actors and those with `receive_many` still have
       their own.
     - `event_loop`: run its coroutines on the system's event loop, where asyncio can be used.
+    - `concurrency`: how many messages its `async def receive` may have in the middle at one time; 1
+      without. They begin in their order, and one at a time runs.
     """
 
     mailbox: Mailbox | None
@@ -36,6 +38,7 @@ class ActorOptions(TypedDict, total=False):
     dedicated: bool
     context: Literal["own", "sender"] | None
     event_loop: bool
+    concurrency: int
 
 
 class SpawnOptions(ActorOptions, total=False):

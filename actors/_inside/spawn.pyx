@@ -9,7 +9,8 @@ from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 
 from callboard._inside.life.ending cimport leave_parent
 from callboard._inside.life.held cimport Held
-from callboard._inside.receiving.dispatch cimport run_python
+from callboard._inside.receiving.access cimport Access
+from callboard._inside.receiving.dispatch cimport run_python, run_shared
 from callboard._inside.receiving.native_dispatch cimport run_native
 from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, limited, native_cell, task_cell
 from callboard._inside.sending.native_ref cimport NativeRef
@@ -41,9 +42,10 @@ from callboard.supervision import Supervision
 cdef dict recipes = {}  # class -> its Recipe, of classes that take no attribute: those live for ever
 cdef object STOP = Supervision()
 cdef frozenset OPTIONS = arguments.OF_SPAWN
-cdef tuple OF_CLASSES = ("mailbox", "supervision", "dedicated", "event_loop")  # which may be attributes
+cdef tuple OF_CLASSES = ("mailbox", "supervision", "dedicated", "event_loop", "concurrency")  # which may be attributes
 
 cdef Py_ssize_t MOST_SHAPES = 64
+cdef uint32_t MOST_AT_ONCE = 2**31 - 1
 
 
 def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs):
@@ -78,6 +80,7 @@ cdef ActorRef spawn_by(
     cdef uint32_t weight = 0
     cdef bint dedicated = False
     cdef bint event_loop = False
+    cdef uint32_t concurrency = 1
     if plain.defaults:
         options = {**plain.defaults, **options}
     if runtime.tuned:
@@ -93,14 +96,18 @@ cdef ActorRef spawn_by(
         supervision = options.get("supervision")
         dedicated = checks.flag("dedicated", options.get("dedicated", False), error=SpawnError)
         event_loop = checks.flag("event_loop", options.get("event_loop", False), error=SpawnError)
+        concurrency = checks.whole("concurrency", options.get("concurrency", 1), 1, MOST_AT_ONCE, error=SpawnError)
         context = options.get("context")
     if runtime.closing or runtime.forked:
         refuse(runtime)
     cdef Recipe recipe = plain
-    if args or kwargs or supervision is not None or event_loop:
+    if args or kwargs or supervision is not None or event_loop or concurrency != 1:
         recipe = recipe_with(plain, args, kwargs, supervision)
         if event_loop:
             want_event_loop(recipe, dedicated)
+        if concurrency > 1:
+            want_concurrency(recipe, concurrency)
+        recipe.apart = event_loop or concurrency > 1
     cdef ActorRef ref = make_ref(runtime, recipe, dedicated)
     ref.cell.number = runtime.next_number()
     ref.cell.weight = weight
@@ -187,7 +194,11 @@ cdef ActorRef make_ref(Runtime runtime, Recipe recipe, bint dedicated):
         if runtime.team.token and not dedicated:
             flags |= wants_token
         ref = ActorRef.__new__(ActorRef)
-        ref.cell = new ActorCell(<Run>run_python, <void*>ref, flags)
+        if recipe.event_loop and recipe.concurrency > 1:
+            ref.cell = new ActorCell(<Run>run_shared, <void*>ref, flags)
+            ref.extras().access = Access()
+        else:
+            ref.cell = new ActorCell(<Run>run_python, <void*>ref, flags)
     assert holds(not current_context().makes_handle)  # the ref took the mark
     return ref
 
@@ -249,8 +260,9 @@ cdef Recipe inspect_class(cls):
         raise SpawnError(f"{cls.__qualname__}.receive has a `yield`, and nobody would iterate over it")
     may_start = not recipe.native and not getattr(cls, "_callboard_runs", False)
     for hook in ("on_start", "on_stop", "on_failure", "receive_many"):
-        if inspect.iscoroutinefunction(getattr(cls, hook, None)) and not (hook == "on_start" and may_start):
-            which = "only `receive` and `on_start`" if may_start else "no hook of a task or native actor"
+        is_own = hook in ("on_start", "on_stop") and may_start
+        if inspect.iscoroutinefunction(getattr(cls, hook, None)) and not is_own:
+            which = "only `receive`, `on_start` and `on_stop`" if may_start else "no hook of a task or native actor"
             raise SpawnError(f"{cls.__qualname__}.{hook} is `async`; {which} may be")
     recipe.cls = cls
     recipe.args = ()
@@ -307,6 +319,21 @@ cdef int want_event_loop(Recipe recipe, bint dedicated) except -1:
             f"{cls} cannot be dedicated and have event_loop=True: a coroutine runs on the event loop's "
             "thread; an actor with a thread of its own may call asyncio.run() there")
     recipe.event_loop = True
+    return 0
+
+
+cdef int want_concurrency(Recipe recipe, uint32_t concurrency) except -1:
+    cls = recipe.cls.__qualname__
+    what = f"concurrency={concurrency}"
+    if recipe.native or recipe.runs:
+        raise SpawnError(f"{cls} is {'native' if recipe.native else 'a task'}, and cannot have {what}")
+    if recipe.many:
+        raise SpawnError(f"{cls} has `receive_many`, which takes messages together: it cannot have {what}")
+    if not inspect.iscoroutinefunction(recipe.cls.receive):
+        raise SpawnError(
+            f"{cls}.receive is not `async def`, so the actor handles one message after the other: "
+            f"it cannot have {what}")
+    recipe.concurrency = concurrency
     return 0
 
 
@@ -439,7 +466,7 @@ class Spawning:
         fails. Keyword arguments with the names of options are options: see `SpawnOptions`. All others go to the
         class with `args`. `cls` may be a `partial` of a class, whose arguments are never options.
 
-        A class may have attributes `mailbox`, `supervision`, `dedicated` and `event_loop`: its actors' options where
+        A class may have attributes `mailbox`, `supervision`, `dedicated`, `event_loop` and `concurrency`: its actors' options where
         the spawn has none.
 
         Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. Arguments that the class does not take, such as a

@@ -15,6 +15,7 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport uint64_t
 
+from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.envelope cimport to_tell
 from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.ref cimport STOPPING, SUSPENDED, ActorRef
@@ -290,6 +291,22 @@ cdef class Router:
         """The parent's path; None for refs that it was given."""
         return self._family.parent.path if self._family is not None else None
 
+    @property
+    def ready(self):
+        """A Future of the starts of the routees that it has now: it answers with this router when all have started.
+
+        It fails as the first that fails to start: see `ActorRef.ready`. Raises AttributeError for routees elsewhere.
+        """
+        return when_all(self, "ready")
+
+    @property
+    def ended(self):
+        """A Future that answers with a tuple of ActorEnds when all routees have ended that the router has now.
+
+        Routees that come later do not count. Raises AttributeError for routees elsewhere.
+        """
+        return when_all(self, "ended")
+
     def resize(self, routees):
         """Have so many routees from now on: spawn some, or remove the latest.
 
@@ -350,6 +367,23 @@ cdef class Router:
     def __repr__(self):
         where = "" if self._family is None else f" {self.path}"
         return f"<{type(self).__name__}{where} over {len(self.routees)} refs>"
+
+
+cdef object when_all(Router router, str name):
+    """Return a future of all the routees' futures of this name."""
+    futures = [getattr(ref, name) for ref in router.refs]
+    cdef Future found = Future()
+    found.is_rest = name == "ended"  # who waits for that waits for input
+
+    def tell(done):
+        try:
+            done.result()
+            found.set_result(router if name == "ready" else tuple([future.result() for future in futures]))
+        except BaseException as error:
+            found.set_exception(error)
+
+    together(futures).add_done_callback(tell)
+    return found
 
 
 cdef class RoundRobinRouter(Router):

@@ -323,7 +323,7 @@ def test_receive_many_may_not_be_a_coroutine(system: ActorSystem) -> None:
         def receive(self, message: Any) -> None:
             pass
 
-    with pytest.raises(SpawnError, match="receive_many is `async`; only `receive` and"):
+    with pytest.raises(SpawnError, match="receive_many is `async`; only `receive`, `on_start` and"):
         system.spawn(Async)
 
 

@@ -552,6 +552,9 @@ cdef class ActorRef(Waiter):
     @property
     def is_waiting(self):
         """True while the actor is in the middle of an `async def receive`, or backs off."""
+        cdef Extra extra = self.extra_now()
+        if extra is not None and (extra.flights or extra.leaving is not None):
+            return True
         return self.phase == SUSPENDED or self.phase == RESTARTING
 
     @property

@@ -21,6 +21,7 @@ T = TypeVar("T")
 Inputs = Iterator[tuple[str, list[Any]]]
 
 _MOMENT = 0.1  # seconds between a waiting sender's looks for something to hand out
+_INSTEAD = "send them by send_soon(), and give results() none"
 _GRACE = 1.0  # seconds that operators have to come to an end when nobody wants their outputs
 
 
@@ -46,6 +47,9 @@ class ResultsSource(Protocol):
 
     def refuse_to_wait(self, call: str, why: str) -> None:
         """Raise RunError where the awaited outputs could not come."""
+
+    def refuse_loop(self, call: str, instead: str) -> None:
+        """Raise WouldBlock where a wait would block an event loop."""
 
     def refuse_if_stopped(self) -> None:
         """Raise why the run ended, unless it was finished."""
@@ -177,6 +181,7 @@ class Results(Generic[T]):
             return False
         if outlook.is_idle:
             source.refuse_to_wait("results()", "no row is on its way")
+        source.refuse_loop("results()", "take them by `async for`")
         source.wait_a_turn(outlook.done + 1)
         return True
 
@@ -224,6 +229,7 @@ class PulledResults(Results[T]):
         self._turn = threading.Lock()  # held by the sender
 
     def _more(self) -> bool:
+        self._source.refuse_loop("results() with rows", _INSTEAD)
         if not self._turn.acquire(blocking=False):
             raise RunError(
                 f"results() with rows is for one taker at a time, and another one, or the rows "
@@ -250,7 +256,7 @@ class PulledResults(Results[T]):
     def _refuse_async(self) -> None:
         raise RunError(
             "`async for` of results() with rows would block the event loop while they are sent: "
-            "send them by send_soon(), and give results() none"
+            + _INSTEAD
         )
 
 
