@@ -15,6 +15,7 @@ from callboard._inside.sending.waiting cimport put_back
 
 from callboard._inside.later import tell_outcome, timed_tell
 from callboard.core.errors import CallboardError
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 
 
@@ -50,6 +51,7 @@ class Actor:
     __slots__ = ("_callboard_ref", "__weakref__")
 
     __class_getitem__ = classmethod(types.GenericAlias)
+    __dir__ = public_names
 
     # --- hooks ----------------------------------------------------------------------------------------
 

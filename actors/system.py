@@ -10,15 +10,16 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, TypeVarTuple, Unpack
 
+from callboard._inside.arguments import ActorOptions
 from callboard._inside.directory import Directory
 from callboard._inside.later import Scheduled
 from callboard._inside.life import exit as _exit
 from callboard._inside.receiving.event_loop import EventLoop
 from callboard._inside.sending.ref import ActorRef
 from callboard._inside.sending.runtime import Runtime
-from callboard._inside.spawn import spawn
+from callboard._inside.spawn import Spawning, spawn
 from callboard.actor import Actor
 from callboard.core import checks
 from callboard.core.errors import (
@@ -60,8 +61,8 @@ from callboard.timers import Timers
 from callboard.tuned import check_classes
 from callboard.workforce import start_workers
 
-M = TypeVar("M")
 R = TypeVar("R", covariant=True)
+Ts = TypeVarTuple("Ts")
 
 
 class Runnable(Protocol[R]):
@@ -70,7 +71,7 @@ class Runnable(Protocol[R]):
     def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
 
 
-class ActorSystem(Hosted, Observed, Directory, Scheduled, CopiedAsItself):
+class ActorSystem(Spawning, Hosted, Observed, Directory, Scheduled, CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
     That takes `drain_timeout` seconds in all, and half a second more at most, in which actors stop
@@ -190,41 +191,11 @@ class ActorSystem(Hosted, Observed, Directory, Scheduled, CopiedAsItself):
 
     # --- running ---------------------------------------------------------------------------------
 
-    def spawn(self, cls: type[Actor[M]], /, *args: Any, **kwargs: Any) -> ActorRef[M]:
-        """Make an actor of class `cls` and return its ref at once.
-
-        The object is made by the worker that the actor lives on: `ref.ready` is a future of that,
-        and fails if it fails. Options, all by keyword, are taken out of `kwargs`; the rest goes to
-        the class with `args`:
-
-        - `name`: unique among the top-level actors (or the siblings); no `/` in it.
-        - `mailbox`: a BoundedMailbox or a PriorityMailbox.
-        - `placement`: a placement policy for this actor alone, or its name.
-        - `priority`: a number for priority policies that use one; 0 without.
-        - `supervision`: a Supervision, or one of its directives.
-        - `dedicated`: give the actor a thread of its own, because it blocks.
-        - `context`: "own": the actor's context variables are its own, and none is set at first.
-          "sender": a message is handled with a copy of its sender's variables. The default is the
-          system's; where that is "sender", native actors and those with `receive_many` still have
-          their own.
-        - `event_loop`: run its coroutines on the system's event loop, where asyncio can be used.
-        - `concurrency`: how many messages its `async def receive` may have in the middle at one
-          time; 1 without. They begin in their order, and one at a time runs.
-
-        A class may have attributes `mailbox`, `supervision`, `dedicated`, `event_loop` and
-        `concurrency`: its actors' options where the spawn has none.
-
-        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. Arguments that the class does
-        not take, such as a mistyped option, raise a SpawnError that is a TypeError, too.
-        """
-        ref: ActorRef[M] = spawn(self._runtime, None, cls, args, kwargs)
-        return ref
-
     def pool(
         self,
-        cls: type[Actor[M]],
+        cls: Callable[[*Ts], Actor[Any, Any]],
         /,
-        *args: Any,
+        *args: *Ts,
         processes: int | None = None,
         elastic: Any = None,
         router: Any = None,
@@ -232,7 +203,7 @@ class ActorSystem(Hosted, Observed, Directory, Scheduled, CopiedAsItself):
         pickle: bool = False,
         types: Any = (),
         name: str | None = None,
-        **kwargs: Any,
+        **options: Unpack[ActorOptions],
     ) -> Any:
         """Start worker processes with one actor of `cls` in each, and return a router over them.
 
@@ -252,7 +223,7 @@ class ActorSystem(Hosted, Observed, Directory, Scheduled, CopiedAsItself):
             self,
             cls,
             args,
-            kwargs,
+            {**options},
             processes=processes,
             elastic=elastic,
             router=router,

@@ -2,6 +2,7 @@
 
 import inspect
 import types
+from functools import partial
 
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
@@ -28,7 +29,7 @@ from callboard.scheduling.team cimport Team
 from callboard.scheduling.worker cimport WorkerThread, worker_here
 from callboard.scheduling.worker_core cimport Worker
 
-from callboard._inside.arguments import refuse_misfit
+from callboard._inside import arguments
 from callboard.core import checks
 from callboard.core.errors import PolicyError, SpawnError, SystemClosed
 from callboard.core.threads.constants import make_constants_immortal
@@ -40,9 +41,7 @@ from callboard.supervision import Supervision
 
 cdef dict recipes = {}  # class -> its Recipe, of classes that take no attribute: those live for ever
 cdef object STOP = Supervision()
-cdef frozenset OPTIONS = frozenset(
-    ["name", "mailbox", "placement", "priority", "supervision", "dedicated", "context", "event_loop",
-     "concurrency"])
+cdef frozenset OPTIONS = arguments.OF_SPAWN
 cdef tuple OF_CLASSES = ("mailbox", "supervision", "dedicated", "event_loop", "concurrency")  # which may be attributes
 
 cdef Py_ssize_t MOST_SHAPES = 64
@@ -52,38 +51,55 @@ cdef uint32_t MOST_AT_ONCE = 2**31 - 1
 def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs):
     """Make an actor of class `cls`, a child of `parent` or, without one, a top-level actor.
 
-    `kwargs` holds the options of `ActorSystem.spawn` and the keyword arguments of the class.
-    Raises SpawnError (an ArgumentsError if the class does not take the arguments), PolicyError,
+    `cls` may be a `partial` of a class. `kwargs` holds the options of `ActorSystem.spawn` and the keyword arguments
+    of the class. Raises SpawnError (an ArgumentsError if the class does not take the arguments), PolicyError,
     SystemClosed or ForkedSystem.
     """
+    cdef dict fixed = {}
+    cdef dict options = {}
+    if isinstance(cls, partial):
+        cls, args, fixed = arguments.taken_apart(cls, args)
+    cdef Recipe plain = recipe_of(cls)
+    check_arguments(cls, args, fixed, kwargs)
+    if kwargs and not OPTIONS.isdisjoint(kwargs):
+        options = {option: value for option, value in kwargs.items() if option in OPTIONS}
+        kwargs = {argument: value for argument, value in kwargs.items() if argument not in OPTIONS}
+    if fixed:
+        kwargs = {**fixed, **kwargs}
+    return spawn_by(runtime, parent, plain, args, kwargs, options)
+
+
+def spawn_divided(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs, dict options):
+    """Make an actor as spawn() does, of arguments and options that were divided and checked before."""
+    return spawn_by(runtime, parent, recipe_of(cls), args, kwargs, options)
+
+
+cdef ActorRef spawn_by(
+        Runtime runtime, ActorRef parent, Recipe plain, tuple args, dict kwargs, dict options):
     name = mailbox = placement = supervision = context = None
     cdef uint32_t weight = 0
     cdef bint dedicated = False
     cdef bint event_loop = False
     cdef uint32_t concurrency = 1
-    cdef Recipe plain = recipe_of(cls)
     if plain.defaults:
-        kwargs = {**plain.defaults, **kwargs}
+        options = {**plain.defaults, **options}
     if runtime.tuned:
         # The operator's options win over the code's.
-        kwargs = {**kwargs, **runtime.config.spawn_options(cls, kwargs.get("name"))}
-    if kwargs:
-        if not OPTIONS.isdisjoint(kwargs):
-            kwargs = dict(kwargs)
-            name = kwargs.pop("name", None)
-            mailbox = kwargs.pop("mailbox", None)
-            placement = kwargs.pop("placement", None)
-            priority = kwargs.pop("priority", None)
-            if priority is not None:
-                weight = checks.whole("an actor's priority", priority, 0, 2**32 - 1, error=SpawnError)
-            supervision = kwargs.pop("supervision", None)
-            dedicated = checks.flag("dedicated", kwargs.pop("dedicated", False), error=SpawnError)
-            event_loop = checks.flag("event_loop", kwargs.pop("event_loop", False), error=SpawnError)
-            concurrency = checks.whole("concurrency", kwargs.pop("concurrency", 1), 1, MOST_AT_ONCE, error=SpawnError)
-            context = kwargs.pop("context", None)
+        options = {**options, **runtime.config.spawn_options(plain.cls, options.get("name"))}
+    if options:
+        name = options.get("name")
+        mailbox = options.get("mailbox")
+        placement = options.get("placement")
+        priority = options.get("priority")
+        if priority is not None:
+            weight = checks.whole("an actor's priority", priority, 0, 2**32 - 1, error=SpawnError)
+        supervision = options.get("supervision")
+        dedicated = checks.flag("dedicated", options.get("dedicated", False), error=SpawnError)
+        event_loop = checks.flag("event_loop", options.get("event_loop", False), error=SpawnError)
+        concurrency = checks.whole("concurrency", options.get("concurrency", 1), 1, MOST_AT_ONCE, error=SpawnError)
+        context = options.get("context")
     if runtime.closing or runtime.forked:
         refuse(runtime)
-    check_arguments(cls, args, kwargs)
     cdef Recipe recipe = plain
     if args or kwargs or supervision is not None or event_loop or concurrency != 1:
         recipe = recipe_with(plain, args, kwargs, supervision)
@@ -192,14 +208,16 @@ cdef int refuse(Runtime runtime) except -1:
     raise SystemClosed(f"the actor system {runtime.name!r} was stopped")
 
 
-cdef int check_arguments(cls, tuple args, dict kwargs) except -1:
-    """Refuse arguments that the class does not take. Which it takes depends on their number and their
-    names: those that were found right once are known from then on."""
+cdef int check_arguments(cls, tuple args, dict fixed, dict kwargs) except -1:
+    """Refuse arguments that the class does not take, and options that may be some. Which it takes depends on their
+    number and their names: those that were found right once are known from then on."""
     cdef tuple shape = (len(args), *kwargs)
+    if fixed:
+        shape += (None, *fixed)
     known = cls.__dict__.get("_callboard_shapes")
     if known is not None and shape in known:
         return 0
-    refuse_misfit(cls, args, kwargs, OPTIONS)
+    arguments.refuse_misfit(cls, args, fixed, kwargs)
     if known is None:
         known = set()
         try:
@@ -436,3 +454,23 @@ cdef int join_family(ActorRef ref) except -1:
             parent.children_of = {}
         parent.children_of[ref] = None
     return 0
+
+
+class Spawning:
+    """The part of ActorSystem that spawns."""
+
+    def spawn(self, cls, /, *args, **kwargs):
+        """Make an actor of class `cls` and return its ref at once.
+
+        The object is made by the worker that the actor lives on: `ref.ready` is a future of that, and fails if it
+        fails. Keyword arguments with the names of options are options: see `SpawnOptions`. All others go to the
+        class with `args`. `cls` may be a `partial` of a class, whose arguments are never options.
+
+        A class may have attributes `mailbox`, `supervision`, `dedicated`, `event_loop` and `concurrency`: its actors' options where
+        the spawn has none.
+
+        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. Arguments that the class does not take, such as a
+        mistyped option, raise a SpawnError that is a TypeError, too. So does an option that the class has an argument
+        of the same name for, unless that is given by position or by the `partial`.
+        """
+        return spawn(self._runtime, None, cls, args, kwargs)

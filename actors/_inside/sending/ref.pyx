@@ -109,7 +109,7 @@ cdef class ActorRef(Waiter):
 
     @cython.nonecheck(False)
     @cython.always_allow_keywords(False)  # one argument, passed as such: saves a fifth of the call
-    def tell(self, message):
+    def tell(self, message, /):
         """Send `message`; return at once, before it is handled.
 
         Messages of one sender arrive in the order in which it sent them. A message to a stopped
@@ -168,7 +168,7 @@ cdef class ActorRef(Waiter):
 
     @cython.nonecheck(False)
     @cython.always_allow_keywords(False)
-    def tell_soon(self, message):
+    def tell_soon(self, message, /):
         """Send `message` now, or as soon as a full mailbox has room. Return a future that is done then.
 
         Like tell(), but nobody is blocked. The future fails with MailboxFull where tell() would raise it after a wait.

@@ -15,7 +15,7 @@ from callboard._inside.answers.future import Future
 from callboard.core import checks
 from callboard.core.batches import Batches
 from callboard.core.errors import ActorStopped, AskTimeout, ConfigError, WouldBlock
-from callboard.core.handles import CopiedAsItself
+from callboard.core.handles import CopiedAsItself, public_names
 from callboard.core.markup import paragraph
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import blocking, refuse_to_block
@@ -352,10 +352,10 @@ class _Answer(Future[Any]):
 
     run_asked: weakref.ref[NetRun]
 
-    def was_run_here(self, timeout: float | None) -> bool:
+    def _was_run_here(self, timeout: float | None) -> bool:
         """Run a manual system until the answer is there. AskTimeout says why it does not come."""
         try:
-            return super().was_run_here(timeout)
+            return super()._was_run_here(timeout)
         except AskTimeout:
             run = self.run_asked()
             if run is None:
@@ -365,6 +365,8 @@ class _Answer(Future[Any]):
 
 class NetResults:
     """An iterator of a run's outputs. See NetRun.results()."""
+
+    __dir__ = public_names
 
     def __init__(self, run: NetRun, limit: int, records: Iterable[Any] | None = None) -> None:
         self._run = run

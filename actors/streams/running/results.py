@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from callboard.core.batches import Batches, is_table
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_entry
 from callboard.streams.errors import RunError, RunTimeout
@@ -89,6 +90,8 @@ class Results(Generic[T]):
     task that took is over. Then `Run.results()` gives another one, which goes on with the outputs
     that are not taken. This one raises RunError from then on.
     """
+
+    __dir__ = public_names
 
     def __init__(self, source: ResultsSource, untaken: Untaken[T]) -> None:
         self._source = source
