@@ -212,6 +212,17 @@ cdef class ActorScan:
         self.before.swap(now)
         self.last_number = last_number
 
+    def with_queue(self, int64_t least):
+        """Walk all actors, and return those for which so many messages wait, or more, as far as they are counted."""
+        cdef ActorRef ref
+        cdef list found = []
+        cdef ActorWalk walk = ActorWalk.__new__(ActorWalk)
+        walk.begin(self.runtime)
+        while (ref := walk.next()) is not None:
+            if ref.cell.limits != NULL and ref.cell.limits.count() >= least:
+                found.append(ref)
+        return found
+
     cdef ActorCounters since_before(self, ActorCounters one, Py_ssize_t& at) noexcept:
         """Return an actor's counters without those of the last walk, where it stood at `at` or behind.
 

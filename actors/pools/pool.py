@@ -104,6 +104,14 @@ class ProcessFamily:
             processes = [*self.processes]
         return [process.wait_of() for process in processes]
 
+    def leave_waits(self) -> None:
+        """Do nothing: no thread of its waits for answers."""
+
+    def figures(self) -> dict[str, Any]:
+        """Return the name, and no figures: rows are those of graphs."""
+        counts = dict.fromkeys(("rows", "skipped", "late", "unpaired"), 0)
+        return {"run": f"pool {self.parent.path}", "operators": [], **counts}
+
     def begin(self, router: type[Router[Any]], by: Any, count: int) -> Router[Any]:
         """Start so many processes, and return the router over their actors."""
         with self._lock:
