@@ -32,7 +32,7 @@ SOURCES := meson.build cythonize.py pyproject.toml LICENSE \
 JAVA := $(or $(wildcard $(JAVA_HOME)/bin/java),java)
 JAVA_VERSION := $(shell $(JAVA) -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')
 SPARK := spark $(shell test 0$(JAVA_VERSION) -ge 17 || echo spark-jre)
-TEST_EXTRAS ?= test $(SPARK)
+TEST_EXTRAS ?= test docs $(SPARK)
 
 stamps = $(patsubst %,$(VENV)/.extra-%,$(1))
 # Steps of the set-up, side by side; those of another make that uses the same environment come before or after.
@@ -75,10 +75,10 @@ lint:
 
 # As of the oldest Python that is supported; what the stubs say of the modules, as of the one that runs.
 types:
-	$(call set_up,dev test spark bench peers)
+	$(call set_up,dev test docs spark bench peers)
 	$(BIN)/mypy --python-version 3.11 --package callboard
-	$(BIN)/mypy --python-version 3.11 examples tests cythonize.py
-	$(BIN)/pytest tests/test_types.py
+	$(BIN)/mypy --python-version 3.11 examples tests docs/site cythonize.py
+	$(BIN)/pytest tests/test_types.py tests/test_spawn_types.py
 	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt callboard
 
 stress:

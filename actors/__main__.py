@@ -15,6 +15,7 @@ COMMANDS = {
     "health": ("callboard.remote.client.look", "main"),
     "info": ("callboard.observing.commands", "info"),
     "top": ("callboard.observing.top", "main"),
+    "dashboard": ("callboard.dashboard.serving", "main"),
     "tree": ("callboard.observing.commands", "tree"),
     "dump": ("callboard.observing.commands", "dump"),
 }

@@ -62,6 +62,7 @@ ORDERS = [
             "/types",
             "/formats",
             "/drawing",
+            "/markup",
             "/kernel",
             "/running",
             "/boxes",
@@ -104,6 +105,7 @@ ORDERS = [
         "actors/spark",
     ],
     ["actors", "actors/testing"],
+    ["actors", "actors/dashboard"],
     ["actors", "actors/demo"],
     ["actors/diagnosis", "actors/observing", "actors/system"],
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import weakref
 from collections.abc import Callable, Iterable
@@ -14,20 +15,38 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.observing.answers import answer
 from callboard.observing.endpoint import Endpoint
+from callboard.observing.thresholds import MailboxEvent, MailboxWatch
 from callboard.observing.traces import LIMIT, Traces
 from callboard.observing.wait import Wait, Waits
 from callboard.observing.waits import waits_of
 from callboard.observing.watching import SystemView
+from callboard.recipient import Recipient
 from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
 from callboard.scheduling.tracing.recording import TraceFile
 from callboard.statistics import Logs, collect
 
 
+class ServedPage(Protocol):
+    """A page of the system that is being served, as a system sees it."""
+
+    @property
+    def url(self) -> str:
+        """The address, with the token."""
+        ...
+
+    def stop(self) -> None:
+        """Serve no more."""
+        ...
+
+
 class RunningGraph(Protocol):
     """A graph at work, or a pool of processes, as a system sees it."""
 
-    ended: bool
+    @property
+    def ended(self) -> bool:
+        """Whether it is at work no more."""
+        ...
 
     def waits(self) -> Iterable[Wait]:
         """Say of each operator why it does nothing, or of each process."""
@@ -38,7 +57,7 @@ class RunningGraph(Protocol):
         ...
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures of the run and of each operator so far, for JSON."""
+        """Return the figures of the run and of each operator so far, for JSON; none of a pool."""
         ...
 
 
@@ -56,6 +75,8 @@ class Observed:
         self._logs = Logs(runtime)
         self._traces = Traces(runtime, self._logs)
         self._running: weakref.WeakSet[RunningGraph] = weakref.WeakSet()
+        self._dashboards: set[ServedPage] = set()
+        self._mailbox_watches: weakref.WeakSet[MailboxWatch] = weakref.WeakSet()
 
     def _graphs(self) -> list[RunningGraph]:
         """Return the graphs and pools that run. Any thread."""
@@ -75,6 +96,10 @@ class Observed:
     def _end_observing(self) -> None:
         """End traces, and let nobody ask any more."""
         self._traces.finish()
+        for watch in list(self._mailbox_watches):
+            watch.stop()
+        for page in self._dashboards:
+            page.stop()
         if self._closing is not None:
             self._closing()
 
@@ -126,6 +151,50 @@ class Observed:
         """
         self._runtime.refuse_fork()
         self._traces.write(path)
+
+    def watch_mailboxes(
+        self,
+        *,
+        high: int,
+        low: int | None = None,
+        every: float = 1.0,
+        to: Recipient[MailboxEvent] | Callable[[MailboxEvent], object] | None = None,
+    ) -> MailboxWatch:
+        """Log an event for each mailbox in which `high` messages wait; hand it to `to`, as well.
+
+        The next event of that mailbox is that `low` or less wait, half of `high` without it, or
+        that the actor has ended. A thread looks each `every` seconds, so a mailbox that is long for
+        less time may have no event; it calls the function. Senders and receivers do no more work.
+        It ends with the system, with its `stop()`, and when nobody has what this returns.
+
+        Mailboxes without limits are counted from the monitoring level "mailboxes" on. Raises
+        ConfigError.
+        """
+        self._runtime.refuse_fork()
+        most = checks.whole("`high`", high, error=ConfigError)
+        least = most // 2 if low is None else checks.whole("`low`", low, 0, error=ConfigError)
+        seconds = checks.seconds("`every`", every, zero=False, error=ConfigError)
+        watch = MailboxWatch(self._runtime, most, least, seconds, to)
+        self._mailbox_watches.add(watch)
+        return watch
+
+    def serve_dashboard(
+        self, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None
+    ) -> ServedPage:
+        """Serve a page that shows the system, and return it: open its `url` in a browser.
+
+        Without a `port` it has one that is free. Only browsers on this machine reach it, unless
+        `host` says another address, and only those with the token, which is in the `url`, see the
+        system. A thread serves it until its `stop()`, or the system's.
+
+        Raises ModuleNotFoundError without the extra `dashboard`, ConfigError, and OSError if the
+        port is taken.
+        """
+        self._runtime.refuse_fork()
+        serving = importlib.import_module("callboard.dashboard.serving")
+        dashboard: ServedPage = serving.serve_dashboard(self, host, port, token)
+        self._dashboards.add(dashboard)
+        return dashboard
 
     def log_lines(self, worker: int) -> list[str]:
         """Return the latest lines of a worker's log: one for each dispatch, see `WorkerLog`.

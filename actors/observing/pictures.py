@@ -171,9 +171,15 @@ def _runs(old: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> Ite
             operators=tuple(
                 _operator(one, next(olds, {}), words, seconds)
                 for olds in [iter(was["operators"])]
-                for one in graph["operators"]
+                for one in graph["operators"] or map(_process, graph["waits"])
             ),
         )
+
+
+def _process(wait: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what stands for a process of a pool, which has a reason and no figures."""
+    figures = dict.fromkeys(("rows_in", "rows_out", "cost", "busy", "queued", "workers"), 0)
+    return {"name": wait["name"], **figures}
 
 
 def _operator(

@@ -1,4 +1,8 @@
-"""Has the reference show the docstrings of compiled modules, whose stubs have the signatures."""
+"""Has the reference show the docstrings of compiled modules, whose stubs have the signatures.
+
+Members that a class inherits stand behind its own. Attributes without a docstring are left out,
+unless they are fields of a dataclass.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +21,26 @@ class CompiledDocstrings(griffe.Extension):
     """Looks up the docstring of each object that a stub describes."""
 
     def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
-        """Go through the package once it is read."""
+        """Go through callboard once it is read."""
         if pkg.path == "callboard":
-            self._fill(pkg)
+            fill(pkg)
 
-    def _fill(self, holder: griffe.Object) -> None:
-        for name, member in holder.members.items():
-            if member.is_alias or name.startswith("_"):
-                if not (name == "_inside" and not member.is_alias):
-                    continue
-            assert isinstance(member, griffe.Object)
-            if member.is_module or member.is_class:
-                self._fill(member)
-            if not member.has_docstring and not member.is_module:
-                text = docstring(member)
-                if text:
-                    member.docstring = griffe.Docstring(text, parent=member)
+
+def fill(holder: griffe.Module | griffe.Class) -> None:
+    """Give docstrings to the members of a module or a class, and to those of its members."""
+    for member in list(holder.members.values()):
+        if isinstance(member, griffe.Module | griffe.Class):
+            fill(member)
+        if member.is_alias or member.is_module or member.has_docstring:
+            continue
+        assert isinstance(member, griffe.Object)
+        if text := docstring(member):
+            member.docstring = griffe.Docstring(text, parent=member)
+        elif member.labels == {"instance-attribute"} and "dataclass" not in holder.labels:
+            del holder.members[member.name]  # it has no word of its own, so it is for the inside
+    if isinstance(holder, griffe.Class):
+        for name, inherited in holder.inherited_members.items():
+            holder.members.setdefault(name, inherited)
 
 
 def docstring(member: griffe.Object) -> str:

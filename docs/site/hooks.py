@@ -3,6 +3,7 @@
 - Files outside of `docs`, such as the README, become pages; the README is the first one.
 - The reference has a page for each public module, with the names in its `__all__`.
 - A link to a file that is no page leads to the file's source.
+- A pipe in the code of a table needs no backslash here.
 - A fence that names a file has the name as its title. Output that is a Mermaid diagram is drawn.
 """
 
@@ -31,6 +32,7 @@ OUTSIDE = {
 
 MODULES = (
     "callboard",
+    "callboard.asks",
     "callboard.channels",
     "callboard.frequency",
     "callboard.native",
@@ -48,6 +50,7 @@ MODULES = (
 )
 
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)\s#]+)(?=(?:#[^)\s]*)?\))")
+CODE = re.compile(r"(`+).+?\1")
 FENCE = re.compile(r"^(`{3,})(.*)$")
 DRAWN = re.compile(r"^(```)output(?=\nflowchart )", re.MULTILINE)
 LANGUAGES = {"meson": "text", "output": "text"}
@@ -73,6 +76,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     place = page.file.src_uri
     origins = {page: source for source, page in OUTSIDE.items()}
     origin = origins.get(place, f"docs/{place}")
+    source = str(config.repo_url)
     lines: list[str] = []
     fence = ""
     for line in DRAWN.sub(r"\1mermaid", markdown).splitlines():
@@ -85,9 +89,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             if line.rstrip() == fence:
                 fence = ""
         else:
-            lines.append(
-                LINK.sub(lambda link: target(link[1], origin, place, str(config.repo_url)), line)
-            )
+            if line.startswith("|"):
+                line = CODE.sub(lambda code: code[0].replace(r"\|", "|"), line)
+            lines.append(LINK.sub(lambda link: target(link[1], origin, place, source), line))
     return "\n".join(lines)
 
 

@@ -428,6 +428,34 @@ def test_a_promise_is_its_actors_and_is_not_cancelled_with_an_ask() -> None:
         assert owing.ask("two").result() == "late"
 
 
+def test_a_drain_that_is_cancelled_is_given_up() -> None:
+    with ActorSystem(workers=1) as system:
+        answer = system.spawn(Napping, []).ask(1e6)
+        drained: Any = system.drain_soon()
+        assert drained.cancel()
+        drained.thread.join(DEADLINE)
+        assert not drained.thread.is_alive()
+        assert drained.cancelled()
+        answer.cancel()
+
+
+def test_a_message_that_waits_for_room_is_taken_back_when_its_future_is_cancelled() -> None:
+    async def main() -> None:
+        async with ActorSystem(workers=1) as system:
+            napping = system.spawn(Napping, log, mailbox=BoundedMailbox(1))
+            first = napping.ask(1e6)
+            told = [napping.tell_soon(n / 1e6) for n in range(1, 5)]
+            assert told[3].cancel()
+            first.cancel()
+            for each in told[:3]:
+                await each
+
+    log: list[Any] = []
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+    assert ("begun", 4 / 1e6) not in log
+    assert ("begun", 3 / 1e6) in log
+
+
 # --- futures of others ----------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from callboard import AskTimeout, Future
+from callboard import AskCancelled, AskTimeout, Future
 from callboard.core.errors import DrainTimeout
 from callboard.remote import Connection, Server, connect
 from callboard.remote.errors import ConnectionLost
@@ -251,3 +251,12 @@ def test_descriptors_go_with_the_connection(server: Server) -> None:
         with connect(str(server.address), timeout=DEADLINE) as connection:
             assert connection.ref("notes").ask(1).result(DEADLINE) == 1
     eventually(lambda: count() <= most, "all descriptors are closed")
+
+
+def test_a_cancelled_answer_ends_its_wait_and_the_connection_serves_others(
+    connection: Connection,
+) -> None:
+    answer = connection.ref("owing").ask("one")
+    with once_driven(connection, answer.cancel), pytest.raises(AskCancelled):
+        answer.result(DEADLINE)
+    assert connection.ref("notes").ask("next").result(DEADLINE) == "next"

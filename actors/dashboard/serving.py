@@ -1,0 +1,134 @@
+"""Dashboards at work: a thread that serves one, and the command."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import socket
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from callboard.core import checks
+from callboard.core.errors import CallboardError, ConfigError
+from callboard.dashboard.viewers import Observing, Viewers
+from callboard.observing.commands import HINT, systems_of
+from callboard.observing.conversation import Watcher
+from callboard.observing.endpoint import refuse_another_user
+from callboard.observing.watching import SystemView
+
+NEEDS = "a dashboard needs Starlette and uvicorn: pip install 'callboard[dashboard]'"
+
+
+class Dashboard:
+    """A dashboard that is being served. Open its `url`, which has the token, in a browser.
+
+    Whoever knows the token sees the system. It ends with `stop()`, with its `with` block, and with
+    its system.
+    """
+
+    def __init__(
+        self, begin: Callable[[], Observing], host: str, port: int, token: str | None
+    ) -> None:
+        try:
+            import uvicorn
+
+            from callboard.dashboard.app import application
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(NEEDS, name=error.name) from error
+        number = checks.whole("`port`", port, 0, 65_535, error=ConfigError)
+        if token is not None and (not isinstance(token, str) or len(token) < 16):
+            raise ConfigError("`token` is a string of 16 characters or more")
+        self.token = secrets.token_urlsafe(24) if token is None else token
+        self._viewers = Viewers(begin)
+        self._socket = _listener(host, number)
+        bound = self._socket.getsockname()
+        where = f"[{bound[0]}]" if self._socket.family == socket.AF_INET6 else bound[0]
+        self.url = f"http://{where}:{bound[1]}/#{self.token}"
+        options = uvicorn.Config(
+            application(self._viewers, self.token),
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+        )
+        self._server = uvicorn.Server(options)
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._socket],), name="dashboard", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Serve no more, from now on."""
+        self._server.should_exit = True
+        if threading.current_thread() is not self._thread:
+            self._thread.join(5.0)
+        self._socket.close()
+        self._viewers.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<Dashboard {self.url.partition('#')[0]}>"
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    """Return a socket that listens. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen()
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def serve_dashboard(system: Any, host: str, port: int, token: str | None) -> Dashboard:
+    """Serve the dashboard of a system in this process: see `ActorSystem.serve_dashboard()`."""
+    runtime = system._runtime
+    return Dashboard(lambda: SystemView(runtime), host, port, token)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve the dashboard of a running system, until Ctrl-C, and print its address."""
+    parser = argparse.ArgumentParser(prog="callboard dashboard", description=main.__doc__)
+    parser.add_argument("which", metavar="PID|NAME", nargs="?", help="of one process or system")
+    parser.add_argument("--port", type=int, default=0, help="without it, one that is free")
+    options = parser.parse_args(arguments)
+    try:
+        systems = systems_of(options.which)
+        if not systems:
+            return _fail(HINT)
+        if len(systems) > 1:
+            names = ", ".join(f"{found['pid']} {found['system']}" for _, found in systems)
+            return _fail(f"there are several systems, so say which: {names}")
+        path = systems[0][0]
+        with Dashboard(
+            lambda: Watcher(path, refuse_another_user), "127.0.0.1", options.port, None
+        ) as dashboard:
+            print(dashboard.url, flush=True)
+            threading.Event().wait()
+    except (CallboardError, ModuleNotFoundError, OSError) as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _fail(text: str) -> int:
+    print(f"callboard dashboard: {text}", file=sys.stderr)
+    return 1

@@ -1,0 +1,135 @@
+"""Events when mailboxes become long, and when they are short again."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from callboard.core.errors import ConfigError
+from callboard.core.interrupts import comes_from_signal
+from callboard.core.log import log
+from callboard.core.text import safe_repr
+from callboard.observing.scan import ActorScan
+
+if TYPE_CHECKING:
+    from callboard._inside.sending.ref import ActorRef
+    from callboard._inside.sending.runtime import Runtime
+    from callboard.recipient import Recipient
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxEvent:
+    """A mailbox has become long, or is short again, or its actor has ended."""
+
+    kind: Literal["mailbox_high", "mailbox_low"]
+    actor: ActorRef[Any]
+    queue: int
+    """How many messages waited then."""
+
+
+Subscriber = Callable[[MailboxEvent], object]
+
+
+class MailboxWatch:
+    """Looks at all mailboxes again and again, until it is stopped, or its system is.
+
+    Made by `system.watch_mailboxes()`. Leaving its `with` block stops it.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        high: int,
+        low: int,
+        every: float,
+        subscriber: Recipient[MailboxEvent] | Subscriber | None,
+    ) -> None:
+        if low >= high:
+            raise ConfigError(f"`low` is less than `high`, but they are {low} and {high}")
+        if subscriber is not None and not (callable(subscriber) or hasattr(subscriber, "tell")):
+            what = safe_repr(subscriber)
+            raise ConfigError(f"events of mailboxes go to a ref or a function, not to {what}")
+        self._name = runtime.name
+        self._high, self._low = high, low
+        self._subscriber = subscriber
+        self._scan = ActorScan(runtime)
+        self._lock = threading.Lock()
+        self._long: dict[ActorRef[Any], None] = {}
+        self._stopped = threading.Event()
+        thread = threading.Thread(
+            target=_watch,
+            args=(weakref.ref(self), self._stopped, every),
+            name=f"{runtime.name}-mailboxes",
+            daemon=True,
+        )
+        thread.start()
+
+    def look(self) -> list[MailboxEvent]:
+        """Look once, at once, and hand out the events that this finds. Returns them. Any thread."""
+        with self._lock:
+            if self._stopped.is_set():
+                return []
+            found = [
+                self._event("mailbox_high", ref)
+                for ref in self._scan.with_queue(self._high)
+                if ref not in self._long
+            ]
+            found += [
+                self._event("mailbox_low", ref)
+                for ref in list(self._long)
+                if not ref.is_alive or (ref.queue_length or 0) <= self._low
+            ]
+        for event in found:
+            self._hand_out(event)
+        return found
+
+    def stop(self) -> None:
+        """Look no more. An event that is being handed out may still come."""
+        self._stopped.set()
+
+    def _event(self, kind: Literal["mailbox_high", "mailbox_low"], ref: ActorRef[Any]) -> Any:
+        if kind == "mailbox_high":
+            self._long[ref] = None
+        else:
+            del self._long[ref]
+        return MailboxEvent(kind, ref, ref.queue_length or 0)
+
+    def _hand_out(self, event: MailboxEvent) -> None:
+        write = log.warning if event.kind == "mailbox_high" else log.info
+        write(event.kind, system=self._name, actor=event.actor._short_path, queue=event.queue)
+        try:
+            if self._subscriber is None:
+                pass
+            elif callable(self._subscriber):
+                self._subscriber(event)
+            else:
+                self._subscriber.tell(event)
+        except BaseException as error:
+            if comes_from_signal(error):
+                raise
+            log.error("a subscriber of mailboxes' events failed", exc_info=error)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def _watch(reference: weakref.ref[MailboxWatch], stopped: threading.Event, every: float) -> None:
+    """Look each time, as long as somebody has the watch."""
+    while not stopped.wait(every):
+        watch = reference()
+        if watch is None:
+            return
+        watch.look()
+        del watch

@@ -1,0 +1,127 @@
+"""Events of long mailboxes: one when they become long, and one when they are short again."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+import weakref
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem, BoundedMailbox, ConfigError
+from callboard.observing import MailboxEvent
+from callboard.testing import ManualSystem
+from tests.observing.actors import Box, Holder, Passage, until
+
+LONG_TIME = 3600.0
+"""So that only `look()` looks."""
+
+
+def test_a_mailbox_between_the_two_has_no_further_event(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "callboard")
+    with ManualSystem(name="shop") as system:  # its actors take one message in a step
+        ref = system.spawn(Box, name="box", mailbox=BoundedMailbox(100))
+        events: list[MailboxEvent] = []
+        watch = system.watch_mailboxes(high=10, low=4, every=LONG_TIME, to=events.append)
+
+        def kinds_at(messages: int) -> list[str]:
+            """Have so many messages wait, and return the kinds of the events at this."""
+            ref.tell_many([0] * max(messages - (ref.queue_length or 0), 0))
+            assert system.run_until(lambda: ref.queue_length == messages)
+            return [event.kind for event in watch.look()]
+
+        assert kinds_at(9) == []
+        assert kinds_at(10) == ["mailbox_high"]
+        assert kinds_at(20) == []
+        assert kinds_at(5) == []
+        assert kinds_at(12) == []
+        assert kinds_at(4) == ["mailbox_low"]
+        assert kinds_at(4) == []
+        assert kinds_at(11) == ["mailbox_high"]
+        assert kinds_at(0) == ["mailbox_low"]
+    assert [event.kind for event in events] == ["mailbox_high", "mailbox_low"] * 2
+    assert events[0] == MailboxEvent("mailbox_high", ref, 10)
+    assert "mailbox_high system=shop actor=/box queue=10" in caplog.text
+    assert "mailbox_low system=shop actor=/box queue=4" in caplog.text
+
+
+def test_an_actor_that_ends_is_low_again() -> None:
+    passage = Passage()
+    with ActorSystem(workers=1, monitoring="mailboxes") as system:
+        holder: Any = system.spawn(Holder)
+        holder.tell_many([passage, passage, passage])
+        assert passage.entered.wait(30)
+        watch = system.watch_mailboxes(high=2, every=LONG_TIME)
+        assert [event.kind for event in watch.look()] == ["mailbox_high"]
+        holder.stop()
+        assert watch.look() == []  # it is in its message
+        passage.leave.set()
+        system.drain(60)
+        assert [event.kind for event in watch.look()] == ["mailbox_low"]
+
+
+def test_events_come_by_themselves_and_to_a_ref() -> None:
+    class Listener(Actor[MailboxEvent]):
+        def receive(self, event: MailboxEvent) -> None:
+            kinds.append(event.kind)
+
+    kinds: list[str] = []
+    passage = Passage()
+    with ActorSystem(workers=2) as system:
+        listener = system.spawn(Listener, dedicated=True)
+        holder: Any = system.spawn(Holder, mailbox=BoundedMailbox(10))
+        with system.watch_mailboxes(high=1, low=0, every=0.01, to=listener):
+            holder.tell_many([passage, passage])
+            until(lambda: kinds == ["mailbox_high"])
+            passage.leave.set()
+            until(lambda: kinds == ["mailbox_high", "mailbox_low"])
+
+
+def test_a_subscriber_that_fails_is_logged_and_changes_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(event: MailboxEvent) -> None:
+        raise ValueError(event.kind)
+
+    passage = Passage()
+    with ActorSystem(workers=1) as system:
+        holder: Any = system.spawn(Holder, mailbox=BoundedMailbox(10))
+        holder.tell_many([passage, passage])
+        assert passage.entered.wait(30)
+        watch = system.watch_mailboxes(high=1, every=LONG_TIME, to=fail)
+        assert len(watch.look()) == 1
+        passage.leave.set()
+    assert "a subscriber of mailboxes' events failed" in caplog.text
+    assert watch.look() == []  # the system was stopped
+
+
+def threads_of_watches() -> int:
+    return sum(thread.name.endswith("-mailboxes") for thread in threading.enumerate())
+
+
+def test_a_watch_ends_with_its_system_or_when_nobody_has_it() -> None:
+    with ActorSystem(workers=1) as system:
+        system.spawn(Box)
+        watches = [system.watch_mailboxes(high=1, every=0.01)]
+        dropped = weakref.ref(watches.pop())
+        gc.collect()
+        until(lambda: dropped() is None and threads_of_watches() == 0)
+        watches.append(system.watch_mailboxes(high=1, every=LONG_TIME))
+        assert threads_of_watches() == 1
+    until(lambda: threads_of_watches() == 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"high": 0}, "`high`"),
+        ({"high": 5, "low": 5}, "they are 5 and 5"),
+        ({"high": 5, "every": 0}, "`every`"),
+        ({"high": 5, "to": 5}, "a ref or a function, not to 5"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any], text: str) -> None:
+    with ActorSystem(workers=1) as system, pytest.raises(ConfigError, match=text):
+        system.watch_mailboxes(**options)
