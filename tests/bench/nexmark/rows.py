@@ -102,7 +102,8 @@ def counted(bids: Iterable[Bid]) -> Counter[int]:
 
 
 def start_of(window: Window[Any]) -> int:
-    return window.start
+    start: int = window.start
+    return start
 
 
 def hottest(panes: Iterable[Window[Counter[int]]]) -> list[tuple[int, int]]:
