@@ -78,7 +78,7 @@ types:
 	$(call set_up,dev test docs spark bench peers)
 	$(BIN)/mypy --python-version 3.11 --package callboard
 	$(BIN)/mypy --python-version 3.11 examples tests docs/site cythonize.py
-	$(BIN)/pytest tests/test_types.py
+	$(BIN)/pytest tests/test_types.py tests/test_spawn_types.py
 	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt callboard
 
 stress:

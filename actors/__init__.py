@@ -3,6 +3,7 @@
 from callboard._inside.answers.combined import first, gather
 from callboard._inside.answers.foreign import as_concurrent
 from callboard._inside.answers.future import Future
+from callboard._inside.arguments import ActorOptions, SpawnOptions
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
 from callboard.core.errors import (
@@ -32,6 +33,7 @@ from callboard.version import version as __version__
 __all__ = [
     "Actor",
     "ActorEnd",
+    "ActorOptions",
     "ActorRef",
     "ActorStopped",
     "ActorSystem",
@@ -50,6 +52,7 @@ __all__ = [
     "PriorityMailbox",
     "Recipient",
     "SpawnError",
+    "SpawnOptions",
     "Supervision",
     "SystemClosed",
     "Terminated",

@@ -15,6 +15,7 @@ from callboard._inside.sending.waiting cimport put_back
 
 from callboard._inside.later import tell_outcome, timed_tell
 from callboard.core.errors import CallboardError
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 
 
@@ -35,7 +36,8 @@ class Actor:
     """An object with private state that handles one message at a time.
 
     Subclass it and define `receive(self, message)`: its return value answers an ask. `async def receive` may await
-    futures of other actors; while it waits the worker runs others, and the actor takes no other message.
+    futures of other actors; while it waits the worker runs others, and the actor takes no other message, unless it
+    was spawned with `concurrency`.
     `receive_many(self, messages)`, if defined, is handed the list of waiting messages, up to the quantum, instead
     of one message after the other; asks still go to `receive`.
 
@@ -49,6 +51,7 @@ class Actor:
     __slots__ = ("_callboard_ref", "__weakref__")
 
     __class_getitem__ = classmethod(types.GenericAlias)
+    __dir__ = public_names
 
     # --- hooks ----------------------------------------------------------------------------------------
 
@@ -59,7 +62,10 @@ class Actor:
         """
 
     def on_stop(self):
-        """Run when the actor has stopped, and on the old object at a restart. On the worker's thread."""
+        """Run when the actor has stopped, and on the old object at a restart. On the worker's thread.
+
+        It may be `async def`: the actor ends, or starts anew, when it has ended.
+        """
 
     def on_failure(self, error, message):
         """Run when handling `message` raised `error`, before the supervisor decides.
@@ -152,6 +158,8 @@ class Actor:
             return
         put_back(ref, extra.stash)
         extra.stash = None
+        if ref.recipe.concurrency > 1:  # this may be a step on the event loop, and no dispatch that goes on
+            ref.send_system(SystemKind.wake, None, None)
 
     # --- time -----------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from callboard.core.errors import ActorFailed
+from callboard.core.handles import public_names
 from callboard.core.interrupts import comes_from_signal
 from callboard.core.text import safe_str
 
@@ -82,6 +83,8 @@ class ActorEnd:
     `failed to start`: by `error`. `stopped by supervisor`: with another actor, which failed by
     `error`. `system stopped`, `system collected`: with its system.
     """
+
+    __dir__ = public_names
 
     reason: EndReason
     why: str = field(repr=False, compare=False)

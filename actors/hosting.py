@@ -78,6 +78,15 @@ class Hosted:
         """Stop all actors, and the workers."""
         raise NotImplementedError
 
+    def _stop(self, seconds: float) -> None:
+        """Stop, whatever thread that holds up."""
+        raise NotImplementedError
+
+    @property
+    def _only_asks_for_stop(self) -> bool:
+        """True where a stop does not wait for another thread: in an actor, or in its own thread."""
+        return self.is_run_here or obstacle_to_waiting(self._runtime.team) is not None
+
     def drain_soon(self, timeout: float | None = None) -> Future[None]:
         """Like drain(), but return a future at once, to be awaited in an event loop.
 
@@ -97,6 +106,19 @@ class Hosted:
         except DrainTimeout as error:
             drained.set_exception(error)
         return drained
+
+    def stop_soon(self, timeout: float = STOP_TIMEOUT) -> Future[None]:
+        """Like stop(), but return a future at once, to be awaited in an event loop.
+
+        The stop goes on after a cancelled `await`. The future fails with DrainTimeout where stop()
+        raises it.
+        """
+        seconds = checks.seconds("the timeout of stop()", timeout)
+        if self._runtime.forked or self._runtime.closed or self._only_asks_for_stop:
+            self.stop(seconds)
+            return DONE
+        self._signals.restore()  # while this is the main thread, which alone can do so
+        return InThread(f"{self._runtime.name}-stop", lambda _: self._stop(seconds))
 
     async def __aenter__(self) -> Self:
         return self
@@ -158,11 +180,10 @@ async def leave(system: Hosted, error: BaseException | None) -> None:
 async def _stop(system: Hosted, timeout: float, error: BaseException | None) -> None:
     """Stop, whatever cancels the wait for it. `error` ends the block, if there is one."""
     runtime = system._runtime
-    in_actor = obstacle_to_waiting(runtime.team) is not None  # which only asks for the stop
-    if in_actor or system.is_run_here or isinstance(error, GeneratorExit):
-        system.stop(timeout)
+    if system._only_asks_for_stop or isinstance(error, GeneratorExit):
+        system._stop(timeout)
         return
-    stopped = InThread(f"{runtime.name}-stop", lambda _: system.stop(timeout))
+    stopped = InThread(f"{runtime.name}-stop", lambda _: system._stop(timeout))
     error = await until_done(stopped) or error
     late = stopped.exception()
     if late is None or error is None or isinstance(error, Exception):

@@ -1,27 +1,23 @@
-from typing import Any, TypeVar
+from typing import Any
 
 from typing_extensions import disjoint_base
 
 from callboard._inside.sending.native_ref import NativeRef
-from callboard._inside.sending.ref import ActorRef
 from callboard._inside.sending.values import NativeBuffer, NativeRecord, Tagged
-from callboard.actor import Actor
+from callboard.actor import Spawns
 from callboard.core.errors import CallboardError
 from callboard.system import ActorSystem
 
 __all__ = ["NativeActor", "NativeBuffer", "NativeFailure", "NativeRecord", "NativeRef", "Tagged"]
 
-_M = TypeVar("_M")
-
 class NativeFailure(CallboardError): ...
 
 @disjoint_base
-class NativeActor:
+class NativeActor(Spawns):
     @property
     def ref(self) -> NativeRef: ...
     @property
     def system(self) -> ActorSystem: ...
-    def spawn(self, cls: type[Actor[_M]], /, *args: Any, **kwargs: Any) -> ActorRef[_M]: ...
     def on_start(self) -> None: ...
     def on_stop(self) -> None: ...
     def on_failure(self, error: BaseException, message: Any) -> None: ...

@@ -21,6 +21,7 @@ from callboard._inside.sending.values cimport from_buffer
 from callboard.core.memory.buffer cimport Buffer
 from callboard.core.memory.node cimport Kind, Node, Node as Message, wants_answer
 
+from callboard.core.handles import public_names
 from callboard._inside.sending.values import NativeRecord, Tagged
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_repr
@@ -66,6 +67,9 @@ cdef int complete_ask(NativeActor actor, value, error) except -1:
 
 cdef class NativeActor:
     """An actor whose `receive` is a C function. See `native.pxd`."""
+
+    def __dir__(self):
+        return public_names(self)
 
     def __cinit__(self):
         cdef ActorContext* context = actor_context()

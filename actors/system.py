@@ -10,15 +10,16 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, TypeVarTuple, Unpack
 
+from callboard._inside.arguments import ActorOptions
 from callboard._inside.directory import Directory
 from callboard._inside.later import Scheduled
 from callboard._inside.life import exit as _exit
 from callboard._inside.receiving.event_loop import EventLoop
 from callboard._inside.sending.ref import ActorRef
 from callboard._inside.sending.runtime import Runtime
-from callboard._inside.spawn import spawn
+from callboard._inside.spawn import Spawning, spawn
 from callboard.actor import Actor
 from callboard.core import checks
 from callboard.core.errors import (
@@ -60,8 +61,8 @@ from callboard.timers import Timers
 from callboard.tuned import check_classes
 from callboard.workforce import start_workers
 
-M = TypeVar("M")
 R = TypeVar("R", covariant=True)
+Ts = TypeVarTuple("Ts")
 
 
 class Runnable(Protocol[R]):
@@ -70,7 +71,7 @@ class Runnable(Protocol[R]):
     def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
 
 
-class ActorSystem(Hosted, Observed, Directory, Scheduled, CopiedAsItself):
+class ActorSystem(Spawning, Hosted, Observed, Directory, Scheduled, CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
     That takes `drain_timeout` seconds in all, and half a second more at most, in which actors stop
@@ -190,39 +191,11 @@ class ActorSystem(Hosted, Observed, Directory, Scheduled, CopiedAsItself):
 
     # --- running ---------------------------------------------------------------------------------
 
-    def spawn(self, cls: type[Actor[M]], /, *args: Any, **kwargs: Any) -> ActorRef[M]:
-        """Make an actor of class `cls` and return its ref at once.
-
-        The object is made by the worker that the actor lives on: `ref.ready` is a future of that,
-        and fails if it fails. Options, all by keyword, are taken out of `kwargs`; the rest goes to
-        the class with `args`:
-
-        - `name`: unique among the top-level actors (or the siblings); no `/` in it.
-        - `mailbox`: a BoundedMailbox or a PriorityMailbox.
-        - `placement`: a placement policy for this actor alone, or its name.
-        - `priority`: a number for priority policies that use one; 0 without.
-        - `supervision`: a Supervision, or one of its directives.
-        - `dedicated`: give the actor a thread of its own, because it blocks.
-        - `context`: "own": the actor's context variables are its own, and none is set at first.
-          "sender": a message is handled with a copy of its sender's variables. The default is the
-          system's; where that is "sender", native actors and those with `receive_many` still have
-          their own.
-        - `event_loop`: run its coroutines on the system's event loop, where asyncio can be used.
-
-        A class may have attributes `mailbox`, `supervision`, `dedicated` and `event_loop`: its
-        actors' options where the spawn has none.
-
-        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. Arguments that the class does
-        not take, such as a mistyped option, raise a SpawnError that is a TypeError, too.
-        """
-        ref: ActorRef[M] = spawn(self._runtime, None, cls, args, kwargs)
-        return ref
-
     def pool(
         self,
-        cls: type[Actor[M]],
+        cls: Callable[[*Ts], Actor[Any, Any]],
         /,
-        *args: Any,
+        *args: *Ts,
         processes: int | None = None,
         elastic: Any = None,
         router: Any = None,
@@ -230,7 +203,7 @@ class ActorSystem(Hosted, Observed, Directory, Scheduled, CopiedAsItself):
         pickle: bool = False,
         types: Any = (),
         name: str | None = None,
-        **kwargs: Any,
+        **options: Unpack[ActorOptions],
     ) -> Any:
         """Start worker processes with one actor of `cls` in each, and return a router over them.
 
@@ -250,7 +223,7 @@ class ActorSystem(Hosted, Observed, Directory, Scheduled, CopiedAsItself):
             self,
             cls,
             args,
-            kwargs,
+            {**options},
             processes=processes,
             elastic=elastic,
             router=router,
@@ -406,9 +379,17 @@ class ActorSystem(Hosted, Observed, Directory, Scheduled, CopiedAsItself):
 
         Messages that still wait become dead letters. A call from an actor only asks for the stop,
         and returns. It takes little more than `timeout` seconds at most. Raises DrainTimeout if an
-        actor, or a worker, does not come back by then; its thread is left behind.
+        actor, or a worker, does not come back by then; its thread is left behind. In a coroutine
+        use `stop_soon()`: this raises WouldBlock.
         """
         seconds = checks.seconds("the timeout of stop()", timeout)
+        runtime = self._runtime
+        if not (runtime.forked or runtime.closed or self._only_asks_for_stop):
+            refuse_to_block("stop()", "await stop_soon()")
+        self._stop(seconds)
+
+    def _stop(self, seconds: float) -> None:
+        """Stop, whatever thread that holds up."""
         deadline = time.monotonic() + seconds
         runtime = self._runtime
         if runtime.forked or runtime.closed:
@@ -477,7 +458,7 @@ class ActorSystem(Hosted, Observed, Directory, Scheduled, CopiedAsItself):
             try:
                 refuse_to_block("the end of `with`", "use `async with`")
             except CallboardError:
-                self.stop()
+                self._stop(STOP_TIMEOUT)
                 raise
         return self
 
@@ -489,6 +470,8 @@ class ActorSystem(Hosted, Observed, Directory, Scheduled, CopiedAsItself):
     ) -> None:
         if self._runtime.forked:
             return
+        if not self._only_asks_for_stop:
+            refuse_to_block("the end of `with`", "await stop_soon(), and use `async with`")
         seconds = self.config.drain_timeout
         deadline = self._leave_by = time.monotonic() + seconds
         late: DrainTimeout | None = None

@@ -1,14 +1,32 @@
-"""Handles of things that exist once, such as a system or a connection."""
+"""How objects of ours behave: a handle's copy is the handle, and `dir()` shows no insides."""
 
 from __future__ import annotations
 
 from typing import Any, Self
 
 
+def public_names(thing: object) -> list[str]:
+    """Return the names of an object's attributes that are for users: the `__dir__` of ours.
+
+    A subclass of a user's keeps the names that it has added.
+    """
+    ours = [cls for cls in type(thing).__mro__ if cls.__module__.partition(".")[0] == "callboard"]
+    inside = {name for cls in ours for name in vars(cls)}
+    is_ours = type(thing) in ours
+    return [
+        name
+        for name in object.__dir__(thing)
+        if not name.startswith(("_", "__pyx_"))
+        or (name.startswith("__") and name.endswith("__") and "__pyx_" not in name)
+        or not (is_ours or name in inside or name.startswith("_callboard_"))
+    ]
+
+
 class CopiedAsItself:
     """The base of handles: a copy of a handle, shallow or deep, is the handle itself."""
 
     __slots__ = ()
+    __dir__ = public_names
 
     def __copy__(self) -> Self:
         return self

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from callboard import ActorRef, ActorSystem
 from callboard.spark import PartitionContext, PartitionEnd
-from sessions import Change, ChangeStream, FileCount, Record, Session
+from sessions import Change, FileCount, Record, Session, Tracker
 
 _RECORDS = pa.schema(
     [
@@ -36,16 +36,16 @@ RECORDS = (
 """The same, as Spark says it."""
 
 
-class ArrowChanges(ChangeStream):
+class ArrowChanges(Tracker[pa.RecordBatch | PartitionEnd, pa.RecordBatch]):
     """Takes changes as record batches, and answers with the records that each completes as one."""
 
     async def receive(self, message: pa.RecordBatch | PartitionEnd) -> pa.RecordBatch:
         if isinstance(message, PartitionEnd):
-            return batch_of(await super().receive(message))
-        columns = (column.to_pylist() for column in message.columns)
+            return batch_of(await self.complete(message))
+        columns = message.to_pydict().values()
         # Plain tuples in a Change's order: to make named ones takes longer than all the rest.
         changes = cast("list[Change]", list(zip(*columns, strict=True)))
-        return batch_of(await super().receive(changes))
+        return batch_of(await self.complete(changes))
 
 
 def batch_of(records: Iterable[Record]) -> pa.RecordBatch:
@@ -71,6 +71,8 @@ def records_of(table: pa.Table) -> Iterator[Record]:
             yield FileCount(repo, path, changes)
 
 
-def build(system: ActorSystem, context: PartitionContext) -> ActorRef[pa.RecordBatch]:
+def build(
+    system: ActorSystem, context: PartitionContext
+) -> ActorRef[pa.RecordBatch | PartitionEnd]:
     """Spawn the actors for one partition, and return their entry point."""
     return system.spawn(ArrowChanges, shards=context.cpus)

@@ -18,7 +18,8 @@ def read_changes(file: BinaryIO) -> Iterator[Change]:
     data = gzip.GzipFile(fileobj=file) if file.name.endswith(".gz") else file
     rows = csv.reader((line.decode() for line in data), strict=True)
     try:
-        header = next(rows, [])
+        nothing: list[str] = []
+        header = next(rows, nothing)
         if tuple(header) != Change._fields:
             raise ValueError(f"the columns are {header}, not {list(Change._fields)}")
         for ts, author, repo, commit, path, added, deleted in rows:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -34,12 +34,12 @@ TIME = ("ts", "commit")
 
 
 @contextmanager
-def serving(count: int) -> Iterator[list[str]]:
+def serving(count: int) -> Generator[list[str]]:
     """Serve `shard_state` as so many shards, and give their addresses."""
     with ExitStack() as ends:
         folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="callboard-shards-"))
         urls = [f"unix:{folder}/{index}" for index in range(count)]
-        servers = []
+        servers: list[subprocess.Popen[bytes]] = []
         for index, url in enumerate(urls):
             command = [sys.executable, "-m", "callboard", "serve", "shard_state:build"]
             command += ["--types", "shard_state:TYPES", "--bind", url, "--log-level", "WARNING"]
@@ -66,7 +66,8 @@ def in_batches(spark: SparkSession, path: Path, batches: int, folder: str) -> li
     )
     tenths = [number / batches for number in range(1, batches)]
     bounds = changes.approxQuantile("ts", tenths, 0.001)
-    cores, found = spark.sparkContext.defaultParallelism, []
+    cores = spark.sparkContext.defaultParallelism
+    found: list[DataFrame] = []
     for number, (first, last) in enumerate(zip([None, *bounds], [*bounds, None], strict=True)):
         some = changes
         if first is not None:

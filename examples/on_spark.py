@@ -6,7 +6,7 @@ it likes. So it is partitioned by author, and sorted by time within each partiti
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -23,7 +23,7 @@ SCHEMA = "ts long, author int, repo string, commit int, path string, added int, 
 
 
 @contextmanager
-def running_spark(cores: int) -> Iterator[SparkSession]:
+def running_spark(cores: int) -> Generator[SparkSession]:
     """Give the running Spark session, or one for the time of the block."""
     running = SparkSession.getActiveSession()
     spark = running or session(f"local[{cores}]", "callboard demo")
@@ -55,7 +55,7 @@ def by_author(spark: SparkSession, path: Path, partitions: int) -> DataFrame:
 
 
 @contextmanager
-def task_progress(spark: SparkSession, partitions: int) -> Iterator[None]:
+def task_progress(spark: SparkSession, partitions: int) -> Generator[None]:
     """Show, from a thread, how many of Spark's tasks are done while the block runs."""
     tracker = spark.sparkContext.statusTracker()
     stages: set[int] = set()

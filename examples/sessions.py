@@ -16,10 +16,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from callboard import Actor, ActorRef, ActorSystem
 from callboard.spark import PartitionContext, PartitionEnd
+
+M = TypeVar("M", contravariant=True)
+R = TypeVar("R", covariant=True)
 
 PAUSE = 60 * 60
 """The pause, in seconds, that ends a session."""
@@ -82,7 +85,7 @@ class Sessions:
 
         Each author's changes must come in time order: ValueError names one that does not.
         """
-        ended = []
+        ended: list[Session] = []
         for ts, author, _, commit, _, added, deleted in changes:
             session = self._open.get(author)
             if session is not None and ts < session.end:
@@ -140,7 +143,7 @@ class FileCounts(Actor[list[Change] | PartitionEnd]):
         return []
 
 
-class ChangeStream(Actor[list[Change] | PartitionEnd]):
+class Tracker(Actor[M, R], Generic[M, R]):
     """Split each batch by author and by file, and answer with the records that it completes.
 
     One author, and one file, always goes to the same actor, which keeps the state of it. Messages
@@ -155,7 +158,7 @@ class ChangeStream(Actor[list[Change] | PartitionEnd]):
         self._authors = [self.spawn(AuthorSessions) for _ in range(self._shards)]
         self._files = [self.spawn(FileCounts) for _ in range(self._shards)]
 
-    async def receive(self, message: list[Change] | PartitionEnd) -> list[Record]:
+    async def complete(self, message: list[Change] | PartitionEnd) -> list[Record]:
         if isinstance(message, PartitionEnd):
             asked = [actor.ask(message) for actor in self._authors + self._files]
         else:
@@ -171,6 +174,13 @@ class ChangeStream(Actor[list[Change] | PartitionEnd]):
             parts[self._authors[change[1] % self._shards]].append(change)
             parts[self._files[hash((change[2], change[4])) % self._shards]].append(change)
         return parts
+
+
+class ChangeStream(Tracker[list[Change] | PartitionEnd, list[Record]]):
+    """Takes changes as lists."""
+
+    async def receive(self, message: list[Change] | PartitionEnd) -> list[Record]:
+        return await self.complete(message)
 
 
 def build(system: ActorSystem, context: PartitionContext) -> Shard:

@@ -36,8 +36,8 @@ class Watcher(Actor[Any]):
         self.last: dict[int, float] = {}
 
     def receive(self, message: pa.RecordBatch) -> pa.RecordBatch:
-        jumps = []
-        for sensor, second, value in zip(*(column.to_pylist() for column in message), strict=True):
+        jumps: list[dict[str, Any]] = []
+        for sensor, second, value in zip(*message.to_pydict().values(), strict=True):
             jump = value - self.last.get(sensor, value)
             if abs(jump) > LIMIT:
                 jumps.append({"sensor": sensor, "second": second, "jump": jump})

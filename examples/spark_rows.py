@@ -38,7 +38,7 @@ def main() -> None:
     spark = session("local[2]")
     lines = spark.sparkContext.parallelize(LINES, 4)
     counts = lines.mapPartitions(map_partitions(build, flush=True)).reduceByKey(add)
-    for word, count in counts.takeOrdered(3, key=lambda pair: (-pair[1], pair[0])):
+    for word, count in sorted(counts.collect(), key=lambda pair: (-pair[1], pair[0]))[:3]:
         print(f"{word:8}{count:6}")
     spark.stop()
 

@@ -9,12 +9,17 @@ from callboard.scheduling.cell cimport Cell, dedicated_cell
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.worker_core cimport Worker
 
+from callboard.core.handles import public_names
+
 
 cdef class Handle:
     """An actor as policies see it. The `actor` that a policy is handed is a ref, which is one.
 
     Measurements may be a little old when another thread than the actor's reads them.
     """
+
+    def __dir__(self):
+        return public_names(self)
 
     def __cinit__(self):
         # Sealed, as in core/sealed.pyx, by a mark of the thread instead of a key: spawning is to be quick.

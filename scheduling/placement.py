@@ -15,6 +15,7 @@ from typing import Any
 
 from callboard.core import checks
 from callboard.core.errors import ConfigError, PolicyError
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.scheduling.handle import Handle
 from callboard.scheduling.worker import WorkerThread
@@ -26,6 +27,8 @@ class PlacementPolicy:
     Subclass it and define `place`. A policy is called by every thread that spawns, and on a
     free-threaded build by several at a time. If it raises, the spawn fails with PolicyError.
     """
+
+    __dir__ = public_names
 
     timed: bool = False
     """The policy needs each dispatch measured: `Handle.busy_ns`, `WorkerThread.busy_ns`."""

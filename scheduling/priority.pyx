@@ -11,6 +11,7 @@ from callboard.core.memory.node cimport relaxed
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.handle cimport Handle
 
+from callboard.core.handles import public_names
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.log import log
@@ -47,6 +48,9 @@ cdef class PriorityPolicy:
     actors are ready, or passes one by `patience` times. Then it logs one event, and goes on in the
     order in which actors became ready.
     """
+
+    def __dir__(self):
+        return public_names(self)
 
     def __cinit__(self, *args, **kwargs):
         self.ready.state = &self.tracked

@@ -25,13 +25,13 @@ class Counter(Actor[int]):
         self.count = start
 
     def receive(self, message: int) -> int:
-        reveal_type(self.ref)  # -> ActorRef[int]
-        reveal_type(self.sender)  # -> ActorRef[Any] | None
+        reveal_type(self.ref)  # -> ActorRef[int, Any]
+        reveal_type(self.sender)  # -> ActorRef[Any, Any] | None
         reveal_type(self.system)  # -> ActorSystem
         reveal_type(self.after(1.0, 1))  # -> Timer
-        reveal_type(self.children)  # -> list[callboard._inside.sending.ref.ActorRef[Any]]
+        reveal_type(self.children)  # -> list[callboard._inside.sending.ref.ActorRef[Any, Any]]
         self.become(self.other)
-        self.become(self.wrong)  # -> expected "Callable[[int], Any]"
+        self.become(self.wrong)  # -> expected "Callable[[int], Any | Awaitable[Any]]"
         self.ref.tell("text")  # -> incompatible type "str"; expected "int"
         return self.count
 
@@ -41,7 +41,7 @@ class Counter(Actor[int]):
 class Waiting(Actor[str]):
     async def receive(self, message: str) -> str:
         counter = self.spawn(Counter)
-        reveal_type(counter)  # -> ActorRef[int]
+        reveal_type(counter)  # -> ActorRef[int, Any]
         await self.sleep(1.0)
         reveal_type(await counter.ask(1))  # -> Any
         self.watch(counter)
@@ -60,7 +60,7 @@ class TextBox(Box[str]): ...
 
 def use(system: ActorSystem, anything: ActorRef[Any], objects: ActorRef[object]) -> None:
     counter = system.spawn(Counter, 7, name="counter", supervision=Supervision("restart"))
-    reveal_type(counter)  # -> ActorRef[int]
+    reveal_type(counter)  # -> ActorRef[int, Any]
     counter.tell(1)
     counter.tell("text")  # -> incompatible type "str"; expected "int"
     counter.tell_many([1, 2])
@@ -70,19 +70,19 @@ def use(system: ActorSystem, anything: ActorRef[Any], objects: ActorRef[object])
     reveal_type(counter.ask(1, timeout=2.0).result(timeout=1.0))  # -> Any
     reveal_type(counter.is_alive)  # -> bool
     reveal_type(counter.path)  # -> str
-    reveal_type(counter.ready)  # -> ActorRef[int]]
+    reveal_type(counter.ready)  # -> ActorRef[int, Any]]
     reveal_type(counter.ended)  # -> ActorEnd]
     counter.stop(after_queue=True)
     counter.stop(True)  # -> Too many positional arguments
-    reveal_type(system.spawn(TextBox))  # -> ActorRef[str]
+    reveal_type(system.spawn(TextBox))  # -> ActorRef[str, Any]
     integers: ActorRef[int] = objects  # who takes any object takes an integer
     strings: ActorRef[str] = counter  # -> Incompatible types in assignment
-    reveal_type(Terminated(counter).ref)  # -> ActorRef[Any]
+    reveal_type(Terminated(counter).ref)  # -> ActorRef[Any, Any]
     future: Future[int] = Future()
     reveal_type(future.result())  # -> int
     reveal_type(future.exception())  # -> BaseException | None
-    system.spawn(Counter())  # -> incompatible type "Counter"; expected "type[Actor
-    system.spawn(int)  # -> expected "type[Actor
+    system.spawn(Counter())  # -> No overload variant of "spawn"
+    system.spawn(int)  # -> expected "Callable[[], AnyActor
 
 class Forwarding(Actor[int]):
     def __init__(self, to: Recipient[int]) -> None:
@@ -117,7 +117,7 @@ def forward(
     wrong: Recipient[int] = texts  # -> Incompatible types in assignment
     deaf: Recipient[int] = Deaf()  # -> Incompatible types in assignment
     for to in recipients:
-        reveal_type(system.spawn(Forwarding, to))  # -> ActorRef[int]
+        reveal_type(system.spawn(Forwarding, to))  # -> ActorRef[int, Any]
         reveal_type(numbers.to(to))  # -> Graph[None]
     numbers.to(texts)  # -> incompatible type
     numbers.to(Own())

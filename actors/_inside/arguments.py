@@ -1,33 +1,124 @@
-"""The arguments of a spawn: that the class takes them, said at the call and not by a worker."""
+"""The arguments of a spawn: its options, and that the class takes the others, said at the call."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from typing import Any, Literal, TypedDict
 
-from callboard.core.errors import ArgumentsError
-from callboard.core.text import did_you_mean
+from callboard.core.errors import ArgumentsError, SpawnError
+from callboard.core.text import did_you_mean, safe_repr
+from callboard.mailboxes import Mailbox
+from callboard.scheduling.placement import PlacementPolicy
+from callboard.supervision import Directive, Supervision
+
+
+class ActorOptions(TypedDict, total=False):
+    """The options of actors, for `spawn`, for routers and for pools.
+
+    - `mailbox`: a BoundedMailbox or a PriorityMailbox.
+    - `placement`: a placement policy for this actor alone, or its name.
+    - `priority`: a number for priority policies that use one; 0 without.
+    - `supervision`: a Supervision, or one of its directives.
+    - `dedicated`: give the actor a thread of its own, because it blocks.
+    - `context`: "own": the actor's context variables are its own, and none is set at first.
+      "sender": a message is handled with a copy of its sender's variables. The default is the
+      system's; where that is "sender", native actors and those with `receive_many` still have
+      their own.
+    - `event_loop`: run its coroutines on the system's event loop, where asyncio can be used.
+    - `concurrency`: how many messages its `async def receive` may have in the middle at one time; 1
+      without. They begin in their order, and one at a time runs.
+    """
+
+    mailbox: Mailbox | None
+    placement: PlacementPolicy | type[PlacementPolicy] | str | Mapping[str, Any] | None
+    priority: int | None
+    supervision: Supervision | Directive | Callable[[BaseException], Directive] | None
+    dedicated: bool
+    context: Literal["own", "sender"] | None
+    event_loop: bool
+    concurrency: int
+
+
+class SpawnOptions(ActorOptions, total=False):
+    """The options of `spawn`: those of actors, and one that is for a single actor.
+
+    - `name`: unique among the top-level actors (or the siblings); no `/` in it.
+    """
+
+    name: str | None
+
+
+OF_ACTORS: frozenset[str] = ActorOptions.__optional_keys__
+OF_SPAWN: frozenset[str] = SpawnOptions.__optional_keys__
+
+
+def taken_apart(cls: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Return a call's class, and its arguments by position and in a `partial`."""
+    if isinstance(cls, partial):
+        return cls.func, cls.args + args, cls.keywords
+    return cls, args, {}
+
+
+def divided(
+    call: str,
+    cls: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> tuple[type, tuple[Any, ...], dict[str, Any], dict[str, Any]]:
+    """Return the class of a call, its arguments by position and by name, and its actors' options.
+
+    `options` are the call's own ones; those that are None were not given. Raises SpawnError.
+    """
+    cls, args, fixed = taken_apart(cls, args)
+    if not isinstance(cls, type):
+        raise SpawnError(f"{call} wants a class, a subclass of Actor, not {safe_repr(cls)}")
+    given = {name: value for name, value in options.items() if value is not None}
+    refuse_misfit(cls, args, fixed, {**given, **kwargs}, OF_ACTORS | options.keys(), call)
+    own = {name: value for name, value in kwargs.items() if name not in OF_ACTORS}
+    of_actors = {name: value for name, value in kwargs.items() if name in OF_ACTORS}
+    return cls, args, {**fixed, **own}, of_actors
 
 
 def refuse_misfit(
-    cls: type, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Collection[str]
+    cls: type,
+    args: tuple[Any, ...],
+    fixed: Mapping[str, Any],
+    kwargs: Mapping[str, Any],
+    options: Collection[str] = OF_SPAWN,
+    call: str = "spawn()",
 ) -> None:
-    """Raise ArgumentsError if a class cannot be made with these, which are no options of spawn().
+    """Raise ArgumentsError if a class cannot be made with the arguments of a call.
 
-    Only what is written in Python says what it takes; of others the worker finds out.
+    Those in `kwargs` with the name of one of the `options` are options, and may not have the name
+    of an argument that the class is not given: such a call has two meanings. Arguments that are
+    `fixed` by a `partial` are no options. Only what is written in Python says what it takes; of
+    others the worker finds out.
     """
+    own = {**fixed, **{name: kwargs[name] for name in kwargs if name not in options}}
     for signature in _signatures(cls):
+        takes = list(signature.parameters.values())[1:]
+        names = ", ".join(f"{_STARS.get(one.kind, '')}{one.name}" for one in takes)
         try:
-            signature.bind(None, *args, **kwargs)
+            given = signature.bind_partial(None, *args, **own).arguments
+            for one in takes:
+                if one.name in kwargs and one.name not in {*own, *given} and one.kind in _NAMED:
+                    raise ArgumentsError(
+                        f"{call} cannot tell whether {one.name}={safe_repr(kwargs[one.name])} is "
+                        f"its option or an argument of {cls.__qualname__}, which takes ({names}): "
+                        f"give the argument by partial({cls.__qualname__}, {one.name}=...)"
+                    )
+            signature.bind(None, *args, **own)
+        except ArgumentsError:
+            raise
         except TypeError as error:
-            takes = list(signature.parameters.values())[1:]
-            names = ", ".join(f"{_STARS.get(one.kind, '')}{one.name}" for one in takes)
             known = [*options, *(one.name for one in takes)]
-            unknown = [name for name in kwargs if name not in signature.parameters]
+            unknown = [name for name in own if name not in signature.parameters]
             hint = did_you_mean(unknown[0], known) if unknown else ""
             raise ArgumentsError(
-                f"spawn() cannot make a {cls.__qualname__}, which takes ({names}): {error}{hint}"
+                f"{call} cannot make a {cls.__qualname__}, which takes ({names}): {error}{hint}"
             ) from None
 
 
@@ -35,6 +126,7 @@ _STARS: dict[Any, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*",
     inspect.Parameter.VAR_KEYWORD: "**",
 }
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 def _signatures(cls: type) -> Iterator[inspect.Signature]:

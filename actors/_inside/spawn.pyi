@@ -2,11 +2,23 @@ from typing import Any
 
 from callboard._inside.sending.ref import ActorRef
 from callboard._inside.sending.runtime import Runtime
+from callboard.actor import Spawns
 
 def spawn(
+    runtime: Runtime,
+    parent: ActorRef[Any] | None,
+    cls: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> ActorRef[Any]: ...
+def spawn_divided(
     runtime: Runtime,
     parent: ActorRef[Any] | None,
     cls: type,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
+    options: dict[str, Any],
 ) -> ActorRef[Any]: ...
+
+class Spawning(Spawns):
+    _runtime: Runtime

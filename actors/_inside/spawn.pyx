@@ -2,13 +2,15 @@
 
 import inspect
 import types
+from functools import partial
 
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 
 from callboard._inside.life.ending cimport leave_parent
 from callboard._inside.life.held cimport Held
-from callboard._inside.receiving.dispatch cimport run_python
+from callboard._inside.receiving.access cimport Access
+from callboard._inside.receiving.dispatch cimport run_python, run_shared
 from callboard._inside.receiving.native_dispatch cimport run_native
 from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, limited, native_cell, task_cell
 from callboard._inside.sending.native_ref cimport NativeRef
@@ -27,7 +29,7 @@ from callboard.scheduling.team cimport Team
 from callboard.scheduling.worker cimport WorkerThread, worker_here
 from callboard.scheduling.worker_core cimport Worker
 
-from callboard._inside.arguments import refuse_misfit
+from callboard._inside import arguments
 from callboard.core import checks
 from callboard.core.errors import PolicyError, SpawnError, SystemClosed
 from callboard.core.threads.constants import make_constants_immortal
@@ -39,51 +41,73 @@ from callboard.supervision import Supervision
 
 cdef dict recipes = {}  # class -> its Recipe, of classes that take no attribute: those live for ever
 cdef object STOP = Supervision()
-cdef frozenset OPTIONS = frozenset(
-    ["name", "mailbox", "placement", "priority", "supervision", "dedicated", "context", "event_loop"])
-cdef tuple OF_CLASSES = ("mailbox", "supervision", "dedicated", "event_loop")  # which may be attributes
+cdef frozenset OPTIONS = arguments.OF_SPAWN
+cdef tuple OF_CLASSES = ("mailbox", "supervision", "dedicated", "event_loop", "concurrency")  # which may be attributes
 
 cdef Py_ssize_t MOST_SHAPES = 64
+cdef uint32_t MOST_AT_ONCE = 2**31 - 1
 
 
 def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs):
     """Make an actor of class `cls`, a child of `parent` or, without one, a top-level actor.
 
-    `kwargs` holds the options of `ActorSystem.spawn` and the keyword arguments of the class.
-    Raises SpawnError (an ArgumentsError if the class does not take the arguments), PolicyError,
+    `cls` may be a `partial` of a class. `kwargs` holds the options of `ActorSystem.spawn` and the keyword arguments
+    of the class. Raises SpawnError (an ArgumentsError if the class does not take the arguments), PolicyError,
     SystemClosed or ForkedSystem.
     """
+    cdef dict fixed = {}
+    cdef dict options = {}
+    if isinstance(cls, partial):
+        cls, args, fixed = arguments.taken_apart(cls, args)
+    cdef Recipe plain = recipe_of(cls)
+    check_arguments(cls, args, fixed, kwargs)
+    if kwargs and not OPTIONS.isdisjoint(kwargs):
+        options = {option: value for option, value in kwargs.items() if option in OPTIONS}
+        kwargs = {argument: value for argument, value in kwargs.items() if argument not in OPTIONS}
+    if fixed:
+        kwargs = {**fixed, **kwargs}
+    return spawn_by(runtime, parent, plain, args, kwargs, options)
+
+
+def spawn_divided(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs, dict options):
+    """Make an actor as spawn() does, of arguments and options that were divided and checked before."""
+    return spawn_by(runtime, parent, recipe_of(cls), args, kwargs, options)
+
+
+cdef ActorRef spawn_by(
+        Runtime runtime, ActorRef parent, Recipe plain, tuple args, dict kwargs, dict options):
     name = mailbox = placement = supervision = context = None
     cdef uint32_t weight = 0
     cdef bint dedicated = False
     cdef bint event_loop = False
-    cdef Recipe plain = recipe_of(cls)
+    cdef uint32_t concurrency = 1
     if plain.defaults:
-        kwargs = {**plain.defaults, **kwargs}
+        options = {**plain.defaults, **options}
     if runtime.tuned:
         # The operator's options win over the code's.
-        kwargs = {**kwargs, **runtime.config.spawn_options(cls, kwargs.get("name"))}
-    if kwargs:
-        if not OPTIONS.isdisjoint(kwargs):
-            kwargs = dict(kwargs)
-            name = kwargs.pop("name", None)
-            mailbox = kwargs.pop("mailbox", None)
-            placement = kwargs.pop("placement", None)
-            priority = kwargs.pop("priority", None)
-            if priority is not None:
-                weight = checks.whole("an actor's priority", priority, 0, 2**32 - 1, error=SpawnError)
-            supervision = kwargs.pop("supervision", None)
-            dedicated = checks.flag("dedicated", kwargs.pop("dedicated", False), error=SpawnError)
-            event_loop = checks.flag("event_loop", kwargs.pop("event_loop", False), error=SpawnError)
-            context = kwargs.pop("context", None)
+        options = {**options, **runtime.config.spawn_options(plain.cls, options.get("name"))}
+    if options:
+        name = options.get("name")
+        mailbox = options.get("mailbox")
+        placement = options.get("placement")
+        priority = options.get("priority")
+        if priority is not None:
+            weight = checks.whole("an actor's priority", priority, 0, 2**32 - 1, error=SpawnError)
+        supervision = options.get("supervision")
+        dedicated = checks.flag("dedicated", options.get("dedicated", False), error=SpawnError)
+        event_loop = checks.flag("event_loop", options.get("event_loop", False), error=SpawnError)
+        concurrency = checks.whole("concurrency", options.get("concurrency", 1), 1, MOST_AT_ONCE, error=SpawnError)
+        context = options.get("context")
     if runtime.closing or runtime.forked:
         refuse(runtime)
-    check_arguments(cls, args, kwargs)
     cdef Recipe recipe = plain
-    if args or kwargs or supervision is not None or event_loop:
+    if args or kwargs or supervision is not None or event_loop or concurrency != 1:
         recipe = recipe_with(plain, args, kwargs, supervision)
         if event_loop:
             want_event_loop(recipe, dedicated)
+        if concurrency > 1:
+            want_concurrency(recipe, concurrency)
+        recipe.apart = event_loop or concurrency > 1
     cdef ActorRef ref = make_ref(runtime, recipe, dedicated)
     ref.cell.number = runtime.next_number()
     ref.cell.weight = weight
@@ -170,7 +194,11 @@ cdef ActorRef make_ref(Runtime runtime, Recipe recipe, bint dedicated):
         if runtime.team.token and not dedicated:
             flags |= wants_token
         ref = ActorRef.__new__(ActorRef)
-        ref.cell = new ActorCell(<Run>run_python, <void*>ref, flags)
+        if recipe.event_loop and recipe.concurrency > 1:
+            ref.cell = new ActorCell(<Run>run_shared, <void*>ref, flags)
+            ref.extras().access = Access()
+        else:
+            ref.cell = new ActorCell(<Run>run_python, <void*>ref, flags)
     assert holds(not current_context().makes_handle)  # the ref took the mark
     return ref
 
@@ -180,14 +208,16 @@ cdef int refuse(Runtime runtime) except -1:
     raise SystemClosed(f"the actor system {runtime.name!r} was stopped")
 
 
-cdef int check_arguments(cls, tuple args, dict kwargs) except -1:
-    """Refuse arguments that the class does not take. Which it takes depends on their number and their
-    names: those that were found right once are known from then on."""
+cdef int check_arguments(cls, tuple args, dict fixed, dict kwargs) except -1:
+    """Refuse arguments that the class does not take, and options that may be some. Which it takes depends on their
+    number and their names: those that were found right once are known from then on."""
     cdef tuple shape = (len(args), *kwargs)
+    if fixed:
+        shape += (None, *fixed)
     known = cls.__dict__.get("_callboard_shapes")
     if known is not None and shape in known:
         return 0
-    refuse_misfit(cls, args, kwargs, OPTIONS)
+    arguments.refuse_misfit(cls, args, fixed, kwargs)
     if known is None:
         known = set()
         try:
@@ -230,8 +260,9 @@ cdef Recipe inspect_class(cls):
         raise SpawnError(f"{cls.__qualname__}.receive has a `yield`, and nobody would iterate over it")
     may_start = not recipe.native and not getattr(cls, "_callboard_runs", False)
     for hook in ("on_start", "on_stop", "on_failure", "receive_many"):
-        if inspect.iscoroutinefunction(getattr(cls, hook, None)) and not (hook == "on_start" and may_start):
-            which = "only `receive` and `on_start`" if may_start else "no hook of a task or native actor"
+        is_own = hook in ("on_start", "on_stop") and may_start
+        if inspect.iscoroutinefunction(getattr(cls, hook, None)) and not is_own:
+            which = "only `receive`, `on_start` and `on_stop`" if may_start else "no hook of a task or native actor"
             raise SpawnError(f"{cls.__qualname__}.{hook} is `async`; {which} may be")
     recipe.cls = cls
     recipe.args = ()
@@ -288,6 +319,21 @@ cdef int want_event_loop(Recipe recipe, bint dedicated) except -1:
             f"{cls} cannot be dedicated and have event_loop=True: a coroutine runs on the event loop's "
             "thread; an actor with a thread of its own may call asyncio.run() there")
     recipe.event_loop = True
+    return 0
+
+
+cdef int want_concurrency(Recipe recipe, uint32_t concurrency) except -1:
+    cls = recipe.cls.__qualname__
+    what = f"concurrency={concurrency}"
+    if recipe.native or recipe.runs:
+        raise SpawnError(f"{cls} is {'native' if recipe.native else 'a task'}, and cannot have {what}")
+    if recipe.many:
+        raise SpawnError(f"{cls} has `receive_many`, which takes messages together: it cannot have {what}")
+    if not inspect.iscoroutinefunction(recipe.cls.receive):
+        raise SpawnError(
+            f"{cls}.receive is not `async def`, so the actor handles one message after the other: "
+            f"it cannot have {what}")
+    recipe.concurrency = concurrency
     return 0
 
 
@@ -408,3 +454,23 @@ cdef int join_family(ActorRef ref) except -1:
             parent.children_of = {}
         parent.children_of[ref] = None
     return 0
+
+
+class Spawning:
+    """The part of ActorSystem that spawns."""
+
+    def spawn(self, cls, /, *args, **kwargs):
+        """Make an actor of class `cls` and return its ref at once.
+
+        The object is made by the worker that the actor lives on: `ref.ready` is a future of that, and fails if it
+        fails. Keyword arguments with the names of options are options: see `SpawnOptions`. All others go to the
+        class with `args`. `cls` may be a `partial` of a class, whose arguments are never options.
+
+        A class may have attributes `mailbox`, `supervision`, `dedicated`, `event_loop` and `concurrency`: its actors' options where
+        the spawn has none.
+
+        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. Arguments that the class does not take, such as a
+        mistyped option, raise a SpawnError that is a TypeError, too. So does an option that the class has an argument
+        of the same name for, unless that is given by position or by the `partial`.
+        """
+        return spawn(self._runtime, None, cls, args, kwargs)

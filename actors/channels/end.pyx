@@ -11,6 +11,7 @@ from callboard.core.asserting cimport holds
 from callboard.scheduling.forward cimport Context
 from callboard.scheduling.handle cimport actor_here
 
+from callboard.core.handles import public_names
 from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFailed, ChannelMisuse
 from callboard.core.errors import ForkedSystem
 
@@ -21,6 +22,9 @@ cdef class ChannelEnd:
     An end belongs to the actor that is spawned with it as an argument, or else to the actor, the thread or the event
     loop that uses it first, until `hand_on()`. An actor's ends end with it.
     """
+
+    def __dir__(self):
+        return public_names(self)
 
     __class_getitem__ = classmethod(types.GenericAlias)
 

@@ -17,6 +17,7 @@ from callboard.core.awaitable cimport (
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle, actor_here
 
+from callboard.core.handles import public_names
 from callboard.channels.errors import ChannelTimeout
 from callboard.core.errors import AskTimeout, CallboardError
 
@@ -27,6 +28,9 @@ cdef class Operation:
 
     Nothing has happened before. Cancelled while it waits, it takes nothing and sends nothing.
     """
+
+    def __dir__(self):
+        return public_names(self)
 
     def __await__(self):
         if not self.awaited.try_begin():

@@ -11,6 +11,7 @@ from callboard.channels.pipe cimport Line, Watch, wake as wake_wait
 from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport Spare
 
+from callboard.core.handles import public_names
 from callboard.channels.errors import ChannelMisuse
 from callboard.core import checks
 from callboard.core.text import safe_repr
@@ -127,6 +128,9 @@ cdef class Selection:
     To wait, and to be told which end is ready, costs the same for ten ends and for ten thousand. Ends may come and go
     while it is waited for. A selection and its ends belong to one user.
     """
+
+    def __dir__(self):
+        return public_names(self)
 
     def __cinit__(self):
         self.members = {}

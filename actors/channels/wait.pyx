@@ -31,7 +31,7 @@ cdef class ChannelWait(Future):
     def _limit(self):
         return self.limit
 
-    def was_run_here(self, timeout):
+    def _was_run_here(self, timeout):
         """On the thread that runs the channel's manual system: run that until the wait is over."""
         cdef Runtime runtime = (<ChannelEnd>self.end).pipe.runtime if isinstance(self.end, ChannelEnd) else None
         system = None if runtime is None or not runtime.manual else runtime.system

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from time import monotonic
-from typing import Any
+from typing import Any, Unpack
 
+from callboard._inside.arguments import ActorOptions
 from callboard._inside.sending.native_ref import NativeRef
 from callboard.core import checks
 from callboard.frequency.arrays import ArrowKeys, batches
@@ -34,7 +35,7 @@ class FrequencyActors:
         streams: int,
         design: str = "auto",
         name: str = "frequency",
-        **options: Any,
+        **options: Unpack[ActorOptions],
     ) -> None:
         """Spawn `streams` actors, `name-0` and so on, with these options of `spawn`.
 

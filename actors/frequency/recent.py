@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from callboard.core import checks
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.frequency.results import Counted, Estimate, Frequent
 from callboard.frequency.space_saving import SpaceSaving
@@ -32,6 +33,8 @@ class RecentSpaceSaving:
 
     Any thread may use it, one at a time.
     """
+
+    __dir__ = public_names
 
     def __init__(
         self,

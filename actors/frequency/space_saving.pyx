@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
+from callboard.core.handles import public_names
 from callboard.core.checks import LARGEST, finite, one_of, whole
 from callboard.core.text import safe_repr
 from callboard.core.threads.cores import usable_cores
@@ -62,6 +63,9 @@ cdef class SpaceSaving:
     and "partitioned" for more. An answer includes all keys for which `update` and `add` have returned, and perhaps
     some that are being counted meanwhile.
     """
+
+    def __dir__(self):
+        return public_names(self)
 
     def __cinit__(self, *args, **kwargs):
         self.mode = undecided

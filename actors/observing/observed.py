@@ -43,7 +43,10 @@ class ServedPage(Protocol):
 class RunningGraph(Protocol):
     """A graph at work, or a pool of processes, as a system sees it."""
 
-    ended: bool
+    @property
+    def ended(self) -> bool:
+        """Whether it is at work no more."""
+        ...
 
     def waits(self) -> Iterable[Wait]:
         """Say of each operator why it does nothing, or of each process."""
@@ -54,7 +57,7 @@ class RunningGraph(Protocol):
         ...
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures of the run and of each operator so far, for JSON."""
+        """Return the figures of the run and of each operator so far, for JSON; none of a pool."""
         ...
 
 

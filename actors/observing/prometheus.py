@@ -183,8 +183,11 @@ class _Source:
         for values in self._operators.values():
             values[3:] = 0.0, 0.0  # the gauges
         for run in system._graphs():
+            now = run.figures()
+            if not now:  # a pool's
+                continue
             before = self._runs.get(run, {})
-            now = self._runs[run] = run.figures()
+            self._runs[run] = now
             for kind in ("rows", "skipped", "late", "unpaired"):
                 self._rows[kind] += now[kind] - before.get(kind, 0)
             olds = iter(before.get("operators", ()))

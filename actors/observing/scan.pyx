@@ -40,7 +40,7 @@ cdef class ClassTotals:
 
 
 @cython.final
-cdef class ActorWalk:
+cdef class _ActorWalk:
     # A walk of all live actors, parents before their children. The brothers in work, and the next one's place.
     cdef list brothers
     cdef Py_ssize_t place, size
@@ -130,7 +130,7 @@ cdef class ActorScan:
         cdef int64_t since = self.looked_at
         cdef uint64_t last_number = self.last_number
         cdef char kind = {"load": b"l", "rate": b"r", "queue": b"q", "total": b"t"}.get(by, b"?")[0]
-        cdef ActorWalk walk = ActorWalk.__new__(ActorWalk)
+        cdef _ActorWalk walk = _ActorWalk.__new__(_ActorWalk)
         walk.begin(self.runtime)
         if kind == b"?":
             raise CallboardError(f"actors are sorted by load, rate, queue or total, not by {by!r}")
@@ -187,7 +187,7 @@ cdef class ActorScan:
         cdef uint64_t queued
         cdef ClassTotals total = None
         cdef object cls = None
-        cdef ActorWalk walk = ActorWalk.__new__(ActorWalk)
+        cdef _ActorWalk walk = _ActorWalk.__new__(_ActorWalk)
         walk.begin(self.runtime)
         for total in totals.values():
             total.live = total.queued = total.longest = 0
@@ -216,7 +216,7 @@ cdef class ActorScan:
         """Walk all actors, and return those for which so many messages wait, or more, as far as they are counted."""
         cdef ActorRef ref
         cdef list found = []
-        cdef ActorWalk walk = ActorWalk.__new__(ActorWalk)
+        cdef _ActorWalk walk = _ActorWalk.__new__(_ActorWalk)
         walk.begin(self.runtime)
         while (ref := walk.next()) is not None:
             if ref.cell.limits != NULL and ref.cell.limits.count() >= least:

@@ -21,13 +21,13 @@ from typing import Any
 
 from callboard import (
     ActorEnd,
-    ActorRef,
     ActorSystem,
     BoundedMailbox,
     DeadLetter,
     Future,
     Supervision,
 )
+from callboard._inside.spawn import spawn_divided
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_repr, safe_str, sendable
 from callboard.pools.importing import import_all, import_class
@@ -73,7 +73,7 @@ def _serve(spec: dict[str, Any], status: int, life: int, parent: int) -> int:
     cls = import_all(spec)
     types = {name: import_class(*place) for name, *place in spec["types"]}
     codec = make_codec(types, spec["pickle"])
-    args, kwargs = _arguments(spec, types)
+    arguments = _arguments(spec, types)
     bell = os.eventfd(0, os.EFD_CLOEXEC)
     ends: list[ActorEnd] = []
 
@@ -84,7 +84,7 @@ def _serve(spec: dict[str, Any], status: int, life: int, parent: int) -> int:
     system = ActorSystem(spec["system"], workers=1)
     letters = partial(_tell_letter, status, codec)
     system.dead_letters.subscribe(letters)
-    ref: ActorRef[Any] = system.spawn(cls, *args, **kwargs)
+    ref = spawn_divided(system._runtime, None, cls, *arguments)
     ref.ended.add_done_callback(end)
     address = f"unix:{spec['path']}"
     server = Server(system, {ENTRY: ActorEntry(ref)}, address, codec=codec, limits=LIMITS)
@@ -141,11 +141,15 @@ def tell(status: int, **what: Any) -> None:
 
 
 def encode_arguments(
-    args: tuple[Any, ...], kwargs: dict[str, Any], types: dict[str, type], pickles: bool
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: dict[str, Any],
+    types: dict[str, type],
+    pickles: bool,
 ) -> str:
-    """Return the arguments of the actor as a text. Raises CodecError."""
+    """Return the arguments of the actor, and its options, as a text. Raises CodecError."""
     codec = argument_codec(types, pickles)
-    return base64.b64encode(codec.encode([list(args), kwargs])).decode()
+    return base64.b64encode(codec.encode([list(args), kwargs, options])).decode()
 
 
 def argument_codec(types: dict[str, type], pickles: bool) -> Codec:
@@ -154,7 +158,9 @@ def argument_codec(types: dict[str, type], pickles: bool) -> Codec:
     return make_codec({**types, **options}, pickles)
 
 
-def _arguments(spec: dict[str, Any], types: dict[str, type]) -> tuple[list[Any], dict[str, Any]]:
+def _arguments(
+    spec: dict[str, Any], types: dict[str, type]
+) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
     codec = argument_codec(types, spec["pickle"])
-    args, kwargs = codec.decode(base64.b64decode(spec["arguments"]), is_trusted=True)
-    return args, kwargs
+    args, kwargs, options = codec.decode(base64.b64decode(spec["arguments"]), is_trusted=True)
+    return tuple(args), kwargs, options

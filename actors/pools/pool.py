@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard import Actor, ActorSystem, Future
-from callboard._inside.arguments import refuse_misfit
+from callboard._inside.arguments import divided
 from callboard.core import checks
 from callboard.core.errors import CallboardError, SpawnError
 from callboard.core.log import log
@@ -42,10 +42,6 @@ from callboard.routers.elastic import Level
 LIMIT = 10
 LIMIT_OF_STARTS = 2  # where the actor of a process has never started
 WINDOW = 60.0
-OPTIONS = frozenset(
-    ["mailbox", "placement", "priority", "supervision", "dedicated", "context", "event_loop"]
-)
-"""The options of `spawn()` that go to the actors."""
 # Seconds between two looks at the queues of an elastic pool: a process starts in about that time.
 PERIOD = 1.0
 # Seconds before a restart that follows another; each further one waits twice as long.
@@ -83,8 +79,7 @@ class ProcessFamily:
         try:
             self._io = IOThread(f"{system.name}-pool")
             try:
-                options = {} if name is None else {"name": name}
-                self.parent = system.spawn(Processes, self, elastic, dedicated=True, **options)
+                self.parent = system.spawn(Processes, self, elastic, dedicated=True, name=name)
                 self._runtime.dead_letters.expect_wake_ups(self.parent, PoolNews)
             except BaseException:
                 self._io.stop(1.0)
@@ -97,6 +92,13 @@ class ProcessFamily:
     def ended(self) -> bool:
         """Whether there are no processes any more."""
         return self.is_over
+
+    def leave_waits(self) -> None:
+        """Do nothing: no thread of it waits for answers."""
+
+    def figures(self) -> dict[str, Any]:
+        """Return nothing: it has no operators."""
+        return {}
 
     def waits(self) -> list[Wait]:
         """Say of each process what the pool waits for."""
@@ -136,7 +138,7 @@ class ProcessFamily:
         """Have as many processes as the queues want."""
         if level is None or self._router is None or self.is_over:
             return
-        refs = self._router.refs
+        refs: tuple[Any, ...] = self._router.refs
         wanted = level.decide(len(refs), sum(ref.queue_length for ref in refs))
         if wanted != len(refs):
             log.info("a pool is resized", pool=self.parent.path, before=len(refs), now=wanted)
@@ -323,7 +325,7 @@ class Processes(Actor[Any]):
 
 def spawn_pool(
     system: ActorSystem,
-    cls: type,
+    cls: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     *,
@@ -339,7 +341,10 @@ def spawn_pool(
     refuse_if_imported()
     if system._runtime.manual:
         raise CallboardError("a ManualSystem has no processes: give the test a router of actors")
-    if not isinstance(cls, type) or not issubclass(cls, Actor):
+    given = {"processes": processes, "elastic": elastic, "router": router, "by": by, "name": name}
+    given |= {"types": types or None, "pickle": pickle or None}
+    cls, args, kwargs, options = divided("pool()", cls, args, kwargs, given)
+    if not issubclass(cls, Actor):
         raise SpawnError(f"pool() wants a subclass of Actor, not {safe_repr(cls)}")
     bounds = None if elastic is None else Elastic.of(elastic, PERIOD)
     if processes is None:
@@ -353,10 +358,8 @@ def spawn_pool(
         raise TypeError(f"router is a class of routers, or by= is given, not {safe_repr(router)}")
     by_names = dict(named(types))
     make_codec(by_names, False)  # which says what is wrong with them
-    own = {name: value for name, value in kwargs.items() if name not in OPTIONS}
-    refuse_misfit(cls, args, own, OPTIONS)
     if inspect.getattr_static(cls, "supervision", None) is None:
-        kwargs = {"supervision": "restart", **kwargs}
+        options = {"supervision": "restart", **options}
     modules = {one.__module__ for one in (cls, *by_names.values())}
     spec = {
         "modules": [str(folder) for folder in sys.path],
@@ -365,7 +368,7 @@ def spawn_pool(
         "class": place_of(cls),
         "types": [[known, *place_of(one)] for known, one in by_names.items()],
         "pickle": pickles,
-        "arguments": encode_arguments(args, kwargs, by_names, pickles),
+        "arguments": encode_arguments(args, kwargs, options, by_names, pickles),
     }
     pool = ProcessFamily(system, spec, by_names, name, bounds)
     try:

@@ -16,7 +16,7 @@ M = TypeVar("M", contravariant=True)
 T = TypeVar("T")
 
 
-class BroadcastRouter(Router[M], Generic[M]):
+class BroadcastRouter(Router[M, Any], Generic[M]):
     """Sends each message to all of its refs. Safe in every thread.
 
     Each ref handles the messages of one sender in the order of sending. If a ref raises, the others

@@ -1,9 +1,10 @@
-from collections.abc import Iterable
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVarTuple, Unpack
 
-from typing_extensions import disjoint_base
+from typing_extensions import TypeVar, disjoint_base
 
-from callboard.actor import Actor
+from callboard._inside.arguments import ActorOptions
+from callboard.actor import Actor, AnyActor
 from callboard.native import NativeActor
 from callboard.recipient import Recipient
 from callboard.remote.sharding.keys import By
@@ -12,21 +13,25 @@ from callboard.routers.router import Router
 from callboard.system import ActorSystem
 
 _M = TypeVar("_M", contravariant=True)
+_R = TypeVar("_R", covariant=True, default=Any)
+_N = TypeVar("_N")
+_A = TypeVar("_A")
+_Ts = TypeVarTuple("_Ts")
 
 @disjoint_base
-class KeyRouter(Router[_M]):
+class KeyRouter(Router[_M, _R]):
     def __init__(self, refs: Iterable[Recipient[_M]], by: By) -> None: ...
     @classmethod
     def spawn(  # type: ignore[override]
         cls,
         spawner: ActorSystem | Actor[Any] | NativeActor,
-        actor: type[Actor[_M]] | type[NativeActor],
+        actor: Callable[[Unpack[_Ts]], AnyActor[_N, _A]],
         /,
-        *args: Any,
+        *args: *_Ts,
         by: By,
         routees: int | None = None,
         elastic: Elastic | tuple[int, int] | None = None,
         name: str | None = None,
-        **kwargs: Any,
-    ) -> Self: ...
+        **options: Unpack[ActorOptions],
+    ) -> KeyRouter[_N, _A]: ...
     def of_key(self, key: Any) -> Recipient[_M]: ...

@@ -1,5 +1,7 @@
 """Each message to the routee of its key."""
 
+from functools import partial
+
 from libc.stdint cimport int64_t, uint64_t
 
 from callboard.routers.router cimport Routee, Router
@@ -43,7 +45,7 @@ cdef class KeyRouter(Router):
         """As `RoundRobinRouter.spawn`, with `by` as in KeyRouter(). A replaced actor leaves its keys to the next."""
         from callboard.routers.family import spawn_family
 
-        return spawn_family(lambda refs: cls(refs, by), spawner, actor, args, kwargs, routees, elastic, name, False)
+        return spawn_family(partial(cls, by=by), spawner, actor, args, kwargs, routees, elastic, name, False, by=by)
 
     def of_key(self, key):
         """Return the ref of a key. Raises CodecError for anything but a key."""

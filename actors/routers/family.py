@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from callboard import Actor, ActorRef, ActorSystem, Terminated
-from callboard._inside.spawn import spawn
+from callboard._inside.arguments import divided
+from callboard._inside.spawn import spawn_divided
 from callboard.core import checks
 from callboard.core.errors import CallboardError, SystemClosed
 from callboard.core.log import log
@@ -53,9 +54,7 @@ class Family:
     def __init__(
         self,
         spawner: ActorSystem | Actor[Any] | NativeActor,
-        actor: type,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        recipe: tuple[type, tuple[Any, ...], dict[str, Any], dict[str, Any]],
         elastic: Elastic | None,
         name: str | None,
     ) -> None:
@@ -63,10 +62,9 @@ class Family:
         self.runtime = system._runtime
         self.router: Spawned | None = None
         self.is_over = False
-        self._recipe = actor, args, kwargs
+        self._recipe = recipe
         self._lock = threading.Lock()
-        named = {} if name is None else {"name": name}
-        self.parent = spawner.spawn(Routees, self, elastic, **named)
+        self.parent = spawner.spawn(Routees, self, elastic, name=name)
         self.runtime.dead_letters.expect_wake_ups(self.parent)
 
     def begin(self, make: Callable[[list[Any]], R], count: int) -> R:
@@ -78,8 +76,7 @@ class Family:
             return router
 
     def _spawn(self) -> ActorRef[Any]:
-        actor, args, kwargs = self._recipe
-        ref: ActorRef[Any] = spawn(self.runtime, self.parent, actor, args, dict(kwargs))
+        ref = spawn_divided(self.runtime, self.parent, *self._recipe)
         self.parent.tell(_Spawned(ref))
         return ref
 
@@ -205,8 +202,12 @@ def spawn_family(
     elastic: Elastic | tuple[int, int] | None,
     name: str | None,
     is_counted: bool,
+    **more: Any,
 ) -> R:
-    """Spawn routees and return the router that `make(refs)` makes. Raises like `system.spawn()`."""
+    """Spawn routees and return the router that `make(refs)` makes. Raises like `system.spawn()`.
+
+    `more` are further options of the router, as they are called there.
+    """
     if not isinstance(spawner, ActorSystem | Actor | NativeActor):
         raise TypeError(f"a router is spawned by a system or an actor, not {safe_repr(spawner)}")
     bounds = None if elastic is None else Elastic.of(elastic)
@@ -216,8 +217,10 @@ def spawn_family(
         assert bounds is not None
         count = bounds.least
     count = checks.whole("the number of routees", count)
-    kwargs = {**_defaults(actor, is_counted or bounds is not None), **kwargs}
-    family = Family(spawner, actor, args, kwargs, bounds, name)
+    given = {"routees": count, "elastic": elastic, "name": name, **more}
+    actor, args, kwargs, options = divided("spawn()", actor, args, kwargs, given)
+    options = {**_defaults(actor, is_counted or bounds is not None), **options}
+    family = Family(spawner, (actor, args, kwargs, options), bounds, name)
     try:
         return family.begin(make, count)
     except BaseException:

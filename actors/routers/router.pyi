@@ -1,18 +1,24 @@
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import GenericAlias
-from typing import Any, Generic, NoReturn, Self, TypeVar
+from typing import Any, Generic, NoReturn, Self, TypeVarTuple, Unpack
 
-from typing_extensions import disjoint_base
+from typing_extensions import TypeVar, disjoint_base
 
 from callboard._inside.answers.future import Future
+from callboard._inside.arguments import ActorOptions
 from callboard._inside.sending.ref import ActorRef
-from callboard.actor import Actor
+from callboard.actor import Actor, AnyActor
+from callboard.failures import ActorEnd
 from callboard.native import NativeActor
 from callboard.recipient import Recipient
 from callboard.routers.elastic import Elastic
 from callboard.system import ActorSystem
 
 _M = TypeVar("_M", contravariant=True)
+_R = TypeVar("_R", covariant=True, default=Any)
+_N = TypeVar("_N")
+_A = TypeVar("_A")
+_Ts = TypeVarTuple("_Ts")
 
 @disjoint_base
 class Routee:
@@ -21,7 +27,7 @@ class Routee:
     def __init__(self, recipient: Recipient[Any]) -> None: ...
 
 @disjoint_base
-class Router(Generic[_M]):
+class Router(Generic[_M, _R]):
     _counts: bool
     _family: Any
     def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...
@@ -30,20 +36,20 @@ class Router(Generic[_M]):
     def spawn(
         cls,
         spawner: ActorSystem | Actor[Any] | NativeActor,
-        actor: type[Actor[_M]] | type[NativeActor],
+        actor: Callable[[Unpack[_Ts]], AnyActor[_M, _R]],
         /,
-        *args: Any,
+        *args: *_Ts,
         routees: int | None = None,
         elastic: Elastic | tuple[int, int] | None = None,
         name: str | None = None,
-        **kwargs: Any,
+        **options: Unpack[ActorOptions],
     ) -> Self: ...
     def tell(self, message: _M, /) -> None: ...
     def tell_many(self, messages: Iterable[_M]) -> None: ...
     def tell_soon(self, message: _M) -> Future[None]: ...
     def tell_many_soon(self, messages: Iterable[_M]) -> Future[None]: ...
-    def ask(self, message: _M, timeout: float | None = None) -> Future[Any]: ...
-    def _leave_later(self, routee: Routee, messages: int, _: Any) -> None: ...
+    def ask(self, message: _M, timeout: float | None = None) -> Future[_R]: ...
+    def _leave_later(self, routee: Routee, messages: int, _: Any = None) -> None: ...
     def _enter_all(self) -> tuple[Routee, ...]: ...
     def _leave_all(self, routees: Iterable[Routee]) -> None: ...
     @property
@@ -54,6 +60,10 @@ class Router(Generic[_M]):
     def name(self) -> str | None: ...
     @property
     def path(self) -> str | None: ...
+    @property
+    def ready(self) -> Future[Self]: ...
+    @property
+    def ended(self) -> Future[tuple[ActorEnd, ...]]: ...
     def resize(self, routees: int) -> None: ...
     def stop(self, *, after_queue: bool = False) -> None: ...
     def _set_refs(self, refs: Iterable[Recipient[_M]]) -> None: ...
@@ -62,4 +72,16 @@ class Router(Generic[_M]):
     def __reduce__(self) -> NoReturn: ...
 
 @disjoint_base
-class RoundRobinRouter(Router[_M]): ...
+class RoundRobinRouter(Router[_M, _R]):
+    @classmethod
+    def spawn(
+        cls,
+        spawner: ActorSystem | Actor[Any] | NativeActor,
+        actor: Callable[[Unpack[_Ts]], AnyActor[_N, _A]],
+        /,
+        *args: *_Ts,
+        routees: int | None = None,
+        elastic: Elastic | tuple[int, int] | None = None,
+        name: str | None = None,
+        **options: Unpack[ActorOptions],
+    ) -> RoundRobinRouter[_N, _A]: ...

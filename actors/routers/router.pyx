@@ -15,6 +15,7 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport uint64_t
 
+from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.envelope cimport to_tell
 from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.ref cimport STOPPING, SUSPENDED, ActorRef
@@ -22,6 +23,7 @@ from callboard.core.asserting cimport holds
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context, current_context
 
+from callboard.core.handles import public_names
 from callboard.core.batches import iterator_over
 from callboard.core.errors import CallboardError
 from callboard.recipient import tell_many_soon_to, tell_soon_to, together
@@ -94,6 +96,9 @@ cdef inline int leave(Router router, Routee routee, Py_ssize_t messages) except 
 cdef class Router:
     """The base of routers: each stands for several recipients, its routees. Safe in every thread."""
 
+    def __dir__(self):
+        return public_names(self)
+
     _counts = False  # whether the mailboxes of the actors that it spawns are to count their messages
 
     def __cinit__(self, *_, **__):
@@ -134,7 +139,7 @@ cdef class Router:
     # --- sending ------------------------------------------------------------------------------------
 
     @cython.always_allow_keywords(False)
-    def tell(self, message):
+    def tell(self, message, /):
         """Send `message` to one of the routees. Waits and raises like its `tell`."""
         cdef Routee routee = self.enter(message)
         try:
@@ -286,6 +291,22 @@ cdef class Router:
         """The parent's path; None for refs that it was given."""
         return self._family.parent.path if self._family is not None else None
 
+    @property
+    def ready(self):
+        """A Future of the starts of the routees that it has now: it answers with this router when all have started.
+
+        It fails as the first that fails to start: see `ActorRef.ready`. Raises AttributeError for routees elsewhere.
+        """
+        return when_all(self, "ready")
+
+    @property
+    def ended(self):
+        """A Future that answers with a tuple of ActorEnds when all routees have ended that the router has now.
+
+        Routees that come later do not count. Raises AttributeError for routees elsewhere.
+        """
+        return when_all(self, "ended")
+
     def resize(self, routees):
         """Have so many routees from now on: spawn some, or remove the latest.
 
@@ -348,6 +369,23 @@ cdef class Router:
         return f"<{type(self).__name__}{where} over {len(self.routees)} refs>"
 
 
+cdef object when_all(Router router, str name):
+    """Return a future of all the routees' futures of this name."""
+    futures = [getattr(ref, name) for ref in router.refs]
+    cdef Future found = Future()
+    found.is_rest = name == "ended"  # who waits for that waits for input
+
+    def tell(done):
+        try:
+            done.result()
+            found.set_result(router if name == "ready" else tuple([future.result() for future in futures]))
+        except BaseException as error:
+            found.set_exception(error)
+
+    together(futures).add_done_callback(tell)
+    return found
+
+
 cdef class RoundRobinRouter(Router):
     """Sends each message to the next of its refs, in turn. Safe in every thread.
 
@@ -380,7 +418,7 @@ cdef class RoundRobinRouter(Router):
         return self.next_routee()
 
     @cython.always_allow_keywords(False)
-    def tell(self, message):
+    def tell(self, message, /):
         """Send `message` to the next ref. Waits and raises like its `tell`."""
         # As Router.tell(), without calls through tables: half of the time that the router takes.
         cdef Routee routee

@@ -38,15 +38,38 @@ public:
     }
 
     void end(std::size_t begun) {
-        make_room();
         assert(begun <= length_ && "a message ends after its begin");
         const std::size_t size = length_ - begun;
+        if (__builtin_expect(size < 128, 1)) {
+            bytes_[begun - 1] = static_cast<char>(size);
+            return;
+        }
+        make_room();
         std::size_t more = 0;
         for (std::size_t rest = size >> 7; rest != 0; rest >>= 7) ++more;
         if (more != 0) std::memmove(bytes_.data() + begun + more, bytes_.data() + begun, size);
         length_ = begun - 1;
         varint(size);
         length_ += size;
+    }
+
+    // Room for `size` bytes, to write small messages at once; taken() says where they end.
+    unsigned char* room(std::size_t size) {
+        make_room(size);
+        return reinterpret_cast<unsigned char*>(bytes_.data()) + length_;
+    }
+    void taken(const unsigned char* end) {
+        length_ = static_cast<std::size_t>(reinterpret_cast<const char*>(end) - bytes_.data());
+        assert(length_ <= bytes_.size() && "no more was written than there was room for");
+    }
+
+    static unsigned char* varint_to(unsigned char* to, std::uint64_t value) {
+        while (value >= 128) {
+            *to++ = static_cast<unsigned char>(value | 128);
+            value >>= 7;
+        }
+        *to++ = static_cast<unsigned char>(value);
+        return to;
     }
 
     void clear() { length_ = 0; }

@@ -69,7 +69,14 @@ public:
     }
 
     // Whether a name is to be given to `number`, an actor's or an operator's, before an event of that is added.
-    bool wants_name(std::uint64_t number) const { return names_.find(number) == names_.end(); }
+    bool wants_name(std::uint64_t number) {
+        Known& known = known_[number % most_known];
+        if (__builtin_expect(known.number == number, 1)) return false;
+        const auto found = names_.find(number);
+        if (found == names_.end()) return true;
+        known = Known{number, found->second, mailboxes_.count(number) != 0};
+        return false;
+    }
 
     void give_name(std::uint64_t number, std::string_view name) {
         const auto found = names_.emplace(number, first_name + names_.size());
@@ -80,27 +87,41 @@ public:
     void add(const DispatchRecord& record) {
         const bool is_stage = record.kind == record_stage;
         const std::int64_t began = record.began != 0 ? record.began : record.time - record.spent;
-        const auto packet = begin_event(began, slice_begin);
-        out_.number(event_category, is_stage ? category_operator : category_dispatch);
-        out_.number(event_name, names_.at(record.actor));
+        // These two packets are most of a trace, so they are written at once: all their lengths are one byte.
+        unsigned char* to = out_.room(2 * most_of_event);
+        Short packet;
+        to = begin_short(to, packet, began, slice_begin);
+        *to++ = event_category << 3;
+        *to++ = is_stage ? category_operator : category_dispatch;
+        *to++ = event_name << 3;
+        to = ProtobufWriter::varint_to(to, name_of(record.actor));
         if (record.messages != 0) {
-            const auto note = out_.begin(event_annotation);
-            out_.number(1, is_stage ? annotation_rows : annotation_messages);
-            out_.number(3, record.messages);
-            out_.end(note);
+            *to++ = event_annotation << 3 | with_length;
+            unsigned char* const length = to++;
+            *to++ = 1 << 3;
+            *to++ = is_stage ? annotation_rows : annotation_messages;
+            *to++ = 3 << 3;
+            to = ProtobufWriter::varint_to(to, record.messages);
+            *length = static_cast<unsigned char>(to - length - 1);
         }
-        end_event(packet);
-        end_event(begin_event(record.time, slice_end));
+        end_short(packet, to);
+        to = begin_short(to, packet, record.time, slice_end);
+        end_short(packet, to);
+        out_.taken(to);
         if (record.queue >= 0 && !is_stage) add_count(record);
     }
 
     // Whether the mailbox of a record has no track yet: it is to be described first.
     bool wants_mailbox(const DispatchRecord& record) const {
-        return record.queue >= 0 && record.kind != record_stage && mailboxes_.find(record.actor) == mailboxes_.end();
+        if (record.queue < 0 || record.kind == record_stage) return false;
+        const Known& known = known_[record.actor % most_known];
+        if (__builtin_expect(known.number == record.actor && known.has_mailbox, 1)) return false;
+        return mailboxes_.find(record.actor) == mailboxes_.end();
     }
 
     void describe_mailbox(std::uint64_t actor, std::string_view name) {
         mailboxes_.insert(actor);
+        known_[actor % most_known].number = 0;  // it is looked up anew
         const auto packet = begin_packet();
         const auto track = out_.begin(packet_track_descriptor);
         out_.number(1, actor * 4 + 3);
@@ -145,6 +166,20 @@ private:
     static constexpr std::uint64_t category_dispatch = 1, category_operator = 2, category_wait = 3, category_event = 4;
     static constexpr std::uint64_t annotation_messages = 1, annotation_rows = 2;
     static constexpr std::uint64_t state_cleared = 1, needs_state = 2;
+
+    // Some of the latest actors and operators, each at the place of its number, so that few events need a look into
+    // the tables.
+    struct Known {
+        std::uint64_t number{0};
+        std::uint64_t name{0};
+        bool has_mailbox{false};
+    };
+    static constexpr std::size_t most_known = 256;
+
+    std::uint64_t name_of(std::uint64_t number) const {
+        const Known& known = known_[number % most_known];
+        return __builtin_expect(known.number == number, 1) ? known.name : names_.at(number);
+    }
 
     struct OpenEvent {
         std::size_t packet, event;
@@ -220,6 +255,43 @@ private:
         out_.end(here);
     }
 
+    // The lengths of a packet that is short, and of the event in it.
+    struct Short {
+        unsigned char *packet, *event;
+    };
+    static constexpr std::uint32_t with_length = 2;      // the wire type of a message
+    static constexpr std::size_t most_of_event = 96;     // bytes; the longest has 56
+
+    // As begin_event().
+    unsigned char* begin_short(unsigned char* to, Short& packet, std::int64_t time, EventType type) {
+        *to++ = 1 << 3 | with_length;
+        packet.packet = to++;
+        *to++ = packet_sequence << 3;
+        to = ProtobufWriter::varint_to(to, sequence_);
+        *to++ = packet_flags << 3;
+        *to++ = needs_state;
+        *to++ = packet_timestamp << 3;
+        if (__builtin_expect(time >= last_, 1)) {
+            to = ProtobufWriter::varint_to(to, static_cast<std::uint64_t>(time - last_));
+            last_ = time;
+        } else {
+            to = ProtobufWriter::varint_to(to, static_cast<std::uint64_t>(time));
+            to = ProtobufWriter::varint_to(to, packet_clock << 3);
+            *to++ = clock_monotonic;
+        }
+        *to++ = packet_track_event << 3 | with_length;
+        packet.event = to++;
+        *to++ = event_type << 3;
+        *to++ = type;
+        return to;
+    }
+
+    static void end_short(const Short& packet, const unsigned char* to) {
+        assert(to - packet.packet <= 127 && "a length of one byte");
+        *packet.event = static_cast<unsigned char>(to - packet.event - 1);
+        *packet.packet = static_cast<unsigned char>(to - packet.packet - 1);
+    }
+
     OpenEvent begin_event(std::int64_t time, EventType type) {
         const auto packet = begin_packet();
         out_.number(packet_flags, needs_state);
@@ -241,16 +313,21 @@ private:
     }
 
     void add_count(const DispatchRecord& record) {
-        const auto packet = begin_event(record.time, counter);
-        out_.number(event_track, record.actor * 4 + 3);
-        out_.number(event_counter, static_cast<std::uint64_t>(record.queue));
-        end_event(packet);
+        Short packet;
+        unsigned char* to = begin_short(out_.room(most_of_event), packet, record.time, counter);
+        *to++ = event_track << 3;
+        to = ProtobufWriter::varint_to(to, record.actor * 4 + 3);
+        to = ProtobufWriter::varint_to(to, event_counter << 3);
+        to = ProtobufWriter::varint_to(to, static_cast<std::uint64_t>(record.queue));
+        end_short(packet, to);
+        out_.taken(to);
     }
 
     const std::uint32_t sequence_;
     ProtobufWriter out_;
     std::int64_t last_{0};                                    // the time of the latest packet that counts from another
     std::unordered_map<std::uint64_t, std::uint64_t> names_;  // interned, by the numbers of actors and operators
+    Known known_[most_known];
     std::unordered_set<std::uint64_t> mailboxes_;             // that have a track
 };
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from callboard import ActorSystem
 from tpcxbb import changes, queries, questions, sequential
@@ -160,5 +160,5 @@ def show(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
 
 def text_of(cell: object) -> str:
     if isinstance(cell, tuple):  # a file: repository and path
-        return "/".join(cell)
+        return "/".join(cast("tuple[str, ...]", cell))
     return f"{cell:.3f}" if isinstance(cell, float) else str(cell)

@@ -116,7 +116,7 @@ class Top:
         self.counts: dict[tuple[Any, Any], int] = {}
         self.worst: tuple[int, tuple[Any, Any]] | None = None
 
-    def receive(self, counted: tuple[tuple[Any, Any], int]) -> None:
+    def receive(self, counted: tuple[tuple[Any, Any], int]) -> Iterable[Pair] | None:
         pair, count = counted
         if pair in self.counts:
             if self.worst and self.worst[1] == pair:
@@ -125,10 +125,11 @@ class Top:
             if self.worst is None:
                 self.worst = max((-held, of) for of, held in self.counts.items())
             if self.worst < (-count, pair):
-                return
+                return None
             del self.counts[self.worst[1]]
             self.worst = None
         self.counts[pair] = count
+        return None
 
     def on_final(self) -> Iterable[Pair]:
         ranked = most(self.counts, self.top)
@@ -160,9 +161,10 @@ class Views:
         self.bought: object = None
         self.counts: Counter[Any] = Counter()
 
-    def receive(self, pair: tuple[Any, Any]) -> None:
+    def receive(self, pair: tuple[Any, Any]) -> Iterable[Viewed] | None:
         self.bought, viewed = pair
         self.counts[viewed] += 1
+        return None
 
     def on_final(self) -> Iterable[Viewed]:
         return [Viewed(self.bought, *counted) for counted in most(self.counts, self.top)]
@@ -174,9 +176,10 @@ class Average:
     def __init__(self) -> None:
         self.sessions = self.pages = 0
 
-    def receive(self, pages: int) -> None:
+    def receive(self, pages: int) -> Iterable[Abandoned] | None:
         self.sessions += 1
         self.pages += pages
+        return None
 
     def on_final(self) -> Iterable[Abandoned]:
         average = self.pages / self.sessions if self.sessions else None
@@ -190,9 +193,10 @@ class Line:
         self.group: object = None
         self.sums: Counter[int] = Counter()
 
-    def receive(self, amount: tuple[int, Any, int]) -> None:
+    def receive(self, amount: tuple[int, Any, int]) -> Iterable[Trend] | None:
         day, self.group, value = amount
         self.sums[day] += value
+        return None
 
     def on_final(self) -> Iterable[Trend] | None:
         slope = fit(self.sums)

@@ -25,7 +25,7 @@ class Question:
     """The name of the stream, and of the graph's entry."""
     fields: Callable[[Any], Iterable[tuple[Any, ...]]]
     """Makes of a row what the query's program takes, see `sequential.py`; of some rows nothing."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Arguments for the program that it has no defaults for, or other defaults."""
 
 

@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t
 
 from callboard.core.sealed cimport only_by_runtime
 
+from callboard.core.handles import public_names
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 
@@ -93,6 +94,9 @@ cdef class Heuristic:
     in). It also has `queued` (rows that wait), `workers` (at work on it), `most_workers`, and `busy`
     (seconds of work in all).
     """
+
+    def __dir__(self):
+        return public_names(self)
 
     def choose(self, operators):
         """Return the operator to work on."""

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import IO, NamedTuple, Self
 
 from callboard.core.errors import CallboardError
+from callboard.core.handles import public_names
 from callboard.core.log import log
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder
 from callboard.scheduling.tracing.formats import Names, TraceFormat, format_for
@@ -55,6 +56,8 @@ class TraceFile:
     It has the dispatches that ended meanwhile. `lost` counts records that were overwritten before
     they could be written. A file that has `limit` bytes takes no more, which the log says.
     """
+
+    __dir__ = public_names
 
     def __init__(
         self,

@@ -148,13 +148,13 @@ def test_it_may_ask_others(system: ActorSystem) -> None:
 
 def test_other_hooks_may_not_be_coroutines(system: ActorSystem) -> None:
     class Hooked(Actor[str]):
-        async def on_stop(self) -> None:  # type: ignore[override]
+        async def on_failure(self, *_: Any) -> None:  # type: ignore[override]
             pass
 
         def receive(self, message: str) -> None:
             pass
 
-    with pytest.raises(SpawnError, match="only `receive` and `on_start` may be"):
+    with pytest.raises(SpawnError, match="only `receive`, `on_start` and `on_stop` may be"):
         system.spawn(Hooked)
 
 

@@ -15,6 +15,7 @@ from callboard import (
     SpawnError,
     Supervision,
 )
+from callboard.supervision import Directive
 
 
 class Batcher(Actor[Any]):
@@ -133,7 +134,7 @@ class Brittle(Actor[Any]):
 
 @pytest.mark.parametrize("directive", ["resume", "restart"])
 def test_each_message_of_a_batch_that_fails_is_a_dead_letter_and_the_rest_goes_on(
-    system: ActorSystem, directive: str
+    system: ActorSystem, directive: Directive
 ) -> None:
     letters: list[DeadLetter] = []
     system.dead_letters.subscribe(letters.append)
@@ -241,7 +242,7 @@ def test_every_kind_of_mailbox_gives_batches(system: ActorSystem, mailbox: Any) 
 
 @pytest.mark.parametrize("directive", ["resume", "restart", "stop"])
 def test_a_batch_that_a_broken_key_interrupts_loses_nothing(
-    system: ActorSystem, directive: str
+    system: ActorSystem, directive: Directive
 ) -> None:
     class Sorted(Actor[Any]):
         def __init__(self) -> None:
@@ -322,7 +323,7 @@ def test_receive_many_may_not_be_a_coroutine(system: ActorSystem) -> None:
         def receive(self, message: Any) -> None:
             pass
 
-    with pytest.raises(SpawnError, match="receive_many is `async`; only `receive` and"):
+    with pytest.raises(SpawnError, match="receive_many is `async`; only `receive`, `on_start` and"):
         system.spawn(Async)
 
 

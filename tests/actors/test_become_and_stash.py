@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorStopped, ActorSystem, CallboardError, DeadLetter, Future
+from callboard.supervision import Directive
 
 
 class Scripted(Actor[Callable[["Scripted"], Any]]):
@@ -277,7 +278,7 @@ def test_a_restart_returns_to_the_first_handler(system: ActorSystem) -> None:
 
 @pytest.mark.parametrize("directive", ["resume", "restart", "stop"])
 def test_a_message_put_aside_by_a_handler_that_then_fails_is_not_lost_nor_handled_twice(
-    system: ActorSystem, directive: str
+    system: ActorSystem, directive: Directive
 ) -> None:
     class Torn(Actor[str]):
         def receive(self, message: str) -> str | None:

@@ -466,7 +466,7 @@ def test_what_is_no_context_is_refused(system: ActorSystem) -> None:
         def receive_many(self, messages: list[Any]) -> None: ...
 
     with pytest.raises(SpawnError, match="context is one of own, sender, not 'senders'"):
-        system.spawn(Memo, context="senders")
+        system.spawn(Memo, context="senders")  # type: ignore[call-overload,call-arg]
     with pytest.raises(SpawnError, match=r"Batch has receive_many\(\), whose messages have many"):
         system.spawn(Batch, context="sender")
     with pytest.raises(SpawnError, match="NativeActor is native, and has no place"):

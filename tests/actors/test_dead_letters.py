@@ -17,6 +17,7 @@ from callboard import (
     DeadLetter,
     Future,
 )
+from callboard.supervision import Directive
 
 
 class Sink(Actor[Any]):
@@ -71,7 +72,7 @@ def test_what_waits_when_an_actor_stops_becomes_dead_letters_in_its_order(
 @pytest.mark.parametrize("directive", ["stop", "resume", "restart"])
 @pytest.mark.parametrize("message", ["fail", None, ()])
 def test_a_message_whose_handling_failed_is_a_dead_letter_with_the_error(
-    system: ActorSystem, letters: list[DeadLetter], directive: str, message: Any
+    system: ActorSystem, letters: list[DeadLetter], directive: Directive, message: Any
 ) -> None:
     class Fails(Actor[Any]):
         def receive(self, message: Any) -> None:

@@ -86,7 +86,8 @@ def test_it_is_no_dead_letter_when_the_actor_stops() -> None:
 
 
 def test_it_waits_in_a_full_mailbox_and_says_when_there_is_room() -> None:
-    go, notes = Event(), []  # type: ignore[var-annotated]
+    go = Event()
+    notes: list[Any] = []
     with ActorSystem(workers=1) as system:
         ref = system.spawn(Notes, notes, mailbox=BoundedMailbox(2))
         assert ref._room == 2
@@ -151,7 +152,8 @@ def test_with_priorities_it_comes_when_nothing_waits(key: Any) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"mailbox": BoundedMailbox(2)}])
 def test_a_native_actor_does_not_see_it(options: Any, system: ActorSystem) -> None:
-    ref: Any = system.spawn(NativeActor, **options)  # type: ignore[arg-type]  # which would fail at any message
+    native: Any = NativeActor  # which would fail at any message
+    ref: Any = system.spawn(native, **options)
     for _ in range(10):
         fence = ref._fence()
         assert fence is not None

@@ -206,6 +206,11 @@ def blocked_calls() -> dict[str, tuple[Callable[[ActorSystem, Scene], Any], str]
         "exception": (lambda system, scene: Future().exception(), "`await` it"),
         "drain": (lambda system, scene: system.drain(), r"await drain_soon\(\)"),
         "join": (lambda system, scene: system.join(), r"asyncio.to_thread\(\)"),
+        "stop": (lambda system, scene: system.stop(), r"await stop_soon\(\)"),
+        "the end": (
+            lambda system, scene: system.__exit__(None, None, None),
+            r"await stop_soon\(\)",
+        ),
     }
 
 
@@ -224,6 +229,54 @@ def test_a_call_that_would_block_is_refused_and_says_what_to_await(
     scene.gate.set_result(None)
     system.drain(DEADLINE)
     assert scene.seen == [0, 1, 2]
+
+
+def test_stop_soon_stops_while_the_loop_goes_on() -> None:
+    async def main() -> None:
+        system = ActorSystem("soon")
+        entered = threading.Event()
+        opened = threading.Event()
+        system.spawn(Held, entered).tell(opened)
+        entered.wait(DEADLINE)
+        stopping = system.stop_soon(DEADLINE)
+        assert not stopping.done()
+        opened.set()
+        await stopping
+        assert system.is_closed
+        assert (await system.stop_soon()) is None
+
+    awaiting(main)
+    assert workers_of("soon") == []
+
+
+def test_stop_soon_fails_as_stop_does() -> None:
+    entered, opened = threading.Event(), threading.Event()
+
+    async def main() -> None:
+        system = ActorSystem("stuck")
+        system.spawn(Held, entered).tell(opened)
+        entered.wait(DEADLINE)
+        with pytest.raises(DrainTimeout, match="did not stop"):
+            await system.stop_soon(0.01)
+
+    awaiting(main)
+    opened.set()
+
+
+def test_stop_soon_in_an_actor_only_asks(system: ActorSystem) -> None:
+    class Stops(Actor[int]):
+        async def receive(self, message: int) -> None:
+            await other.stop_soon()
+
+    class StopsItsOwn(Actor[int]):
+        def receive(self, message: int) -> None:
+            self.system.stop_soon()
+
+    other = ActorSystem("other")
+    system.spawn(Stops, dedicated=True).ask(1).result(DEADLINE)
+    assert other.is_closed
+    system.spawn(StopsItsOwn).tell(1)
+    system.join(DEADLINE)
 
 
 def test_a_with_block_is_refused_where_it_begins() -> None:

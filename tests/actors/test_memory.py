@@ -8,6 +8,7 @@ import sysconfig
 import time
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -298,8 +299,9 @@ def test_a_stopped_actors_ref_keeps_no_arguments(system: ActorSystem, mailbox: A
 
     things = [Thing(), Thing()]
     watch = [weakref.ref(thing) for thing in things]
-    ref = system.spawn(Given, things[0], other=things[1], mailbox=mailbox, supervision="restart")
-    del things
+    given = partial(Given, things[0], other=things[1])
+    ref = system.spawn(given, mailbox=mailbox, supervision="restart")
+    del things, given
     ref.ask("x").exception(timeout=30)
     assert None not in [reference() for reference in watch], "it was made anew from them"
     ref.stop()

@@ -215,7 +215,7 @@ class Parent(Actor[Any]):
     ids=["raises", "none", "text", "number", "nan"],
 )
 def test_what_the_runtime_sends_has_the_place_of_its_key_or_the_first(
-    key: Callable[[Any], Any], expected: list[Any], context: str
+    key: Callable[[Any], Any], expected: list[Any], context: Any
 ) -> None:
     seen: list[Any] = []
     promise: Future[None] = Future()

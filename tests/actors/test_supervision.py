@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorStopped, ActorSystem, ConfigError, DeadLetter, Supervision
+from callboard.supervision import Directive
 from callboard.testing import ManualSystem
 from tests.actors.supervised import Worker, ask
 
@@ -128,7 +129,7 @@ class Unspeakable(Exception):
 
 @pytest.mark.parametrize("directive", ["stop", "resume", "restart"])
 def test_an_error_that_cannot_be_printed_is_treated_like_any_other(
-    system: ActorSystem, directive: str
+    system: ActorSystem, directive: Directive
 ) -> None:
     def fail(actor: Worker) -> None:
         raise Unspeakable
@@ -237,7 +238,7 @@ class BrokenInit(Actor[Any]):
 
 
 @pytest.mark.parametrize("directive", ["stop", "resume"])
-def test_an_actor_whose_init_fails_never_lives(system: ActorSystem, directive: str) -> None:
+def test_an_actor_whose_init_fails_never_lives(system: ActorSystem, directive: Directive) -> None:
     starts: list[int] = []
     ref = system.spawn(BrokenInit, starts, supervision=directive)
     asked = ref.ask("x")

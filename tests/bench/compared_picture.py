@@ -2,7 +2,12 @@
 
     python tests/bench/compared_picture.py docs/compared.json docs/compared
 
-It writes `docs/compared-light.svg` and `docs/compared-dark.svg`.
+It writes `docs/compared-light.svg` and `docs/compared-dark.svg`. A page shows the one that fits:
+
+    <picture>
+      <source media="(prefers-color-scheme: dark)" srcset="docs/compared-dark.svg">
+      <img alt="Nexmark, rows a second on one core" src="docs/compared-light.svg">
+    </picture>
 """
 
 import json

@@ -18,7 +18,7 @@ WAYS = (
 
 
 def loader(smoke: bool) -> Benchmark:
-    game = Game("loading.playing", 600, 64, smoke)
+    game = Game("loading.playing", 320, 64, smoke)
     players = [
         game.alone(with_workers(title, workers), role, by=by, workers=workers)  # type: ignore[arg-type]
         for title, role, by in WAYS
@@ -26,7 +26,7 @@ def loader(smoke: bool) -> Benchmark:
     ]
     players.append(game.alone("a loop", "floor", by="loop"))
     title = "A data loader: decode, cut, scale, normalise, put together"
-    return Benchmark("loader", title, "pictures/s", players)
+    return Benchmark("loader", title, "pictures/s", players, costs=True)
 
 
 def targets() -> Iterator[Target]:

@@ -19,13 +19,13 @@ TITLES = {
 }
 JOINS = ("q3", "q8")  # of persons and auctions, 4 of 50 events
 WITH_BATCHES = ("q0", "q1", "q2", "q5", "q7")  # those that Bytewax can have on batches
-EVENTS = 500_000
+EVENTS = 200_000
 BATCHES = "callboard, Arrow batches"
 
 
 def query(name: str, smoke: bool) -> Benchmark:
     game = Game("nexmark.playing", EVENTS * (4 if name in JOINS else 1), 2_000, smoke)
-    long = 1 if name in JOINS else 3  # batches are quick, so they get more events
+    long = 4  # batches are quick, so they get more events
     players = [
         game.alone("callboard", "ours", query=name, by="rows"),
         game.alone(BATCHES, "ours", long, query=name, by="batches"),

@@ -90,6 +90,18 @@ def room_asks(smoke: bool) -> Benchmark:
     return Benchmark("room_asks", title, "us", players)
 
 
+def concurrent(smoke: bool) -> Benchmark:
+    game = Game("runtime.concurrent", 20_000, 100, smoke)
+    slow = Game("runtime.concurrent", 400, 10, smoke)
+    players = [
+        game.alone("concurrency=100", "ours", way="actor"),
+        game.alone("asyncio tasks", "peer", way="tasks"),
+        slow.alone("one at a time", "ours", way="in turns"),
+    ]
+    title = "Messages that sleep for 1 ms, 100 at a time, on an event loop"
+    return Benchmark("concurrent", title, "messages/s", players)
+
+
 def token(smoke: bool) -> Benchmark:
     """See what more workers cost, of which one at a time has the interpreter.
 
@@ -167,6 +179,7 @@ BENCHMARKS: dict[str, Callable[[bool], Benchmark]] = {
     "ask": ask,
     "room": room,
     "room_asks": room_asks,
+    "concurrent": concurrent,
     "token": token,
     "mandelbrot": mandelbrot,
     "monitoring": monitoring,

@@ -69,8 +69,9 @@ def test_a_query_gives_the_answer_of_sql(query: str, by: str) -> None:
         pytest.importorskip("bytewax")
     if by == "bytewax_batches" and query in JOINS:
         pytest.skip("it has no join of Arrow batches")
+    from nexmark.events import Events
     from nexmark.oracle import by_duckdb, comparable
-    from nexmark.playing import BATCH, BY, Events
+    from nexmark.playing import BATCH, BY
 
     events = Events(3 * BATCH + 5_000, seed=7)  # 3 seconds
     want = comparable(query, by_duckdb(query, events)[1])
@@ -86,8 +87,9 @@ def test_windows_close_where_time_goes_on_and_where_it_leaps(query: str, by: str
     pytest.importorskip("duckdb")
     if by.startswith("bytewax"):
         pytest.importorskip("bytewax")
+    from nexmark.events import Events
     from nexmark.oracle import by_duckdb, comparable
-    from nexmark.playing import BY, Events
+    from nexmark.playing import BY
 
     for leap in (7_000, 61_000):
         events = Events(100_000, seed=7)

@@ -65,6 +65,7 @@ def test_an_operator_that_has_the_most_lanes_it_may_have() -> None:
         graph = stopping_at(passage, seen)
         run = system.run(graph, threading="dedicated", batch_size=1, window=4)
         run.send("rows", [1, 2, 3])
+        assert passage.entered.wait(30)  # before it took the row, that waits like the next one
         most = "has 1 worker at work, the most that may be, and about 2 rows wait"
         until(lambda: reason(system, "stay") == ("lanes", most))
         assert seen == [1]

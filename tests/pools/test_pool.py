@@ -31,7 +31,7 @@ from callboard import (
 from callboard.remote.errors import CodecError, ConnectionLost, RemoteFailure
 from callboard.routers import BroadcastRouter, Elastic, KeyRouter, LeastLoadedRouter, Router
 from callboard.testing import ManualSystem
-from tests.pools.workers import Broken, Point, Unregistered, Work, noted
+from tests.pools.workers import Broken, Called, Point, Unregistered, Work, noted
 from tests.remote.conftest import eventually
 
 LIMIT = 60
@@ -62,7 +62,7 @@ def letters(system: ActorSystem) -> list[DeadLetter]:
 
 
 def test_each_process_has_an_actor_of_its_own(system: ActorSystem, tmp_path: Path) -> None:
-    pool = system.pool(Work, str(tmp_path), factor=3, processes=2, name="work")
+    pool = system.pool(partial(Work, str(tmp_path), factor=3), processes=2, name="work")
     assert pool.path == "/work"
     assert "/work over 2 refs" in repr(pool)
     found = pids(pool)
@@ -388,14 +388,21 @@ def test_other_values_are_pickled_only_where_that_is_wanted(
     system: ActorSystem, tmp_path: Path
 ) -> None:
     with pytest.raises(CodecError, match="cannot be encoded"):
-        system.pool(Work, tmp_path, processes=1)
-    pool = system.pool(Work, tmp_path, processes=1, pickle=True)
+        system.pool(Work, tmp_path, processes=1)  # type: ignore[arg-type]
+    pool = system.pool(Work, tmp_path, processes=1, pickle=True)  # type: ignore[arg-type]
     value = {"a": Unregistered(3), "b": [range(5), complex(1, 2), Counter("aab")]}
     assert pool.ask(value).result(LIMIT) == value
     with pytest.raises(CodecError, match="cannot be encoded"):
         pool.ask(lambda: None)
     pool.tell(Unregistered(4))
     system.drain(LIMIT)
+
+
+def test_an_actors_arguments_are_not_taken_for_the_pools_options(system: ActorSystem) -> None:
+    with pytest.raises(SpawnError, match=r"pool\(\) cannot tell whether name='x' is its option"):
+        system.pool(Called, processes=1, name="x")  # type: ignore[arg-type]
+    pool = system.pool(partial(Called, name="Ada", types=3), processes=1, name="x")
+    assert (pool.path, pool.ask("?").result(LIMIT)) == ("/x", ["Ada", 3, "none"])
 
 
 def test_a_pool_says_what_is_wrong(system: ActorSystem, tmp_path: Path) -> None:
@@ -405,12 +412,12 @@ def test_a_pool_says_what_is_wrong(system: ActorSystem, tmp_path: Path) -> None:
     folder = str(tmp_path)
     with pytest.raises(SpawnError, match="Local is defined in a function: define it in a module"):
         system.pool(Local, processes=1)
-    with pytest.raises(SpawnError, match="wants a subclass of Actor, not 3"):
+    with pytest.raises(SpawnError, match="wants a class, a subclass of Actor, not 3"):
         system.pool(3, processes=1)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="processes is a whole number of 1 or more, not 0"):
         system.pool(Work, folder, processes=0)
     with pytest.raises(SpawnError, match="did you mean 'factor'"):
-        system.pool(Work, folder, facto=2, processes=1)
+        system.pool(Work, folder, facto=2, processes=1)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="router is a class of routers"):
         system.pool(Work, folder, processes=1, router=3)
     with pytest.raises(TypeError, match="not both"):

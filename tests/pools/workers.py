@@ -63,3 +63,13 @@ class Broken(Actor[Any]):
 def noted(folder: Path) -> list[list[int]]:
     """Return the numbers that each process has noted, in its order."""
     return [[int(line) for line in file.read_text().split()] for file in sorted(folder.iterdir())]
+
+
+class Called(Actor[Any]):
+    """Has arguments with the names of options."""
+
+    def __init__(self, name: str, *, types: int = 0, supervision: str = "none") -> None:
+        self.given = [name, types, supervision]
+
+    def receive(self, message: Any) -> Any:
+        return self.given

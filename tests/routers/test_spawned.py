@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -98,6 +99,30 @@ def test_routees_are_children_of_one_actor() -> None:
         router.stop()
         system.run_until_idle()
         assert system.actors == []
+
+
+class Labelled(Actor[Any]):
+    def __init__(self, name: str, *, routees: int = 0, supervision: str = "none") -> None:
+        self.given = name, routees, supervision
+
+    def receive(self, message: Any) -> Any:
+        return self.given
+
+
+def test_a_routees_arguments_are_not_taken_for_the_routers_options() -> None:
+    with ManualSystem() as system:
+        for wrong in ({"name": "x"}, {"routees": 2}):
+            (option,) = wrong
+            why = rf"whether {option}=.* is its option or an argument of Labelled"
+            with pytest.raises(SpawnError, match=why):
+                RoundRobinRouter.spawn(system, Labelled, **{"elastic": (2, 3), **wrong})  # type: ignore[arg-type]
+        made = partial(Labelled, "Ada", routees=5)
+        router = RoundRobinRouter.spawn(system, made, routees=2, name="labels")
+        answer = router.ask("x")
+        assert answer.result(30.0) == ("Ada", 5, "none")
+        assert router.path == "/labels"
+        keyed = KeyRouter.spawn(system, made, routees=2, by=str)
+        assert keyed.ask("x").result(30.0) == ("Ada", 5, "none")
 
 
 def test_an_actor_spawns_a_router_for_itself() -> None:
@@ -409,7 +434,7 @@ def test_spawning_says_what_is_wrong_and_leaves_nothing_behind() -> None:
         with pytest.raises(SpawnError, match="wants a subclass of Actor"):
             RoundRobinRouter.spawn(system, int, routees=2)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="noted"):
-            RoundRobinRouter.spawn(system, Note, routees=2)
+            RoundRobinRouter.spawn(system, Note, routees=2)  # type: ignore[arg-type]
         router = RoundRobinRouter.spawn(system, Note, [], routees=2)
         with pytest.raises(ValueError, match="the number of routees"):
             router.resize(0)

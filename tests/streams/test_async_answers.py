@@ -203,3 +203,17 @@ def test_an_async_function_itself_is_refused_where_the_graph_is_made() -> None:
     for make in DECISIONS.values():
         with pytest.raises(CallboardError, match="nobody would await"):
             make(entry("rows"), fetch)
+
+
+def test_map_awaits_what_the_function_s_coroutine_returns() -> None:
+    async def doubled(number: int) -> int:
+        return 2 * number
+
+    async def later(number: int) -> Any:
+        return doubled(number)
+
+    def plain(number: int) -> Any:
+        return later(number)
+
+    graph = entry("rows").map(plain, in_flight=2).collect()
+    assert graph.run_sequentially({"rows": range(5)}) == list(range(0, 10, 2))

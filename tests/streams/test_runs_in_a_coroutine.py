@@ -170,3 +170,51 @@ def test_a_sender_that_waits_does_not_block_the_loop_of_another(opened: threadin
             return await run.finish_soon()
 
     assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [0] * 10
+
+
+def test_what_else_would_wait_is_refused(opened: threading.Event) -> None:
+    graph = entry("rows").map(lambda row: opened.wait(DEADLINE)).collect()
+
+    async def main() -> None:
+        async with ActorSystem(workers=1) as system:
+            run = system.run(graph)
+            await run.send_soon("rows", [1])
+            with pytest.raises(WouldBlock, match=r"cancel\(\) of .*: await cancel_soon\(\)"):
+                run.cancel()
+            with pytest.raises(WouldBlock, match=r"results\(\) of .*: take them by `async for`"):
+                next(run.results())
+            pulled = run.results([1])
+            with pytest.raises(WouldBlock, match=r"with rows of .*send_soon\(\)"):
+                next(pulled)
+            cancelling = run.cancel_soon(DEADLINE)
+            opened.set()
+            await cancelling
+            run.cancel()  # which has ended
+            with pytest.raises(RunEnded):
+                await run.finish_soon()
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+
+def test_a_plain_block_is_refused_where_it_begins_and_the_run_is_cancelled() -> None:
+    async def main() -> None:
+        async with ActorSystem(workers=1) as system:
+            run = system.run(entry("rows").collect())
+            with pytest.raises(WouldBlock, match=r"end of `with` of .*: use `async with`"):
+                run.__enter__()
+            with pytest.raises(RunEnded):
+                await run.finish_soon()
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+
+def test_outputs_that_are_there_are_taken_without_a_wait() -> None:
+    async def main() -> list[int]:
+        async with ActorSystem(workers=1) as system:
+            run = system.run(entry("rows").collect())
+            results = run.results()
+            await run.send_soon("rows", range(5))
+            await run.finish_soon()
+            return list(results)
+
+    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(5)]

@@ -7,6 +7,7 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -263,9 +264,9 @@ def test_rows_that_fail_are_skipped_or_go_to_the_side_as_they_come() -> None:
         assert sum(run.tally.skips.values()) == 4
         side = rows.map(fail, in_flight=5, ordered=False, errors="side")
         parts = Graph(side.collect(name="good"), side.failures.collect(name="bad"))
-        run = system.run(parts, batch_size=3)
-        run.send("rows", range(40))
-        found = run.finish(timeout=60)
+        parted = system.run(parts, batch_size=3)
+        parted.send("rows", range(40))
+        found = parted.finish(timeout=60)
         assert sorted(found["good"]) == good
         assert sorted((each.serial, each.row) for each in found["bad"]) == [
             (row, row) for row in (7, 17, 27, 37)
@@ -344,6 +345,14 @@ class Dawdling:
         return row + 1
 
 
+def is_kept(n: int, row: int) -> int:
+    return row % (n + 1)
+
+
+def some_rows(n: int, row: int) -> range:
+    return range(row, row + row % n)
+
+
 def random_graph(seed: int, *, ordered: bool) -> Graph[Any]:
     """Make a chain of operators that look at each row alone, some of which wait for answers."""
     chance = random.Random(seed)
@@ -351,9 +360,9 @@ def random_graph(seed: int, *, ordered: bool) -> Graph[Any]:
     for place in range(chance.randint(2, 4)):
         n, what = chance.randint(1, 9), chance.choice(["answer", "answer", "filter", "flat_map"])
         if what == "filter" and place:
-            stream = stream.filter(lambda row, n=n: row % (n + 1))
+            stream = stream.filter(partial(is_kept, n))
         elif what == "flat_map" and place:
-            stream = stream.flat_map(lambda row, n=n: range(row, row + row % n))
+            stream = stream.flat_map(partial(some_rows, n))
         else:
             answer = Dawdling(seed + place).answer
             stream = stream.map(answer, in_flight=n, ordered=ordered, errors="skip")

@@ -19,6 +19,7 @@ from callboard.core.monitoring.records cimport state_input
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle, actor_here
 
+from callboard.core.handles import public_names
 from callboard.core import checks
 from callboard.core.errors import ActorStopped, AskCancelled, AskTimeout, CallboardError
 from callboard.core.log import log
@@ -95,6 +96,9 @@ cdef class Future:
     Safe in every thread. Complete exactly once: with the answer, or with an exception. One that
     `receive` returns is the answer to come; see "Deferred answers" in `docs/actors.md`.
     """
+
+    def __dir__(self):
+        return public_names(self)
 
     def __init__(self, target=None, asker=None):
         self.target = target
@@ -431,7 +435,7 @@ cdef class Future:
             raise CallboardError("result() would block the event loop: use `await`")
         with nogil:
             self.flag.spin(context.spinner)
-        if self.flag.is_set() or self.was_run_here(timeout):
+        if self.flag.is_set() or self._was_run_here(timeout):
             return
         if limit != 0:
             refuse_to_block(f"a wait for {self._what}", "`await` it")
@@ -465,7 +469,7 @@ cdef class Future:
             self.wait(timeout)
         return 0
 
-    def was_run_here(self, timeout):
+    def _was_run_here(self, timeout):
         """On the thread that runs the asked actor's manual system: run that until complete."""
         system = self._system
         if system is None and getattr(self.target, "_is_abandoned", False):

@@ -6,3 +6,5 @@ cdef void go_on_ending(ActorRef ref) noexcept
 cdef void end_backing_off(ActorRef ref) noexcept
 cdef void leave_parent(ActorRef ref) noexcept
 cdef void tell_ended(ActorRef ref, object watcher) noexcept
+cdef void end_after_flights(ActorRef ref) noexcept
+cdef void note_left(ActorRef ref, object error) noexcept

@@ -9,11 +9,13 @@ from collections import deque
 from functools import partial
 
 cimport cython
+from cpython.object cimport PyObject
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.held cimport Held
 from callboard._inside.life.owed cimport fail_owed
 from callboard._inside.life.suspended cimport close_coroutine
+from callboard._inside.life.flights cimport waits_for_flights
 from callboard._inside.sending.dead_lettering cimport stopped
 from callboard._inside.sending.ref cimport FRESH, RESTARTING, STOPPING, ActorRef, Extra, Recipe
 from callboard._inside.sending.runtime cimport Runtime
@@ -26,6 +28,9 @@ from callboard.scheduling.context cimport current_context
 from callboard.core.log import log
 from callboard.messages import Terminated
 
+cdef extern from "Python.h":
+    int PyCoro_CheckExact(PyObject* object)
+
 
 # --- restart ----------------------------------------------------------------------------------------
 
@@ -34,7 +39,7 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
     """Start anew once the children have ended; the mailbox keeps its messages."""
     cdef Extra extra = ref.extras()
     assert holds(current_context().current == ref.cell)
-    if ref.phase >= RESTARTING:
+    if ref.phase >= RESTARTING or waits_for_flights(ref, error):
         return
     supervision = ref.recipe.supervision
     now = ref.runtime.timers.now()
@@ -74,7 +79,6 @@ cdef void restart_now(ActorRef ref) noexcept:
     cdef Extra extra = ref.extra
     log.warning("actor restarts", actor=ref._short_path)
     assert holds(ref.phase == RESTARTING and not ref.children_of and extra.coroutine is None)
-    run_on_stop(ref)
     cancel_timers(ref)  # those of on_stop()
     replace(current_context(), NULL)  # a new object has no variables yet
     ref.instance = None
@@ -96,10 +100,13 @@ cdef void begin_stop(ActorRef ref) noexcept:
     assert holds(current_context().current == ref.cell)
     ref.ending = ref.runtime.ending()
     if ref.extra is not None:
-        if ref.extra.coroutine is not None:
+        if waits_for_flights(ref, None):
+            return
+        if ref.extra.coroutine is not None and ref.extra.leaving is None:
             close_coroutine(ref, stopped(ref, ref.runtime, "; it was in the middle of the ask"))
         end_backing_off(ref)
-        assert holds(ref.extra.coroutine is None and not ref.extra.detached and not ref.extra.backing_off)
+        assert holds(ref.extra.leaving is not None or ref.extra.coroutine is None and not ref.extra.detached)
+        assert holds(not ref.extra.backing_off)
     with cython.critical_section(ref):
         ref.phase = STOPPING  # from here on a child that ends says so, and none can be spawned
     stop_children(ref)
@@ -118,15 +125,56 @@ cdef void stop_children(ActorRef ref) noexcept:
 
 cdef void go_on_ending(ActorRef ref) noexcept:
     """Finish a stop or a restart if nothing stands in its way any more."""
-    if ref.phase != STOPPING and ref.phase != RESTARTING:
+    if ref.phase != STOPPING and ref.phase != RESTARTING or ref.extra is not None and ref.extra.leaving is not None:
         return
     with cython.critical_section(ref):
         waits = bool(ref.children_of)
     if waits:
         return
+    if ref.phase == STOPPING or not ref.extra.backing_off:
+        leave(ref)
+
+
+cdef void end_after_flights(ActorRef ref) noexcept:
+    """The last flight is over for which a stop or a restart waited."""
+    error = ref.extra.ends_by
+    if error is None:
+        begin_stop(ref)
+    else:
+        begin_restart(ref, error)
+
+
+# --- the hook of the end ------------------------------------------------------------------------------
+
+
+cdef void leave(ActorRef ref) noexcept:
+    """Run the hook. Its coroutine, if it is one, is driven by the dispatch, and calls note_left() at its end."""
+    if ref.recipe.stops and ref.instance is not None:
+        try:
+            leaving = ref.instance.on_stop()
+            if PyCoro_CheckExact(<PyObject*>leaving):
+                if not (ref.recipe.runs or ref.recipe.native):
+                    ref.extras().leaving = leaving
+                    return
+                leaving.close()
+                raise TypeError(f"{ref._short_path}: on_stop() returned a coroutine, which nobody would await")
+        except BaseException as error:
+            note_left(ref, error)
+            return
+    note_left(ref, None)
+
+
+cdef void note_left(ActorRef ref, object error) noexcept:
+    """The hook is through: end, or start anew. `error` is what it raised."""
+    assert holds(ref.phase == STOPPING or ref.phase == RESTARTING)
+    if ref.extra is not None:
+        ref.extra.leaving = None
+    if error is not None:
+        log.error("on_stop failed", actor=ref._short_path, exc_info=error)
+        ref.runtime.dead_letters.note_failure(ref, error)
     if ref.phase == STOPPING:
-        close(ref)
-    elif not ref.extra.backing_off:
+        close(ref, error)
+    else:
         restart_now(ref)
 
 
@@ -136,13 +184,12 @@ cdef void end_backing_off(ActorRef ref) noexcept:
         ref.runtime.team.add_waiting(-1)
 
 
-cdef void close(ActorRef ref) noexcept:
-    """The actor's end: its hook, then everyone who must know. The rest of its mailbox is dead-lettered by the
-    dispatch that this runs in."""
+cdef void close(ActorRef ref, object error) noexcept:
+    """The actor's end after its hook, which raised `error` or None: tell everyone who must know. The rest of its
+    mailbox is dead-lettered by the dispatch that this runs in."""
     cdef Extra extra
     cdef ActorRef other
     assert holds(ref.phase == STOPPING and not ref.children_of and ref.ending is not None)
-    error = run_on_stop(ref)
     extra = ref.extra
     if extra is not None and extra.owed:  # on_stop() was the last occasion to do what was owed
         fail_owed(ref, stopped(ref, ref.runtime, "; it had answered with a future of its own"))
@@ -211,18 +258,6 @@ cdef void leave_parent(ActorRef ref) noexcept:
         waits = was_child and parent.phase >= RESTARTING and not parent.children_of
     if waits:
         parent.send_system(SystemKind.ended, ref, None)
-
-
-cdef object run_on_stop(ActorRef ref):
-    """Return what the hook raised, or None."""
-    if ref.recipe.stops and ref.instance is not None:
-        try:
-            ref.instance.on_stop()
-        except BaseException as error:
-            log.error("on_stop failed", actor=ref._short_path, exc_info=error)
-            ref.runtime.dead_letters.note_failure(ref, error)
-            return error
-    return None
 
 
 cdef void tell_ended(ActorRef ref, object watcher) noexcept:

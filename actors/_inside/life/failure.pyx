@@ -4,7 +4,7 @@ cimport cython
 from cpython.object cimport PyObject
 
 from callboard._inside.answers.future cimport Future
-from callboard._inside.life.ending cimport begin_restart, begin_stop
+from callboard._inside.life.ending cimport begin_restart, begin_stop, note_left
 from callboard._inside.sending.dead_lettering cimport CANCELLED, FAILED, dead_letter_and_go_on, stopped
 from callboard._inside.sending.letter cimport START, Letter, copy_of
 from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, STOPPING, ActorRef, Extra
@@ -19,7 +19,9 @@ from callboard.core.tracebacks import from_users_code
 
 cdef void fail_in_work(ActorRef ref, object error, Envelope* envelope) noexcept:
     """The message in work raised `error`. If it was put aside, it is not lost: it will be handled again."""
-    if envelope.message == <PyObject*>START:
+    if envelope.message == <PyObject*>START and not ref.starting:
+        note_left(ref, error)
+    elif envelope.message == <PyObject*>START:
         ref.starting = False
         ref.phase = FRESH
         fail_start(ref, error)

@@ -19,10 +19,11 @@ cdef void set_awaited(Extra extra, object awaited) noexcept:
 cdef void end_suspension(ActorRef ref) noexcept:
     """The coroutine is over: the actor handles messages again."""
     cdef Extra extra = ref.extra
-    assert holds(ref.phase == SUSPENDED and extra.coroutine is not None)
+    assert holds((ref.phase == SUSPENDED or extra.leaving is not None) and extra.coroutine is not None)
     set_awaited(extra, None)
     extra.coroutine = extra.letter = None
-    ref.phase = LIVE
+    if ref.phase == SUSPENDED:  # else it is its `on_stop` that is over
+        ref.phase = LIVE
     if extra.detached:
         extra.detached = False
         ref.runtime.team.add_waiting(-1)

@@ -10,16 +10,15 @@ from asyncio import CancelledError
 from callboard._inside.answers.checkpoint cimport Checkpoint
 from callboard._inside.answers.circles cimport circle
 from callboard._inside.answers.future cimport Future
-from callboard._inside.life.ending cimport begin_stop
-from callboard._inside.life.failure cimport fail_in_work, fail_message
-from callboard._inside.life.start cimport note_started
+from callboard._inside.life.failure cimport fail_in_work
 from callboard._inside.life.suspended cimport end_suspension, set_awaited
-from callboard._inside.receiving.answering cimport answer_with
+from callboard._inside.receiving.concurrent cimport begin_flight
 from callboard._inside.receiving.errand cimport make_errand
+from callboard._inside.receiving.finishing cimport finish, with_advice
 from callboard._inside.sending.actor_cell cimport cell_of
 from callboard._inside.sending.envelope cimport Envelope, to_tell
 from callboard._inside.sending.letter cimport RUN, START, Letter, copy_of
-from callboard._inside.sending.ref cimport LIVE, SUSPENDED, ActorRef, Extra
+from callboard._inside.sending.ref cimport LIVE, RESTARTING, SUSPENDED, ActorRef, Extra
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
@@ -27,22 +26,22 @@ from cpython.ref cimport Py_DECREF
 from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult
 
-from callboard.core.text import safe_repr, safe_str
+from callboard.core.text import safe_repr
 
 cdef extern from "Python.h":
     int PyCoro_CheckExact(PyObject* object)
-
-
-# How the errors begin that asyncio raises where no event loop runs.
-cdef tuple NO_LOOP = ("no running event loop", "There is no current event loop")
 
 
 cdef void begin(ActorRef ref, object coroutine, Envelope* envelope) noexcept:
     """Drive a handler's coroutine from its start."""
     cdef Extra extra = ref.extras()
     assert holds(ref.phase == LIVE and extra.coroutine is None and extra.awaited is None and extra.letter is None)
-    if ref.recipe.event_loop:
-        coroutine = extra.errand = make_errand(ref, coroutine)
+    if ref.recipe.apart:
+        if ref.recipe.concurrency > 1 and not ref.starting:
+            begin_flight(ref, coroutine, envelope)
+            return
+        if ref.recipe.event_loop:
+            coroutine = extra.errand = make_errand(ref, coroutine)
     extra.coroutine = coroutine
     ref.phase = SUSPENDED
     drive(ref, envelope, None)
@@ -74,11 +73,26 @@ cdef void begin_start(ActorRef ref, object coroutine) noexcept:
     cell_of(ref).in_work = NULL
 
 
+cdef void begin_leaving(ActorRef ref) noexcept:
+    """Drive `async def on_stop`, as begin_start() does `on_start`. The actor's phase stays as it is."""
+    cdef Extra extra = ref.extra
+    cdef Envelope envelope = to_tell(<PyObject*>START, NULL)
+    assert holds(ref.phase >= RESTARTING and extra.coroutine is None and cell_of(ref).in_work == NULL)
+    envelope.stashed = True
+    extra.coroutine = extra.leaving
+    if ref.recipe.event_loop:
+        extra.coroutine = extra.errand = make_errand(ref, extra.leaving)
+    cell_of(ref).in_work = &envelope
+    drive(ref, &envelope, None)
+    cell_of(ref).in_work = NULL
+    note_unrest(ref)
+
+
 cdef void note_unrest(ActorRef ref) noexcept:
     """Count the actor among those that keep the system from idleness, as long as it waits for no input."""
     cdef Extra extra = ref.extra
     cdef bint unrest
-    if ref.phase != SUSPENDED:
+    if ref.phase != SUSPENDED and (extra is None or extra.coroutine is None):
         assert holds(extra is None or not extra.detached)  # it is counted as long as it is suspended
         return
     unrest = extra.awaited is None or not (<Future>extra.awaited).is_rest
@@ -124,7 +138,8 @@ cdef void drive(ActorRef ref, Envelope* envelope, object error) noexcept:
     cdef PySendResult status
     cdef PyObject* result = NULL
     coroutine = extra.coroutine
-    assert holds(ref.phase == SUSPENDED and coroutine is not None and cell_of(ref).in_work == envelope)
+    assert holds(ref.phase == SUSPENDED or extra.leaving is not None)
+    assert holds(coroutine is not None and cell_of(ref).in_work == envelope)
     try:
         while True:
             set_awaited(extra, None)
@@ -142,6 +157,9 @@ cdef void drive(ActorRef ref, Envelope* envelope, object error) noexcept:
                     awaited = end.value
                     status = PYGEN_RETURN
             if status == PYGEN_RETURN:
+                if PyCoro_CheckExact(<PyObject*>awaited):  # its answer is to be awaited, too
+                    coroutine = extra.coroutine = awaited
+                    continue
                 end_suspension(ref)
                 finish(ref, envelope, awaited)
                 return
@@ -180,27 +198,3 @@ cdef object obstacle(ActorRef ref, object awaited):
     if error is not None:
         set_awaited(extra, None)
     return error
-
-
-cdef object with_advice(ActorRef ref, object raised):
-    """Say what to do about it where asyncio says that there is no loop."""
-    if type(raised) is RuntimeError and safe_str(raised).startswith(NO_LOOP):
-        advice = RuntimeError(
-            f"{raised}: {ref._short_path} uses asyncio, and must be spawned with event_loop=True for that")
-        return advice.with_traceback(raised.__traceback__)
-    return raised
-
-
-cdef void finish(ActorRef ref, Envelope* envelope, object answer) noexcept:
-    """The handler, or its coroutine, returned `answer`. A task has done its work."""
-    if envelope.message == <PyObject*>RUN:
-        assert holds(ref.recipe.runs)
-        begin_stop(ref)
-        return
-    if envelope.message == <PyObject*>START:
-        note_started(ref)
-        return
-    if envelope.reply_to != NULL and not envelope.stashed:
-        error = answer_with(ref, <Future>envelope.reply_to, answer)
-        if error is not None:
-            fail_message(ref, error, copy_of(envelope))

@@ -9,7 +9,11 @@ from libc.stdint cimport uint32_t
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.failure cimport fail, fail_in_work, fail_message
-from callboard._inside.receiving.coroutine cimport begin, finish
+from callboard._inside.life.flights cimport pass_fence_after_flights
+from callboard._inside.receiving.access cimport Access
+from callboard._inside.receiving.concurrent cimport launch_begun
+from callboard._inside.receiving.coroutine cimport begin
+from callboard._inside.receiving.finishing cimport finish
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
 from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, closed_cell
 from callboard._inside.sending.dead_lettering cimport CANCELLED, FAILED, STOPPED, dead_letter_and_go_on
@@ -101,6 +105,22 @@ cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcep
     return Outcome.more
 
 
+cdef Outcome run_shared(Cell* plain, Context* context, uint32_t quantum) noexcept:
+    """run_python() for an actor of whose messages the event loop runs some at the same time."""
+    cdef ActorRef ref = <ActorRef>plain.owner  # kept: the readiness may be given up in the middle
+    cdef Access access = <Access>ref.extra.access if ref.extra is not None else None
+    cdef Outcome outcome
+    if access is None:  # it is closed
+        return run_python(plain, context, quantum)
+    access.enter_on_worker()
+    outcome = run_python(plain, context, quantum)
+    if access.begun:
+        begun, access.begun = access.begun, []
+        launch_begun(ref, begun)  # before the next dispatch can: messages begin in their order
+    access.leave_on_worker()
+    return outcome
+
+
 cdef inline uint32_t run_each(
     ActorRef ref, ActorCell* cell, Context* context, uint32_t limit, uint32_t* count
 ) noexcept:
@@ -127,7 +147,7 @@ cdef inline void hand_over(
     assert holds(cell.in_work == NULL and envelope.message != NULL)
     assert holds(envelope.reply_to == NULL or envelope.sender == NULL)  # asked, or told
     if envelope.reply_to != NULL and envelope.message == <PyObject*>FENCE:
-        pass_fence(envelope)
+        pass_fence(ref, envelope)
         return
     if context.trace != NULL:
         note(ref, context, <object>envelope.message)
@@ -143,10 +163,9 @@ cdef inline void hand_over(
     Py_XDECREF(envelope.sender)
 
 
-cdef void pass_fence(Envelope* envelope) noexcept:
-    """All messages before the fence have been handled."""
-    letter = take_over(envelope)
-    letter.reply_to.complete(None, None)
+cdef void pass_fence(ActorRef ref, Envelope* envelope) noexcept:
+    """All messages before the fence have been handled, or begun."""
+    pass_fence_after_flights(ref, take_over(envelope))
 
 
 cdef void note(ActorRef ref, Context* context, object message) noexcept:
@@ -227,7 +246,10 @@ cdef void hand_over_all(ActorRef ref, Context* context, list messages) noexcept:
         for message in messages:
             note(ref, context, message)
     try:
-        ref.instance.receive_many(messages)
+        answer = ref.instance.receive_many(messages)
+        if PyCoro_CheckExact(<PyObject*>answer):
+            answer.close()
+            raise TypeError(f"{ref._short_path}: receive_many() returned a coroutine, which nobody would await")
     except BaseException as error:
         fail_many(ref, error, messages)
 

@@ -1,8 +1,10 @@
+from callboard._inside.life.flights cimport Apart, ConcurrentMessage
+from callboard._inside.receiving.access cimport Access
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.ref cimport ActorRef
 
 
-cdef class Errand:
+cdef class Errand(Apart):
     # A run of an actor's `async def receive` on the event loop of its system.
     cdef ActorRef ref
     cdef object coroutine
@@ -12,16 +14,18 @@ cdef class Errand:
     cdef object task
     cdef bint launched        # the loop was told of it
     cdef bint cancelled       # the actor is to stop or to restart
+    cdef bint withdrawn       # the asker has cancelled the ask
     cdef bint over
     cdef list postponed       # system messages for when it is over
+    cdef ConcurrentMessage flight            # whose work this is, if the actor may have many messages in the middle
+    cdef Access access        # and who may run its code
     cdef tuple ending         # how the coroutine ended, while what it sent still waits for room
 
     cdef void launch(self) noexcept
-    cdef void cancel(self) noexcept
     cdef bint was_cancelled(self) noexcept
     cdef bint is_of(self, object asked) noexcept
     cdef void withdraw(self) noexcept
     cdef object held_back(self, object value, object error)
 
 
-cdef Errand make_errand(ActorRef ref, object coroutine)
+cdef Errand make_errand(ActorRef ref, object coroutine, object variables=*)

@@ -38,11 +38,11 @@ class TaskEnded(CallboardError):
     """A task raised SystemExit or KeyboardInterrupt, its cause, which would end the loop for all."""
 
 
-cdef Errand make_errand(ActorRef ref, object coroutine):
+cdef Errand make_errand(ActorRef ref, object coroutine, object variables=None):
     cdef Errand errand = Errand.__new__(Errand)
     errand.ref = ref
     errand.coroutine = coroutine
-    errand.context = kept(current_context())
+    errand.context = variables if variables is not None else kept(current_context())
     errand.outcome = Future()
     errand.postponed = []
     return errand
@@ -85,7 +85,7 @@ cdef object task_coroutine(Errand errand, object coroutine, bint is_main):
     return made
 
 
-cdef class Errand:
+cdef class Errand(Apart):
     """Stands for the coroutine where the dispatch drives it."""
 
     # --- on the worker ----------------------------------------------------------------------------------
@@ -122,10 +122,10 @@ cdef class Errand:
             self.coroutine.close()
             self.end(None, error)
 
-    cdef void cancel(self) noexcept:
-        """Have the task cancelled, once."""
+    cdef bint cancel(self) noexcept:
+        """Have the task cancelled, once. Its end is told as any other."""
         if self.cancelled:
-            return
+            return True
         self.cancelled = True
         try:
             # In a context of its own: to copy the worker's would be to read the actor's, which the task
@@ -133,6 +133,7 @@ cdef class Errand:
             self.ref.runtime.event_loop.call(self.cancel_task, contextvars.Context())
         except RuntimeError:
             pass  # the loop was closed, and has cancelled what it had
+        return True
 
     cdef bint was_cancelled(self) noexcept:
         """Tell whether the task ended because it was cancelled for the actor's end."""
@@ -145,6 +146,7 @@ cdef class Errand:
     cdef void withdraw(self) noexcept:
         """Have the task cancelled, because the asker has cancelled the ask. The actor goes on."""
         self.launch()
+        self.withdrawn = True
         try:
             self.ref.runtime.event_loop.call(self.withdraw_task, contextvars.Context())
         except RuntimeError:
@@ -153,7 +155,11 @@ cdef class Errand:
     # --- on the loop's thread ---------------------------------------------------------------------------
 
     def begin(self):
-        """Make the task."""
+        """Make the task, unless the actor ended, or the ask was cancelled, meanwhile."""
+        if self.cancelled or self.withdrawn:
+            self.coroutine.close()
+            self.end(None, asyncio.CancelledError())
+            return
         coroutine = task_coroutine(self, self.coroutine, True)
         self.task = asyncio.Task(coroutine, loop=asyncio.get_running_loop(), context=self.context)
         self.task.add_done_callback(self.collect)
@@ -183,14 +189,18 @@ cdef class Errand:
         assert holds(self.ending is None and not self.over)
         try:
             self.ending = (task.result(), None)
+            if asyncio.iscoroutine(self.ending[0]):  # it is to be awaited, too
+                self.coroutine, self.ending = self.ending[0], None
+                self.begin()
+                return
         except TaskEnded as error:
             self.ending = (None, error.__cause__)
         except BaseException as error:
             self.ending = (None, error)
-        if outgoing is not None and outgoing.letters and not (
-            self.cancelled or isinstance(self.ending[1], asyncio.CancelledError)
+        if outgoing is not None and outgoing.letters and not self.cancelled and (
+            self.flight is not None or not isinstance(self.ending[1], asyncio.CancelledError)
         ):
-            outgoing.end = self.finish
+            outgoing.ends.append(self.finish)
         else:
             self.finish()
 
@@ -199,7 +209,7 @@ cdef class Errand:
         cdef Extra extra = self.ref.extra
         if extra.outgoing is None:
             extra.outgoing = Outgoing.__new__(Outgoing)
-        (<Outgoing>extra.outgoing).add(to, letter, variables)
+        (<Outgoing>extra.outgoing).add(to, letter, variables, self)
 
     cdef object held_back(self, object value, object error):
         """Return what a step is to wait for before it goes on with `value` or `error`, or None.
@@ -209,7 +219,7 @@ cdef class Errand:
         cdef Outgoing outgoing = <Outgoing>self.ref.extra.outgoing
         if outgoing is None or isinstance(error, asyncio.CancelledError):
             return None
-        refusal = outgoing.take_refusal()
+        refusal = outgoing.take_refusal(self)
         if not outgoing.letters:
             self.ref.extra.outgoing = None
         if refusal is not None:
@@ -222,12 +232,14 @@ cdef class Errand:
         cdef Outgoing outgoing = <Outgoing>self.ref.extra.outgoing
         value, error = self.ending
         if outgoing is not None:
-            outgoing.end = None
+            if self.finish in outgoing.ends:
+                outgoing.ends.remove(self.finish)
             outgoing.send_all()
             assert holds(not outgoing.letters)
-            self.ref.extra.outgoing = None
             if error is None:
-                error = outgoing.take_refusal()
+                error = outgoing.take_refusal(self)
+            if not outgoing.ends and not outgoing.refusals:
+                self.ref.extra.outgoing = None
         self.end(value if error is None else None, error)
 
     def end(self, value, error):
@@ -235,6 +247,10 @@ cdef class Errand:
         if self.over:
             return
         self.over = True
+        if self.flight is not None:
+            self.task = self.coroutine = None
+            (<Future>self.outcome).complete(value, error)
+            return
         assert holds(self.launched and cell_of(self.ref).in_work == &self.envelope)
         self.ref.note_wait(None)
         self.ref.extra.stashed = self.envelope.stashed
@@ -286,9 +302,7 @@ cdef class _TaskCoroutine:
         return self.step(None, kind if error is None else error)
 
     cdef object step(self, object value, object error):
-        cdef ActorContext* context = actor_context()
-        cdef Cell* outer = context.current
-        assert holds(context.on_event_loop)
+        assert holds(actor_context().on_event_loop)
         if self.kept is not None:
             if error is None:
                 value, error = self.kept
@@ -302,10 +316,37 @@ cdef class _TaskCoroutine:
                 if awaited is not None:
                     self.kept = (value, error)
                     return awaited
+        if self.errand.access is not None and not self.errand.over:
+            awaited = self.errand.access.enter_on_loop(self)
+            if awaited is not None:
+                self.kept = (value, error)
+                return awaited
+            try:
+                return self.step_alone(value, error)
+            finally:
+                self.errand.access.leave_on_loop()
+        return self.go_on(value, error)
+
+    cdef object step_alone(self, object value, object error):
+        """Go on as one of many flights of the actor, while no other code of it runs."""
+        cdef Errand errand = self.errand
+        cdef ActorRef ref = errand.ref
+        assert holds(cell_of(ref).in_work == NULL and ref.extra.errand is None)
+        cell_of(ref).in_work = &errand.envelope
+        ref.extra.errand = errand
+        try:
+            return self.go_on(value, error)
+        finally:
+            ref.extra.errand = None
+            cell_of(ref).in_work = NULL
+
+    cdef object go_on(self, object value, object error):
+        cdef ActorContext* context = actor_context()
+        cdef Cell* outer = context.current
         if self.errand.over:  # a task that it left behind speaks for nobody
             return self.coroutine.send(value) if error is None else self.coroutine.throw(error)
         context.current = self.errand.ref.cell
-        if self.is_main:
+        if self.is_main and self.errand.flight is None:
             self.errand.ref.note_wait(None)
         try:
             while True:
@@ -316,7 +357,10 @@ cdef class _TaskCoroutine:
                     awaited = self.coroutine.throw(error)
                 if not self.is_main or context.awaited == NULL:
                     return awaited
-                error = self.errand.ref.note_wait(<Future>context.awaited)
+                if self.errand.flight is None:
+                    error = self.errand.ref.note_wait(<Future>context.awaited)
+                else:
+                    error = None
                 if error is None:
                     if (<Future>context.awaited).is_rest:
                         rest_until(<Future>context.awaited, self.errand.ref.runtime.team)
@@ -328,6 +372,8 @@ cdef class _TaskCoroutine:
 
     def close(self):
         """End in the middle."""
+        if self.errand.access is not None:
+            self.errand.access.waiting.pop(self, None)
         self.coroutine.close()
 
     def __getattr__(self, name):

@@ -29,17 +29,19 @@ cdef class Outgoing:
         self.loop = asyncio.get_running_loop()
         self.letters = deque()
         self.steps = []
+        self.ends = []
+        self.refusals = {}
 
     @property
     def _what(self):
         """Say in words what the actor waits for; None if it does not wait. In any thread."""
-        for to, _, _ in self.letters.copy():
+        for to, _, _, _ in self.letters.copy():
             return f"room at {to._short_path}"
         return None
 
-    cdef int add(self, ActorRef to, Letter letter, object variables) except -1:
+    cdef int add(self, ActorRef to, Letter letter, object variables, object errand) except -1:
         """Have a message wait behind the others."""
-        self.letters.append((to, letter, variables))
+        self.letters.append((to, letter, variables, errand))
         if len(self.letters) == 1:
             self.wait_for_first()
         return 0
@@ -51,21 +53,22 @@ cdef class Outgoing:
         self.steps.append(future)
         return future
 
-    cdef object take_refusal(self):
-        refusal, self.refusal = self.refusal, None
-        return refusal
+    cdef object take_refusal(self, object errand):
+        return self.refusals.pop(errand, None)
 
     cdef int send_all(self) except -1:
         """Send what waits past all bounds: the actor ends, or the loop does."""
         while self.letters:
-            to, letter, variables = self.letters.popleft()
-            self.send(<ActorRef>to, <Letter>letter, variables, True)
+            self.send(self.letters.popleft(), True)
         self.forget_first()
         self.resume_steps()
         return 0
 
-    cdef bint send(self, ActorRef to, Letter letter, object variables, bint past_capacity) except -1:
+    cdef bint send(self, tuple entry, bint past_capacity) except -1:
         """Send if there is room, or make a dead letter if there is nobody. False: there is no room."""
+        cdef ActorRef to = <ActorRef>entry[0]
+        cdef Letter letter = <Letter>entry[1]
+        cdef object variables = entry[2]
         cdef Fate found = look_in(to.cell, past_capacity)
         if found == FULL:
             return False
@@ -75,7 +78,7 @@ cdef class Outgoing:
             else:
                 admit_or_dead_letter(to, to.runtime, found, letter, current_context())
         except BaseException as error:
-            self.refuse(to, letter, error)
+            self.refuse(entry, error)
         return True
 
     cdef int wait_for_first(self) except -1:
@@ -103,15 +106,15 @@ cdef class Outgoing:
 
     cdef int send_on(self) except -1:
         while self.letters:
-            to, letter, variables = self.letters[0]
-            if not self.send(<ActorRef>to, <Letter>letter, variables, False):
+            if not self.send(self.letters[0], False):
                 self.wait_for_first()
                 return 0
             self.letters.popleft()
             self.forget_first()
         self.resume_steps()
-        if self.end is not None:
-            self.end()
+        ends, self.ends = self.ends, []
+        for end in ends:
+            end()
         return 0
 
     def give_up(self):
@@ -119,29 +122,32 @@ cdef class Outgoing:
         cdef ActorRef to
         cdef Overflow overflow
         assert holds(self.timer is not None and self.letters)
-        to, letter, variables = self.letters.popleft()
+        entry = self.letters.popleft()
+        to, letter, variables, _ = entry
         overflow = <Overflow>(<ActorCell*>to.cell).overflow
         self.forget_first()
         try:
             if overflow.give_up(to, stayed_full(to.cell.limits)) == ADMITTED:  # it has its room
                 to.push_letter(<Letter>letter, variables, current_context())
         except BaseException as error:
-            self.refuse(to, letter, error)
+            self.refuse(entry, error)
             waiting, self.letters = self.letters, deque()
             for entry in waiting:
                 if entry[0] is to:
                     to.cell.limits.add_dropped(1, relaxed)
-                    self.refuse(to, entry[1], error)
+                    self.refuse(entry, error)
                 else:
                     self.letters.append(entry)
         self.send_on()
 
-    cdef int refuse(self, ActorRef to, Letter letter, object error) except -1:
+    cdef int refuse(self, tuple entry, object error) except -1:
+        cdef ActorRef to = <ActorRef>entry[0]
+        cdef Letter letter = <Letter>entry[1]
         if letter.reply_to is not None:  # who asked hears of it by the future
             letter.reply_to.complete(None, error)
             return 0
         dead_letter_and_go_on(to, to.runtime, letter, REFUSED, error)
-        self.refusal = error
+        self.refusals[entry[3]] = error
         self.resume_steps()
         return 0
 

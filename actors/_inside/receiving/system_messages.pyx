@@ -8,10 +8,12 @@ from callboard._inside.life.ending cimport (
 )
 from callboard._inside.life.failure cimport fail, is_expected
 from callboard._inside.life.start cimport construct, promise_start
-from callboard._inside.receiving.coroutine cimport begin_start, begin_task, interrupt, resume
+from callboard._inside.life.flights cimport ConcurrentMessage
+from callboard._inside.receiving.concurrent cimport interrupt_flight, resume_flight
+from callboard._inside.receiving.coroutine cimport begin_leaving, begin_start, begin_task, interrupt, resume
 from callboard._inside.receiving.errand cimport Errand
 from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, closed_cell
-from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, SUSPENDED, ActorRef, Extra
+from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, RESTARTING, SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport put_on, replace, take_off
 from callboard._inside.sending.waiting cimport skip
@@ -32,6 +34,10 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
     cdef Node* following
     while True:
         assert holds(context.current == <Cell*>cell)
+        if ref.extra is not None and ref.extra.lets_others_run:
+            ref.extra.lets_others_run = False
+            charge(cell, context)
+            return LATER
         put_on(cell, context)
         node = cell.take_system()
         while node != NULL:
@@ -53,6 +59,10 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             elif ref.phase == LIVE and ref.recipe.runs:
                 begin_task(ref)
             failed = ref.phase == FRESH  # it restarts
+        elif ref.extra is not None and ref.extra.leaving is not None and ref.extra.coroutine is None:
+            begin_leaving(ref)
+            take_off(cell, context)
+            continue
         if cell.has(carrying_cell) and ref.phase != SUSPENDED:
             replace(context, NULL)  # those of a message whose handler went on just now
         take_off(cell, context)
@@ -69,7 +79,7 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
                 context.recorder.note_state(state_ended)
             return ENDED
         else:
-            if ref.phase == SUSPENDED and ref.extra.errand is not None:
+            if ref.extra is not None and ref.extra.errand is not None:
                 (<Errand>ref.extra.errand).launch()
             charge(cell, context)
             if ref.extra is not None and ref.extra.yields:
@@ -92,12 +102,17 @@ cdef void note_state(ActorRef ref, Context* context) noexcept:
 
 cdef void handle(ActorRef ref, SystemKind kind, object first, object second) noexcept:
     if ref.extra is not None and ref.extra.errand is not None:
-        if put_off(<Errand>ref.extra.errand, kind, first, second):
+        if ref.phase < RESTARTING and put_off(<Errand>ref.extra.errand, kind, first, second):
             return
     if kind == SystemKind.stop:
         begin_stop(ref)
     elif kind == SystemKind.resume:
-        if ref.phase == SUSPENDED and ref.extra.awaited is first:
+        if second is not None:
+            if (<ConcurrentMessage>second).awaited is first:
+                resume_flight(<ConcurrentMessage>second)
+        elif ref.extra is None:
+            pass
+        elif (ref.phase == SUSPENDED or ref.extra.leaving is not None) and ref.extra.awaited is first:
             assert holds(ref.extra.coroutine is not None)
             if ref.extra.errand is None:
                 resume(ref)
@@ -134,6 +149,9 @@ cdef void end_cancelled(ActorRef ref, Future asked) noexcept:
     """End the work on a message whose asker has cancelled it, or skip it when its turn comes."""
     if ref.phase == CLOSED:
         return
+    for flight in list(ref.extra.flights) if ref.extra is not None and ref.extra.flights else ():
+        if interrupt_flight(<ConcurrentMessage>flight, asked):
+            return
     if not is_in_work(ref.extra, asked):
         skip(ref, asked)
     elif ref.extra.errand is None:

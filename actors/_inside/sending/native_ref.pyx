@@ -62,7 +62,7 @@ cdef class NativeRef(ActorRef):
     """
 
     @cython.always_allow_keywords(False)
-    def tell(self, message):
+    def tell(self, message, /):
         """Send a native value."""
         # A method of this class, though the inherited one would do: CPython 3.11 calls a method of one argument
         # quickly only where its class is exactly that of the object.

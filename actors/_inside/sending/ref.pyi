@@ -1,28 +1,29 @@
 import contextvars
 from collections.abc import Iterable
 from types import GenericAlias
-from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, Self
 
-from typing_extensions import disjoint_base
+from typing_extensions import TypeVar, disjoint_base
 
 from callboard._inside.answers.future import Future, Waiter
 from callboard.failures import ActorEnd, EndReason
 from callboard.system import ActorSystem
 
 _M = TypeVar("_M", contravariant=True)
+_R = TypeVar("_R", covariant=True, default=Any)
 _V = TypeVar("_V", covariant=True)
 
 class Source(Protocol[_V]):
     def _pour_into(self, ref: ActorRef[_V]) -> ActorRef[Any]: ...
 
 @disjoint_base
-class ActorRef(Waiter, Generic[_M]):
+class ActorRef(Waiter, Generic[_M, _R]):
     def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...
     def tell(self, message: _M, /) -> None: ...
     def tell_many(self, messages: Iterable[_M]) -> None: ...
     def tell_soon(self, message: _M, /) -> Future[None]: ...
     def tell_many_soon(self, messages: Iterable[_M]) -> Future[None]: ...
-    def ask(self, message: _M, timeout: float | None = None) -> Future[Any]: ...
+    def ask(self, message: _M, timeout: float | None = None) -> Future[_R]: ...
     def pipe(self, receiver: Source[_M]) -> ActorRef[Any]: ...
     def stop(self, *, after_queue: bool = False) -> None: ...
     @property

@@ -109,7 +109,7 @@ cdef class ActorRef(Waiter):
 
     @cython.nonecheck(False)
     @cython.always_allow_keywords(False)  # one argument, passed as such: saves a fifth of the call
-    def tell(self, message):
+    def tell(self, message, /):
         """Send `message`; return at once, before it is handled.
 
         Messages of one sender arrive in the order in which it sent them. A message to a stopped
@@ -168,7 +168,7 @@ cdef class ActorRef(Waiter):
 
     @cython.nonecheck(False)
     @cython.always_allow_keywords(False)
-    def tell_soon(self, message):
+    def tell_soon(self, message, /):
         """Send `message` now, or as soon as a full mailbox has room. Return a future that is done then.
 
         Like tell(), but nobody is blocked. The future fails with MailboxFull where tell() would raise it after a wait.
@@ -552,6 +552,9 @@ cdef class ActorRef(Waiter):
     @property
     def is_waiting(self):
         """True while the actor is in the middle of an `async def receive`, or backs off."""
+        cdef Extra extra = self.extra_now()
+        if extra is not None and (extra.flights or extra.leaving is not None):
+            return True
         return self.phase == SUSPENDED or self.phase == RESTARTING
 
     @property

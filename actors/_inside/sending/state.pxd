@@ -1,3 +1,5 @@
+from libc.stdint cimport uint32_t
+
 from callboard._inside.sending.letter cimport Letter
 
 
@@ -23,6 +25,8 @@ cdef class Recipe:
     cdef bint many, starts, stops, fails, native
     cdef bint runs                # a task: run() is called once, in place of receive()
     cdef bint event_loop          # an option: coroutines of its handlers run on the system's event loop
+    cdef uint32_t concurrency     # an option: how many messages it may have in the middle
+    cdef bint apart               # one of these two options is not the usual one
 
 
 cdef class Extra:
@@ -47,6 +51,13 @@ cdef class Extra:
     cdef bint detached            # the coroutine in the middle counts as waiting
     cdef object errand            # what the event loop does for it: see errand.pyx
     cdef object outgoing          # what it sent there to full mailboxes, if some waits: see outgoing.pyx
+    cdef object leaving           # the coroutine of its `async def on_stop`, until that has ended
+    cdef dict flights             # those of its messages that are in the middle, if there may be many: see flights.pyx
+    cdef list fences              # which wait for the messages before them: see flights.pyx
+    cdef object ends_by           # the error that restarts it, once its flights are over
+    cdef bint ends                # it stops or restarts, once its flights are over
+    cdef bint lets_others_run     # a flight wants that
+    cdef object access            # who may run its code: see access.pyx
     cdef object awaited_there     # what it waits for on the event loop, or in a thread of its own
     cdef object full         # the actor at which it waits for room, on a worker's thread
     cdef set held                 # what ends with it: see held.pyx

@@ -38,6 +38,9 @@ cdef tuple wait_in_words(bint is_idle, Phase phase, bint event_loop, Extra extra
     if extra is not None:
         with cython.critical_section(extra):
             awaited, there, outgoing, full = extra.awaited, extra.awaited_there, extra.outgoing, extra.full
+            flights = extra.flights
+        if awaited is None and flights:
+            awaited = list(flights)[0]._awaited()
     room = None if outgoing is None else outgoing._what
     if full is not None:
         room = f"room at {full._short_path}"

@@ -7,18 +7,19 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from callboard._inside.answers.future import Future
 from callboard.core import checks
 from callboard.core.batches import Batches
-from callboard.core.errors import ActorStopped, AskTimeout, ConfigError
-from callboard.core.handles import CopiedAsItself
+from callboard.core.errors import ActorStopped, AskTimeout, ConfigError, WouldBlock
+from callboard.core.handles import CopiedAsItself, public_names
 from callboard.core.markup import paragraph
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import blocking, refuse_to_block
+from callboard.hosting import InThread, until_done
 from callboard.nets.drawing import mermaid_of_run
 from callboard.nets.errors import NetEnded, NetTimeout
 from callboard.nets.kernel.building import parts_within
@@ -50,7 +51,10 @@ from callboard.nets.terms.network import Box, Net, Placed, runners
 from callboard.nets.types.typed import infer
 from callboard.system import ActorSystem
 
+V = TypeVar("V")
+
 BATCH = 512
+CANCEL = 5.0  # seconds that a cancelled run may take
 
 
 def run_in(
@@ -110,6 +114,18 @@ class NetRun(CopiedAsItself):
         became of the records: `sent` of them went in, and `unsent` are those that were taken from
         `records` and did not go in.
         """
+        self._refuse_loop("send()", "await send_soon(), or tell_many()")
+        self._send(records, timeout)
+
+    def send_soon(self, records: Iterable[Any], *, timeout: float | None = None) -> Future[None]:
+        """Like send(), but return a future at once, to be awaited in an event loop.
+
+        Another thread goes through `records`. It goes on after a cancelled `await`: give a
+        `timeout`.
+        """
+        return self._soon("send", lambda: self._send(records, timeout))
+
+    def _send(self, records: Iterable[Any], timeout: float | None) -> None:
         deadline = _deadline(timeout)
         if isinstance(records, Mapping):
             records = [records]
@@ -170,6 +186,7 @@ class NetRun(CopiedAsItself):
 
         Raises as `ask` does, and NetTimeout after `timeout` seconds.
         """
+        self._refuse_loop("trace()", "call it in a thread, by asyncio.to_thread()")
         outputs, steps = self._answer(Ask, Ask(record, traced=True), _deadline(timeout))
         return Trace(outputs, steps)
 
@@ -192,9 +209,14 @@ class NetRun(CopiedAsItself):
         that failed, NetEnded of one that was cancelled, and NetTimeout after `timeout` seconds;
         then the run goes on, and finish() may be called again.
         """
-        system = self._conductor.system
-        if system is None or not system.is_run_here:
-            refuse_to_block("finish()", "call it in a thread, by asyncio.to_thread()")
+        self._refuse_loop("finish()", "await finish_soon()")
+        return self._finish(timeout)
+
+    def finish_soon(self, timeout: float | None = None) -> Future[list[Record]]:
+        """Like finish(), but return a future at once, to be awaited in an event loop."""
+        return self._soon("finish", lambda: self._finish(timeout))
+
+    def _finish(self, timeout: float | None) -> list[Record]:
         finish = Finish()
         try:
             outputs: list[Record] = self._answer(Finish, finish, _deadline(timeout))
@@ -203,8 +225,17 @@ class NetRun(CopiedAsItself):
             raise
         return outputs
 
-    def cancel(self, timeout: float = 5.0) -> None:
+    def cancel(self, timeout: float = CANCEL) -> None:
         """Drop the records on their way, and end. They become dead letters, "stopped"."""
+        if self._conductor.is_alive:
+            self._refuse_loop("cancel()", "await cancel_soon()")
+        self._cancel(timeout)
+
+    def cancel_soon(self, timeout: float = CANCEL) -> Future[None]:
+        """Like cancel(), but return a future at once, to be awaited in an event loop."""
+        return self._soon("cancel", lambda: self._cancel(timeout))
+
+    def _cancel(self, timeout: float) -> None:
         try:
             self._answer(Cancel, Cancel(), time.monotonic() + timeout)
         except NetEnded:
@@ -227,18 +258,37 @@ class NetRun(CopiedAsItself):
         """Show on stderr how the run gets on, within a `with` block."""
         return NetProgress(self.statistics, every)
 
+    @property
+    def _is_run_here(self) -> bool:
+        system = self._conductor.system
+        return system is not None and system.is_run_here
+
+    def _refuse_loop(self, call: str, instead: str) -> None:
+        """Refuse to wait where that would block an event loop."""
+        if not self._is_run_here:
+            refuse_to_block(f"{call} of {self!r}", instead)
+
+    def _soon(self, what: str, call: Callable[[], V]) -> Future[V]:
+        """Call where the loop of the caller goes on, unless the calling thread does the work."""
+        if not self._is_run_here:
+            return InThread(f"net-{what}", lambda _: call())
+        called: Future[V] = Future()
+        try:
+            called.set_result(call())
+        except Exception as error:
+            called.set_exception(error)
+        return called
+
     def _answer(self, kind: type[Any], message: Any, deadline: float | None) -> Any:
         return self._wait(kind, self._conductor.ask(message), deadline)
 
     def _wait(self, kind: type[Any], future: Future[Any], deadline: float | None) -> Any:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         try:
-            with blocking():  # finish() has been refused; the others take no time
+            with blocking():  # calls that take their time were refused before
                 return future.result(left)
         except AskTimeout:
-            system = self._conductor.system
-            runs_here = system is not None and system.is_run_here
-            why = self._why_idle() if runs_here else " in time"
+            why = self._why_idle() if self._is_run_here else " in time"
             what = f"{kind.__name__.lower()}() of {self!r}"
             raise NetTimeout(f"{what} did not end{why}") from None
         except ActorStopped as error:
@@ -254,6 +304,11 @@ class NetRun(CopiedAsItself):
         return f", and its system is idle. It waits for {what}"
 
     def __enter__(self) -> Self:
+        try:
+            self._refuse_loop("the end of `with`", "use `async with`")
+        except WouldBlock:
+            self._conductor.tell(Abandoned())
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -261,6 +316,21 @@ class NetRun(CopiedAsItself):
             self.finish()
         else:
             self.cancel()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        is_finished = False
+        try:
+            if kind is None:
+                await self.finish_soon()
+                is_finished = True
+        finally:
+            if not is_finished:
+                cancellation = await until_done(self.cancel_soon())
+                if cancellation is not None:
+                    raise cancellation
 
     def __del__(self) -> None:
         with suppress(Exception):  # the system is gone, or the interpreter ends
@@ -282,10 +352,10 @@ class _Answer(Future[Any]):
 
     run_asked: weakref.ref[NetRun]
 
-    def was_run_here(self, timeout: float | None) -> bool:
+    def _was_run_here(self, timeout: float | None) -> bool:
         """Run a manual system until the answer is there. AskTimeout says why it does not come."""
         try:
-            return super().was_run_here(timeout)
+            return super()._was_run_here(timeout)
         except AskTimeout:
             run = self.run_asked()
             if run is None:
@@ -295,6 +365,8 @@ class _Answer(Future[Any]):
 
 class NetResults:
     """An iterator of a run's outputs. See NetRun.results()."""
+
+    __dir__ = public_names
 
     def __init__(self, run: NetRun, limit: int, records: Iterable[Any] | None = None) -> None:
         self._run = run
@@ -308,12 +380,12 @@ class NetResults:
     def _send(self, records: Iterable[Any]) -> None:
         """Send the records, and have the run end after them. On a thread of its own."""
         try:
-            self._run.send(records)
+            self._run._send(records, None)
         except NetEnded as error:  # others have ended the run
             self._error = error
         except BaseException as error:
             self._error = error
-            self._run.cancel()
+            self._run._cancel(CANCEL)
         else:
             self._run._conductor.tell(Close())
 
@@ -347,6 +419,7 @@ class NetResults:
 
     def __next__(self) -> Record:
         if not self._taken:
+            self._run._refuse_loop("results()", "take them by `async for`")
             self._take(self._new_take())
         if not self._taken:
             raise StopIteration

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 from weakref import finalize
 
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.nets.errors import NetEnded, NetError
 from callboard.nets.kernel.building import is_async_function
@@ -30,6 +31,8 @@ class NetOperator:
     are left in unfinished synchrocells at the end, `on_final` raises NetError. With
     `unpaired="drop"` they are dropped.
     """
+
+    __dir__ = public_names
 
     def __init__(self, net: Net, *, unpaired: str = "fail") -> None:
         self._setting = Setting(self._check_arguments(net, unpaired=unpaired))

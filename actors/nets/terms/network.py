@@ -13,6 +13,7 @@ from typing import Any, Literal, Self, get_args
 
 from callboard.core import checks
 from callboard.core.errors import ConfigError
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.nets.terms.labels import Label, is_tag, text_of
 from callboard.nets.terms.patterns import BoxSignature, Pattern, Rule, Signature
@@ -32,6 +33,7 @@ class Net:
     """The base of nets. `a >> b` is serial composition, and `a | b` a choice by best match."""
 
     __slots__ = ()
+    __dir__ = public_names
 
     def __rshift__(self, other: Net) -> Net:
         return Serial(self, checked_net("what stands after >>", other))

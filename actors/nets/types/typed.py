@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from callboard.core.handles import public_names
 from callboard.nets.errors import warn
 from callboard.nets.terms.labels import Label, Variant
 from callboard.nets.terms.network import Net, checked_net
@@ -24,6 +25,8 @@ class Typed:
     `children` are the branches of a choice, the factors of a serial composition, however they were
     nested, and the body of everything else. A choice finds the best match in their `inputs`.
     """
+
+    __dir__ = public_names
 
     net: Net
     path: str  # `/fib/merge/sum`: names of nets and boxes

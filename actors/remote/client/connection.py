@@ -15,6 +15,8 @@ from callboard.core import checks
 from callboard.core.errors import AskTimeout, CallboardError
 from callboard.core.handles import CopiedAsItself
 from callboard.core.threads.blocking import refuse_to_block
+from callboard.hosting import InThread
+from callboard.recipient import TOLD
 from callboard.remote.client.published import PublishedRows
 from callboard.remote.client.remote_ref import RemoteRef
 from callboard.remote.client.session import WAITS_FOR_ITSELF, RemoteSession, may_block
@@ -156,13 +158,32 @@ class Connection(CopiedAsItself):
 
     def close(self) -> None:
         """Close the connection. Unanswered asks fail with ConnectionLost; call `flush()` first to
-        wait for them.
+        wait for them. It waits for the end of the connection's thread, but not in a callback of an
+        answer. In a coroutine use `close_soon()`: this raises WouldBlock.
         """
+        session = self._session_now()
+        if session is None:
+            return
+        if session.is_read_here:
+            session.close()
+            return
+        refuse_to_block("close()", "await close_soon()")
+        session.close()
+        session.join()
+
+    def close_soon(self) -> Future[None]:
+        """Like close(), but return a future at once, to be awaited in an event loop."""
+        session = self._session_now()
+        if session is None:
+            return TOLD
+        session.close()
+        return InThread("callboard-close", lambda _: session.join())
+
+    def _session_now(self) -> RemoteSession | None:
+        """Return the session of this process, if there is one."""
         with _beginning:
             session = self._session
-        if session is not None and session.pid == os.getpid():
-            session.close()
-            session.join()
+        return session if session is not None and session.pid == os.getpid() else None
 
     # --- the session ------------------------------------------------------------------------------
 
@@ -249,6 +270,11 @@ class Connection(CopiedAsItself):
             raise CallboardError(f"{what} in a callback of an answer {WAITS_FOR_ITSELF}")
 
     def __enter__(self) -> Self:
+        try:
+            refuse_to_block("the end of `with`", "use `async with`")
+        except CallboardError:
+            self.session.close()
+            raise
         return self
 
     def __exit__(
@@ -276,7 +302,7 @@ class Connection(CopiedAsItself):
             if kind is None:
                 await asyncio.wait_for(_waiting(self.flush_soon()), self.timeout)
         finally:
-            self.session.close()
+            await self.close_soon()
 
     def __repr__(self) -> str:
         return f"<Connection to {self.address}>"
@@ -305,8 +331,10 @@ def connect(url: str, **options: Any) -> Connection:
       root; without it, this process's own. The secret goes to their servers only.
     - `shard`: which of several servers it must be, such as "0/4"; it is Refused if it is not.
 
-    Raises ConnectionLost, Refused, AddressError, SecurityError.
+    Raises ConnectionLost, Refused, AddressError, SecurityError, and WouldBlock in a coroutine,
+    where `connect_soon()` is awaited.
     """
+    refuse_to_block("connect()", "await connect_soon()")
     return Connection(url, **options)._open()
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.core import checks
+from callboard.core.handles import public_names
 from callboard.remote.client.upload_request import UploadRequest
 from callboard.remote.client.writer import repeat
 from callboard.remote.errors import CodecError
@@ -29,6 +30,8 @@ class PublishedRows:
     Raises NotPublished, and ConnectionLost. Safe in every thread except an event loop's. There
     calls raise CallboardError, as they would block it.
     """
+
+    __dir__ = public_names
 
     def __init__(self, connection: SessionOwner, entry: str) -> None:
         self._connection = connection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from callboard import Future
 from callboard.core import checks
@@ -90,6 +90,16 @@ class RemoteRef(CopiedAsItself):
             session.fail_after(answer, seconds, self.name)
         return answer
 
+    @property
+    def ready(self) -> NoReturn:
+        """Raise AttributeError, which says what to do: starts are not told between processes."""
+        raise no_life(self, "ready")
+
+    @property
+    def ended(self) -> NoReturn:
+        """Raise AttributeError, which says what to do: ends are not told between processes."""
+        raise no_life(self, "ended")
+
     def _soon(self, submission: Submission) -> Future[None]:
         self.connection.session.submit(submission)
         assert submission.sent is not None
@@ -133,3 +143,13 @@ class RemoteRef(CopiedAsItself):
 
     def __hash__(self) -> int:
         return hash((id(self.connection), self.name))
+
+
+def no_life(ref: object, name: str) -> AttributeError:
+    """Return the error for `ready` or `ended` of a ref on something elsewhere."""
+    started, ended = "an answer says that the actor runs", "it fails by ActorStopped after the end"
+    what = started if name == "ready" else ended
+    return AttributeError(
+        f"{ref!r} has no `{name}`: an actor's start and end are not told between processes. "
+        f"Send an ask: {what}; or look at `{name}` of the actor's own ref in its process"
+    )

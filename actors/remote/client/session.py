@@ -219,9 +219,8 @@ class RemoteSession:
             self._io.loop.call_soon_threadsafe(self._close)
 
     def join(self) -> None:
-        """Wait until the thread has ended, unless an event loop runs here."""
-        if asyncio._get_running_loop() is None:
-            self._io.join(_END)
+        """Wait until the thread has ended."""
+        self._io.join(_END)
 
     def fail_after(self, answer: Future[Any], seconds: float, name: str) -> None:
         """Fail an ask with AskTimeout if it is not answered by then."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from callboard.core import checks
 from callboard.core.batches import iterator_over
 from callboard.core.errors import AskTimeout
+from callboard.core.handles import public_names
 from callboard.remote.client.upload_request import UploadConnection, UploadRequest
 from callboard.remote.errors import ConnectionLost, RemoteError
 from callboard.remote.protocol import staged_rows
@@ -39,6 +40,8 @@ class UploadWriter:
     Leaving it waits until all rows are staged; then `staged` is the value for a commit. Leaving it
     by an exception leaves the rows to the server, which drops them with the connection, or by age.
     """
+
+    __dir__ = public_names
 
     def __init__(
         self, connection: SessionOwner, entry: str, name: BatchName, partition: int, attempt: int

@@ -13,6 +13,7 @@ from typing import Any
 from callboard import ActorRef, ActorSystem
 from callboard import __version__ as version
 from callboard.core.errors import DrainTimeout
+from callboard.core.handles import public_names
 from callboard.core.log import log
 from callboard.core.threads.wait_queue import WaitQueue
 from callboard.remote.errors import SecurityError, StateError, UploadRefused
@@ -41,6 +42,8 @@ class Server:
 
     One thread of its own reads and writes; each client is an actor of the system.
     """
+
+    __dir__ = public_names
 
     def __init__(
         self,

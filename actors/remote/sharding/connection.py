@@ -14,6 +14,7 @@ from callboard import Future
 from callboard.core.errors import ConfigError
 from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
+from callboard.core.threads.blocking import refuse_to_block
 from callboard.remote.client.connection import Connection, connect
 from callboard.remote.client.writer import UploadWriter
 from callboard.remote.errors import BatchCommitted
@@ -145,6 +146,7 @@ class ShardedConnection(CopiedAsItself):
 
     def close(self) -> None:
         """Say goodbye to every server. As `Connection.close()`."""
+        refuse_to_block("close()", "call it in a thread, by asyncio.to_thread()")
         with ExitStack() as ends:
             for shard in self.shards:
                 ends.callback(shard.close)
@@ -179,6 +181,7 @@ def connect_sharded(urls: Sequence[str], **options: Any) -> ShardedConnection:
     """
     if isinstance(urls, str) or not 0 < len(urls) <= MOST:
         raise ConfigError(f"the addresses of 1 to {MOST} servers are wanted, not {safe_repr(urls)}")
+    refuse_to_block("connect_sharded()", "call it in a thread, by asyncio.to_thread()")
     count = len(urls)
     with ThreadPoolExecutor(min(count, 32), "callboard-connect") as threads:
         futures = [

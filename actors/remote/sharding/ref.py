@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from callboard import Future
 from callboard.core.batches import iterator_over
 from callboard.core.handles import CopiedAsItself
 from callboard.recipient import together
 from callboard.remote.client.connection import Connection
-from callboard.remote.client.remote_ref import RemoteRef
+from callboard.remote.client.remote_ref import RemoteRef, no_life
 from callboard.remote.sharding.columns import divide_batch
 from callboard.remote.sharding.keys import By, ShardKey, shard_of
 
@@ -95,6 +95,16 @@ class ShardedRef(CopiedAsItself):
     def ask_all(self, message: Any, timeout: float | None = None) -> list[Future[Any]]:
         """Ask every shard, and return the futures of their answers, in the order of the shards."""
         return [ref.ask(message, timeout) for ref in self.refs]
+
+    @property
+    def ready(self) -> NoReturn:
+        """Raise AttributeError, which says what to do, as of a RemoteRef."""
+        raise no_life(self, "ready")
+
+    @property
+    def ended(self) -> NoReturn:
+        """Raise AttributeError, which says what to do, as of a RemoteRef."""
+        raise no_life(self, "ended")
 
     def __repr__(self) -> str:
         return f"<ShardedRef {self.name!r} on {len(self.refs)} shards>"

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from callboard.core.handles import public_names
 from callboard.remote.client.writer import UploadWriter
 from callboard.remote.errors import BatchCommitted
 from callboard.remote.sharding.columns import divide_batch
@@ -34,6 +35,8 @@ class ShardedUpload:
     Leaving it waits until all rows are staged, as that of an UploadWriter does. A shard for which
     no row comes knows nothing of the attempt.
     """
+
+    __dir__ = public_names
 
     def __init__(
         self,

@@ -34,6 +34,7 @@ from uuid import UUID
 import msgpack
 
 from callboard.core.errors import ConfigError
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr, safe_str
 from callboard.remote.errors import CodecError
 from callboard.remote.wire import times
@@ -68,6 +69,8 @@ class Codec:
 
     Safe in every thread.
     """
+
+    __dir__ = public_names
 
     def __init__(self, types: Types = (), most_values: int = ANY_NUMBER) -> None:
         """Register `types`: a mapping of names and classes, or classes with names of their own.

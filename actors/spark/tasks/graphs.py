@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from callboard.core.checks import one_of
 from callboard.core.errors import ConfigError
+from callboard.core.handles import public_names
 from callboard.spark.frames.frame_rows import dicts_of, tuples_of
 from callboard.spark.frames.schema import parsed
 from callboard.spark.tasks.graph_task import (
@@ -85,6 +86,8 @@ class SparkGraph:
     When the reader stops, the run is cancelled. Results that Spark returns count once, effects of
     operators happen at least once.
     """
+
+    __dir__ = public_names
 
     def __init__(self, task: GraphTask, rows: str, schema: StructType | None) -> None:
         self._task = task

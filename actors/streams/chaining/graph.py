@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, Literal, TypeVar, overload
 
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.checks import MOST, check_choice, check_count
@@ -33,6 +34,8 @@ class Graph(Generic[R]):
 
     Raises GraphError if two entries, or two operators with given names, have the same name.
     """
+
+    __dir__ = public_names
 
     @overload
     def __init__(self, part: Graph[R], /) -> None: ...

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from callboard.core.handles import public_names
 from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.protocols import Receives
 from callboard.streams.operators import (
@@ -41,6 +42,7 @@ class KeyedStream(Generic[K, T]):
     """
 
     __slots__ = ("_stream", "_key", "_partitions", "_partition")
+    __dir__ = public_names
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
+from callboard.core.handles import public_names
 from callboard.streams.chaining.batch_joins import BatchJoins
 from callboard.streams.chaining.constrained import Constrained
 from callboard.streams.chaining.ends import Ends
@@ -31,6 +32,7 @@ class Stream(RowByRow[T], WithState[T], BatchJoins[T], Constrained[T], Ends[T]):
     """
 
     __slots__ = ()
+    __dir__ = public_names
 
 
 @overload

@@ -22,7 +22,7 @@ from callboard.streams.programs.program import Batch
 from callboard.streams.programs.rows.sinks import Collect
 from callboard.streams.programs.rows.unordered_answers import UnorderedAnswers
 from callboard.streams.programs.saved import Columns
-from callboard.streams.running.call_lock import CallLock, LockHold
+from callboard.streams.running.callers import CallLock, LockHold
 from callboard.streams.running.execution import LOOK, Execution
 from callboard.streams.running.heartbeat import ExtraRounds, Heartbeat
 from callboard.streams.running.results import Outlook

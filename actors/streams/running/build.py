@@ -31,9 +31,10 @@ from callboard.streams.planning.units import Unit
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.rows.answers import Answers
 from callboard.streams.running.callers import worker_here
-from callboard.streams.running.flow import LONGEST_CHAIN, GraphFlow
+from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.lanes import Lanes
 from callboard.streams.running.seeing import record_slices
+from callboard.streams.running.stages import LONGEST_CHAIN
 from callboard.system import ActorSystem
 
 _DYNAMIC = 0  # the pool that a flow begins with

@@ -23,8 +23,7 @@ from callboard.streams.planning.units import units_of
 from callboard.streams.programs.rows.answers import Answers
 from callboard.streams.running import options
 from callboard.streams.running.build import build
-from callboard.streams.running.call_lock import CallLock, LockHold
-from callboard.streams.running.callers import caller_here
+from callboard.streams.running.callers import CallLock, LockHold, caller_here
 from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.seeing import waits_of_operators
 from callboard.streams.running.standstill import Standstill, what_it_waits_for

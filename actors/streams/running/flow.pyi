@@ -1,45 +1,15 @@
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, final
 
 from callboard._inside.sending.ref import ActorRef
-from callboard.scheduling.flow.heuristics import Heuristic, OperatorView
+from callboard.scheduling.flow.heuristics import OperatorView
 from callboard.streams.errors import StreamError
-from callboard.streams.programs.program import Batch, Program
-
-# Its number in the plan, and for each input where it comes from.
-Member = tuple[int, Program, Sequence[tuple[int | None, int]]]
-
-LONGEST_CHAIN: int
+from callboard.streams.programs.program import Batch
+from callboard.streams.running.stages import GraphStages
 
 @final
-class GraphFlow:
-    window: int
+class GraphFlow(GraphStages):
     rows: int
-    def __init__(
-        self,
-        heuristic: Heuristic,
-        window: int,
-        slice_s: float,
-        marker_every: int,
-        one_by_one: bool,
-    ) -> None: ...
-    def add_pool(self, *, latest: bool = False) -> int: ...
-    def add(
-        self,
-        number: int,
-        program: Program,
-        sources: Sequence[tuple[int | None, int]],
-        runs_on: str,
-        partitions: int,
-        most_lanes: int,
-        pool: int = 0,
-    ) -> None: ...
-    def add_fused(self, members: Sequence[Member], runs_on: str, pool: int) -> None: ...
-    def add_chain(
-        self, members: Sequence[Member], runs_on: str, most_lanes: int, pool: int = 0
-    ) -> None: ...
-    def add_called(self, members: Sequence[Member], keeps_interpreter: bool) -> None: ...
-    def connect(self) -> None: ...
     def add_lane(
         self,
         ref: ActorRef[Any],

@@ -3,8 +3,6 @@
 cimport cython
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
-from libcpp.memory cimport unique_ptr
-from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from callboard._inside.sending.native_send cimport send
@@ -12,248 +10,19 @@ from callboard._inside.sending.ref cimport ActorRef
 from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Kind, Node
-from callboard.core.sealed cimport maker_key
 from callboard.scheduling.context cimport Context, current_context
-from callboard.scheduling.flow.flow cimport (
-    Chain, Flow, Pool, Rest, RestReason, Settings, Times, most_members,
-)
-from callboard.scheduling.flow.fused_stage cimport FusedStage
-from callboard.scheduling.flow.heuristics cimport Ask, Chooser, Heuristic, OperatorView
-from callboard.scheduling.flow.native_work cimport NativeWork
-from callboard.scheduling.flow.stage cimport Figures, LaneKinds, Stage, Work, all_lanes, native_lanes, python_lanes
-from callboard.streams.native cimport NativeProgram
-from callboard.streams.programs.program cimport Batch, Ending, Exit, Program
-from callboard.streams.programs.rounds cimport divider_of, native_batch, rows_among, work_of
-from callboard.streams.programs.rows.answers cimport Answers, answering_work_of
+from callboard.scheduling.flow.flow cimport Pool, Rest, RestReason, Times
+from callboard.scheduling.flow.heuristics cimport OperatorView
+from callboard.scheduling.flow.stage cimport Figures
+from callboard.streams.programs.program cimport Batch, Program
+from callboard.streams.programs.rounds cimport native_batch, rows_among
 from callboard.streams.running.at_work cimport call_through, help_pool, is_at_work, run_pool
-
-from callboard.core.log import log
-from callboard.core.threads.interpreter import has_gil
-
-LONGEST_CHAIN = most_members
-
-cdef dict KINDS = {"native": native_lanes, "python": python_lanes, "all": all_lanes}
+from callboard.streams.running.stages cimport GraphStages, Seat, lanes_of
 
 
 @cython.no_gc_clear  # its end needs what it refers to
-cdef class GraphFlow:
+cdef class GraphFlow(GraphStages):
     """The stages of one run. Made by Run, which adds the graph's programs in topological order."""
-
-    def __cinit__(self, Heuristic heuristic, uint32_t window, double slice_s, uint32_t marker_every,
-                  bint one_by_one):
-        cdef Settings settings
-        settings.window = window
-        settings.slice_ns = <int64_t>(slice_s * 1e9)
-        settings.turn_ns = 4 * settings.slice_ns
-        settings.marker_every = marker_every
-        settings.one_by_one = one_by_one
-        settings.tries_lanes = not has_gil()  # Python functions may share what they use
-        self.window = window
-        self.one_by_one = one_by_one
-        self.ending = Ending.__new__(Ending)
-        # With an interpreter lock one lane runs Python, and keeps it. Without one several do, and a lane
-        # that is long at work without Python would keep the collector waiting.
-        self.keeps_interpreter = has_gil()
-        self.heuristic = heuristic
-        self.programs = {}
-        self.places = {}
-        self.readers = []
-        self.of_stages = []
-        self.slice_ns = settings.slice_ns
-        self.flow = new Flow(settings)
-        self.add_pool()
-
-    def __dealloc__(self):
-        if self.flow == NULL:
-            return
-        # No lane is left. Rows on their way are dropped, as after a failure.
-        cdef Program program
-        self.drop_all()
-        self.flow.drain()
-        for program in self.programs.values():
-            program.leave()  # answers may come yet
-        del self.flow
-
-    cdef int check(self, bint connected) except -1:
-        if self.connected != connected:
-            raise RuntimeError("a flow works once its graph is connected, and grows no more then")
-        return 0
-
-    cdef int keep(self, object what) except -1:
-        """Let `what` live as long as the stages, which point to it. In tuples: the garbage collector finds
-        circles through them, and does not empty them before this object's end, as it may do with a list."""
-        self.kept = (what, self.kept)
-        return 0
-
-    # --- the graph -----------------------------------------------------------------------------------
-
-    def add_pool(self, *, bint latest=False):
-        """Add a pool, whose lanes choose among its operators, and return its number; one is there, number 0.
-
-        It has a heuristic of the run's kind; with `latest` the latest operator is next, which costs least."""
-        self.check(False)
-        cdef unique_ptr[Chooser] chooser
-        if not latest:
-            chooser.reset((<Heuristic>self.heuristic).chooser(self.slice_ns, <Ask>ask_heuristic, <void*>self))
-        self.pools.push_back(&self.flow.add_pool(move(chooser)))
-        return self.pools.size() - 1
-
-    cdef Pool* pool(self, size_t number) except NULL:
-        if number >= self.pools.size():
-            raise IndexError(f"no pool {number}; there are {self.pools.size()}")
-        return self.pools[number]
-
-    def add(self, number, Program program, sources, str runs_on, int partitions, int most_lanes, size_t pool=0):
-        """Add a program to a pool. `sources` says for each input where it comes from: (number of a program,
-        port), or (None, entry). `runs_on` is the kind of lanes that may work on it. With `partitions` it
-        works divided."""
-        self.check(False)
-        cdef Seat* seat
-        cdef Pool* into = self.pool(pool)
-        cdef LaneKinds kinds = KINDS[runs_on]
-        cdef NativeWork* native = NULL
-        cdef Answers answers
-        if isinstance(program, NativeProgram):
-            native = &(<NativeProgram>program).native
-        is_shared = program.needs_no_order and most_lanes > 1
-        if len(sources) > 1 and (partitions or is_shared):
-            raise ValueError(f"the program of {program.name!r} has {len(sources)} inputs")
-        self.add_program(number, program, sources)
-        seat = self.seat(number)
-        if partitions:
-            self.of_stages.append(program)
-            seat.stage = seat.keyed = &self.flow.add_keyed(
-                into[0], divider_of(program) if native == NULL else native.divider(),
-                work_of(program) if native == NULL else native.shares(), kinds, most_lanes, partitions)
-            seat.partitions = partitions
-            seat.divider = self.flow.stages()[seat.stage.position - 1].get()
-        elif isinstance(program, Answers):
-            answers = program
-            answers.answering = &self.flow.add_answering(into[0], answering_work_of(answers), kinds)
-            seat.stage = answers.answering
-        elif is_shared:
-            seat.stage = &self.flow.add_shared(into[0], whole_work_of(program), kinds, most_lanes)
-        else:
-            seat.stage = &self.flow.add_ordered(into[0], whole_work_of(program), kinds, len(sources))
-        program.stage = seat.stage
-        self.of_stages.append(program)
-
-    def add_fused(self, members, str runs_on, size_t pool):
-        """Add programs, as (number, program, sources) in the order of the graph, that one lane of a pool works on
-        as one: round by round, one after the other."""
-        self.check(False)
-        cdef Pool* into = self.pool(pool)
-        cdef LaneKinds kinds = KINDS[runs_on]
-        cdef FusedStage* fused = NULL
-        cdef Program program
-        cdef Seat* seat
-        for number, program, sources in members:
-            self.add_program(number, program, sources)
-            if fused == NULL:
-                fused = &self.flow.add_fused(into[0], kinds)
-                self.of_stages.append(program)
-            seat = self.seat(number)
-            program.stage = seat.stage = seat.fused = fused
-            seat.member = fused.add_member(whole_work_of(program), len(sources), program.looks_every > 0)
-            seat.figures = fused.figures_of(seat.member)
-
-    def add_chain(self, members, str runs_on, int most_lanes, size_t pool=0):
-        """Add native programs that need no order, each the only reader of the one before, as one stage."""
-        self.check(False)
-        cdef Pool* into = self.pool(pool)
-        cdef Chain* chain
-        cdef LaneKinds kinds = KINDS[runs_on]
-        cdef Stage* stage = NULL
-        cdef Program program
-        cdef Seat* seat
-        if not 0 < len(members) <= LONGEST_CHAIN or most_lanes < 1:
-            raise ValueError(f"a chain has 1 to {LONGEST_CHAIN} programs and a lane, not {len(members)}, {most_lanes}")
-        chain = &self.flow.make_chain(most_lanes)
-        for i, (number, program, sources) in enumerate(members):
-            if not isinstance(program, NativeProgram) or not program.needs_no_order or len(sources) != 1:
-                raise ValueError(f"the program of {program.name!r} cannot be one of a chain")
-            self.add_program(number, program, sources)
-            if stage == NULL:
-                if most_lanes > 1:
-                    stage = &self.flow.add_shared(into[0], chain.work(), kinds, most_lanes)
-                else:
-                    stage = &self.flow.add_ordered(into[0], chain.work(), kinds, 1)
-                self.of_stages.append(program)
-            seat = self.seat(number)
-            program.stage = seat.stage = stage
-            seat.member = i
-            seat.figures = chain.figures_of(i)
-            chain.add_member(whole_work_of(program))
-
-    def add_called(self, members, bint keeps_interpreter):
-        """The same, for the thread that admits rounds: it works on these within try_admit()."""
-        # On no lane: so their pool has none. Nobody waits there for a lock, or for a thread that wants the interpreter.
-        self.add_fused(members, "all", self.add_pool(latest=True))
-        self.caller = self.seat(members[0][0]).fused
-        self.caller_keeps = keeps_interpreter
-
-    cdef int add_program(self, number, Program program, sources) except -1:
-        if number in self.programs:
-            raise ValueError(f"there is a program number {number} already")
-        if not sources:
-            raise ValueError(f"the program of {program.name!r} has no inputs")
-        program.enter(self.ending, number, len(sources))
-        program.rests = program.ns_per_row != 0 and not self.one_by_one  # no clock is read then
-        self.keep(program)
-        if isinstance(program, Answers):
-            self.ending.resting.append(program)
-        for to, (node, port) in enumerate(sources):
-            self.readers.append((-1 if node is None else node, port, number, to))
-        self.programs[number] = program
-        self.places[number] = self.seats.size()
-        self.seats.resize(self.seats.size() + 1)
-        assert holds(self.seats.size() == <size_t>len(self.programs))
-
-    cdef Seat* seat(self, number) except NULL:
-        return &self.seats[<size_t>self.places[number]]
-
-    def connect(self):
-        """Make the edges, when all programs are there."""
-        cdef size_t i
-        self.check(False)
-        cdef Program program, reader
-        cdef Seat* source
-        cdef Seat* to
-        cdef uint32_t number
-        for node, port, reading, which in sorted(self.readers):  # a program's edges in the order of its ports
-            reader = self.programs[reading]
-            to = self.seat(reading)
-            source = self.seat(node) if node >= 0 else NULL
-            number = which
-            if source != NULL:
-                program = self.programs[node]
-                program.exits.push_back(Exit(port, reader.in_lots))
-                reader.from_lots[number] = program.in_lots and not reader.in_lots
-                if source.stage == to.stage:
-                    if source.member >= to.member:
-                        raise ValueError(f"the program of {reader.name!r} comes before that of {program.name!r}")
-                    if source.fused != NULL:  # the next of a chain is known by its place
-                        source.fused.connect_within(source.member, to.member, number)
-                    continue
-            if to.fused != NULL:
-                number = to.fused.open(to.member, number)
-            if source == NULL:
-                self.flow.add_entry(to.stage[0], number)
-                self.entries.push_back(Exit(port, reader.in_lots))
-            elif source.fused != NULL:
-                source.fused.connect_out(source.member, to.stage[0], number)
-            else:
-                self.flow.connect(source.stage[0], to.stage[0], number)
-        for program in self.programs.values():
-            if isinstance(program, NativeProgram):
-                (<NativeProgram>program).native.edges = program.exits.size()
-        for i in range(self.seats.size()):
-            if self.seats[i].fused != NULL:
-                self.seats[i].fused.finish()
-        self.slots.resize(self.entries.size())
-        assert holds(self.of_stages and <size_t>len(self.of_stages) == self.flow.stages().size())
-        self.flow.finish_graph()
-        self.connected = True
 
     def add_lane(self, ActorRef ref, str kind, size_t pool=0, bint keeps_interpreter=True, int worker=0):
         """Let the actor `ref` be a lane of a pool: it calls run_lane() when it gets a message. Return its
@@ -265,7 +34,7 @@ cdef class GraphFlow:
         lane.keeps_interpreter = keeps_interpreter and self.keeps_interpreter
         lane.worker = worker
         self.keep(ref)
-        lane.number = lane.pool.add_lane(KINDS[kind], <void (*)(void*) noexcept nogil>wake_lane, <void*>ref)
+        lane.number = lane.pool.add_lane(lanes_of(kind), <void (*)(void*) noexcept nogil>wake_lane, <void*>ref)
         self.lanes.push_back(lane)
         assert holds(lane.number < self.lanes.size())
         return self.lanes.size() - 1
@@ -405,14 +174,6 @@ cdef class GraphFlow:
         A lane that rests is to be sent a message."""
         self.drop_all()
 
-    cdef void drop_all(self) noexcept:
-        cdef size_t i
-        with cython.critical_section(self.ending):  # a failure that is noted just now does not take it back
-            self.ending.stopped_at.store(-1)
-        for i in range(self.flow.stages().size()):
-            self.flow.stages()[i].get().rest_until(0)
-        self.ending.look_again()
-
     # --- what can be seen ----------------------------------------------------------------------------
 
     def operators(self):
@@ -444,59 +205,11 @@ cdef class GraphFlow:
             found.append((figures.taken(), figures.busy_ns() / 1e9))
         return found
 
-    cdef OperatorView view(self, Stage* stage):
-        cdef OperatorView view = OperatorView.__new__(OperatorView, maker_key())
-        view.flow = self
-        view.stage = stage
-        view.is_waited_at = True
-        view.name = (<Program>self.of_stages[stage.position]).name
-        return view
-
     def times(self):
         """Return the times of the latest marked rounds: (serial, arrived, begun, left), in monotonic ns."""
         cdef vector[Times] finished = self.flow.markers().finished()
         cdef Times one
         return [(one.serial, one.arrived, one.begun, one.left) for one in finished]
-
-
-cdef Work whole_work_of(Program program) noexcept:
-    """Return the work of a program that has one stage, and is not divided."""
-    if not isinstance(program, NativeProgram):
-        return work_of(program)
-    cdef NativeWork* native = &(<NativeProgram>program).native
-    return native.undivided() if program.partitions > 0 else native.whole()
-
-
-cdef Stage* ask_heuristic(void* asker, const vector[Stage*]& stages) noexcept with gil:
-    """Ask a heuristic in Python for one of these stages. Null: it failed."""
-    cdef GraphFlow flow = <GraphFlow>asker
-    cdef OperatorView view
-    cdef list views = []
-    cdef size_t i
-    if flow.heuristic_failed or flow.ending.stopped_at.load() < 0:
-        return NULL
-    try:
-        for i in range(stages.size()):
-            views.append(flow.view(stages[i]))
-        chosen = flow.heuristic.choose(views)
-        for view in views:
-            if chosen is view:
-                return view.stage
-        problem = f"choose() returned {chosen!r}, which is none of {views!r}"
-        error = None
-    except BaseException as raised:
-        problem = "choose() raised"
-        error = raised
-    with cython.critical_section(flow):  # another lane's call may have failed meanwhile
-        if flow.heuristic_failed:
-            return NULL
-        flow.heuristic_failed = True
-    log.error("a heuristic failed; its graph goes on with the last operator in the pipeline",
-              heuristic=repr(flow.heuristic), problem=problem, exc_info=error)
-    return NULL
-
-
-# --- lanes ---------------------------------------------------------------------------------------------
 
 
 cdef void wake_lane(ActorRef ref) noexcept nogil:

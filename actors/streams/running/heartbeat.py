@@ -1,7 +1,7 @@
 """Rounds without rows.
 
-They are for operators that look at the clock though nothing comes, and for those whose outputs have no
-round to leave with.
+They are for operators that look at the clock though nothing comes, and for those whose outputs have
+no round to leave with.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from callboard.core.batches import Batches, is_table
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_entry
 from callboard.streams.errors import RunError, RunTimeout
@@ -20,6 +21,7 @@ T = TypeVar("T")
 Inputs = Iterator[tuple[str, list[Any]]]
 
 _MOMENT = 0.1  # seconds between a waiting sender's looks for something to hand out
+_INSTEAD = "send them by send_soon(), and give results() none"
 _GRACE = 1.0  # seconds that operators have to come to an end when nobody wants their outputs
 
 
@@ -45,6 +47,9 @@ class ResultsSource(Protocol):
 
     def refuse_to_wait(self, call: str, why: str) -> None:
         """Raise RunError where the awaited outputs could not come."""
+
+    def refuse_loop(self, call: str, instead: str) -> None:
+        """Raise WouldBlock where a wait would block an event loop."""
 
     def refuse_if_stopped(self) -> None:
         """Raise why the run ended, unless it was finished."""
@@ -85,6 +90,8 @@ class Results(Generic[T]):
     task that took is over. Then `Run.results()` gives another one, which goes on with the outputs
     that are not taken. This one raises RunError from then on.
     """
+
+    __dir__ = public_names
 
     def __init__(self, source: ResultsSource, untaken: Untaken[T]) -> None:
         self._source = source
@@ -174,6 +181,7 @@ class Results(Generic[T]):
             return False
         if outlook.is_idle:
             source.refuse_to_wait("results()", "no row is on its way")
+        source.refuse_loop("results()", "take them by `async for`")
         source.wait_a_turn(outlook.done + 1)
         return True
 
@@ -221,6 +229,7 @@ class PulledResults(Results[T]):
         self._turn = threading.Lock()  # held by the sender
 
     def _more(self) -> bool:
+        self._source.refuse_loop("results() with rows", _INSTEAD)
         if not self._turn.acquire(blocking=False):
             raise RunError(
                 f"results() with rows is for one taker at a time, and another one, or the rows "
@@ -247,7 +256,7 @@ class PulledResults(Results[T]):
     def _refuse_async(self) -> None:
         raise RunError(
             "`async for` of results() with rows would block the event loop while they are sent: "
-            "send them by send_soon(), and give results() none"
+            + _INSTEAD
         )
 
 

@@ -198,9 +198,20 @@ class Run(CopiedAsItself, Generic[R]):
 
         Once no operator is in the middle of a row, the files of sinks are closed.
         """
+        if not self._work.ended:
+            self._work.refuse_loop("cancel()", "await cancel_soon()")
         self._work.cancel(timeout)
 
+    def cancel_soon(self, timeout: float = 5.0) -> Future[None]:
+        """Like cancel(), but return a future at once, to be awaited in an event loop."""
+        return self._soon("cancel", lambda: self._work.cancel(timeout))
+
     def __enter__(self) -> Self:
+        try:
+            self._work.refuse_loop("the end of `with`", "use `async with`")
+        except WouldBlock:
+            self._work.cancel(0.0)
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -218,7 +229,7 @@ class Run(CopiedAsItself, Generic[R]):
                 await self.finish_soon()
         finally:
             if not self._work.ended:
-                cancellation = await until_done(self._soon("cancel", self.cancel))
+                cancellation = await until_done(self.cancel_soon())
                 if cancellation is not None:
                     raise cancellation
 

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any
 
 from callboard.core import checks
+from callboard.core.handles import public_names
 from callboard.dead_letters import DeadLetters
 from callboard.streams.errors import Failure
 
@@ -19,6 +20,8 @@ class Tally:
     It keeps the first `kept` failures. Programs call `skipped()`, `late()` and `unpaired()` from
     any thread.
     """
+
+    __dir__ = public_names
 
     def __init__(self, kept: int = 100) -> None:
         self.kept = checks.whole("kept", kept, 0)

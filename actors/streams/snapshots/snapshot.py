@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgpack
 
+from callboard.core.handles import public_names
 from callboard.core.text import safe_str
 from callboard.streams.errors import SnapshotError
 from callboard.streams.planning.plan import Plan, Step
@@ -75,6 +76,8 @@ class Snapshot:
     Made by `Run.snapshot()`, `load()` or `from_bytes()`, and taken back by
     `system.run(graph, restore=snapshot)`, any number of times.
     """
+
+    __dir__ = public_names
 
     def __init__(
         self,

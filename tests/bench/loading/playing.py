@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
-from time import perf_counter
+from resource import RUSAGE_CHILDREN
 from typing import Any
 
 from callboard import ActorSystem
 from callboard.streams import Graph, entry
 from loading.images import TOGETHER, Array, Sample, collate, digest, load, samples
 from savina.result import Result
+from usage import Watch
 
 Batches = Iterator[Array]
 
@@ -31,12 +32,13 @@ def run(n: int, *, by: str, workers: int = 1) -> Result:
     some = samples(n)
     with by_loop(some, 1) as batches:
         want = [digest(batch) for batch in batches]
-    begin = perf_counter()
+    children = Watch(RUSAGE_CHILDREN)
     with BY[by](some, workers) as batches:
-        begin = perf_counter()
+        watch = Watch()
         got = [digest(batch) for batch in batches]
-        seconds = perf_counter() - begin
-    return Result(n, seconds, got=got, want=want)
+        spent = watch.stop()
+    spent["cpu"] += children.stop()["cpu"]  # of processes, which have ended
+    return Result(n, got=got, want=want, **spent)
 
 
 def together(loaded: Iterable[Array]) -> Batches:
@@ -68,9 +70,9 @@ def by_graph(**options: Any) -> Callable[[list[Sample], int], AbstractContextMan
 def by_spdl(some: list[Sample], workers: int) -> Iterator[Batches]:
     from spdl.pipeline import PipelineBuilder
 
+    builder: Any = PipelineBuilder()
     pipeline = (
-        PipelineBuilder()
-        .add_source(some)
+        builder.add_source(some)
         .pipe(load, concurrency=workers, output_order="input")
         .aggregate(TOGETHER)
         .pipe(collate)
@@ -93,6 +95,8 @@ def by_processes(some: list[Sample], workers: int) -> Iterator[Batches]:
     with multiprocessing.get_context("fork").Pool(workers) as pool:
         pool.map(load, some[:workers])
         yield together(pool.imap(load, some, chunksize=8))
+        pool.close()
+        pool.join()
 
 
 BY: dict[str, Callable[[list[Sample], int], AbstractContextManager[Batches]]] = {

@@ -12,8 +12,8 @@ from nexmark.events import LONGEST
 from nexmark.oracle import CATEGORY, DIVISOR, FACTOR, PANES, STATES, STEP, WINDOW
 from nexmark.rows import FOREVER
 
-Batch = pa.RecordBatch
-Rows = int | np.integer[Any]
+Batch = Any  # a pyarrow.RecordBatch
+Numbers = np.ndarray[Any, Any]
 
 
 def passed(bids: Batch) -> Batch:
@@ -91,8 +91,8 @@ class Hottest:
 
     def __init__(self) -> None:
         self.pane = 0
-        self.parts: list[np.ndarray] = []  # auctions of the pane's bids
-        self.panes: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.parts: list[Numbers] = []  # auctions of the pane's bids
+        self.panes: dict[int, tuple[Numbers, Numbers]] = {}
 
     def receive(self, bids: Batch) -> list[Batch]:
         auctions = bids["auction"].to_numpy()
@@ -160,7 +160,7 @@ class Highest:
         ]
 
 
-def runs(values: np.ndarray) -> list[tuple[int, int, int]]:
+def runs(values: Numbers) -> list[tuple[int, int, int]]:
     """Return each value that rows in order have, with the first row and that behind the last."""
     bounds = np.flatnonzero(np.diff(values)) + 1
     begins = [0, *bounds.tolist()] if len(values) else []

@@ -12,6 +12,7 @@ Times are milliseconds. Events come in order of time, 10,000 in a second of it.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,7 @@ FIRST_NAMES = ("Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie"
 LAST_NAMES = ("Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones",
               "Noris")  # fmt: skip
 CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
+Numbers = np.ndarray[Any, Any]
 STREAMS = ("person", "auction", "bid")
 PLACES = {  # of a stream's events in an epoch
     "person": (0, PERSONS),
@@ -104,7 +106,7 @@ class Events:
             }
         )
 
-    def _places(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _places(self, name: str) -> tuple[Numbers, Numbers, Numbers]:
         """Return the numbers of a stream's events, their epochs, and their places in these."""
         begin, end = PLACES[name]
         at = np.arange(self.n)
@@ -112,7 +114,7 @@ class Events:
         return at, at // IN_EPOCH, at % IN_EPOCH
 
 
-def times(at: np.ndarray) -> np.ndarray:
+def times(at: Numbers) -> Numbers:
     return BEGIN + at * 1_000 // PER_SECOND
 
 
@@ -122,24 +124,29 @@ class Draw:
     def __init__(self, *seed: int) -> None:
         self.random = np.random.Generator(np.random.PCG64(seed))
 
-    def below(self, bounds: np.ndarray) -> np.ndarray:
-        return self.random.integers(0, bounds)
+    def below(self, bounds: Numbers) -> Numbers:
+        drawn: Numbers = self.random.integers(0, bounds)
+        return drawn
 
-    def prices(self, n: int) -> np.ndarray:
+    def prices(self, n: int) -> Numbers:
         """Draw cents, from 1 to a million dollars, whose logarithms are evenly spread."""
-        return np.round(10 ** (self.random.random(n) * 6) * 100).astype(np.int64)
+        cents: Numbers = np.round(10 ** (self.random.random(n) * 6) * 100).astype(np.int64)
+        return cents
 
-    def hot(self, ratio: int, hot: np.ndarray, cold: np.ndarray) -> np.ndarray:
+    def hot(self, ratio: int, hot: Numbers, cold: Numbers) -> Numbers:
         """Take the hot one, but for one in `ratio`."""
-        return np.where(self.random.integers(0, ratio, len(hot)) > 0, hot, cold)
+        taken: Numbers = np.where(self.random.integers(0, ratio, len(hot)) > 0, hot, cold)
+        return taken
 
-    def person(self, last: np.ndarray) -> np.ndarray:
+    def person(self, last: Numbers) -> Numbers:
         active = np.minimum(last + 1, ACTIVE_PERSONS)
-        return last + 1 - active + self.below(active + LEAD)
+        drawn: Numbers = last + 1 - active + self.below(active + LEAD)
+        return drawn
 
-    def auction(self, last: np.ndarray) -> np.ndarray:
+    def auction(self, last: Numbers) -> Numbers:
         first = np.maximum(last - OPEN_AUCTIONS, 0)
-        return first + self.below(last - first + 1 + LEAD)
+        drawn: Numbers = first + self.below(last - first + 1 + LEAD)
+        return drawn
 
     def of(self, words: "list[str] | tuple[str, ...]", n: int) -> pa.Array:
         places = self.random.integers(0, len(words), n, np.int32)

@@ -7,8 +7,8 @@
     duckdb           the query on all rows at once
 
 Rows and batches are made beforehand, and are handed over in order of time. Rows are counted that a
-query reads: bids, or persons and auctions, or auctions and bids. Seconds are those of a core: if
-several threads work at once, their time is added up.
+query reads: bids, or persons and auctions, or auctions and bids. Seconds are processor time, of all
+threads together: so a rate is what one core does.
 """
 
 from collections.abc import Callable

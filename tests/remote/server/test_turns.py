@@ -74,9 +74,8 @@ def test_a_small_message_overtakes_a_large_one_of_another_client(kind: MessageKi
         body, rows = CODEC.encode_rows([[{}] * 100_000] * 2), 2
     with ManualSystem() as system:
         entries = [ActorEntry(system.spawn(Taking, seen))]
-        first, second = (
-            system.spawn(ClientActor, FakePeer(said, name), entries, CODEC) for name in "ab"
-        )
+        peers: list[Any] = [FakePeer(said, name) for name in "ab"]
+        first, second = (system.spawn(ClientActor, peer, entries, CODEC) for peer in peers)
         first.tell([told(body, kind, rows), told(CODEC.encode("behind it"))])
         second.tell([told(CODEC.encode("small"))])
         run(system)
@@ -91,7 +90,8 @@ def test_what_is_wrong_with_a_large_message_fails_it_alone() -> None:
     said: list[Any] = []
     with ManualSystem() as system:
         entries = [ActorEntry(system.spawn(Taking, seen))]
-        client = system.spawn(ClientActor, FakePeer(said, "a"), entries, CODEC)
+        peer: Any = FakePeer(said, "a")
+        client = system.spawn(ClientActor, peer, entries, CODEC)
         client.tell([told(LARGE + b"\1"), told(CODEC.encode("behind it"))])
         run(system)
     assert seen == ["behind it"]
@@ -128,8 +128,8 @@ Staging = tuple[ManualSystem, Any, FakeStore]
 
 @pytest.fixture
 def staging() -> Generator[Staging, None, None]:
-    store = FakeStore()
-    target = SimpleNamespace(name="e", refuse_if_unfit=lambda: None)
+    store: Any = FakeStore()
+    target: Any = SimpleNamespace(name="e", refuse_if_unfit=lambda: None)
 
     def counting(layout: Layout, payload: Any) -> Generator[None, None, int]:
         return counting_rows(CODEC, layout, payload)

@@ -28,6 +28,7 @@ from callboard.spark.errors import (
     PartitionFailed,
     SchemaError,
 )
+from callboard.supervision import Directive
 
 
 @pytest.fixture(autouse=True)
@@ -314,7 +315,7 @@ class Brittle(Actor[Any]):
 
 
 @pytest.mark.parametrize("supervision", ["resume", "restart"])
-def test_an_actor_that_supervision_mends_has_not_failed(supervision: str) -> None:
+def test_an_actor_that_supervision_mends_has_not_failed(supervision: Directive) -> None:
     def build(system: ActorSystem, context: PartitionContext) -> ActorRef[Any]:
         brittle = system.spawn(Brittle, supervision=supervision)
         return system.spawn(graphs.Forward, brittle)

@@ -91,7 +91,10 @@ class Coroutines:
         while True:
             try:
                 async with asyncio.timeout(self._timeout):
-                    return await self._called(row)
+                    answer = await self._called(row)
+                    while inspect.iscoroutine(answer):
+                        answer = await answer
+                    return answer
             except Exception:
                 if tries == self._retries:
                     raise

@@ -2,7 +2,7 @@
 from callboard.streams.programs.rows.answers cimport Answers
 
 
-cdef class Interval:
+cdef class WatermarkInterval:
     # The rows between two watermarks.
     cdef Py_ssize_t missing  # answers
     cdef list answered       # rows that are done, and not put out
@@ -11,7 +11,7 @@ cdef class Interval:
 
 cdef class UnorderedAnswers(Answers):
     cdef object intervals    # a deque, which is never empty: those that are not put out, the earliest first
-    cdef Interval latest     # of these
+    cdef WatermarkInterval latest     # of these
     cdef public object add_round  # None, or a function: have a round without rows come
     cdef bint has_asked      # for a round, and none has come since
 

@@ -20,7 +20,7 @@ from callboard.streams.programs.rows.answers cimport Answers, PendingRound, Pend
 
 
 @cython.final
-cdef class Interval:
+cdef class WatermarkInterval:
 
     def __cinit__(self):
         self.answered = []
@@ -36,7 +36,7 @@ cdef class UnorderedAnswers(Answers):
 
     def __init__(self, str name, **options):
         super().__init__(name, **options)
-        self.latest = Interval.__new__(Interval)
+        self.latest = WatermarkInterval.__new__(WatermarkInterval)
         self.intervals = deque([self.latest])
 
     cdef PendingRound come(self, Batch batch, int64_t serial):
@@ -56,12 +56,12 @@ cdef class UnorderedAnswers(Answers):
 
     cdef int note_watermark(self, object watermark) except -1:
         self.latest.watermark = watermark
-        self.latest = Interval.__new__(Interval)
+        self.latest = WatermarkInterval.__new__(WatermarkInterval)
         self.intervals.append(self.latest)
         return 0
 
     cdef int note_done(self, PendingRow request) except -1:
-        cdef Interval interval = request.interval
+        cdef WatermarkInterval interval = request.interval
         assert holds(interval.missing > 0)
         interval.missing -= 1
         interval.answered.append(request)
@@ -89,7 +89,7 @@ cdef class UnorderedAnswers(Answers):
 
     cdef bint put_answers(self, list into) except -1:
         """Give the answers and watermarks that may leave. Return whether rows have left."""
-        cdef Interval interval
+        cdef WatermarkInterval interval
         cdef PendingRow request
         cdef Batch out
         cdef list answered

@@ -1,0 +1,128 @@
+"""The messages that an actor with `concurrency` has in the middle at one time: each is a flight.
+
+The actor is LIVE as long as it may begin another message, and SUSPENDED while it has as many as it may have. Before
+it stops or restarts all flights end: those on workers are closed at once, those on the event loop are cancelled.
+"""
+
+cimport cython
+
+from callboard._inside.sending.dead_lettering cimport FAILED, STOPPED, dead_letter_and_go_on, stopped
+from callboard._inside.sending.ref cimport LIVE, SUSPENDED, ActorRef, Extra
+from callboard._inside.sending.system_kind cimport SystemKind
+from callboard.core.asserting cimport holds
+
+from callboard.core.errors import ActorStopped
+from callboard.core.log import log
+
+
+cdef class Apart:
+    """Work on an actor's message elsewhere than in the actor's dispatch."""
+
+    cdef bint cancel(self) noexcept:
+        """Have it end; its flight hears of the end. False: it has not begun, and never will."""
+        return False
+
+
+cdef class ConcurrentMessage(Wake):
+    """A message that an actor has in the middle."""
+
+    def _awaited(self):
+        """What it waits for. In any thread."""
+        with cython.critical_section(self):
+            return self.awaited
+
+    cdef void wake(self, Future future) noexcept:
+        """The future is done that it awaits. In any thread."""
+        if self.ref is not None:
+            self.ref.send_system(SystemKind.resume, future, self)
+
+    cdef void count(self, bint counted) noexcept:
+        """Count it in or out among what keeps the system from idleness."""
+        if counted != self.counted:
+            self.counted = counted
+            self.ref.runtime.team.add_waiting(1 if counted else -1)
+
+
+cdef void add_flight(ConcurrentMessage flight) noexcept:
+    """A flight begins."""
+    cdef Extra extra = flight.ref.extras()
+    assert holds(flight.ref.phase == LIVE)
+    if extra.flights is None:
+        extra.flights = {}
+    extra.flights[flight] = None
+    flight.count(True)
+    if len(extra.flights) >= flight.ref.recipe.concurrency:
+        flight.ref.phase = SUSPENDED
+
+
+cdef void end_flight(ConcurrentMessage flight) noexcept:
+    """A flight is over: the actor may begin another message, unless it ends."""
+    cdef ActorRef ref = flight.ref
+    cdef Extra extra = ref.extra
+    assert holds(flight.coroutine is not None and flight in extra.flights)
+    flight.coroutine = flight.awaited = flight.errand = None
+    del extra.flights[flight]
+    flight.count(False)
+    if ref.phase == SUSPENDED and not extra.ends:
+        ref.phase = LIVE
+    if extra.fences is not None:
+        pass_fences(extra, flight)
+
+
+cdef void pass_fences(Extra extra, ConcurrentMessage flight) noexcept:
+    cdef list waiting = []
+    for before, letter in extra.fences:
+        before.discard(flight)
+        if before:
+            waiting.append((before, letter))
+        else:
+            (<Letter>letter).reply_to.complete(None, None)
+    extra.fences = waiting or None
+
+
+cdef void pass_fence_after_flights(ActorRef ref, Letter letter) noexcept:
+    """A fence came: it passes when the messages before it are over, of which some may be in the middle."""
+    cdef Extra extra = ref.extra
+    if extra is None or not extra.flights:
+        letter.reply_to.complete(None, None)
+        return
+    if extra.fences is None:
+        extra.fences = []
+    extra.fences.append((set(extra.flights), letter))
+
+
+cdef bint waits_for_flights(ActorRef ref, object error) noexcept:
+    """End all flights before the actor restarts by `error`, or stops if that is None. True: some are not over yet."""
+    cdef Extra extra = ref.extra
+    cdef ConcurrentMessage flight
+    if extra is None:
+        return False
+    if not extra.flights:
+        extra.ends = False
+        extra.ends_by = None
+        return False
+    extra.ends_by = error if not extra.ends or extra.ends_by is not None else None  # a stop stays one
+    reason = error if error is not None else stopped(ref, ref.runtime, "; it was in the middle of the ask")
+    if not extra.ends:
+        extra.ends = True
+        ref.phase = SUSPENDED
+        for flight in list(extra.flights):
+            if flight.errand is None or not flight.errand.cancel():
+                lose(flight, reason)
+    if extra.flights:
+        return True
+    return waits_for_flights(ref, error)
+
+
+cdef void lose(ConcurrentMessage flight, object error) noexcept:
+    """End a flight in the middle. Its message becomes a dead letter, unless it was stashed; an ask gets `error`."""
+    cdef ActorRef ref = flight.ref
+    coroutine = flight.coroutine
+    end_flight(flight)
+    try:
+        coroutine.close()
+    except BaseException as raised:
+        log.error("a coroutine that was closed failed", actor=ref._short_path, exc_info=raised)
+    if not flight.stashed:
+        fate = STOPPED if isinstance(error, ActorStopped) else FAILED
+        dead_letter_and_go_on(ref, ref.runtime, flight.letter, fate, error)

@@ -1,0 +1,71 @@
+"""A run of a net in an event loop: what waits is awaited, and what would block is refused."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from callboard import ActorSystem, WouldBlock
+from callboard.nets import NetEnded, box
+
+DEADLINE = 30.0
+
+
+@box("(x) -> (y)")
+def successor(x: int) -> Any:
+    return {"y": x + 1}
+
+
+def values(records: Any) -> list[int]:
+    return sorted(record["y"] for record in records)
+
+
+def test_records_and_outputs_are_awaited() -> None:
+    async def main() -> list[int]:
+        async with ActorSystem(workers=1) as system:
+            async with system.run(successor) as run:
+                await run.send_soon([{"x": x} for x in range(5)])
+                outputs = await run.finish_soon()
+            return values(outputs)
+
+    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [1, 2, 3, 4, 5]
+
+
+def calls() -> dict[str, tuple[Callable[[Any], Any], str]]:
+    return {
+        "send": (lambda run: run.send([{"x": 1}]), r"await send_soon\(\), or tell_many\(\)"),
+        "trace": (lambda run: run.trace({"x": 1}), r"asyncio.to_thread\(\)"),
+        "finish": (lambda run: run.finish(), r"await finish_soon\(\)"),
+        "cancel": (lambda run: run.cancel(), r"await cancel_soon\(\)"),
+        "results": (lambda run: next(run.results()), "take them by `async for`"),
+        "with": (lambda run: run.__enter__(), "use `async with`"),
+    }
+
+
+@pytest.mark.parametrize("name", list(calls()))
+def test_a_call_that_would_wait_is_refused_and_says_what_to_await(name: str) -> None:
+    call, advice = calls()[name]
+
+    async def main() -> None:
+        async with ActorSystem(workers=1) as system:
+            run = system.run(successor)
+            with pytest.raises(WouldBlock, match=f"would block the event loop: .*{advice}"):
+                call(run)
+            await run.cancel_soon()
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+
+def test_a_failed_block_cancels_the_run() -> None:
+    async def main() -> None:
+        async with ActorSystem(workers=1) as system:
+            with pytest.raises(KeyError):
+                async with system.run(successor) as run:
+                    raise KeyError
+            with pytest.raises(NetEnded):
+                await run.finish_soon()
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+    assert not [each for each in threading.enumerate() if each.name.startswith("net-")]

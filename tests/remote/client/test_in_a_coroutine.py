@@ -1,0 +1,51 @@
+"""A connection in an event loop: what waits is awaited, and what would block is refused."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from callboard import CallboardError, WouldBlock
+from callboard.remote import connect, connect_soon
+from callboard.remote.sharding.connection import ShardedConnection, connect_sharded
+from tests.remote.conftest import Start
+
+DEADLINE = 30.0
+
+
+def test_calls_that_would_wait_are_refused_and_say_what_to_await(start: Start) -> None:
+    server = start()
+    url = str(server.address)
+
+    async def main() -> None:
+        with pytest.raises(WouldBlock, match=r"connect\(\) would .*: await connect_soon\(\)"):
+            connect(url)
+        with pytest.raises(WouldBlock, match=r"connect_sharded\(\) would .*to_thread"):
+            connect_sharded([url])
+        connection = await connect_soon(url, timeout=DEADLINE)
+        with pytest.raises(WouldBlock, match=r"close\(\) would .*: await close_soon\(\)"):
+            connection.close()
+        with pytest.raises(WouldBlock, match=r"close\(\) would .*to_thread"):
+            ShardedConnection([connection]).close()
+        await connection.close_soon()
+        await connection.close_soon()
+        other = await connect_soon(url, timeout=DEADLINE)
+        with pytest.raises(WouldBlock, match=r"the end of `with` would .*: use `async with`"):
+            other.__enter__()
+        with pytest.raises(CallboardError):
+            await other.ref("echo").ask(1)
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+
+@pytest.mark.parametrize("name", ["ready", "ended"])
+def test_a_ref_elsewhere_says_why_it_has_no_such_future(start: Start, name: str) -> None:
+    with connect(str(start().address), timeout=DEADLINE) as connection:
+        refs: list[Any] = [
+            connection.ref("echo"),
+            ShardedConnection([connection]).ref("echo", by="k"),
+        ]
+        for ref in refs:
+            assert not hasattr(ref, name)
+            with pytest.raises(AttributeError, match=rf"has no `{name}`: .*not told between"):
+                getattr(ref, name)
