@@ -466,8 +466,8 @@ class Spawning:
         fails. Keyword arguments with the names of options are options: see `SpawnOptions`. All others go to the
         class with `args`. `cls` may be a `partial` of a class, whose arguments are never options.
 
-        A class may have attributes `mailbox`, `supervision`, `dedicated`, `event_loop` and `concurrency`: its actors' options where
-        the spawn has none.
+        A class may have attributes `mailbox`, `supervision`, `dedicated`, `event_loop` and `concurrency`: its actors'
+        options where the spawn has none.
 
         Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. Arguments that the class does not take, such as a
         mistyped option, raise a SpawnError that is a TypeError, too. So does an option that the class has an argument

@@ -57,7 +57,7 @@ class RunningGraph(Protocol):
         ...
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures of the run and of each operator so far, for JSON; none of a pool."""
+        """Return the figures of the run and of each operator so far, for JSON."""
         ...
 
 

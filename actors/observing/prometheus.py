@@ -183,11 +183,8 @@ class _Source:
         for values in self._operators.values():
             values[3:] = 0.0, 0.0  # the gauges
         for run in system._graphs():
-            now = run.figures()
-            if not now:  # a pool's
-                continue
             before = self._runs.get(run, {})
-            self._runs[run] = now
+            now = self._runs[run] = run.figures()
             for kind in ("rows", "skipped", "late", "unpaired"):
                 self._rows[kind] += now[kind] - before.get(kind, 0)
             olds = iter(before.get("operators", ()))

@@ -97,14 +97,11 @@ class SystemView:
         system = self._runtime.system
         found = []
         for graph in [] if system is None else system._graphs():
-            figures = graph.figures()
-            if not figures:  # a pool's
-                continue
             if graph not in self._graphs:
                 self._graphs[graph] = next(self._numbers)
             reasons = {wait.name: asdict(wait) for wait in graph.waits()}
             found.append(
-                figures
+                graph.figures()
                 | {"number": self._graphs[graph], "waits": list(reasons.values())[:MOST_OPERATORS]}
             )
         return sorted(found, key=lambda one: one["number"])

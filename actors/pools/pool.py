@@ -93,13 +93,6 @@ class ProcessFamily:
         """Whether there are no processes any more."""
         return self.is_over
 
-    def leave_waits(self) -> None:
-        """Do nothing: no thread of it waits for answers."""
-
-    def figures(self) -> dict[str, Any]:
-        """Return nothing: it has no operators."""
-        return {}
-
     def waits(self) -> list[Wait]:
         """Say of each process what the pool waits for."""
         with self._lock:

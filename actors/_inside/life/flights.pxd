@@ -4,7 +4,7 @@ from callboard._inside.sending.ref cimport ActorRef
 
 
 cdef class Apart:
-    # What goes on with an actor's message elsewhere than in the actor's dispatch.
+    # Work on an actor's message elsewhere than in the actor's dispatch.
     cdef bint cancel(self) noexcept
 
 

@@ -27,7 +27,7 @@ cdef class ConcurrentMessage(Wake):
     """A message that an actor has in the middle."""
 
     def _awaited(self):
-        """What it waits for. In any thread."""
+        """Return the future that it waits for, or None. In any thread."""
         with cython.critical_section(self):
             return self.awaited
 

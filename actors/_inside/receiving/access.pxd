@@ -1,5 +1,5 @@
 cdef class Access:
-    # Who may run an actor's code just now: the dispatch on a worker, or a step on the event loop.
+    # The right to run an actor's code, of one at a time: the dispatch on a worker, or a step on the event loop.
     cdef object lock          # of threading: its owner may
     cdef object loop          # of asyncio, once a step had to wait
     cdef dict waiting         # step -> the future of asyncio that it waits for, in the order in which they came

@@ -67,7 +67,7 @@ def test_a_cancelled_consumer_takes_nothing(system: ActorSystem) -> None:
         waiting = asyncio.ensure_future(anext(results))
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(waiting, 0.01)
-        run.send(ROWS)
+        await run.send_soon(ROWS)
         return [await anext(results)]
 
     assert asyncio.run(consume()) == [{"m": 0}]
