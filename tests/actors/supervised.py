@@ -8,14 +8,14 @@ from callboard import Actor, ActorRef, Terminated
 class Worker(Actor[Any]):
     """Counts its messages, and does what callables say."""
 
-    def __init__(self, journal: list[Any] | None = None, name: str = "") -> None:
+    def __init__(self, journal: list[Any] | None = None, prefix: str = "") -> None:
         self.journal: list[Any] = journal if journal is not None else []
-        self.own_name = name
+        self.prefix = prefix
         self.count = 0
-        self.journal.append(f"{name}init")
+        self.journal.append(f"{prefix}init")
 
     def on_start(self) -> None:
-        self.journal.append(f"{self.own_name}start")
+        self.journal.append(f"{self.prefix}start")
 
     def receive(self, message: Any) -> Any:
         if message == "fail":
@@ -26,7 +26,7 @@ class Worker(Actor[Any]):
         return self.count
 
     def on_stop(self) -> None:
-        self.journal.append(f"{self.own_name}stop")
+        self.journal.append(f"{self.prefix}stop")
 
 
 class Parent(Actor[Any]):

@@ -435,11 +435,21 @@ def test_a_class_that_has_another_name_is_not_found(system: ActorSystem) -> None
         system.pool(other, "folder", processes=1)
 
 
-def test_no_descriptor_and_no_folder_is_left(tmp_path: Path) -> None:
-    def count() -> tuple[int, int]:
+def test_no_descriptor_and_no_folder_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def note(*args: Any, **kwargs: Any) -> str:
+        made.append(mkdtemp(*args, **kwargs))
+        return made[-1]
+
+    mkdtemp = tempfile.mkdtemp
+    monkeypatch.setattr(tempfile, "mkdtemp", note)
+
+    def count() -> int:
         gc.collect()
-        folders = [*Path(tempfile.gettempdir()).glob("callboard-*")]
-        return len(os.listdir("/proc/self/fd")), len(folders)
+        return len(os.listdir("/proc/self/fd"))
 
     def use() -> None:
         with ActorSystem() as system:
@@ -451,3 +461,5 @@ def test_no_descriptor_and_no_folder_is_left(tmp_path: Path) -> None:
     before = count()
     use()
     assert count() == before
+    assert len(made) == 2
+    assert not any(map(os.path.exists, made))
