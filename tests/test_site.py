@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import Distribution
 from pathlib import Path
 from types import ModuleType
 
@@ -98,7 +99,7 @@ def test_a_fence_that_names_a_file_has_it_as_its_title(
 
 
 def test_the_site_builds_without_a_warning_and_has_docstrings_of_compiled_classes(
-    tmp_path: Path,
+    tmp_path: Path, wheel: Distribution
 ) -> None:
     for module in ("material", "mkdocstrings_handlers.python"):
         pytest.importorskip(module)

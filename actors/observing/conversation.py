@@ -117,8 +117,9 @@ class Watcher:
             self._connection.close()
             raise
 
-    def look(self, **question: Any) -> dict[str, Any]:
+    def look(self, sort: str = "load", most: int = 40, part: str = "") -> dict[str, Any]:
         """Ask for the figures since the last look: see SystemView. Raises CallboardError."""
+        question = {"sort": sort, "most": most, "part": part}
         self._connection.sendall(json.dumps(question).encode() + b"\n")
         line = self._answers.readline()
         if not line.endswith(b"\n"):

@@ -20,10 +20,10 @@ from callboard.observing.scan import ActorScan, ClassTotals
 try:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
     from prometheus_client.registry import Collector
-except ModuleNotFoundError as error:
+except ModuleNotFoundError as _missing:
     raise ModuleNotFoundError(
-        "metrics need prometheus_client: pip install 'callboard[prometheus]'", name=error.name
-    ) from error
+        "metrics need prometheus_client: pip install 'callboard[prometheus]'", name=_missing.name
+    ) from _missing
 
 if TYPE_CHECKING:
     from callboard.observing.observed import Observed

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -227,7 +227,7 @@ variable: ContextVar[str] = ContextVar("variable", default="unset")
 @on_both_hosts
 @pytest.mark.parametrize("context", ["own", "sender"])
 def test_each_message_has_its_own_context_variables(
-    system: ActorSystem, event_loop: bool, context: str
+    system: ActorSystem, event_loop: bool, context: Literal["own", "sender"]
 ) -> None:
     door: Future[None] = Future()
     seen: list[str] = []
@@ -294,6 +294,7 @@ def test_a_fence_passes_after_the_messages_before_it(system: ActorSystem, event_
     ref = system.spawn(Gates, doors, notes, concurrency=3, event_loop=event_loop)
     ref.tell_many([0, 1])
     fence = ref._fence()
+    assert fence is not None
     ref.tell(2)
     until(notes, 3)  # a message behind the fence begins
     doors[0].set_result(None)

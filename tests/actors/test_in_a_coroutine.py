@@ -243,7 +243,7 @@ def test_stop_soon_stops_while_the_loop_goes_on() -> None:
         opened.set()
         await stopping
         assert system.is_closed
-        assert (await system.stop_soon()) is None
+        await system.stop_soon()
 
     awaiting(main)
     assert workers_of("soon") == []

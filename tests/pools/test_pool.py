@@ -438,11 +438,12 @@ def test_a_class_that_has_another_name_is_not_found(system: ActorSystem) -> None
 def test_no_descriptor_and_no_folder_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = []
+    made: list[str] = []
 
     def note(*args: Any, **kwargs: Any) -> str:
-        made.append(mkdtemp(*args, **kwargs))
-        return made[-1]
+        folder: str = mkdtemp(*args, **kwargs)
+        made.append(folder)
+        return folder
 
     mkdtemp = tempfile.mkdtemp
     monkeypatch.setattr(tempfile, "mkdtemp", note)

@@ -165,7 +165,12 @@ class Late(Timers):
         self.due: list[Callable[[], object]] = []
 
     def call_after(
-        self, seconds: float, action: Callable[[], object], period: float | None = None
+        self,
+        seconds: float,
+        action: Callable[[], object],
+        period: float | None = None,
+        *,
+        at_close: bool = False,
     ) -> Timer:
         self.due.append(action)
         return Timer(self, action, period)
