@@ -53,6 +53,11 @@ class Work(Actor[Any]):
         os.write(self.file, b"%d\n" % number)
 
 
+class Double(Actor[int, int]):
+    def receive(self, number: int) -> int:
+        return 2 * number
+
+
 class Broken(Actor[Any]):
     def __init__(self) -> None:
         raise ValueError("it is broken")

@@ -1,0 +1,384 @@
+"""Each line of docs/idioms.md in callboard's column is run, and does what its idiom says."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorSystem,
+    AskCancelled,
+    Supervision,
+    Terminated,
+    first,
+    gather,
+)
+from callboard.asks import CircuitBreaker, RateLimit, Retry
+from callboard.routers import BroadcastRouter, KeyRouter, RoundRobinRouter, Subscribe, Topic
+from callboard.streams import entry
+from callboard.testing import ManualSystem
+from tests.pools.workers import Double
+
+PAGE = Path(__file__).parents[1] / "docs" / "idioms.md"
+LIMIT = 30.0
+HEAD = ["idiom", "Pykka", "Pekko", "Ray", "xoscar", "asyncio", "callboard"]
+
+
+class Refused(Exception):
+    """Raised by an actor that refuses a message."""
+
+
+NAMES: dict[str, Any] = {
+    "BroadcastRouter": BroadcastRouter,
+    "CircuitBreaker": CircuitBreaker,
+    "KeyRouter": KeyRouter,
+    "RateLimit": RateLimit,
+    "Refused": Refused,
+    "Retry": Retry,
+    "RoundRobinRouter": RoundRobinRouter,
+    "Supervision": Supervision,
+    "first": first,
+    "gather": gather,
+    "m": 1,
+}
+"""What the page's lines may name."""
+
+
+class Worker(Actor[Any]):
+    """Answers with its message, and keeps all of them; callables it calls with itself."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    async def receive(self, message: Any) -> Any:
+        if callable(message):
+            answer = message(self)
+            return await answer if inspect.isawaitable(answer) else answer
+        if message == "refuse":
+            raise Refused("no")
+        self.seen.append(message)
+        return message
+
+
+def rows() -> Iterator[tuple[str, str]]:
+    """Yield each idiom, and callboard's code for it."""
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("|") and not line.startswith("|--"):
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            assert len(cells) == len(HEAD), line
+            if cells != HEAD:
+                (code,) = re.findall(r"`(.+?)`", cells[-1])
+                yield cells[0], code
+
+
+IDIOMS = dict(rows())
+
+
+def test_each_idiom_has_a_test() -> None:
+    assert [name for name, _ in rows()] == [*IDIOMS]
+    tests = inspect.getsource(inspect.getmodule(rows))  # type: ignore[arg-type]
+    assert [name for name in IDIOMS if f'"{name}"' not in tests] == []
+
+
+async def run(idiom: str, **names: Any) -> Any:
+    """Run the code of an idiom with these names, and return the value of its expression."""
+    code = IDIOMS[idiom]
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    known = {**NAMES, "Worker": Worker, **names}
+    value = eval(compile(code, str(PAGE), "eval", flags), known)
+    return await value if inspect.iscoroutine(value) else value
+
+
+def in_system(test: Callable[[ActorSystem, ActorRef[Any]], Any]) -> None:
+    """Run a coroutine function with a system and an actor at /w."""
+
+    async def main() -> None:
+        async with ActorSystem() as system:
+            async with asyncio.timeout(LIMIT):
+                await test(system, system.spawn(Worker, name="w"))
+
+    asyncio.run(main())
+
+
+async def in_actor(host: ActorRef[Any], idiom: str, **names: Any) -> Any:
+    """Run the code of an idiom in an actor, whose `self` it uses."""
+    code = compile(IDIOMS[idiom], str(PAGE), "eval")
+    return await host.ask(lambda actor: bool(eval(code, {"self": actor, "m": 1, **names})) or None)
+
+
+async def seen(ref: ActorRef[Any]) -> list[Any]:
+    found: list[Any] = await ref.ask(lambda actor: actor.seen)
+    return found
+
+
+@pytest.mark.parametrize("idiom", ["make an actor", "make it, and know that it started"])
+def test_actors_are_made(idiom: str) -> None:
+    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
+        ref = await run(idiom, system=system)
+        assert await ref.ask(2) == 2
+
+    in_system(test)
+
+
+@pytest.mark.parametrize("idiom", ["tell", "tell, and wait for room"])
+def test_messages_are_told(idiom: str) -> None:
+    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
+        await run(idiom, ref=ref)
+        assert await seen(ref) == [1]
+
+    in_system(test)
+
+
+def test_a_thread_asks() -> None:
+    with ActorSystem() as system:
+        ref = system.spawn(Worker)
+        assert eval(IDIOMS["ask in a thread"], {"ref": ref, "m": 1}) == 1
+
+
+@pytest.mark.parametrize(
+    ("idiom", "answer"),
+    [
+        ("ask in a coroutine", 1),
+        ("ask with a time limit", 1),
+        ("all answers", [1, 2]),
+        ("change an answer", "1"),
+        ("ask again", 1),
+        ("leave alone what is down", 1),
+        ("so many a second", 1),
+    ],
+)
+def test_asks_are_answered(idiom: str, answer: Any) -> None:
+    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
+        assert await run(idiom, ref=ref) == answer
+
+    in_system(test)
+
+
+def test_the_first_answer_is_enough() -> None:
+    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
+        assert await run("the first answer", ref=ref) in (1, 2)
+
+    in_system(test)
+
+
+def test_an_ask_is_given_up() -> None:
+    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
+        asked: list[Any] = []
+
+        class Noting:
+            def ask(self, message: Any) -> Any:
+                asked.append(ref.ask(lambda actor: actor.sleep(3600.0)))
+                return asked[0]
+
+        assert await run("give up", ref=Noting()) is True
+        with pytest.raises(AskCancelled):
+            await asked[0]
+        assert await ref.ask(2) == 2  # it handles the next message
+
+    in_system(test)
+
+
+def test_an_answer_comes_as_a_message() -> None:
+    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
+        host = system.spawn(Worker)
+        await in_actor(host, "an answer as a message", ref=ref)
+        while await seen(host) != [1]:
+            await asyncio.sleep(0)
+
+    in_system(test)
+
+
+def test_a_stop_behind_the_messages_that_wait_handles_them() -> None:
+    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
+        answers = [ref.ask(number) for number in range(5)]
+        await run("stop behind the messages that wait", ref=ref)
+        assert await gather(*answers) == [*range(5)]
+        assert (await run("wait for an end", ref=ref)).reason == "stopped"
+
+    in_system(test)
+
+
+def test_a_stop_now_ends_it() -> None:
+    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
+        await run("stop now", ref=ref)
+        assert (await run("wait for an end", ref=ref)).reason == "stopped"
+
+    in_system(test)
+
+
+def test_an_actor_is_told_of_an_end() -> None:
+    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
+        host = system.spawn(Worker)
+        await in_actor(host, "be told of an end", ref=ref)
+        ref.stop()
+        while await seen(host) != [Terminated(ref)]:
+            await asyncio.sleep(0)
+
+    in_system(test)
+
+
+def test_a_system_is_stopped() -> None:
+    system = ActorSystem()
+    ref = system.spawn(Worker)
+    eval(IDIOMS["end all"], {"system": system})
+    assert system.is_closed
+    assert not ref.is_alive
+
+
+def test_an_actor_is_restarted_after_a_failure() -> None:
+    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
+        ref = await run("restart after a failure", system=system)
+        await ref.ask(1)
+        with pytest.raises(Refused):
+            await ref.ask("refuse")
+        assert await seen(ref) == []  # it is a new object
+
+    in_system(test)
+
+
+def test_an_actor_refuses_a_message_and_goes_on() -> None:
+    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
+        ref = await run("refuse a message", system=system)
+        await ref.ask(1)
+        with pytest.raises(Refused):
+            await ref.ask("refuse")
+        assert await seen(ref) == [1]
+        assert system.dead_letters.count == 0
+
+    in_system(test)
+
+
+def test_an_actor_cleans_up_in_a_coroutine() -> None:
+    closed: list[int] = []
+
+    async def close() -> None:
+        closed.append(1)
+
+    names: dict[str, Any] = {"close": close}
+    exec(IDIOMS["clean up, in a coroutine"], names)
+    cls = type("Closing", (Worker,), {"on_stop": names["on_stop"]})
+
+    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
+        ref = system.spawn(cls)
+        await ref.ask(1)
+        ref.stop()
+        await ref.ended
+        assert closed == [1]
+
+    in_system(test)
+
+
+class Timed(Worker):
+    """A worker whose receive is no coroutine, for a clock that is moved by hand."""
+
+    def receive(self, message: Any) -> Any:  # type: ignore[override]
+        if callable(message):
+            return message(self)
+        self.seen.append(message)
+        return None
+
+
+@pytest.mark.parametrize(
+    ("idiom", "times", "mine", "others"),
+    [
+        ("a message later", 1, [1], []),
+        ("to another actor", 1, [], [1]),
+        ("again and again", 1, [1, 1, 1], []),
+        ("set a timer anew", 2, [1], []),
+    ],
+)
+def test_timers_send_messages(idiom: str, times: int, mine: list[int], others: list[int]) -> None:
+    with ManualSystem() as system:
+        host, ref = system.spawn(Timed), system.spawn(Timed)
+        code = compile(IDIOMS[idiom], str(PAGE), "eval")
+        for _ in range(times):
+            host.tell(lambda actor: eval(code, {"self": actor, "m": 1, "ref": ref}) and None)
+            system.advance(0.5)
+        system.advance(3.0)
+        for actor, expected in ((host, mine), (ref, others)):
+            answer = actor.ask(lambda actor: actor.seen)
+            system.run_until_idle()
+            assert answer.result() == expected
+
+
+def test_several_messages_are_in_the_middle_at_one_time() -> None:
+    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
+        ref = await run("n messages at a time", system=system)
+        gate: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        asked = [ref.ask(lambda actor: actor.sleep(3600.0)) for _ in range(99)]
+        assert await ref.ask(3) == 3  # though 99 wait
+        for each in asked:
+            each.cancel()
+        gate.cancel()
+
+    in_system(test)
+
+
+def test_routers_stand_for_several() -> None:
+    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
+        router = await run("in turn", system=system)
+        for number in range(8):
+            router.tell(number)
+        assert [await seen(ref) for ref in router.refs] == [[n, n + 4] for n in range(4)]
+        by_key = await run("by key", system=system)
+        for number in range(8):
+            by_key.tell({"user": number % 2})
+        found = [{row["user"] for row in await seen(ref)} for ref in by_key.refs]
+        assert sorted(user for users in found for user in users) == [0, 1]
+
+    in_system(test)
+
+
+def test_all_routees_are_told() -> None:
+    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
+        await run("to all", system=system)
+        for ref in system.find(Worker):
+            assert await seen(ref) == ([] if ref.path == "/w" else [1])
+
+    in_system(test)
+
+
+def test_subscribers_of_a_topic_are_told() -> None:
+    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
+        topic = system.spawn(Topic)
+        topic.tell(Subscribe(ref, int))
+        await run("publish and subscribe", topic=topic)
+        topic.tell("another class")
+        while await seen(ref) != [1]:
+            await asyncio.sleep(0)
+
+    in_system(test)
+
+
+def test_an_actor_is_in_another_process(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    monkeypatch.syspath_prepend(str(root))  # the process imports the class from there
+    with ActorSystem() as system:
+        pool = eval(IDIOMS["more processes"], {"system": system, "Worker": Double})
+        assert pool.ask(4).result(LIMIT) == 8
+
+
+@pytest.mark.parametrize("idiom", ["find by name", "find by class", "wait until it is there"])
+def test_actors_are_found(idiom: str) -> None:
+    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
+        found = await run(idiom, system=system)
+        assert found in (ref, [ref])
+
+    in_system(test)
+
+
+def test_a_stream_asks_in_order() -> None:
+    with ActorSystem() as system:
+        ref = system.spawn(Worker)
+        graph = eval(IDIOMS["a stream of asks, in order"], {"stream": entry("rows"), "ref": ref})
+        run = system.run(graph.collect())
+        run.send("rows", range(200))
+        assert run.finish() == [*range(200)]
