@@ -280,7 +280,7 @@ def test_an_actor_cleans_up_in_a_coroutine() -> None:
 class Timed(Worker):
     """A worker whose receive is no coroutine, for a clock that is moved by hand."""
 
-    def receive(self, message: Any) -> Any:  # type: ignore[override]
+    def receive(self, message: Any) -> Any:
         if callable(message):
             return message(self)
         self.seen.append(message)
