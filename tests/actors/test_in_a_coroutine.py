@@ -246,6 +246,9 @@ def test_stop_soon_stops_while_the_loop_goes_on() -> None:
         await system.stop_soon()
 
     awaiting(main)
+    for thread in threading.enumerate():
+        if thread.name == "soon-stop":  # it has completed the future, and ends
+            thread.join(DEADLINE)
     assert workers_of("soon") == []
 
 

@@ -112,7 +112,7 @@ cdef class Errand(Apart):
         if self.launched:
             return
         self.launched = True
-        assert holds(self.ref.phase == SUSPENDED and cell_of(self.ref).in_work == NULL)
+        assert holds((self.ref.phase == SUSPENDED or extra.leaving is not None) and cell_of(self.ref).in_work == NULL)
         self.envelope = extra.letter.lend()
         self.envelope.stashed = extra.stashed
         cell_of(self.ref).in_work = &self.envelope

@@ -285,6 +285,7 @@ class Execution:
             self.end()
         finally:
             hold.release()
+        self._close(deadline)  # a thread may be on its way out of the last round
 
     def end(self) -> None:
         """End, and let lanes and programs go."""
