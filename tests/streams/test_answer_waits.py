@@ -11,6 +11,7 @@ from callboard import Actor, ActorRef, ActorSystem, Future, Supervision
 from callboard.streams import RunEnded, Stream
 from callboard.streams.programs.rows.pauses import LONGEST, Pauses
 from callboard.testing import ManualSystem
+from tests.remote.conftest import eventually
 from tests.streams.answering import rows
 
 
@@ -61,7 +62,7 @@ def test_a_cancel_ends_the_wait_of_a_thread_that_runs_operators(way: str, where:
         sender.start()
         assert asked.acquire(timeout=60)
         run.cancel(timeout=60)  # or it takes a minute, and the thread is at work still
-        assert not run._work.is_anybody_at_work()
+        eventually(lambda: not run._work.is_anybody_at_work(), "no thread is at work")
         sender.join(60)
         assert not sender.is_alive()
         assert len(raised) == 1

@@ -15,6 +15,7 @@ import pytest
 from callboard import Actor, ActorSystem, Future, Supervision
 from callboard.streams import Graph, Run, RunTimeout, Stream, StreamError, Watermark, entry
 from callboard.testing import ManualSystem
+from tests.remote.conftest import eventually
 from tests.streams.answering import ROWS, Doubling, Holding, double, rows
 
 SIZES = pytest.mark.parametrize("size", [1, 3, 64])
@@ -324,7 +325,7 @@ def test_a_cancelled_run_waits_for_no_answer() -> None:
         ref.tell((4,))
         assert next(outputs) == 8
         run.cancel(timeout=60)
-        assert not run._work.is_anybody_at_work()
+        eventually(lambda: not run._work.is_anybody_at_work(), "no thread is at work")
         ref.ask("answer").result(60)  # answers that nobody waits for any more
 
 

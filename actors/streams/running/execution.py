@@ -278,16 +278,13 @@ class Execution:
             if lane.is_alive:
                 lane.tell(0)  # it may rest
         hold = self.ending.hold()
-        is_over = False
         try:
             with suppress(RunError):  # another call ended it meanwhile, or its system was stopped
                 if self.acquire(hold, deadline) and not self.ended:
-                    is_over = self.wait(self.flow.admitted, deadline)
+                    self.wait(self.flow.admitted, deadline)
             self.end()
         finally:
             hold.release()
-        if is_over:
-            self._close(deadline)  # a thread may be on its way out of the last round
 
     def end(self) -> None:
         """End, and let lanes and programs go."""
