@@ -21,9 +21,13 @@ class Silent(Actor[Any]):
     def __init__(self, asked: threading.Semaphore) -> None:
         self.asked = asked
         self.futures: list[Future[Any]] = []
+        self.answers = False
 
     def receive(self, message: Any) -> Any:
+        if self.answers:
+            return None  # an ask that was on its way while its run was cancelled
         if message == "answer":
+            self.answers = True
             for future in self.futures:
                 future.set_result(None)
             return None
