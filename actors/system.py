@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import time
@@ -10,17 +9,16 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, TracebackType
-from typing import Any, Protocol, Self, TypeVar, TypeVarTuple, Unpack
+from typing import Any, Protocol, Self, TypeVar
 
-from callboard._inside.arguments import ActorOptions
 from callboard._inside.directory import Directory
 from callboard._inside.later import Scheduled
 from callboard._inside.life import exit as _exit
+from callboard._inside.pooling import Pooling
 from callboard._inside.receiving.event_loop import EventLoop
 from callboard._inside.sending.ref import ActorRef
 from callboard._inside.sending.runtime import Runtime
 from callboard._inside.spawn import Spawning, spawn
-from callboard.actor import Actor
 from callboard.core import checks
 from callboard.core.errors import (
     CallboardError,
@@ -62,7 +60,6 @@ from callboard.tuned import check_classes
 from callboard.workforce import start_workers
 
 R = TypeVar("R", covariant=True)
-Ts = TypeVarTuple("Ts")
 
 
 class Runnable(Protocol[R]):
@@ -71,7 +68,7 @@ class Runnable(Protocol[R]):
     def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
 
 
-class ActorSystem(Spawning, Hosted, Observed, Directory, Scheduled, CopiedAsItself):
+class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
     That takes `drain_timeout` seconds in all, and half a second more at most, in which actors stop
@@ -190,48 +187,6 @@ class ActorSystem(Spawning, Hosted, Observed, Directory, Scheduled, CopiedAsItse
         _exit.remember(self, runtime)
 
     # --- running ---------------------------------------------------------------------------------
-
-    def pool(
-        self,
-        cls: Callable[[*Ts], Actor[Any, Any]],
-        /,
-        *args: *Ts,
-        processes: int | None = None,
-        elastic: Any = None,
-        router: Any = None,
-        by: Any = None,
-        pickle: bool = False,
-        types: Any = (),
-        name: str | None = None,
-        **options: Unpack[ActorOptions],
-    ) -> Any:
-        """Start worker processes with one actor of `cls` in each, and return a router over them.
-
-        `processes` is their number: without it, one for each usable core. With `elastic`, an
-        Elastic of `callboard.routers` or a pair of bounds, it follows the queues. Arguments and
-        options of `spawn` go to each actor; `name` is that of the actor that keeps the processes.
-        The router is a RoundRobinRouter, or one of the class `router`, or a KeyRouter with `by`.
-
-        Messages, answers and arguments are values that `callboard.remote` can send, with
-        dataclasses and enumerations that are named in `types`. With `pickle` all others are
-        pickled. The processes import `cls` by its name. See `docs/pools.md`.
-
-        Raises SpawnError, CodecError, ConfigError, TypeError, ValueError, and OSError.
-        """
-        pools = importlib.import_module("callboard.pools.pool")
-        return pools.spawn_pool(
-            self,
-            cls,
-            args,
-            {**options},
-            processes=processes,
-            elastic=elastic,
-            router=router,
-            by=by,
-            pickle=pickle,
-            types=types,
-            name=name,
-        )
 
     def run(
         self,

@@ -8,9 +8,9 @@ import pytest
 from callboard import Actor, ActorSystem, DrainTimeout, Future
 from callboard.channels import Task
 from callboard.testing import ManualSystem
+from tests.actors.gates import on_both_hosts, until
 
 DEADLINE = 30.0
-on_both_hosts = pytest.mark.parametrize("event_loop", [False, True])
 
 
 class Leaves(Actor[str]):

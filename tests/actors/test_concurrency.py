@@ -17,47 +17,13 @@ from callboard import (
     DeadLetter,
     Future,
     PriorityMailbox,
-    SpawnError,
     Supervision,
 )
-from callboard.channels import Task
 from callboard.testing import ManualSystem
+from tests.actors.gates import Gates, gates, on_both_hosts, until
+from tests.remote.conftest import eventually
 
 DEADLINE = 30.0
-on_both_hosts = pytest.mark.parametrize("event_loop", [False, True])
-
-
-class Gates(Actor[int]):
-    """Waits at each message's gate, and notes what begins and ends."""
-
-    def __init__(self, gates: "list[Future[Any]]", notes: list[str]) -> None:
-        self.gates, self.notes = gates, notes
-
-    async def receive(self, message: int) -> Any:
-        self.notes.append(f"begin {message}")
-        try:
-            answer = await self.gates[message]
-        except BaseException as error:
-            self.notes.append(f"{type(error).__name__} at {message}")
-            raise
-        self.notes.append(f"end {message}")
-        return answer
-
-    def on_failure(self, error: BaseException, message: Any) -> None:
-        self.notes.append(f"failed at {message}")
-
-    def on_stop(self) -> None:
-        self.notes.append("stopped")
-
-
-def gates(count: int) -> "list[Future[Any]]":
-    return [Future() for _ in range(count)]
-
-
-def until(notes: list[str], length: int) -> None:
-    """Wait until so many notes are there."""
-    while len(notes) < length:
-        pass
 
 
 @on_both_hosts
@@ -213,8 +179,7 @@ def test_each_message_has_its_own_sender(system: ActorSystem, event_loop: bool) 
     ref = system.spawn(Asked, concurrency=3, event_loop=event_loop)
     for name in "abc":
         system.spawn(Tells, name=name).tell(ref)
-    while len(seen) < 3:
-        pass
+    eventually(lambda: len(seen) >= 3, "three have begun")
     door.set_result(None)
     system.drain(DEADLINE)
     assert len(seen) == 6
@@ -246,8 +211,7 @@ def test_each_message_has_its_own_context_variables(
 
     ref = system.spawn(Sets, concurrency=3, event_loop=event_loop, context=context)
     asked = [ask(name) for name in "abc"]
-    while len(seen) < 3:
-        pass
+    eventually(lambda: len(seen) >= 3, "three have begun")
     door.set_result(None)
     first = {name: f"of {name}" if context == "sender" else "unset" for name in "abc"}
     expected = [f"{first[name]} {name}" for name in "abc"]
@@ -277,8 +241,7 @@ def test_a_message_that_is_put_aside_comes_again(system: ActorSystem, event_loop
 
     ref = system.spawn(Stashes, concurrency=2, event_loop=event_loop)
     asked = ref.ask("early")
-    while notes != ["stashed"]:
-        pass
+    until(notes, 1)
     opened.set_result(None)
     assert not asked.done()
     opening = ref.ask("open")
@@ -417,47 +380,9 @@ def test_its_waits_are_seen(system: ActorSystem) -> None:
     ref = system.spawn(Gates, doors, notes, concurrency=2)
     ref.tell(0)
     until(notes, 1)
-    while ref.waits_for != "an answer":
-        pass
+    eventually(lambda: ref.waits_for == "an answer", "it waits")
     assert ref.is_waiting
     doors[0].set_result(None)
-
-
-@pytest.mark.parametrize("number", [0, -1, 1.5, "2", None, True])
-def test_a_number_below_one_is_refused(system: ActorSystem, number: Any) -> None:
-    with pytest.raises(SpawnError, match="concurrency"):
-        system.spawn(Gates, [], [], concurrency=number)
-
-
-def test_only_an_async_receive_may_have_it(system: ActorSystem) -> None:
-    class Plain(Actor[int]):
-        def receive(self, message: int) -> None:
-            pass
-
-    class Many(Gates):
-        def receive_many(self, messages: list[int]) -> None:
-            pass
-
-    class Runs(Task):
-        async def run(self) -> None:
-            pass
-
-    with pytest.raises(SpawnError, match=r"Plain\.receive is not `async def`.*concurrency=2"):
-        system.spawn(Plain, concurrency=2)
-    with pytest.raises(SpawnError, match="Many has `receive_many`"):
-        system.spawn(Many, [], [], concurrency=2)
-    with pytest.raises(SpawnError, match="Runs is a task"):
-        system.spawn(Runs, concurrency=2)
-    system.spawn(Plain, concurrency=1).tell(1)
-
-
-def test_it_awaits_only_what_an_actor_can(system: ActorSystem) -> None:
-    class Awaits(Actor[int]):
-        async def receive(self, message: int) -> None:
-            await asyncio.sleep(0)
-
-    with pytest.raises((TypeError, RuntimeError), match="event_loop=True"):
-        system.spawn(Awaits, concurrency=2).ask(1).result(DEADLINE)
 
 
 @on_both_hosts
@@ -513,8 +438,7 @@ def test_a_stop_waits_for_what_its_tasks_do_at_their_end(system: ActorSystem) ->
 
     ref = system.spawn(Cleans, event_loop=True, concurrency=2)
     ref.tell_many([0, 1])
-    while len(begun) < 2:
-        pass
+    eventually(lambda: len(begun) >= 2, "two have begun")
     assert ref.waits_for == "its event loop"
     ref.stop()
     ref.ended.result(DEADLINE)
