@@ -77,6 +77,11 @@ TARGETS = (
     ),
     Target("Python spawn, one message, stop", 500_000, value("fork_join_create"), "actors/s"),
     Target("Ask against two threads and two queues", 1.0, ratio("ask", "two threads, two queues")),
+    Target(
+        "100 messages in the middle against plain tasks of asyncio",
+        0.8,
+        ratio("concurrent", "asyncio tasks", "concurrency=100"),
+    ),
     Target("Native ping-pong against the floor", 0.5, ratio("ping_pong", NATIVE_FLOOR, NATIVE)),
     Target("Native ping-pong against CAF", 4.0, ratio("ping_pong", "CAF", NATIVE)),
     Target(
