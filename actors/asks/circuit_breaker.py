@@ -44,7 +44,8 @@ class CircuitBreaker(AskPolicy):
         self._lock = Lock()
         self._failed = 0  # in a row
         self._open_until: float | None = None
-        self._trial: object | None = None  # the ask that goes through a half-open circuit
+        self._period = 0  # counts how often it opened or closed: an ask is one of its period
+        self._is_tried = False  # an ask goes through the half-open circuit
         self._now: Callable[[], float] = lambda: 0.0
 
     @property
@@ -58,33 +59,35 @@ class CircuitBreaker(AskPolicy):
     def call(self, ask: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Return the future of `ask(*args, **kwargs)`, or one that has failed with CircuitOpen."""
         now = self._timers(ask, args).now
-        trial = None
         with self._lock:
             self._now = now
             if self._open_until is not None:
                 left = self._open_until - now()
-                if left > 0 or self._trial is not None:
+                if left > 0 or self._is_tried:
                     return _refused(self._failed, left)
-                trial = self._trial = object()
+                self._is_tried = True
+            period = self._period
         future = called(ask, args, kwargs)
-        future.add_done_callback(partial(self._note, trial))
+        future.add_done_callback(partial(self._note, period))
         return future
 
-    def _note(self, trial: object | None, future: Future[Any]) -> None:
+    def _note(self, period: int, future: Future[Any]) -> None:
         error = future.exception()
         with self._lock:
-            if trial is not self._trial:
+            if period != self._period:
                 return  # it was asked before the circuit opened, or closed
-            self._trial = None
+            is_trial, self._is_tried = self._is_tried, False
             if future.cancelled():
                 return
             if error is None or not isinstance(error, self.on):
                 self._failed = 0
                 self._open_until = None
+                self._period += is_trial
                 return
             self._failed += 1
-            if trial is not None or self._failed >= self.failures:
+            if is_trial or self._failed >= self.failures:
                 self._open_until = self._now() + self.reset_after
+                self._period += 1
 
     def __repr__(self) -> str:
         return f"<CircuitBreaker {self.state}, {self.failures} failures, {self.reset_after:g} s>"

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorSystem, AskCancelled, AskTimeout, BoundedMailbox, SystemClosed
+from callboard import (
+    Actor,
+    ActorSystem,
+    AskCancelled,
+    AskTimeout,
+    BoundedMailbox,
+    Future,
+    SystemClosed,
+)
 from callboard.asks import AskPolicy, CircuitBreaker, CircuitOpen, RateLimit, Retry, TooManyAsks
 from callboard.testing import ManualSystem
 
@@ -207,6 +215,29 @@ def test_a_half_open_circuit_lets_one_ask_through(system: ManualSystem) -> None:
     assert "one ask tries it" in str(refused)
     trial.cancel()
     assert not breaker.call(silent.ask, 4).done(), "the cancelled one told nothing"
+
+
+def test_an_outcome_from_before_the_circuit_opened_changes_nothing(system: ManualSystem) -> None:
+    promises: list[Future[int]] = []
+
+    class Promising(Actor[int]):
+        def receive(self, message: int) -> Future[int]:
+            promises.append(Future())
+            return promises[-1]
+
+    ref = system.spawn(Promising)
+    breaker = CircuitBreaker(1, 10)
+    for number in range(3):
+        breaker.call(ref.ask, number)
+    system.run_until_idle()
+    promises[0].set_exception(LookupError())
+    assert breaker.state == "open"
+    promises[1].set_result(1)
+    assert breaker.state == "open", "an early ask says nothing of the target now"
+    system.advance(9)
+    promises[2].set_exception(LookupError())
+    system.advance(1)
+    assert breaker.state == "half-open", "nor does it make the circuit stay open for longer"
 
 
 def test_other_errors_are_no_failures_of_the_circuit(system: ManualSystem) -> None:
