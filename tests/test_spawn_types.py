@@ -7,13 +7,13 @@ for it have that as a part. No other line is an error, and none of README or the
 import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.checkers import by_mypy
 from tests.test_snippets import programs
 
 PROGRAM = """
@@ -107,23 +107,6 @@ EXPECTED = {
 # Where an editable install is, whose modules type checkers do not see.
 PATHS = [path for path in os.environ.get("MYPYPATH", "").split(":") if path]
 ROOT = Path(__file__).parents[1]
-
-
-def by_mypy(folder: Path) -> dict[int, str]:
-    """Return what mypy says about each line of the program."""
-    pytest.importorskip("mypy")
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "program.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 1), done.stderr
-    if "import-not-found" in done.stdout:
-        pytest.skip("mypy does not see an editable install without MYPYPATH")
-    said: dict[int, str] = {}
-    for line in done.stdout.splitlines():
-        if match := re.match(r"program\.py:(\d+): (?:note|error): (.*)", line):
-            number = int(match[1])
-            text = re.sub(r"(?:builtins|callboard[\w.]*)[.]", "", match[2])
-            said[number] = f"{said.get(number, '')}{text}\n"
-    return said
 
 
 def by_pyright(folder: Path, *files: Path) -> list[tuple[str, int, str]]:

@@ -1,10 +1,8 @@
 """What a type checker makes of programs that use callboard."""
 
-import re
-import subprocess
-import sys
-
 import pytest
+
+from tests.checkers import by_mypy
 
 pytest.importorskip("mypy")
 
@@ -29,7 +27,7 @@ class Counter(Actor[int]):
         reveal_type(self.sender)  # -> ActorRef[Any, Any] | None
         reveal_type(self.system)  # -> ActorSystem
         reveal_type(self.after(1.0, 1))  # -> Timer
-        reveal_type(self.children)  # -> list[callboard._inside.sending.ref.ActorRef[Any, Any]]
+        reveal_type(self.children)  # -> list[ActorRef[Any, Any]]
         self.become(self.other)
         self.become(self.wrong)  # -> expected "Callable[[int], Any | Awaitable[Any]]"
         self.ref.tell("text")  # -> incompatible type "str"; expected "int"
@@ -121,7 +119,7 @@ def forward(
         reveal_type(numbers.to(to))  # -> Graph[None]
     numbers.to(texts)  # -> incompatible type
     numbers.to(Own())
-    reveal_type(serve_entries(there))  # -> dict[str, callboard.remote.staging.entries.ActorEntry
+    reveal_type(serve_entries(there))  # -> dict[str, ActorEntry
     reveal_type(ConnectionLost("text").unacknowledged)  # -> int
     policy: PlacementPolicy = Blocks(2)
 
@@ -144,7 +142,7 @@ def chain(pages: Stream[str], system: ActorSystem) -> None:
     reveal_type(pages.window(Tumbling(3), len))  # -> Window[int]
     reveal_type(pages.union(pages.map(len)))  # -> Stream[str | int]
     reveal_type(pages.branch(len)[0])  # -> Stream[str]
-    reveal_type(pages.map(len, errors="side").failures)  # -> errors.Failure
+    reveal_type(pages.map(len, errors="side").failures)  # -> Stream[Failure]
     pages.map(len, errors="sometimes")  # -> No overload variant of "map"
     by_length = pages.key_by(len)
     reveal_type(by_length)  # -> KeyedStream[int, str]
@@ -168,17 +166,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
     """What mypy says about each line of the program."""
     folder = tmp_path_factory.mktemp("types")
     (folder / "program.py").write_text(PROGRAM)
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "program.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 1), done.stderr
-    if "import-not-found" in done.stdout:
-        pytest.skip("mypy does not see an editable install without MYPYPATH")
-    said: dict[int, str] = {}
-    for line in done.stdout.splitlines():
-        if match := re.match(r"program\.py:(\d+): (?:note|error): (.*)", line):
-            number = int(match[1])
-            said[number] = said.get(number, "") + match[2].replace("builtins.", "") + "\n"
-    return said
+    return by_mypy(folder)
 
 
 EXPECTED = {

@@ -40,8 +40,9 @@ def draw(frame: Picture, sort: str, *, stacks: bool, footer: str = "") -> Render
 def _head(frame: Picture) -> Text:
     text = Text()
     text.append(frame.system, "bold")
+    live = "1 actor" if frame.live == 1 else f"{frame.live:,} actors"
     text.append(
-        f": {frame.live:,} actors, {frame.messages:,.0f} dispatches/s over {frame.seconds:.1f} s, "
+        f": {live}, {frame.messages:,.0f} dispatches/s over {frame.seconds:.1f} s, "
         f"monitoring {frame.monitoring}\n"
     )
     for reason, count in frame.reasons.items():

@@ -43,8 +43,7 @@ def test_an_actor_has_ended_when_it_has(system: ActorSystem, event_loop: bool) -
     ref.ready.result(DEADLINE)
     ref.stop()
     ended = ref.ended
-    while notes != ["leaves"]:
-        pass
+    until(notes, 1)
     assert not ref.is_alive
     assert not ended.done()
     assert not system._runtime.team.is_idle()
@@ -62,8 +61,7 @@ def test_a_restart_waits_for_it(system: ActorSystem, event_loop: bool) -> None:
     ref = system.spawn(Leaves, gate, notes, event_loop=event_loop, supervision="restart")
     ref.tell("fail")
     asked = ref.ask("after")
-    while notes != ["leaves"]:
-        pass
+    until(notes, 1)
     assert not asked.done()
     gate.set_result(None)
     assert asked.result(DEADLINE) == "after"
@@ -78,8 +76,7 @@ def test_a_stop_during_that_of_a_restart_is_no_second_one(
     notes: list[str] = []
     ref = system.spawn(Leaves, gate, notes, event_loop=event_loop, supervision="restart")
     ref.tell("fail")
-    while notes != ["leaves"]:
-        pass
+    until(notes, 1)
     ref.stop()
     gate.set_result(None)
     ref.ended.result(DEADLINE)
@@ -170,8 +167,7 @@ def test_it_may_be_a_plain_method_that_returns_a_coroutine(
     ref = system.spawn(Returns, gate, notes, event_loop=event_loop)
     ref.ready.result(DEADLINE)
     ref.stop()
-    while notes != ["leaves"]:
-        pass
+    until(notes, 1)
     gate.set_result(None)
     ref.ended.result(DEADLINE)
     assert notes == ["leaves", "left"]
