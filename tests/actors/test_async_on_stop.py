@@ -149,8 +149,8 @@ def test_one_that_does_not_end_in_time_is_left_behind() -> None:
     system.actors[0].ready.result(DEADLINE)
     with pytest.raises(DrainTimeout, match="/stays"):
         system.stop(timeout=0.05)
-    while notes != ["leaves", "CancelledError"]:  # with the loop its tasks end
-        pass
+    until(notes, 2)  # with the loop its tasks end
+    assert notes == ["leaves", "CancelledError"]
 
 
 @on_both_hosts
