@@ -63,7 +63,7 @@ def test_a_frame_has_workers_actors_reasons_and_dead_letters(
         assert main(["top", "--once", "--every", "0.05", "--stacks"]) == 0
         passage.leave.set()
     out = capsys.readouterr().out
-    assert "shop: 1 actors" in out
+    assert "shop: 1 actor," in out
     assert "stuck 1" in out
     assert "shop-0" in out
     assert "holder[red]\ufffd[2J" in out  # as text, and not to the terminal
