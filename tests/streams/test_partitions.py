@@ -143,7 +143,8 @@ def test_a_run_has_four_partitions_for_each_worker_8_to_64_unless_it_is_told(
     with ActorSystem(workers=workers) as system:
         for told, there in ((None, partitions), (5, 5), (200, 200)):
             keyed = entry("rows").key_by(lambda row: row % 90, partitions=told)
-            run = system.run(keyed.stateful(Numbered, releases_gil=True).collect())
+            counted = keyed.stateful(Numbered, name="count", releases_gil=True)
+            run = system.run(counted.collect())
             run.send("rows", rows)
             assert run.finish() == [1] * 90 + [2] * 10
             assert len(rows_of_partitions(run)) == there

@@ -55,9 +55,9 @@ class WithState(Chainable[T]):
 
         A key's partition comes from its hash. `partition` puts keys where you want them. It is a
         function of a key that returns a whole number, and that number modulo `partitions` (64) is
-        the partition. Or it is a list of bounds in ascending order, for ranges of keys: keys below the
-        first bound are in partition 0, keys from there to below the second in partition 1, and so
-        on, as `bisect_right()` finds them. Outputs and their order do not depend on it.
+        the partition. Or it is a list of bounds in ascending order, for ranges of keys: keys below
+        the first bound are in partition 0, keys from there to below the second in partition 1, and
+        so on, as `bisect_right()` finds them. Outputs and their order do not depend on it.
 
         The operator that follows has raised if `partition` raises or returns anything else, if a
         key cannot be compared with the bounds, and if equal keys, such as 1 and 1.0, are not in one
