@@ -10,7 +10,7 @@ from collections import Counter
 from callboard import Actor, ActorRef, ActorSystem
 
 
-class Words(Actor["str | int", "list[tuple[str, int]] | None"]):
+class Words(Actor[str | int, list[tuple[str, int]] | None]):
     def __init__(self) -> None:
         self.counts = Counter[str]()
 
@@ -21,5 +21,5 @@ class Words(Actor["str | int", "list[tuple[str, int]] | None"]):
         return None
 
 
-def build(system: ActorSystem) -> dict[str, ActorRef]:
+def build(system: ActorSystem) -> dict[str, ActorRef[str | int]]:
     return {"words": system.spawn(Words)}

@@ -69,7 +69,7 @@ def health(command: list[str], folder: Path, environment: dict[str, str]) -> str
 
 
 def count_a_word(address: str, **options: Path) -> None:
-    with connect(address, timeout=DEADLINE, **options) as connection:  # type: ignore[arg-type]
+    with connect(address, timeout=DEADLINE, **options) as connection:
         words = connection.ref("words")
         words.tell_many(["to", "be", "to"])
         assert words.ask(1).result(DEADLINE) == [("to", 2)]

@@ -65,7 +65,8 @@ def done(consumer: Any) -> int:
     with suppress(kafka.KafkaException):  # nothing is stored
         consumer.commit(asynchronous=False)
     (place,) = consumer.committed(consumer.assignment(), DEADLINE)
-    return max(place.offset, 0)
+    offset: int = place.offset
+    return max(offset, 0)
 
 
 def has_read(consumer: Any, count: int) -> Any:
