@@ -9,19 +9,19 @@ from players import Game
 POOL = "callboard, an actor in a process"
 
 
-def calls(name: str, title: str, smoke: bool, **options: object) -> Benchmark:
+def calls(name: str, title: str, smoke: bool, at_once: int) -> Benchmark:
     game = Game("calling.playing", 100_000, 50, smoke)
     players = [
-        game.alone("callboard", "ours", by="callboard", **options),
-        game.alone(POOL, "ours", 1 / 5, by="pool", **options),
-        game.alone("Ray", "peer", 1 / 20, by="ray", **options),
-        game.alone("a process and a pipe", "floor", 1 / 5, by="pipe", **options),
+        game.alone("callboard", "ours", by="callboard", at_once=at_once),
+        game.alone(POOL, "ours", 1 / 5, by="pool", at_once=at_once),
+        game.alone("Ray", "peer", 1 / 20, by="ray", at_once=at_once),
+        game.alone("a process and a pipe", "floor", 1 / 5, by="pipe", at_once=at_once),
     ]
     return Benchmark(name, title, "calls/s", players, costs=True)
 
 
 def one_by_one(smoke: bool) -> Benchmark:
-    return calls("calls", "Calls, one after the other", smoke)
+    return calls("calls", "Calls, one after the other", smoke, at_once=1)
 
 
 def in_lots(smoke: bool) -> Benchmark:

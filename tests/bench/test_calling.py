@@ -14,8 +14,10 @@ def bench_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)  # for Ray's processes
 
 
-@pytest.mark.parametrize("at_once", [1, 7])
-@pytest.mark.parametrize("by", ["callboard", "pool", "pipe", "ray"])
+@pytest.mark.parametrize(
+    ("by", "at_once"),
+    [("callboard", 1), ("callboard", 7), ("pool", 1), ("pool", 7), ("pipe", 7), ("ray", 7)],
+)
 def test_all_answers_come(by: str, at_once: int) -> None:
     import one
 

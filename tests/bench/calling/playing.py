@@ -5,7 +5,7 @@
     ray         calls a method of Ray's actor, which is in a process of its own
     pipe        a process that answers on a pipe: a lot and its answers have to fit into its buffers
 
-All answers have to be right, in the order of the calls. Processes are there before the clock starts.
+All answers have to be right. Processes are there before the clock starts.
 """
 
 import multiprocessing
