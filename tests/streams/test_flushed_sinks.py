@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from callboard import ActorSystem
-from callboard.streams import Graph, entry
+from callboard.streams import Graph, Tally, entry
 from callboard.streams.errors import RunError
 
 THREADING = ["dynamic", "manual", "dedicated", "assigned"]
@@ -65,6 +65,14 @@ def test_a_flush_that_raises_fails_a_sequential_run_too() -> None:
     with pytest.raises(RunError):
         into(sink).run_sequentially([("a", [0, 1, 2])])
     assert sink.calls == [1, 2, 3, "flush", "close"]
+
+
+def test_a_flush_that_raises_is_counted_where_errors_are_skipped() -> None:
+    sink, tally = Sink("flush"), Tally()
+    graph = entry("a").map(lambda row: row + 1).to(sink, errors="skip")
+    graph.run_sequentially([("a", [0])], tally=tally)
+    assert sink.calls == [1, "flush", "close"]
+    assert [failure.operator for failure in tally.failures] == ["put"]
 
 
 def test_a_run_without_rows_flushes_too() -> None:

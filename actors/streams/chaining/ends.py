@@ -81,8 +81,9 @@ class Ends(Chainable[T]):
         A channel's sender puts each row in, and is closed when the run is over. So does any object
         with `put(row)` and `close()`. A full channel holds the stream up, and `send()` with it. A
         thread of its own runs the sink, as above, because it waits. If the object has `flush()`,
-        that is called after the last row, and what it raises fails the run. A run that fails, or is
-        cancelled, only closes the object, and what `close()` raises is only logged.
+        that is called after the last row. An exception there fails the run, or is skipped and
+        counted, by `errors`. A run that fails, or is cancelled, only closes the object. An
+        exception of `close()` is only logged.
 
         In a file each row is a line: strings as they are, and all else as JSON, objects of
         dataclasses among it. A run opens the file when it is made, and raises RunError if another
