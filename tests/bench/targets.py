@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from calling_suite import targets as calling_targets
 from channel_suite import COUNTS, TELL
 from elastic_targets import ELASTIC_TARGETS
 from frequency_suite import ALPHAS
@@ -474,5 +475,6 @@ TARGETS = (
     ),
     *nexmark_targets(),
     *loading_targets(),
+    *calling_targets(),
     *ELASTIC_TARGETS,
 )
