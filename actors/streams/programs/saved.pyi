@@ -3,5 +3,8 @@ from typing import Any, final
 @final
 class Columns:
     columns: list[list[Any]]
-    def __init__(self, columns: list[list[Any]], plain: tuple[int, ...] = ()) -> None: ...
+    piece: int
+    def __init__(
+        self, columns: list[list[Any]], plain: tuple[int, ...] = (), *, piece: int = 8192
+    ) -> None: ...
     def can_wait(self) -> bool: ...

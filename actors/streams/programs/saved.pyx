@@ -13,13 +13,15 @@ cdef int DEEPEST = 64
 
 @cython.final
 cdef class Columns:
-    """Values of as many states as a column is long. Those of the columns that `plain` numbers do not change."""
+    """Values of as many states as a column is long. Those of the columns that `plain` numbers do not change. They are
+    encoded in pieces of so many."""
 
     cdef readonly list columns
+    cdef readonly Py_ssize_t piece
     cdef tuple plain
 
-    def __init__(self, list columns, tuple plain=()):
-        self.columns, self.plain = columns, plain
+    def __init__(self, list columns, tuple plain=(), *, Py_ssize_t piece=8192):
+        self.columns, self.plain, self.piece = columns, plain, piece
 
     def can_wait(self):
         """Tell whether all values stay as they are when the stream goes on."""
@@ -43,7 +45,12 @@ cdef bint cannot_change(object value, int depth) except -1:
         return True
     if type(value) is frozenset:
         return cannot_change(tuple(value), depth)
-    return type(value) in PLAIN
+    return type(value) in PLAIN or is_batch(type(value))
+
+
+cdef bint is_batch(type cls) except -1:
+    """Whether values are Arrow's record batches, for which nobody need import pyarrow."""
+    return cls.__name__ == "RecordBatch" and cls.__module__ == "pyarrow.lib"
 
 
 cdef bint is_number_or_text(object value) noexcept:

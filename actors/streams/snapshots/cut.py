@@ -22,8 +22,6 @@ from callboard.streams.snapshots.snapshot import Piece, Snapshot, StepState
 if TYPE_CHECKING:
     from callboard.remote.wire.codec import Codec
 
-_PIECE = 8192  # values
-
 
 class _Noted(NamedTuple):
     step: Step
@@ -88,8 +86,8 @@ class Cut:
         if isinstance(part, list):
             yield from part
             return
-        for begin in range(0, len(part.columns[0]), _PIECE):
-            end = begin + _PIECE
+        for begin in range(0, len(part.columns[0]), part.piece):
+            end = begin + part.piece
             yield [self._codec.encode_rows(column[begin:end]) for column in part.columns]
 
 
