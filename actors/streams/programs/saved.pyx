@@ -1,6 +1,13 @@
 """The states of programs, as a snapshot takes them while the stream stands still."""
 
 import cython
+import threading
+
+from cpython.object cimport PyObject
+
+from callboard.core.instants cimport as_given
+
+from callboard.core.threads.interpreter import has_gil
 
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -9,30 +16,152 @@ from uuid import UUID
 # Values of other types may change once the stream goes on.
 cdef set PLAIN = {type(None), bool, int, float, complex, str, bytes, date, datetime, time, timedelta, Decimal, UUID}
 cdef int DEEPEST = 64
+cdef bint HAS_GIL = has_gil()  # elsewhere threads count references apart
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* value) noexcept
+    bint PyList_CheckExact(PyObject* value) noexcept
+    bint PyTuple_CheckExact(PyObject* value) noexcept
+    bint PyDict_CheckExact(PyObject* value) noexcept
+    Py_ssize_t PyList_GET_SIZE(PyObject* value) noexcept
+    Py_ssize_t PyTuple_GET_SIZE(PyObject* value) noexcept
+    PyObject* PyList_GET_ITEM(object value, Py_ssize_t at) noexcept
+    PyObject* PyTuple_GET_ITEM(object value, Py_ssize_t at) noexcept
+    bint PyDict_Next(object value, Py_ssize_t* at, PyObject** key, PyObject** each) noexcept
 
 
 @cython.final
 cdef class Columns:
     """Values of as many states as a column is long. Those of the columns that `plain` numbers do not change. They are
-    encoded in pieces of so many."""
+    encoded in pieces of so many.
 
-    cdef readonly list columns
+    `keys`  says that the first column has keys, in the form in which they are compared
+    `refs`  how many references there are to a value that the program alone has; 0: it is not known
+    `late`  whose states the second column has
+    """
+
+    cdef list columns
     cdef readonly Py_ssize_t piece
     cdef tuple plain
+    cdef bint keys
+    cdef Py_ssize_t refs
+    cdef Late late
 
-    def __init__(self, list columns, tuple plain=(), *, Py_ssize_t piece=8192):
+    def __init__(self, list columns, tuple plain=(), *, Py_ssize_t piece=8192, bint keys=False, Py_ssize_t refs=0,
+                 Late late=None):
         self.columns, self.plain, self.piece = columns, plain, piece
+        self.keys, self.refs, self.late = keys, refs, late
+
+    def __len__(self):
+        return len(self.columns[0])
 
     def can_wait(self):
-        """Tell whether all values stay as they are when the stream goes on."""
-        return all([at in self.plain or stay(column) for at, column in enumerate(self.columns)])
+        """Tell whether all values may be encoded when the stream goes on: they stay as they are, or nobody else has
+        them."""
+        cdef Py_ssize_t refs = self.refs if HAS_GIL else 0
+        can = all([at in self.plain or stay(column, refs) for at, column in enumerate(self.columns)])
+        if not can:
+            self.let_go()
+        return can
+
+    def part(self, Py_ssize_t begin):
+        """Return the columns of the piece that begins at a value."""
+        cdef Py_ssize_t end = begin + self.piece
+        parts = [column[begin:end] for column in self.columns]
+        if self.keys:
+            parts[0] = [as_given(key) for key in parts[0]]
+        if self.late is not None:
+            parts[1] = self.late.take(begin, min(end, len(self)))
+        return parts
+
+    def let_go(self):
+        """Say that no further piece is wanted."""
+        if self.late is not None:
+            with self.late.lock:
+                self.late.is_over = True
 
 
-cdef bint stay(list values) except -1:
-    for value in values:
-        if not (is_number_or_text(value) or cannot_change(value, 0)):
+@cython.final
+cdef class Late:
+    """The states of a table's keys. In any thread.
+
+    Each of them is nobody else's, so that it changes in no other way.
+    """
+
+    def __init__(self, list keys, list states):
+        self.lock = threading.Lock()
+        self.keys, self.states, self.early = keys, states, {}
+
+    cdef bint keep(self, object key, object state) except -1:
+        if self.is_over:
+            return False
+        with self.lock:
+            if key not in self.early:
+                self.early[key] = copied(state)
+        return True
+
+    cdef list take(self, Py_ssize_t begin, Py_ssize_t end):
+        """Return states as they were, to be encoded."""
+        cdef list found = []
+        cdef Py_ssize_t at
+        with self.lock:
+            for at in range(begin, end):
+                key = self.keys[at]
+                found.append(self.early.pop(key) if key in self.early else copied(self.states[at]))
+                self.states[at] = None
+        return found
+
+
+cdef object copied(object value):
+    """A copy down to what cannot change."""
+    if type(value) is list:
+        return [copied(each) for each in <list>value]
+    if type(value) is tuple:
+        return tuple([copied(each) for each in <tuple>value])
+    if type(value) is dict:
+        return {key: copied(each) for key, each in (<dict>value).items()}
+    if type(value) is set:
+        return set(value)
+    return value
+
+
+cdef bint stay(list values, Py_ssize_t refs) except -1:
+    cdef Py_ssize_t at
+    cdef PyObject* value
+    for at in range(len(values)):
+        value = PyList_GET_ITEM(values, at)  # without a reference of its own
+        if not (is_number_or_text(<object>value) or cannot_change(<object>value, 0) or is_ours(value, refs, 0)):
             return False
     return True
+
+
+cdef bint is_ours(PyObject* value, Py_ssize_t refs, int depth) except -1:
+    """Whether nobody else can change a value, as there are only so many references to it, and one to what is in it."""
+    cdef PyObject* each
+    cdef PyObject* key
+    cdef Py_ssize_t at = 0
+    if Py_REFCNT(value) != refs or depth == DEEPEST:
+        return False
+    if PyList_CheckExact(value):
+        for at in range(PyList_GET_SIZE(value)):
+            each = PyList_GET_ITEM(<object>value, at)
+            if not (is_number_or_text(<object>each) or cannot_change(<object>each, 0) or is_ours(each, 1, depth + 1)):
+                return False
+        return True
+    if PyTuple_CheckExact(value):
+        for at in range(PyTuple_GET_SIZE(value)):
+            each = PyTuple_GET_ITEM(<object>value, at)
+            if not (is_number_or_text(<object>each) or cannot_change(<object>each, 0) or is_ours(each, 1, depth + 1)):
+                return False
+        return True
+    if PyDict_CheckExact(value):
+        while PyDict_Next(<object>value, &at, &key, &each):
+            if not cannot_change(<object>key, 0):
+                return False
+            if not (cannot_change(<object>each, 0) or is_ours(each, 1, depth + 1)):
+                return False
+        return True
+    return type(<object>value) is set and cannot_change(tuple(<object>value), 0)
 
 
 cdef bint cannot_change(object value, int depth) except -1:
