@@ -18,16 +18,21 @@ cdef set PLAIN = {type(None), bool, int, float, complex, str, bytes, date, datet
 cdef int DEEPEST = 64
 cdef bint HAS_GIL = has_gil()  # elsewhere threads count references apart
 
+cdef Py_ssize_t AHEAD = 16  # values that memory is asked for before they are looked at
+
 cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        pass
+    PyTypeObject PyLong_Type, PyUnicode_Type, PyFloat_Type, PyTuple_Type, PyList_Type, PyDict_Type, PySet_Type
+    PyTypeObject PyFrozenSet_Type
+    PyTypeObject* Py_TYPE(PyObject* value) noexcept
     Py_ssize_t Py_REFCNT(PyObject* value) noexcept
-    bint PyList_CheckExact(PyObject* value) noexcept
-    bint PyTuple_CheckExact(PyObject* value) noexcept
-    bint PyDict_CheckExact(PyObject* value) noexcept
     Py_ssize_t PyList_GET_SIZE(PyObject* value) noexcept
     Py_ssize_t PyTuple_GET_SIZE(PyObject* value) noexcept
     PyObject* PyList_GET_ITEM(object value, Py_ssize_t at) noexcept
     PyObject* PyTuple_GET_ITEM(object value, Py_ssize_t at) noexcept
     bint PyDict_Next(object value, Py_ssize_t* at, PyObject** key, PyObject** each) noexcept
+    void prefetch "__builtin_prefetch"(const void* place) noexcept
 
 
 @cython.final
@@ -126,62 +131,53 @@ cdef object copied(object value):
 
 
 cdef bint stay(list values, Py_ssize_t refs) except -1:
-    cdef Py_ssize_t at
-    cdef PyObject* value
-    for at in range(len(values)):
-        value = PyList_GET_ITEM(values, at)  # without a reference of its own
-        if not (is_number_or_text(<object>value) or cannot_change(<object>value, 0) or is_ours(value, refs, 0)):
+    """Whether nobody else can change these, of which there are so many references if a program alone has them."""
+    cdef Py_ssize_t at, n = len(values)
+    for at in range(n):
+        if at + AHEAD < n:  # they are all over the memory
+            prefetch(PyList_GET_ITEM(values, at + AHEAD))
+        if not stays(PyList_GET_ITEM(values, at), refs, 0):
             return False
     return True
 
 
-cdef bint is_ours(PyObject* value, Py_ssize_t refs, int depth) except -1:
-    """Whether nobody else can change a value, as there are only so many references to it, and one to what is in it."""
+cdef bint stays(PyObject* value, Py_ssize_t refs, int depth) except -1:
+    """The same of one, which is looked at without a further reference. In a value that a program alone has, each has
+    one."""
+    cdef PyTypeObject* kind = Py_TYPE(value)
     cdef PyObject* each
     cdef PyObject* key
     cdef Py_ssize_t at = 0
-    if Py_REFCNT(value) != refs or depth == DEEPEST:
+    cdef bint is_ours
+    if kind == &PyLong_Type or kind == &PyUnicode_Type or kind == &PyFloat_Type:  # as most are
+        return True
+    if depth == DEEPEST:
         return False
-    if PyList_CheckExact(value):
-        for at in range(PyList_GET_SIZE(value)):
-            each = PyList_GET_ITEM(<object>value, at)
-            if not (is_number_or_text(<object>each) or cannot_change(<object>each, 0) or is_ours(each, 1, depth + 1)):
-                return False
-        return True
-    if PyTuple_CheckExact(value):
+    is_ours = Py_REFCNT(value) == refs
+    if kind == &PyTuple_Type:
         for at in range(PyTuple_GET_SIZE(value)):
-            each = PyTuple_GET_ITEM(<object>value, at)
-            if not (is_number_or_text(<object>each) or cannot_change(<object>each, 0) or is_ours(each, 1, depth + 1)):
+            if not stays(PyTuple_GET_ITEM(<object>value, at), is_ours, depth + 1):
                 return False
         return True
-    if PyDict_CheckExact(value):
-        while PyDict_Next(<object>value, &at, &key, &each):
-            if not cannot_change(<object>key, 0):
-                return False
-            if not (cannot_change(<object>each, 0) or is_ours(each, 1, depth + 1)):
-                return False
-        return True
-    return type(<object>value) is set and cannot_change(tuple(<object>value), 0)
-
-
-cdef bint cannot_change(object value, int depth) except -1:
-    if type(value) is tuple:
-        if depth == DEEPEST:
+    if kind == &PyList_Type:
+        if not is_ours:
             return False
-        for each in <tuple>value:
-            if not (is_number_or_text(each) or cannot_change(each, depth + 1)):
+        for at in range(PyList_GET_SIZE(value)):
+            if not stays(PyList_GET_ITEM(<object>value, at), 1, depth + 1):
                 return False
         return True
-    if type(value) is frozenset:
-        return cannot_change(tuple(value), depth)
-    return type(value) in PLAIN or is_batch(type(value))
+    if kind == &PyDict_Type:
+        if not is_ours:
+            return False
+        while PyDict_Next(<object>value, &at, &key, &each):
+            if not (stays(key, 0, depth + 1) and stays(each, 1, depth + 1)):
+                return False
+        return True
+    if kind == &PyFrozenSet_Type or kind == &PySet_Type and is_ours:
+        return stay(list(<object>value), 0)
+    return <object><PyObject*>kind in PLAIN or is_batch(<object><PyObject*>kind)
 
 
 cdef bint is_batch(type cls) except -1:
     """Whether values are Arrow's record batches, for which nobody need import pyarrow."""
     return cls.__name__ == "RecordBatch" and cls.__module__ == "pyarrow.lib"
-
-
-cdef bint is_number_or_text(object value) noexcept:
-    """As most values are, and this costs least."""
-    return type(value) is int or type(value) is str or type(value) is float
