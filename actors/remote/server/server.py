@@ -42,7 +42,8 @@ _END = 5.0  # seconds that the thread has to end
 class Server:
     """Serves entry points on an address, from the moment it is made until `drain()` or `stop()`.
 
-    `drain_soon()` and `stop_soon()` are the same for coroutines. One thread of its own reads and writes; each client is an actor of the system.
+    `drain_soon()` and `stop_soon()` are the same for coroutines. One thread of its own reads and
+    writes; each client is an actor of the system.
     """
 
     __dir__ = public_names
