@@ -216,7 +216,7 @@ class Keeper(Actor[int]):
 @pytest.mark.parametrize(
     ("cls", "options", "said"),
     [
-        ("Total", {}, r"operator 'Total' is native and stateful, and Total has no snapshot\(\) and"),
+        ("Total", {}, r"'Total' is native and stateful, and Total has no snapshot\(\) and"),
         ("Even", {"partitions": 2}, "operator 'Even' is native and partitioned, and Even has no"),
         ("OneWayTotal", {}, r"OneWayTotal has snapshot\(\), and no restore\(\) to take that back"),
         ("SavedTotal", {"partitions": 2}, "returns a dict of keys and states, not b'"),

@@ -1,4 +1,4 @@
-"""Snapshots of merges and joins of Arrow batches at random cuts: outputs are those without a cut."""
+"""Snapshots of joins and merges of Arrow batches at random cuts."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from tests.streams.cutting import run_in_parts
 cuts = st.lists(st.integers(0, 12), min_size=1, max_size=3)
 seeds = st.integers(0, 10_000)
 ways = st.lists(
-    st.fixed_dictionaries({"batch_size": st.sampled_from([1, 2]), "window": st.sampled_from([1, 2, 16])}),
+    st.fixed_dictionaries(
+        {"batch_size": st.sampled_from([1, 2]), "window": st.sampled_from([1, 2, 16])}
+    ),
     min_size=2,
     max_size=2,
 )
 
 
 def in_parts(graph: Graph[Any], case: Case, cuts: list[int], ways: list[Any], seed: int) -> Any:
-    return run_in_parts(
-        graph, case.batches, cuts, lambda part: ManualSystem(seed + part), ways
-    )
+    return run_in_parts(graph, case.batches, cuts, lambda part: ManualSystem(seed + part), ways)
 
 
 @given(st.data(), sizes, st.sampled_from([0, 3]), cuts, ways, seeds)
