@@ -154,6 +154,11 @@ TARGETS = (
         at_most=True,
     ),
     Target(
+        "A stream's asks, 64 at a time, against asks by hand",
+        0.9,
+        ratio("streams_asking", "asks by hand", "ask(in_flight=64)"),
+    ),
+    Target(
         "A snapshot of a million keys",
         2_000,
         value("streams_snapshots", "counts, whole"),

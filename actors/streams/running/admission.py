@@ -255,10 +255,14 @@ class Admission(Execution):
         """Take the states, while nothing changes them."""
         cut = Cut(codec, self.sent.copy())
         left = {name: untaken.rows() for name, untaken in self._untaken.items()}
-        for step, program in zip(self.plan.steps, self.programs, strict=True):
-            collected = left.get(program.name) if isinstance(program, Collect) else None
-            cut.take(step, program, None if collected is None else [(), Columns([collected])])
-        cut.take_kept()
+        try:
+            for step, program in zip(self.plan.steps, self.programs, strict=True):
+                collected = left.get(program.name) if isinstance(program, Collect) else None
+                cut.take(step, program, None if collected is None else [(), Columns([collected])])
+            cut.take_kept()
+        except BaseException:
+            cut.let_go()
+            raise
         return cut
 
     def end(self) -> None:
