@@ -15,7 +15,7 @@ from typing import Any
 from callboard import ActorSystem
 from callboard.streams import Run, entry
 
-ROWS = 64  # of a batch
+ROWS = 16  # of a batch
 SECONDS = 4.0  # for a prediction
 PAIRS = 5  # of measurements
 

@@ -24,6 +24,7 @@ struct Pipeline {
     // The time for a round, at the end of a long run. The target seems faster by a part.
     double time_of_a_round(std::size_t target, double part) const {
         const std::size_t members = *std::max_element(threads.begin(), threads.end()) + 1;
+        const auto lock_of = locked ? DelayLedger::locked : DelayLedger::free;
         DelayLedger ledger;
         for (std::size_t i = 0; i < members; ++i) ledger.add_member();
         std::vector<std::int64_t> free(members, 0);                     // when threads are
@@ -48,13 +49,13 @@ struct Pipeline {
             }
             const auto member = threads[next];
             const auto stop = first + costs[next];
-            ledger.worked(member, {first, stop, locked, next == target ? part : 0.0, 1.0});
+            ledger.worked(member, {first, stop, lock_of, next == target ? part : 0.0, 1.0});
             left[next].push_back(stop);
             std::int64_t now = stop;
             if (locked) lock = stop;
             for (auto owed = static_cast<std::int64_t>(ledger.owed(member)); owed >= 1;
                  owed = static_cast<std::int64_t>(ledger.owed(member))) {
-                ledger.paused(member, {now, now + owed, locked});
+                ledger.paused(member, {now, now + owed, lock_of});
                 now += owed;
             }
             free[member] = now;
@@ -121,9 +122,11 @@ TEST("operators on threads of their own that need one lock gain their shares of 
 
 TEST("a target that has let the lock go slows down those who had it meanwhile") {
     DelayLedger ledger;
-    for (int i = 0; i < 2; ++i) ledger.add_member();
-    ledger.worked(0, {0, 1000, true, 0.5, 0.25});
-    ledger.worked(1, {0, 1000, true});
+    for (int i = 0; i < 3; ++i) ledger.add_member();
+    ledger.worked(0, {0, 1000, DelayLedger::locked, 0.5, 0.25});
+    ledger.worked(1, {0, 1000, DelayLedger::locked});
+    ledger.worked(2, {0, 1000, DelayLedger::outside});
+    CHECK_EQUAL(ledger.owed(2), 125.0);
     CHECK_EQUAL(ledger.inserted(), 500.0);
     CHECK_EQUAL(ledger.owed(1), 375.0);
     CHECK_EQUAL(ledger.owed(0), 0.0);
@@ -133,10 +136,10 @@ TEST("a debt is the overlap, whichever of two pieces is told first") {
     for (const bool target_first : {true, false}) {
         DelayLedger ledger;
         for (int i = 0; i < 2; ++i) ledger.add_member();
-        if (target_first) ledger.worked(0, {100, 300, false, 0.5});
+        if (target_first) ledger.worked(0, {100, 300, DelayLedger::free, 0.5});
         ledger.worked(1, {0, 150});
         ledger.worked(1, {250, 500});
-        if (!target_first) ledger.worked(0, {100, 300, false, 0.5});
+        if (!target_first) ledger.worked(0, {100, 300, DelayLedger::free, 0.5});
         CHECK_EQUAL(ledger.owed(1), 50.0);
     }
 }
@@ -144,7 +147,7 @@ TEST("a debt is the overlap, whichever of two pieces is told first") {
 TEST("threads that run the target at once owe for each other") {
     DelayLedger ledger;
     for (int i = 0; i < 3; ++i) ledger.add_member();
-    for (std::size_t i = 0; i < 3; ++i) ledger.worked(i, {0, 1000, false, 0.5});
+    for (std::size_t i = 0; i < 3; ++i) ledger.worked(i, {0, 1000, DelayLedger::free, 0.5});
     for (std::size_t i = 0; i < 3; ++i) CHECK_EQUAL(ledger.owed(i), 1000.0);
     CHECK_EQUAL(ledger.inserted(), 1500.0);
 }
@@ -152,7 +155,7 @@ TEST("threads that run the target at once owe for each other") {
 TEST("who is not at work owes nothing, and a pause is as work") {
     DelayLedger ledger;
     for (int i = 0; i < 3; ++i) ledger.add_member();
-    ledger.worked(0, {0, 1000, false, 1.0});
+    ledger.worked(0, {0, 1000, DelayLedger::free, 1.0});
     ledger.paused(1, {500, 700});
     CHECK_EQUAL(ledger.owed(1), 0.0);
     CHECK_EQUAL(ledger.owed(2), 0.0);
@@ -161,7 +164,7 @@ TEST("who is not at work owes nothing, and a pause is as work") {
 TEST("what was owed is forgotten by clear()") {
     DelayLedger ledger;
     for (int i = 0; i < 2; ++i) ledger.add_member();
-    ledger.worked(0, {0, 1000, false, 1.0});
+    ledger.worked(0, {0, 1000, DelayLedger::free, 1.0});
     ledger.worked(1, {0, 1000});
     ledger.clear();
     CHECK_EQUAL(ledger.owed(1), 0.0);

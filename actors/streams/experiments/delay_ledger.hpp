@@ -10,9 +10,11 @@
 // a debt is the overlap of two of them. Whichever is told later finds it. A pause is as work in this: a debt
 // grows while it is paid.
 //
-// One lock. Work under it never overlaps, so a thread that has slices on both sides of another's waited for the lock
-// meanwhile, and owes nothing: the whole is as much shorter as the operator is. That holds for the `held` share of the
-// operator's time, during which it has the lock; it may let the lock go to sleep.
+// One lock. Work under it never overlaps, so a thread that has a piece of work on both sides of the target's waited for
+// the lock meanwhile, and owes nothing: the whole is as much shorter as the operator is. That holds for the `held` share
+// of the target's time, during which it has the lock. In the rest it sleeps, or waits for the lock itself, and whoever
+// has the lock meanwhile owes that: so what the target waited for the lock is no gain. Such a debt is paid under the
+// lock, or others would make use of it.
 //
 // No clock and no thread is known here: for tests, and for virtual_speed_up.hpp, which has a mutex around it.
 #pragma once
@@ -28,10 +30,14 @@ namespace callboard {
 
 class DelayLedger {
 public:
+    // How work needs the lock. `outside` is for a member that may need it, and has another member for when it does:
+    // it owes for the share of the target's time in which that has the lock.
+    enum Lock : std::uint8_t { free, locked, outside };
+
     // A piece of work. `weight` is 0, or the part of it by which the operator is to seem shorter.
     struct Work {
         std::int64_t begin, end;
-        bool locked{false};  // it needs the lock
+        Lock lock{free};
         double weight{0.0};
         double held{1.0};  // if locked, the share of its time in which it has the lock
     };
@@ -44,6 +50,7 @@ public:
     // The member has worked. Its pieces come in their order, and do not overlap.
     void worked(std::size_t member, const Work& work) {
         assert(member < members_.size() && work.begin <= work.end);
+        assert(work.lock != outside || work.weight == 0.0);
         assert(work.weight >= 0.0 && work.weight <= 1.0 && work.held >= 0.0 && work.held <= 1.0);
         Member& me = members_[member];
         for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -58,7 +65,7 @@ public:
                 members_[i].owed += due(work, *span);
             }
         }
-        keep(me.present, {work.begin, work.end, work.locked});
+        keep(me.present, {work.begin, work.end, work.lock});
         if (work.weight == 0.0) return;
         keep(me.targets, work);
         inserted_ += work.weight * static_cast<double>(work.end - work.begin);
@@ -67,7 +74,7 @@ public:
     // The member has paused for what it owes, or longer: then it has paid in advance.
     void paused(std::size_t member, const Work& pause) {
         members_[member].owed -= static_cast<double>(pause.end - pause.begin);
-        worked(member, {pause.begin, pause.end, pause.locked});
+        worked(member, {pause.begin, pause.end, pause.lock});
     }
 
     // In nanoseconds: what the member is to pause, and what is to come off the time since clear().
@@ -91,8 +98,12 @@ private:
     static double due(const Work& target, const Work& other) {
         const auto both = std::min(target.end, other.end) - std::max(target.begin, other.begin);
         if (both <= 0) return 0.0;
-        const double share = target.locked && other.locked ? 1.0 - target.held : 1.0;
-        return target.weight * share * static_cast<double>(both);
+        return target.weight * share_of(target, other.lock) * static_cast<double>(both);
+    }
+
+    static double share_of(const Work& target, Lock other) {
+        const double held = target.lock == locked ? target.held : 0.0;
+        return other == free ? 1.0 : other == locked ? 1.0 - held : held;
     }
 
     // Pieces that follow one another are one.
@@ -100,7 +111,7 @@ private:
         if (!spans.empty()) {
             Work& last = spans.back();
             assert(last.end <= work.begin);
-            if (last.end == work.begin && last.locked == work.locked && last.weight == work.weight) {
+            if (last.end == work.begin && last.lock == work.lock && last.weight == work.weight) {
                 const auto before = static_cast<double>(last.end - last.begin);
                 const auto more = static_cast<double>(work.end - work.begin);
                 if (before + more > 0.0) last.held = (last.held * before + work.held * more) / (before + more);

@@ -145,9 +145,9 @@ class Experiment:
         begun = self._moment(flow.done + 1)
         self._pass(self.period * (1.0 - _SETTLE))
         # A sender that fills the window, and then sleeps, does the same after each window.
-        window = flow.window
-        rounds = max(window, -(-(flow.done + 1 - begun[0]) // window) * window)
-        ended = self._moment(begun[0] + rounds, begun[0] + _LEAST)
+        window, rounds = flow.window, flow.done + 1 - begun[0]
+        whole = -(-rounds // window) * window if rounds > window else max(rounds, _LEAST)
+        ended = self._moment(begun[0] + whole)
         return Period(ended[0] - begun[0], (ended[1] - begun[1] - ended[2] + begun[2]) / 1e9)
 
     def _pass(self, seconds: float) -> None:
@@ -156,15 +156,12 @@ class Experiment:
             self.refuse_if_over()
             self.flow.wait_until_done(_NEVER, min(left, _LOOK))
 
-    def _moment(self, wanted: int, enough: int | None = None) -> tuple[int, int, float]:
-        """Wait for so many rounds, or for `enough` if they do not come within a period."""
-        deadline = time.monotonic() + self.period
+    def _moment(self, wanted: int) -> tuple[int, int, float]:
+        """Wait for so many rounds, for two periods at most."""
+        deadline = time.monotonic() + 2 * self.period
         while time.monotonic() < deadline:
             self.refuse_if_over()
             if (moment := self.flow.moment(wanted, min(self.period, _LOOK))) is not None:
-                return moment
-        if enough is not None and self.flow.done >= enough:
-            if (moment := self.flow.moment(self.flow.done + 1, self.period)) is not None:
                 return moment
         raise RunError(
             f"what_if() with seconds={self.seconds:g} wants {_LEAST} rounds in each "

@@ -11,7 +11,7 @@
 namespace callboard {
 
 // Any thread, with the interpreter or without. Returns when the pause was over: the wait for the interpreter, if it was
-// let go, is none of it. `holding`: nobody else has it meanwhile.
+// let go, is none of it. `holding`: nobody else has it meanwhile, and then who waits for it.
 inline std::int64_t pause(std::int64_t nanoseconds, bool holding) {
     const auto sleep = [nanoseconds] {
         const timespec time{static_cast<std::time_t>(nanoseconds / 1'000'000'000),
@@ -20,10 +20,11 @@ inline std::int64_t pause(std::int64_t nanoseconds, bool holding) {
         return monotonic_ns();
     };
     const bool has = PyGILState_Check() != 0;
-    if (has == holding) return sleep();
+    if (!has && !holding) return sleep();
     if (has) {
+        std::int64_t end = holding ? sleep() : 0;
         PyThreadState* const thread = PyEval_SaveThread();
-        const auto end = sleep();
+        if (!holding) end = sleep();
         PyEval_RestoreThread(thread);
         return end;
     }

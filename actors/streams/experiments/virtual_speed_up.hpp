@@ -4,7 +4,9 @@
 // Lifetime. Lanes that have read its address may call it late, so it lives as long as the flow. Without weights it only
 // watches; between experiments pools do not know it.
 //
-// The sender is a member of its own: whoever makes the rows is slowed down as well, where rows are handed over.
+// The sender is a member of its own: whoever makes the rows is slowed down as well, where rows are handed over. It is
+// two members if the operator needs the interpreter. Between two calls it makes rows, and needs the interpreter as well,
+// or waits for them elsewhere.
 #pragma once
 
 #include <cassert>
@@ -32,6 +34,7 @@ public:
     // `one_lock`: stages that need the interpreter exclude each other.
     VirtualSpeedUp(std::size_t stages, Pause pause, bool one_lock)
         : weights_(stages, 0.0), pause_(pause), one_lock_(one_lock) {
+        ledger_.add_member();
         ledger_.add_member();
     }
 
@@ -62,19 +65,17 @@ public:
     // By a lane, after a slice.
     std::int64_t worked(const Stage& stage, std::int64_t begin, std::int64_t end, std::uint64_t rows) override {
         if (next_ != nullptr) next_->worked(stage, begin, end, rows);
-        const bool locked = one_lock_ && stage.runs_on == python_lanes;
+        const auto kind = one_lock_ && stage.runs_on == python_lanes ? DelayLedger::locked : DelayLedger::free;
         std::unique_lock<std::mutex> lock(mutex_);
         Thread& me = this_thread();
         const std::int64_t used = thread_cpu_ns();
-        const double cpu = static_cast<double>(used - me.cpu);
-        me.cpu = used;
-        if (!active_) return end;
         begin = begin < me.until ? me.until : begin;  // a pause that was longer than it was said to be
         if (begin > end) begin = end;
-        const double held = end == begin ? 1.0 : cpu / static_cast<double>(end - begin);
-        const std::size_t member = me.member;
-        ledger_.worked(member, {begin, end, locked, weights_[stage.position], held > 1.0 ? 1.0 : held});
-        me.until = pay(lock, member, locked, end);
+        const double held = part(used - me.cpu, end - begin);
+        me.cpu = used;
+        if (!active_) return end;
+        ledger_.worked(me.member, {begin, end, kind, weights_[stage.position], held});
+        me.until = pay(lock, me.member, kind, held, end);
         return me.until;
     }
 
@@ -82,21 +83,30 @@ public:
     void arrives() {
         const std::lock_guard<std::mutex> lock(mutex_);
         const auto now = monotonic_ns();
-        if (active_ && left_ != 0) ledger_.worked(sender, {left_, now});
+        held_ = part(thread_cpu_ns() - cpu_, now - left_);  // 0 on another thread
+        if (active_ && left_ != 0) {
+            ledger_.worked(sender, {left_, now, sender_kind()});
+            ledger_.worked(sender_outside, {left_, now, DelayLedger::outside});
+        }
         left_ = 0;
     }
 
     // When they are handed over. `is_full`: it waits for room next, and is at work no more.
     void leaves(bool is_full) {
         std::unique_lock<std::mutex> lock(mutex_);
-        const auto now = active_ ? pay(lock, sender, false, monotonic_ns()) : 0;
+        if (!active_) return;
+        auto now = pay(lock, sender, sender_kind(), held_, monotonic_ns());
+        now = pay(lock, sender_outside, DelayLedger::outside, 0.0, now);
         left_ = active_ && !is_full ? now : 0;
+        cpu_ = thread_cpu_ns();
     }
 
 private:
-    static constexpr std::size_t sender = 0;
+    static constexpr std::size_t sender = 0, sender_outside = 1;
     static constexpr double least = 100'000;        // ns that are worth a pause, as a sleep is late by half of that
     static constexpr std::int64_t most = 20'000'000;  // ns of one pause: then it looks whether the experiment is over
+
+    static constexpr std::int64_t most_holding = 1'000'000;  // of which nobody else has the interpreter
 
     struct Thread {
         std::thread::id id;
@@ -119,19 +129,28 @@ private:
         return threads_.back();
     }
 
-    // Pauses for what the member owes, also for what it comes to owe meanwhile. Returns when that was over.
-    std::int64_t pay(std::unique_lock<std::mutex>& lock, std::size_t member, bool locked, std::int64_t now) {
+    DelayLedger::Lock sender_kind() const { return targets_locked_ ? DelayLedger::locked : DelayLedger::free; }
+
+    static double part(std::int64_t of, std::int64_t all) {
+        if (of <= 0 || all <= 0) return all == 0 ? 1.0 : 0.0;
+        return of < all ? static_cast<double>(of) / static_cast<double>(all) : 1.0;
+    }
+
+    // Pauses for what the member owes, also for what it comes to owe meanwhile. Returns when that was over. It has the
+    // interpreter meanwhile if it had that for a good part of its work, `held`, and did not sleep.
+    std::int64_t pay(std::unique_lock<std::mutex>& lock, std::size_t member, DelayLedger::Lock kind, double held,
+                     std::int64_t now) {
+        const bool holding = kind == DelayLedger::locked && held > 0.25;
+        // An operator that needs the interpreter may want it back.
+        const std::int64_t longest = holding && targets_locked_ ? most_holding : most;
         while (active_ && ledger_.owed(member) >= least) {
             const auto owed = static_cast<std::int64_t>(ledger_.owed(member));
-            // Holding the interpreter: whoever needs it is as late. Not if an operator that needs it is to be faster:
-            // that one would be late itself.
-            const bool holding = locked && !targets_locked_;
             const auto begin = now;
             lock.unlock();
-            const auto end = pause_(owed < most ? owed : most, holding);
+            const auto end = pause_(owed < longest ? owed : longest, holding);
             lock.lock();
             now = end < begin ? begin : end;
-            if (active_) ledger_.paused(member, {begin, now, locked});
+            if (active_) ledger_.paused(member, {begin, now, kind});
         }
         return now;
     }
@@ -145,7 +164,9 @@ private:
     SliceObserver* next_{nullptr};
     bool active_{false};
     bool targets_locked_{false};
-    std::int64_t left_{0};
+    std::int64_t left_{0};  // when the sender did, unless it waits for room; and its processor time then
+    std::int64_t cpu_{0};
+    double held_{0.0};
 };
 
 }  // namespace callboard
