@@ -45,6 +45,8 @@ class WhatIf:
         )
 
     def _words(self) -> str:
+        if self.gain == float("inf"):
+            return "any number of rows: nothing else takes time."
         within = f"{self.gain:+.1%} ± {self.uncertainty:.1%}"
         if not self.is_sure:
             return f"about the same {self.baseline:,.0f} rows/s ({within})."
