@@ -206,8 +206,8 @@ def test_an_actor_does_not_hold_up_its_worker() -> None:
 
 
 def test_traces_see_the_slices_of_a_run_under_experiment(tmp_path: Any) -> None:
-    with ActorSystem() as system:
-        with system.trace(tmp_path / "t.json", format="json"):
+    with ActorSystem(monitoring="times") as system:
+        with system.tracing(tmp_path / "t.json", format="json"):
             run = system.run(two(computing(100), computing(100)), batch_size=8, window=8)
             over = threading.Event()
 
