@@ -69,11 +69,11 @@ public:
         std::unique_lock<std::mutex> lock(mutex_);
         Thread& me = this_thread();
         const std::int64_t used = thread_cpu_ns();
-        begin = begin < me.until ? me.until : begin;  // a pause that was longer than it was said to be
+        begin = begin < me.until ? me.until : begin;  // of work within which there was other work
         if (begin > end) begin = end;
         const double held = part(used - me.cpu, end - begin);
         me.cpu = used;
-        if (!active_) return end;
+        if (!active_ || begin == end) return end;
         ledger_.worked(me.member, {begin, end, kind, weights_[stage.position], held});
         me.until = pay(lock, me.member, kind, held, end);
         return me.until;
