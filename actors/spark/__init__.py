@@ -3,9 +3,9 @@
 `foreach_partition`, `map_partitions` and `map_in_arrow` make functions for Spark's methods of those
 names. `spark_graph` makes functions that run a graph of streams. `by_key` brings rows of a key into
 one partition, in order. `join_frames` joins two frames by a stream. `hot_keys` counts frequent
-keys. `TaskCounters` tell the driver what tasks do. `keyed_state` leaves the state of actors to Spark. `deliver` and `register` bring rows to
-actors of another process. `session` makes a Spark session that works at once. Errors are imported
-from `callboard.spark.errors`.
+keys. `TaskCounters` tell the driver what tasks do. `keyed_state` leaves the state of actors to
+Spark. `deliver` and `register` bring rows to actors of another process. `session` makes a Spark
+session that works at once. Errors are imported from `callboard.spark.errors`.
 """
 
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart

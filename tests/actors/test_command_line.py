@@ -20,7 +20,10 @@ def test_an_unknown_command_is_answered_with_those_that_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["srve"]) == 2
-    assert "[--version] {demo,serve,health,info,top,dashboard,tree,dump,bench}" in capsys.readouterr().err
+    assert (
+        "[--version] {demo,serve,health,info,top,dashboard,tree,dump,bench}"
+        in capsys.readouterr().err
+    )
 
 
 def test_the_program_is_found_where_the_package_says(

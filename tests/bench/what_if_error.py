@@ -1,4 +1,4 @@
-"""What `run.what_if()` predicts, beside what comes true: python tests/bench/what_if_error.py [FASTER]
+"""What `run.what_if()` predicts, and what comes true: python tests/bench/what_if_error.py [PART]
 
 Graphs of three operators whose costs are known. For each operator the gain is predicted; then the
 operator is made faster by the same part, and the gain is measured: by processor time where
@@ -62,7 +62,10 @@ class Driven:
             graph = graph.map(make(cost), name=f"op{number}")
         self.system = ActorSystem(workers=2)
         self.run: Run[Any] = self.system.run(
-            graph.filter(lambda row: False, name="none").collect(), batch_size=ROWS, window=16, **options
+            graph.filter(lambda row: False, name="none").collect(),
+            batch_size=ROWS,
+            window=16,
+            **options,
         )
         self.stop = threading.Event()
         self.sender = threading.Thread(target=self.send)

@@ -74,7 +74,8 @@ def test_of_operators_on_one_worker_the_one_with_the_most_work_gains_most() -> N
     with fed(two(computing(20), computing(20_000))) as run:
         answers = run.what_if(faster=0.9, seconds=3.0)
     gains = {one.operator: one.gain for one in answers}
-    assert answers[0].operator == "second" and answers == tuple(sorted(answers, key=_by_gain))
+    assert answers[0].operator == "second"
+    assert answers == tuple(sorted(answers, key=_by_gain))
     assert gains["second"] > 1.0 > gains["first"]  # 9 in truth, and 0.0
 
 
@@ -87,12 +88,15 @@ def test_of_operators_on_threads_the_one_that_the_others_wait_for_gains() -> Non
         quick = run.what_if("first", 0.8, seconds=3.0)
         slow = run.what_if("second", 0.8, seconds=3.0)
     assert slow.gain > 0.5 > quick.gain  # 4 in truth, and 0.0
-    assert slow.is_sure and slow.predicted > 1.5 * slow.baseline > 0
+    assert slow.is_sure
+    assert slow.predicted > 1.5 * slow.baseline > 0
 
 
 def test_the_outputs_are_the_same_and_in_order_while_operators_seem_faster() -> None:
     numbers = count()
-    graph = entry("x").map(computing(10), name="map").map(lambda row: (row, next(numbers))).collect()
+    graph = (
+        entry("x").map(computing(10), name="map").map(lambda row: (row, next(numbers))).collect()
+    )
     with ActorSystem(workers=2) as system:
         run = system.run(graph, batch_size=8, window=8)
         answered = threading.Event()
@@ -130,9 +134,11 @@ def test_an_operator_that_is_not_there_is_refused_with_the_names_of_those_that_a
 
 @pytest.mark.parametrize("faster", [0, -0.1, 1.01, float("nan"), "0.2", True])
 def test_a_part_that_is_none_is_refused(faster: Any) -> None:
-    with fed(two(computing(1), computing(1))) as run:
-        with pytest.raises(ConfigError, match="what_if\\(\\)'s faster is a "):
-            run.what_if("first", faster)
+    with (
+        fed(two(computing(1), computing(1))) as run,
+        pytest.raises(ConfigError, match="what_if\\(\\)'s faster is a "),
+    ):
+        run.what_if("first", faster)
 
 
 def test_a_run_that_has_ended_or_failed_says_so() -> None:
@@ -159,29 +165,37 @@ def test_a_run_that_is_cancelled_meanwhile_ends_the_experiment() -> None:
 
 
 def test_a_run_that_gets_no_rows_has_no_answer() -> None:
-    with ActorSystem() as system, system.run(two(computing(1), computing(1))) as run:
-        with pytest.raises(RunError, match="wants 4 rounds in each 0.0118 s, and <Run running"):
-            run.what_if("first", seconds=0.2)
+    with (
+        ActorSystem() as system,
+        system.run(two(computing(1), computing(1))) as run,
+        pytest.raises(RunError, match=r"wants 4 rounds in each 0\.0118 s, and <Run running"),
+    ):
+        run.what_if("first", seconds=0.2)
 
 
 def test_another_experiment_at_the_same_time_is_refused() -> None:
-    with fed(two(computing(10), computing(10))) as run:
-        with run._work.experiment:
-            with pytest.raises(RunError, match="another what_if\\(\\) of <Run running"):
-                run.what_if("first")
+    with fed(two(computing(10), computing(10))) as run, run._work.experiment:
+        with pytest.raises(RunError, match="another what_if\\(\\) of <Run running"):
+            run.what_if("first")
 
 
 def test_an_operator_of_the_senders_thread_is_refused() -> None:
-    with ActorSystem() as system, system.run(two(abs, abs), threading="manual") as run:
-        with pytest.raises(RunError, match="'first' is run by the thread that sends"):
-            run.what_if("first")
+    with (
+        ActorSystem() as system,
+        system.run(two(abs, abs), threading="manual") as run,
+        pytest.raises(RunError, match="'first' is run by the thread that sends"),
+    ):
+        run.what_if("first")
         assert run.what_if() == WhatIfs()
 
 
 def test_a_manual_system_has_no_time_to_measure() -> None:
-    with ManualSystem() as system, system.run(two(abs, abs)) as run:
-        with pytest.raises(RunError, match="has a clock of its own"):
-            run.what_if("first")
+    with (
+        ManualSystem() as system,
+        system.run(two(abs, abs)) as run,
+        pytest.raises(RunError, match="has a clock of its own"),
+    ):
+        run.what_if("first")
 
 
 def test_an_event_loop_is_not_blocked() -> None:
@@ -190,7 +204,7 @@ def test_an_event_loop_is_not_blocked() -> None:
         async def ask() -> None:
             run.what_if("first")
 
-        with pytest.raises(WouldBlock, match="asyncio.to_thread"):
+        with pytest.raises(WouldBlock, match=r"asyncio\.to_thread"):
             asyncio.run(ask())
 
 
@@ -200,9 +214,12 @@ class Asking(Actor[Any]):
 
 
 def test_an_actor_does_not_hold_up_its_worker() -> None:
-    with fed(two(computing(1), computing(1))) as run, ActorSystem() as system:
-        with pytest.raises(RunError, match="holds up its worker: it watches the run"):
-            system.spawn(Asking).ask(run).result(60)
+    with (
+        fed(two(computing(1), computing(1))) as run,
+        ActorSystem() as system,
+        pytest.raises(RunError, match="holds up its worker: it watches the run"),
+    ):
+        system.spawn(Asking).ask(run).result(60)
 
 
 def test_traces_see_the_slices_of_a_run_under_experiment(tmp_path: Any) -> None:
@@ -248,7 +265,8 @@ def test_the_uncertainty_spares_the_smallest_and_the_largest() -> None:
 def test_a_run_of_which_nothing_is_left_gains_without_bounds() -> None:
     plain = [Period(100, 1.0)] * 3
     answer = compared("parse", 1.0, plain, [Period(100, 0.0), Period(100, -0.1)], 1.0)
-    assert answer.gain == float("inf") and answer.is_sure
+    assert answer.gain == float("inf")
+    assert answer.is_sure
     assert "nothing" in str(answer)
 
 

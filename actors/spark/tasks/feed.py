@@ -69,9 +69,7 @@ class Feed:
             answers = self.answers(counting.reading(batches, in_lists=True), counting)
             yield from counting.giving(chain.from_iterable(map(outputs_of, answers)))
 
-    def answers(
-        self, batches: Iterable[Any], counting: Counting | None = None
-    ) -> Iterator[Any]:
+    def answers(self, batches: Iterable[Any], counting: Counting | None = None) -> Iterator[Any]:
         """Yield the entry point's answer to each batch, in the batches' order."""
         context = PartitionContext.current()
         with task_graph(self._spec, context) as graph:

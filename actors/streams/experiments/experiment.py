@@ -21,7 +21,7 @@ _LOOK = 0.05  # seconds
 _NEVER = 2**62  # rounds
 
 
-class Watched(Protocol):
+class _Watched(Protocol):
     """The flow of a run, as experiments see it."""
 
     rows: int
@@ -39,7 +39,7 @@ class Watched(Protocol):
     def wait_until_done(self, rounds: int, seconds: float) -> bool: ...
 
 
-class Examined(Protocol):
+class _Examined(Protocol):
     """A run at work, as experiments see it."""
 
     system: Any
@@ -59,13 +59,13 @@ class Examined(Protocol):
     def why_ended(self, what: str) -> RunError: ...
 
 
-def predict(work: Examined, operator: Any, faster: Any, seconds: Any) -> WhatIf:
+def predict(work: _Examined, operator: Any, faster: Any, seconds: Any) -> WhatIf:
     """Predict what a run would gain by one operator. See `Run.what_if`."""
     (answer,) = _predict(work, [operator], faster, seconds)
     return answer
 
 
-def predict_all(work: Examined, faster: Any, seconds: Any) -> WhatIfs:
+def predict_all(work: _Examined, faster: Any, seconds: Any) -> WhatIfs:
     """Predict what a run would gain by each operator that is on a lane. See `Run.what_if`."""
     names = [program.name for program in work.programs]
     on_lanes = [name for number, name in enumerate(names) if not work.flow.is_called(number)]
@@ -73,7 +73,7 @@ def predict_all(work: Examined, faster: Any, seconds: Any) -> WhatIfs:
     return WhatIfs(sorted(answers, key=lambda one: -one.gain))
 
 
-def _predict(work: Examined, operators: Sequence[Any], faster: Any, seconds: Any) -> list[WhatIf]:
+def _predict(work: _Examined, operators: Sequence[Any], faster: Any, seconds: Any) -> list[WhatIf]:
     part = _part_of(faster)
     seconds = checks.seconds("what_if()'s seconds", seconds, zero=False, error=ConfigError)
     _refuse_if_over(work)
@@ -89,7 +89,7 @@ def _predict(work: Examined, operators: Sequence[Any], faster: Any, seconds: Any
 
 
 @contextmanager
-def _begun(work: Examined) -> Iterator[None]:
+def _begun(work: _Examined) -> Iterator[None]:
     if not work.experiment.acquire(blocking=False):
         raise RunError(f"another what_if() of {work!r} has not ended")
     try:
@@ -104,7 +104,7 @@ def _begun(work: Examined) -> Iterator[None]:
         work.experiment.release()
 
 
-def _refuse_if_over(work: Examined) -> None:
+def _refuse_if_over(work: _Examined) -> None:
     work.refuse_if_stopped()
     if work.ended or (work.finishing and work.flow.done >= work.flow.admitted):
         raise work.why_ended(f"{work!r} has ended, and what_if() watches it at work")
@@ -118,7 +118,7 @@ class Experiment:
     """
 
     def __init__(
-        self, flow: Watched, seconds: float, refuse_if_over: Callable[[], None], run: object
+        self, flow: _Watched, seconds: float, refuse_if_over: Callable[[], None], run: object
     ) -> None:
         self.flow = flow
         self.seconds = seconds
@@ -165,8 +165,8 @@ class Experiment:
                 return moment
         raise RunError(
             f"what_if() with seconds={self.seconds:g} wants {_LEAST} rounds in each "
-            f"{self.period:.3g} s, and {self.run!r} does fewer: send it rows meanwhile, from another "
-            "thread; or give it more seconds, or the run a smaller batch_size"
+            f"{self.period:.3g} s, and {self.run!r} does fewer: send it rows meanwhile, from "
+            "another thread; or give it more seconds, or the run a smaller batch_size"
         )
 
 
@@ -181,7 +181,7 @@ def _part_of(faster: Any) -> float:
     return float(part)
 
 
-def _numbers_of(operator: Any, work: Examined) -> list[int]:
+def _numbers_of(operator: Any, work: _Examined) -> list[int]:
     """Return the numbers of the programs of an operator that is on lanes."""
     names = [program.name for program in work.programs]
     numbers = [number for number, name in enumerate(names) if name == operator]
