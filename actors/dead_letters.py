@@ -44,6 +44,7 @@ class DeadLetters:
         self._subscribers: list[Any] = []
         self._failures: deque[tuple[str, FailureReport]] = deque(maxlen=100)
         self._failure_count = 0
+        self._restart_count = 0
         self._fatal: list[tuple[str, FailureReport]] = []
         self._ends: WeakKeyDictionary[ActorRef[Any], ActorEnd] = WeakKeyDictionary()
         self._woken: WeakKeyDictionary[ActorRef[Any], WakeUps] = WeakKeyDictionary()
@@ -70,6 +71,11 @@ class DeadLetters:
     def failure_count(self) -> int:
         """How many times actors failed."""
         return self._failure_count
+
+    @property
+    def restart_count(self) -> int:
+        """How many times actors were restarted after a failure."""
+        return self._restart_count
 
     @property
     def fatal(self) -> list[tuple[str, FailureReport]]:
@@ -153,7 +159,9 @@ class DeadLetters:
             self.observer("failure of", ref, report.type.__qualname__)
 
     def note_restart(self, ref: ActorRef[Any]) -> None:
-        """Tell traces that an actor starts anew. The runtime calls this."""
+        """Count that an actor starts anew, and tell traces. The runtime calls this."""
+        with self._lock:
+            self._restart_count += 1
         if self.observer is not None:
             self.observer("restart of", ref, "")
 

@@ -46,6 +46,7 @@ ORDERS = [
             "/operators",
             "/drawing",
             "/snapshots",
+            "/experiments",
             "/running",
             "/chaining",
             "",

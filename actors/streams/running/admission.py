@@ -69,6 +69,8 @@ class Admission(Execution):
             self._recovery.end()
             raise
         self._size = batch_size or RoundSizes(self.flow, system.config.workers).next
+        self.experiment = threading.Lock()
+        self.admit_round = self.flow.try_admit  # an experiment slows the sender down here
         self._collected = collected_by(self.programs)
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
         # fills the window, and leaves the interpreter to the lane until all is done.
@@ -145,9 +147,9 @@ class Admission(Execution):
             start(self.programs)
             self._started = True
         if self.crew.has_caller:
-            self.context.run(self.flow.try_admit, batches)
+            self.context.run(self.admit_round, batches)
         else:
-            self.flow.try_admit(batches)
+            self.admit_round(batches)
 
     def _refuse_if_ended(self, deadline: float | None) -> None:
         self.system._runtime.refuse_fork()
