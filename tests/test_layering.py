@@ -62,6 +62,7 @@ ORDERS = [
             "/types",
             "/formats",
             "/drawing",
+            "/shaping",
             "/markup",
             "/kernel",
             "/running",
