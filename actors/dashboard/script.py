@@ -38,6 +38,12 @@ function figure(value, digits) {
   if (value === null) return '-';
   return value.toLocaleString('en', {maximumFractionDigits: digits || 0});
 }
+// Show other things at a place; what was scrolled to the side stays so.
+function put(place, ...shown) {
+  const left = [...place.children].map(one => one.scrollLeft);
+  place.replaceChildren(...shown);
+  [...place.children].forEach((one, i) => { one.scrollLeft = left[i] || 0; });
+}
 function percent(value) { return value === null ? '-' : (100 * value).toFixed(1) + '%'; }
 function short(text, most) {
   return text.length > most ? text.slice(0, most - 1) + '\\u2026' : text;
@@ -143,7 +149,7 @@ function parts(run) {
 function showRuns(runs) {
   const place = at('runs'), there = new Map([...place.children].map(one => [one.dataset.run, one]));
   for (const run of runs) {
-    const name = String(run.number), left = new Map();
+    const name = String(run.number);
     let section = there.get(name);
     there.delete(name);
     if (!section) {
@@ -151,10 +157,8 @@ function showRuns(runs) {
       section.dataset.run = name;
       place.append(section);
     }
-    [...section.children].forEach((one, i) => left.set(i, one.scrollLeft));
     const rate = run.processes.length ? '' : ', ' + figure(run.rate) + ' rows/s';
-    section.replaceChildren(element('h2', run.title + rate), ...parts(run));
-    [...section.children].forEach((one, i) => { one.scrollLeft = left.get(i) || 0; });
+    put(section, element('h2', run.title + rate), ...parts(run));
   }
   for (const gone of there.values()) gone.remove();
 }
@@ -188,23 +192,23 @@ function show(seen) {
   at('system').textContent = seen.system + ': ' + figure(seen.live) +
     (seen.live === 1 ? ' actor' : ' actors') + ', monitoring ' + seen.monitoring + ', over ' +
     seen.seconds.toFixed(1) + ' s';
-  at('reasons').replaceChildren(...Object.entries(seen.reasons).map(
+  put(at('reasons'), ...Object.entries(seen.reasons).map(
     ([reason, count]) => element('span', reason + ' ' + figure(count) + '  ', reason)));
   at('level').textContent = seen.level;
   showSystems(seen);
   const letters = seen.letters.reduce((sum, one) => sum + one[2], 0);
   const graphs = seen.runs.filter(run => !run.processes.length);
   const rows = graphs.reduce((sum, run) => sum + run.rate, 0);
-  at('plots').replaceChildren(plot('dispatches/s', seen.messages), plot('messages that wait',
+  put(at('plots'), plot('dispatches/s', seen.messages), plot('messages that wait',
     seen.queued), plot('dead letters/s', letters), plot('workers of the level', seen.running),
     ...graphs.length ? [plot('rows into runs/s', rows)] : []);
-  at('workers').replaceChildren(table([
+  put(at('workers'), table([
     ['worker', w => w.name], ['runs', w => w.actor], ['busy', w => percent(w.share), true],
     ['dispatches/s', w => figure(w.rate), true],
     ['in message, s', w => w.in_message === null ? '' : w.in_message.toFixed(3), true]],
     seen.workers));
   showRuns(seen.runs);
-  at('actors').replaceChildren(table([
+  put(at('actors'), table([
     ['actor', a => a.path], ['class', a => a.cls], ['worker', a => a.worker],
     ['load', a => percent(a.load), true, 'load'],
     ['rate', a => figure(a.rate) + '/s', true, 'rate'],
@@ -212,18 +216,18 @@ function show(seen) {
     ['total', a => figure(a.messages), true, 'total'],
     ['dropped', a => figure(a.dropped), true], ['why', a => a.words]],
     seen.actors, a => a.reason));
-  at('tree').replaceChildren(...seen.tree.map(branch));
-  at('letters').replaceChildren(seen.letters.length === 0 ? '' : table([
+  put(at('tree'), ...seen.tree.map(branch));
+  put(at('letters'), seen.letters.length === 0 ? '' : table([
     ['dead letters', l => l[0]], ['so far', l => figure(l[1]), true],
     ['a second', l => figure(l[2], 1), true]], seen.letters));
-  at('kept').replaceChildren(seen.kept.length === 0 ? 'none' : table([
+  put(at('kept'), seen.kept.length === 0 ? 'none' : table([
     ['at', l => new Date(1000 * l.at).toLocaleTimeString()], ['to', l => l.to],
     ['from', l => l.sender || '-'], ['reason', l => l.reason],
     ['message', l => l.message, false, null, 'message'], ['error', l => l.error || '']],
     seen.kept));
-  at('failures').replaceChildren(seen.failures ? table([
+  put(at('failures'), seen.failures ? table([
     [figure(seen.failures) + ' failures, at last', one => one]], [...seen.latest].reverse()) : '');
-  at('stacks').replaceChildren(...seen.stacks.flatMap(
+  put(at('stacks'), ...seen.stacks.flatMap(
     ([title, stack]) => [element('h2', title, 'stuck'), element('pre', stack)]));
 }
 function showSystems(seen) {
@@ -239,7 +243,7 @@ function showSystems(seen) {
     (server.shard ? ', shard ' + server.shard : '') + ', ' + figure(server.connections) +
     ' clients, ' + figure(server.handled) + ' handled').join('; ');
   const some = seen.systems.length > 1 || seen.systems.some(one => one.served.length);
-  at('systems').replaceChildren(some ? table([
+  put(at('systems'), some ? table([
     ['system', s => s.system, false, null, 'chooses'], ['pid', s => String(s.pid), true],
     ['dispatches/s', s => figure(rate(s)), true],
     ['dead letters', s => figure(s.dead_letters), true],

@@ -18,6 +18,7 @@ td { max-width: 40em; overflow: hidden; text-overflow: ellipsis; white-space: no
 td.message { white-space: pre-wrap; min-width: 16em; overflow-wrap: anywhere; }
 .figure { text-align: right; font-variant-numeric: tabular-nums; }
 .sorts, .chooses { cursor: pointer; text-decoration: underline; }
+#trouble:empty { display: none; }
 .stuck, .slowest, #trouble, #failures td { color: var(--bad); }
 .stuck, .slowest, .chosen { font-weight: bold; }
 .room, .token, .window, .lanes { color: var(--wait); }

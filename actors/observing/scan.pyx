@@ -252,7 +252,7 @@ cdef class ActorScan:
         return one  # it was being spawned during the last walk
 
 
-def first_children(Runtime runtime not None, ActorRef ref, Py_ssize_t most):
+def first_children(Runtime runtime not None, ActorRef ref or None, Py_ssize_t most):
     """Return the first children of an actor, or of the system, up to `most`, and how many there are."""
     cdef dict children = runtime.children if ref is None else ref.children_of
     if children is None:
