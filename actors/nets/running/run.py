@@ -258,7 +258,7 @@ class NetRun(CopiedAsItself):
         return paragraph(repr(self)) + markup_of(self._net, self.statistics().places)
 
     def progress(self, *, every: float = 0.5) -> NetProgress:
-        """Show on stderr how the run gets on, within a `with` block."""
+        """Show how the run gets on within a `with` block, on stderr or in a notebook."""
         return NetProgress(self.statistics, every)
 
     @property
