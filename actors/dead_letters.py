@@ -40,7 +40,7 @@ class DeadLetters:
         self._on_failure: Callable[[BaseException], object] | None = None  # for tests
         # The traces: called in any thread with what happened, the actor, and a name for it.
         self.observer: Callable[[str, ActorRef[Any], str], object] | None = None
-        # Who shows the latest ones: called in any thread, with what `post()` is given.
+        # Keeps the latest ones for observers: called in any thread, with what `post()` is given.
         self.keeper: Callable[[Any, Any, Any, str, Any], object] | None = None
         self._reasons: defaultdict[str, int] = defaultdict(int)
         self._subscribers: list[Any] = []

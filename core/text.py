@@ -34,7 +34,7 @@ def safe_repr(value: object) -> str:
 
 
 def short_repr(value: object) -> str:
-    """Return the beginning of a value's repr. Of a large container only the first items are read.
+    """Return the beginning of a value's repr. It reads the first items of a large container only.
 
     A stand-in names the type if a repr raises.
     """

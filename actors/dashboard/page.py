@@ -15,6 +15,7 @@ markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0L8 4L0 8z"/></marker
 <h1 id="system">callboard</h1>
 <p><span id="reasons"></span><br><span id="level"></span></p>
 <div id="systems"></div>
+<div id="servers"></div>
 <div id="plots"></div>
 <h2>Workers</h2>
 <div id="workers"></div>

@@ -1,4 +1,4 @@
-"""What the page does: it asks for a picture each second, and shows it.
+"""The page at work: it asks for a picture each second, and shows it.
 
 All that comes from the system becomes text nodes and attributes of shapes, never markup. The token
 is behind the `#` of the address, which browsers do not send; the script sends it as a header.
@@ -35,7 +35,7 @@ function button(text, label, press) {
   return made;
 }
 function figure(value, digits) {
-  if (value === null) return '-';
+  if (value === null || value === undefined) return '-';
   return value.toLocaleString('en', {maximumFractionDigits: digits || 0});
 }
 // Show other things at a place; what was scrolled to the side stays so.
@@ -168,6 +168,10 @@ function showRuns(runs) {
 function branch(line) {
   const made = element('div', undefined, 'line ' + (line.reason || ''));
   made.style.paddingLeft = 1.4 * line.depth + 'em';
+  if (line.cut) {
+    made.append(document.createTextNode('The rest is not shown. Search for it above.'));
+    return made;
+  }
   if (line.more !== undefined) {
     made.append(button(figure(line.more) + ' more', 'show more',
       () => opened.set(line.branch, line.shown + MORE)));
@@ -196,6 +200,7 @@ function show(seen) {
     ([reason, count]) => element('span', reason + ' ' + figure(count) + '  ', reason)));
   at('level').textContent = seen.level;
   showSystems(seen);
+  showServers(seen.servers);
   const letters = seen.letters.reduce((sum, one) => sum + one[2], 0);
   const graphs = seen.runs.filter(run => !run.processes.length);
   const rows = graphs.reduce((sum, run) => sum + run.rate, 0);
@@ -250,6 +255,15 @@ function showSystems(seen) {
     ['failures', s => figure(s.failures), true], ['serves', served]],
     seen.systems, s => s.key === seen.key ? 'chosen' : '', choose) : '');
 }
+function showServers(servers) {
+  put(at('servers'), servers.length ? table([
+    ['server', s => s.address], ['shard', s => s.shard || ''], ['state', s => s.state],
+    ['clients', s => figure(s.connections), true], ['handled', s => figure(s.handled), true],
+    ['not applied', s => figure(s.unapplied), true],
+    ['dead letters', s => figure(s.dead_letters), true],
+    ['failures', s => figure(s.failures), true]], servers,
+    s => s.state === 'serving' ? '' : 'room') : '');
+}
 function choose(one) {
   if (one.key === system) return;
   system = one.key;
@@ -263,7 +277,7 @@ function choose(one) {
 async function look() {
   const asked = new URLSearchParams({viewer, system, sort, most: at('most').value,
     part: at('part').value, letters: at('postbox').open ? 1 : 0, branches: at('forest').open ?
-    [...opened].map(([number, most]) => number + ':' + Math.min(most, 1000)).join(',') : ''});
+    [...opened].map(([number, most]) => number + ':' + Math.min(most, 400)).join(',') : ''});
   try {
     const answer = await fetch('picture?' + asked, {headers: {Authorization: 'Bearer ' + token}});
     if (!answer.ok) throw new Error(await answer.text());

@@ -7,12 +7,13 @@ import secrets
 import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from callboard.core import checks
 from callboard.core.errors import CallboardError, ConfigError
+from callboard.dashboard.servers import RemoteServers
 from callboard.dashboard.systems import KnownSystems, OtherSystems, OwnSystem
 from callboard.dashboard.viewers import Viewers
 from callboard.observing.commands import HINT
@@ -27,7 +28,14 @@ class Dashboard:
     its system.
     """
 
-    def __init__(self, systems: KnownSystems, host: str, port: int, token: str | None) -> None:
+    def __init__(
+        self,
+        systems: KnownSystems,
+        host: str,
+        port: int,
+        token: str | None,
+        servers: Iterable[Any] = (),
+    ) -> None:
         try:
             import uvicorn
 
@@ -38,7 +46,7 @@ class Dashboard:
         if token is not None and (not isinstance(token, str) or len(token) < 16):
             raise ConfigError("`token` is a string of 16 characters or more")
         self.token = secrets.token_urlsafe(24) if token is None else token
-        self._viewers = Viewers(systems)
+        self._viewers = Viewers(systems, RemoteServers(servers))
         self._socket = _listener(host, number)
         bound = self._socket.getsockname()
         where = f"[{bound[0]}]" if self._socket.family == socket.AF_INET6 else bound[0]
@@ -93,9 +101,11 @@ def _listener(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve_dashboard(system: Any, host: str, port: int, token: str | None) -> Dashboard:
+def serve_dashboard(
+    system: Any, host: str, port: int, token: str | None, servers: Iterable[Any]
+) -> Dashboard:
     """Serve the dashboard of a system in this process: see `ActorSystem.serve_dashboard()`."""
-    return Dashboard(OwnSystem(system), host, port, token)
+    return Dashboard(OwnSystem(system), host, port, token, servers)
 
 
 def main(arguments: Sequence[str]) -> int:

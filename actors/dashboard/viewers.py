@@ -10,14 +10,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from callboard.dashboard.drawings import Drawing
+from callboard.dashboard.servers import RemoteServers
 from callboard.dashboard.systems import KnownSystems, Observing
 from callboard.observing.pictures import Picture, picture_of
 
 MOST_VIEWERS = 8
 FORGOTTEN_AFTER = 60.0
 """Seconds without a question after which a browser is taken for closed."""
-LIST_EVERY = 1.0
-"""Seconds between two looks which systems there are."""
+LIST_EVERY = 0.9
+"""Seconds between two looks which systems there are, and how servers elsewhere are."""
 
 
 @dataclass
@@ -49,13 +50,15 @@ class _Viewer:
 class Viewers:
     """The views by the names that browsers give themselves. Any thread."""
 
-    def __init__(self, systems: KnownSystems) -> None:
+    def __init__(self, systems: KnownSystems, servers: RemoteServers) -> None:
         self._systems = systems
+        self._servers = servers
         self._lock = threading.Lock()
         self._viewers: OrderedDict[tuple[str, str], _Viewer] = OrderedDict()
         self._listing = threading.Lock()
         self._listed: list[dict[str, Any]] = []
         self._listed_at = 0.0
+        self._known_servers: list[dict[str, Any]] = []
 
     def picture(self, name: str, key: str, **question: Any) -> dict[str, Any]:
         """Return what a browser shows now of the system with a key; of the first one without a key.
@@ -76,7 +79,7 @@ class Viewers:
                 if self._viewers.get((name, key)) is viewer:
                     self._forget((name, key))
             raise
-        return seen | {"systems": systems, "key": key}
+        return seen | {"systems": systems, "key": key, "servers": self._known_servers}
 
     def close(self) -> None:
         """Forget all."""
@@ -88,6 +91,7 @@ class Viewers:
         with self._listing:
             if time.monotonic() - self._listed_at > LIST_EVERY:
                 self._listed = self._systems.find()
+                self._known_servers = self._servers.look()
                 self._listed_at = time.monotonic()
             return self._listed
 

@@ -1,4 +1,4 @@
-"""What a net looks like to those that draw it as it runs."""
+"""The shape of a net, for those that draw it as it runs."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from callboard._inside.sending.runtime import Runtime
     from callboard.observing.wait import Wait
 
-MOST_LINES = 1000
-"""Of a tree that is shown."""
+MOST_LINES = 400
+"""The longest tree that is shown. Each line costs the process some microseconds."""
 ROOT = "0"
 """Stands for the system among the open branches. Actors count from 1."""
 
@@ -24,7 +24,8 @@ def branches(
     """Return the lines of the tree, for JSON: parents before their children.
 
     `opened` has the actors whose children are shown, by number, and how many of these. A line is an
-    actor with its depth, or says how many `more` there are of which branch.
+    actor with its depth, or says how many `more` there are of which branch. The last one says that
+    the tree was `cut`, if it has more than 400 lines.
     """
     lines: list[dict[str, Any]] = []
     refs, count = first_children(runtime, None, min(opened.get(ROOT, 0), MOST_LINES))
@@ -55,6 +56,8 @@ def branches(
         if refs and len(refs) < count:
             pending.append(_more(depth + 1, number, len(refs), count))
         pending += [(depth + 1, ref) for ref in reversed(refs)]
+    if pending:
+        lines.append({"depth": 0, "cut": True})
     return lines
 
 

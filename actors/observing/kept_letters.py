@@ -47,7 +47,7 @@ class KeptLetters:
     def keep(
         self, message: Any, recipient: Any, sender: Any, reason: str, error: BaseException | None
     ) -> None:
-        """Keep a letter, and forget the oldest. Who made the letter calls this."""
+        """Keep a letter, and forget the oldest. The thread that made the letter calls this."""
         self._letters.append(_KeptLetter(message, recipient, sender, reason, error))
 
     def latest(self, most: int) -> list[dict[str, Any]]:

@@ -209,13 +209,22 @@ class Observed:
         return watch
 
     def serve_dashboard(
-        self, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str | None = None,
+        servers: Iterable[Any] = (),
     ) -> ServedPage:
         """Serve a page that shows the system, and return it: open its `url` in a browser.
 
         Without a `port` it has one that is free. Only browsers on this machine reach it, unless
         `host` says another address, and only those with the token, which is in the `url`, see the
-        system. A thread serves it until its `stop()`, or the system's.
+        system. A thread serves it until its `stop()`, or the system's. From now on the system keeps
+        its latest 100 dead letters with their messages, to be shown.
+
+        `servers` are connections of `callboard.remote`, also to shards: the page shows how their
+        servers are, wherever these run.
 
         Raises ModuleNotFoundError without the extra `dashboard`, ConfigError, and OSError if the
         port is taken.
@@ -223,7 +232,7 @@ class Observed:
         self._runtime.refuse_fork()
         serving = importlib.import_module("callboard.dashboard.serving")
         self._keep_letters()
-        dashboard: ServedPage = serving.serve_dashboard(self, host, port, token)
+        dashboard: ServedPage = serving.serve_dashboard(self, host, port, token, servers)
         self._dashboards.add(dashboard)
         return dashboard
 

@@ -54,7 +54,7 @@ class OperatorRow:
     workers: int
     words: str
     key: str
-    """What the shape of its run calls it."""
+    """Its name in the shape of its run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,9 @@ class Browser:
                 return result
 
     def open(self, url: str) -> None:
-        """Open a page."""
+        """Open a page, whose script has begun then."""
         self.call("Page.navigate", url=url)
+        self.wait_for("document.readyState === 'complete'")
 
     def value(self, script: str) -> Any:
         """Return what an expression is in the page; a promise's value when it is there."""

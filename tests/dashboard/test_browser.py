@@ -19,6 +19,7 @@ pytest.importorskip("uvicorn")
 
 from callboard import Actor, ActorSystem
 from callboard.nets import box, star
+from callboard.observing.branches import MOST_LINES
 from callboard.streams import entry
 from tests.dashboard.browser import CHROMIUM, Browser
 from tests.observing.actors import Box, Holder, Passage, until
@@ -167,6 +168,19 @@ def test_branches_of_the_tree_open_and_close(browser: Browser) -> None:
         browser.wait_for("document.querySelectorAll('#tree .line').length === 1")
 
 
+def test_a_tree_is_cut_and_says_so(browser: Browser) -> None:
+    with ActorSystem("shop", workers=1) as system:
+        for name in ("first", "second"):
+            system.spawn(Parent, MOST_LINES, name=name).ready.result(30)
+        browser.open(system.serve_dashboard().url)
+        browser.value("document.getElementById('forest').open = true")
+        for number in (1, MOST_LINES + 2):
+            browser.value(f"opened.set('{number}', {MOST_LINES})")
+        browser.wait_for(shows("The rest is not shown"))
+        lines = browser.value("document.querySelectorAll('#tree .line').length")
+        assert lines == MOST_LINES + 1
+
+
 def test_dead_letters_are_shown_with_their_messages_as_text(browser: Browser) -> None:
     with ActorSystem("shop", workers=1) as system:
         page = system.serve_dashboard()
@@ -203,6 +217,7 @@ def test_a_narrow_screen_is_not_scrolled_to_the_side(browser: Browser, dark: boo
         system.spawn(Box, name="x" * 180).tell("fail")
         system.spawn(Holder, name="h" * 150).tell(passage)
         run = system.run(entry("n").map(abs, name="m" * 100).filter(bool).collect())
+        passage.leave.set()
         browser.resize(360, 740, dark=dark)
         browser.open(system.serve_dashboard().url)
         browser.value("document.getElementById('forest').open = true")
@@ -211,11 +226,10 @@ def test_a_narrow_screen_is_not_scrolled_to_the_side(browser: Browser, dark: boo
             "document.querySelector('.run svg') && document.querySelector('#tree div')"
         )
         widths = browser.value("[document.documentElement.scrollWidth, innerWidth]")
-        assert widths == [360, 360]
+        assert widths == [360, 360], "it has a scroll bar"
         ground = browser.value("getComputedStyle(document.body).backgroundColor")
         assert ground == ("rgb(22, 22, 22)" if dark else "rgb(255, 255, 255)")
         browser.resize(1000, 800)
-        passage.leave.set()
         run.finish(60)
 
 

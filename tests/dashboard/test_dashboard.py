@@ -20,6 +20,7 @@ pytest.importorskip("uvicorn")
 from callboard import ActorSystem, CallboardError, ConfigError
 from callboard.__main__ import main
 from callboard.dashboard.page import BODY, PAGE, SCRIPT
+from callboard.dashboard.servers import RemoteServers
 from callboard.dashboard.viewers import MOST_VIEWERS, Viewers
 from callboard.streams import entry
 from tests.dashboard.asking import get, picture
@@ -155,7 +156,7 @@ def test_browsers_that_are_gone_are_forgotten() -> None:
             return View()
 
     views: list[View] = []
-    viewers = Viewers(Known())
+    viewers = Viewers(Known(), RemoteServers([]))
     for name in [*map(str, range(MOST_VIEWERS)), "0", "new"]:
         with pytest.raises(CallboardError):
             viewers.picture(name, "")

@@ -120,7 +120,7 @@ def test_a_short_repr_is_bounded(value: object) -> None:
     assert len(short_repr(value)) <= 420
 
 
-@pytest.mark.parametrize("branches", ["0", "0:", "0:x", "0:1001", "1:-1"])
+@pytest.mark.parametrize("branches", ["0", "0:", "0:x", "0:401", "1:-1"])
 def test_wrong_branches_are_refused(branches: str) -> None:
     with ActorSystem("shop", workers=1) as system:
         url = system.serve_dashboard().url

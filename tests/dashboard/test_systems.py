@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from callboard import Actor, ActorSystem
+from callboard import Actor, ActorSystem, ConfigError
 from callboard.observing.commands import systems_of
 from callboard.remote import Server, connect, serve_entries
 from tests.dashboard.asking import get, picture
@@ -98,6 +98,32 @@ def test_a_served_system_says_how_its_server_is(tmp_path: Path) -> None:
             assert found["address"] == str(server.address)
             assert (found["state"], found["connections"], found["handled"]) == ("serving", 1, 1)
         server.stop()
+
+
+def test_servers_elsewhere_are_shown_by_their_health(tmp_path: Path) -> None:
+    with ActorSystem("there", workers=1) as other, ActorSystem("here", workers=1) as system:
+        box: Any = other.spawn(Box, name="box")
+        server = Server(other, serve_entries(box), f"unix:{tmp_path}/s")
+        with connect(str(server.address)) as connection:
+            url = system.serve_dashboard(servers=[connection]).url
+
+            def state() -> str:
+                (found,) = picture(url)["servers"]
+                assert found["address"] == str(server.address)
+                text: str = found["state"]
+                return text
+
+            until(lambda: state() == "serving")
+            server.stop()
+            until(lambda: state().startswith("not reached: "))
+
+
+def test_what_is_no_connection_is_refused() -> None:
+    with (
+        ActorSystem("shop", workers=1) as system,
+        pytest.raises(ConfigError, match="connections to servers, not 'tcp:shop:1'"),
+    ):
+        system.serve_dashboard(servers=["tcp:shop:1"])
 
 
 def test_shards_are_shown_together(folder: Path, tmp_path: Path) -> None:

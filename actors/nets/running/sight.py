@@ -17,7 +17,7 @@ _LONGEST = 60
 
 
 class NetSight:
-    """What is known of a run, by its last answer. See RunningGraph. Any thread.
+    """A run by its last answer. See RunningGraph. Any thread.
 
     A look asks the run's actor for the next answer, and does not wait for it. The actor of a manual
     system is not asked, as its runs would not be the same then.
