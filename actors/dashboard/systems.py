@@ -21,8 +21,9 @@ OWN = "own"
 class Observing(Protocol):
     """Something that looks at a system: a SystemView in its process, a Watcher in another."""
 
-    def look(self, **question: Any) -> dict[str, Any]:
-        """Return the figures since the last look: see SystemView."""
+    @property
+    def look(self) -> Callable[..., dict[str, Any]]:
+        """Returns the figures since the last look: see SystemView."""
         ...
 
 

@@ -19,7 +19,8 @@ pytest.importorskip("uvicorn")
 
 from callboard import ActorSystem, CallboardError, ConfigError
 from callboard.__main__ import main
-from callboard.dashboard.page import BODY, PAGE, SCRIPT
+from callboard.dashboard.page import BODY, PAGE
+from callboard.dashboard.script import SCRIPT
 from callboard.dashboard.servers import RemoteServers
 from callboard.dashboard.viewers import MOST_VIEWERS, Viewers
 from callboard.streams import entry
