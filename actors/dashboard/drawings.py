@@ -9,7 +9,7 @@ from typing import Any
 from callboard.observing.layout import DOWN, HEIGHT, WIDTH, Corner, lay_out, path_of
 from callboard.observing.pictures import RunRow, plain
 
-_TIP = 8  # a text is so far before a line's tip, in pixels
+_GAP = 8  # pixels between a text and the end of its line
 
 
 class Drawing:
@@ -26,7 +26,6 @@ class Drawing:
         self._lines = sorted(lines, key=lambda line: line[1])
         self._outputs = Counter(source for source, _, _ in lines)
         self._inputs = Counter(end for _, end, _ in lines)
-        ways = layout.ways
         self._values: dict[str, Any] = {
             "width": layout.width,
             "height": layout.height + (DOWN if backs else 0),
@@ -37,14 +36,16 @@ class Drawing:
             "backs": [_way_back(layout.corners[a], layout.corners[b]) for a, b, _ in backs],
         }
         self._ways = [
-            {
-                "d": path_of(way),
-                "x": way[1][0] - _TIP,
-                "y": way[1][1] + HEIGHT // 2 - 5,
-                "text": plain(text),
-            }
-            for way, (_, _, text) in zip(ways, self._lines, strict=True)
+            {"d": path_of(way), "text": plain(text), **self._place(way, source)}
+            for way, (source, _, text) in zip(layout.ways, self._lines, strict=True)
         ]
+
+    def _place(self, way: Sequence[Corner], source: int) -> dict[str, Any]:
+        """Return where a line's text begins or ends: at that end where fewer lines meet."""
+        begins = self._outputs[source] == 1
+        x, y = way[0] if begins else way[1]
+        x += WIDTH + _GAP if begins else -_GAP
+        return {"x": x, "y": y + HEIGHT // 2 - 5, "anchor": "start" if begins else "end"}
 
     def of(self, run: RunRow) -> dict[str, Any]:
         """Return it with the rates of now, for JSON."""

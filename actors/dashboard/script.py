@@ -83,7 +83,9 @@ function plot(name, value) {
   const svg = shape('svg', {viewBox: '0 0 ' + KEPT + ' 50', preserveAspectRatio: 'none'});
   const points = values.map((one, i) => (KEPT - values.length + i) + ',' + (49 - 48 * one / most));
   svg.append(shape('polyline', {points: points.join(' ')}));
-  box.append(element('div', name + ' ' + figure(value, 1) + ', most ' + figure(most, 1)), svg);
+  const digits = most < 100 ? 1 : 0;
+  const title = name + ' ' + figure(value, digits) + ', most ' + figure(most, digits);
+  box.append(element('div', title), svg);
   return box;
 }
 
@@ -101,7 +103,7 @@ function drawing(run) {
     svg.append(shape('path', {d: one.d, 'marker-end': 'url(#tip)'}));
     const rate = one.rate === null ? '' : figure(one.rate) + '/s';
     const text = [one.text && short(one.text, 8), rate].filter(Boolean).join(' ');
-    svg.append(shape('text', {x: one.x, y: one.y, 'text-anchor': 'end', class: 'small'}, text));
+    svg.append(shape('text', {x: one.x, y: one.y, 'text-anchor': one.anchor, class: 'small'}, text));
   }
   for (const box of known.boxes) svg.append(boxOf(box, of.get(box.key), slowest, run));
   const wide = element('div', undefined, 'wide');
@@ -204,9 +206,9 @@ function show(seen) {
   const letters = seen.letters.reduce((sum, one) => sum + one[2], 0);
   const graphs = seen.runs.filter(run => !run.processes.length);
   const rows = graphs.reduce((sum, run) => sum + run.rate, 0);
-  put(at('plots'), plot('dispatches/s', seen.messages), plot('messages that wait',
-    seen.queued), plot('dead letters/s', letters), plot('workers of the level', seen.running),
-    ...graphs.length ? [plot('rows into runs/s', rows)] : []);
+  put(at('plots'), plot('dispatches/s', seen.messages), plot('waiting messages',
+    seen.queued), plot('dead letters/s', letters), plot('workers', seen.running),
+    ...graphs.length ? [plot('rows/s', rows)] : []);
   put(at('workers'), table([
     ['worker', w => w.name], ['runs', w => w.actor], ['busy', w => percent(w.share), true],
     ['dispatches/s', w => figure(w.rate), true],

@@ -30,7 +30,7 @@ td.message { white-space: pre-wrap; min-width: 16em; overflow-wrap: anywhere; }
   min-width: 1.6em; cursor: pointer; }
 pre { background: var(--soft); padding: .5em; overflow: auto; }
 #plots { display: flex; flex-wrap: wrap; gap: .5em 1em; }
-.plot { flex: 1 1 220px; max-width: 340px; }
+.plot { flex: 1 1 180px; max-width: 340px; }
 .plot svg { width: 100%; height: 50px; border: 1px solid var(--rule); display: block; }
 polyline { fill: none; stroke: var(--line); vector-effect: non-scaling-stroke; }
 .run svg { font-size: 12px; }

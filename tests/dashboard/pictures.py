@@ -20,7 +20,7 @@ class Stock(Actor[Any]):
     """Counts articles, slowly."""
 
     def receive(self, message: Any) -> None:
-        """Count one; a message that is no article fails."""
+        """Count one; a number is no article, and fails."""
         for _ in range(2000 + len(message)):
             pass
 
@@ -48,14 +48,13 @@ def main(folder: Path) -> None:
     over = threading.Event()
     choose = random.Random(1)
     with ActorSystem("shop", workers=2, monitoring="mailboxes") as system:
-        stock = system.spawn(
-            Stock, name="stock", mailbox=BoundedMailbox(200, overflow="drop_newest")
-        )
+        mailbox = BoundedMailbox(200, overflow="drop_newest")
+        stock = system.spawn(Stock, name="stock", mailbox=mailbox, supervision="resume")
         system.spawn(Shop, 8, name="carts")
         late = system.spawn(Stock, name="till")
         late.stop()
         page = system.serve_dashboard()
-        valid = entry("clicks").map(abs, name="parse").filter(bool, name="valid")
+        valid = entry("clicks").filter(bool, name="valid")
         orders = entry("orders").map(price)
         run = system.run(valid.union(orders).map(str, name="format").collect())
 
@@ -64,7 +63,7 @@ def main(folder: Path) -> None:
                 run.send("clicks", range(1, choose.randrange(50, 300)))
                 run.send("orders", range(choose.randrange(40, 120)))
                 stock.tell_many(["kettle"] * choose.randrange(40))
-                if choose.random() < 0.05:
+                if choose.random() < 0.02:
                     late.tell({"article": "lamp", "count": choose.randrange(9)})
 
         feeder = threading.Thread(target=feed)
