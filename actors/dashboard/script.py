@@ -103,7 +103,8 @@ function drawing(run) {
     svg.append(shape('path', {d: one.d, 'marker-end': 'url(#tip)'}));
     const rate = one.rate === null ? '' : figure(one.rate) + '/s';
     const text = [one.text && short(one.text, 8), rate].filter(Boolean).join(' ');
-    svg.append(shape('text', {x: one.x, y: one.y, 'text-anchor': one.anchor, class: 'small'}, text));
+    const {x, y, anchor} = one;
+    svg.append(shape('text', {x, y, 'text-anchor': anchor, class: 'small'}, text));
   }
   for (const box of known.boxes) svg.append(boxOf(box, of.get(box.key), slowest, run));
   const wide = element('div', undefined, 'wide');

@@ -15,6 +15,8 @@ from callboard.dashboard.systems import KnownSystems, Observing
 from callboard.observing.pictures import Picture, picture_of
 
 MOST_VIEWERS = 8
+MOST_BOXES = 300
+"""Runs with more boxes are not drawn."""
 FORGOTTEN_AFTER = 60.0
 """Seconds without a question after which a browser is taken for closed."""
 LIST_EVERY = 0.9
@@ -40,7 +42,8 @@ class _Viewer:
         for graph in now["graphs"]:
             if "shape" in graph:
                 shape = graph["shape"]
-                drawings[graph["number"]] = None if shape is None else Drawing(shape)
+                fits = shape is not None and len(shape[0]) <= MOST_BOXES
+                drawings[graph["number"]] = Drawing(shape) if fits else None
         self.drawings = drawings
         self.wanted = [number for number in numbers if number not in drawings]
         values = _values(picture_of(before, now), drawings)

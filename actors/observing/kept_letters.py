@@ -24,13 +24,14 @@ class _KeptLetter:
 
     def shown(self) -> dict[str, Any]:
         """Return what is shown, for JSON."""
-        if self._text is None:
-            self._text = short_repr(self._message)
+        message, text = self._message, self._text  # in this order: another observer may look, too
+        if text is None:
+            self._text = text = short_repr(message)
             self._message = None
         error = self.error
         return {
             "at": self.at,
-            "message": self._text,
+            "message": text,
             "reason": self.reason,
             "to": self.recipient._short_path,
             "sender": None if self.sender is None else self.sender._short_path,

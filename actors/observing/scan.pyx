@@ -113,11 +113,12 @@ cdef class ActorScan:
     def look(self, str by not None, Py_ssize_t most, dict working not None, str part not None=""):
         """Walk all actors: return the seconds since the last walk, counts, the first actors, and those not idle.
 
-        Counts are of live actors, of idle ones, and of messages that wait, as far as these are counted. The first are up to `most` with the largest `by`: "load", the time in
-        dispatches since the last walk; "rate", the messages; "queue", the messages that wait; "total", the messages so
-        far. Each is a tuple of its key, a number that makes it unique, the ref, and the messages and nanoseconds since
-        the last walk. `working` has the seconds of the current messages of actors in work, by number. Actors whose path
-        and class lack `part` are left out of the first. The others are refs, 500 at most, and all in work.
+        Counts are of live actors, of idle ones, and of messages that wait, as far as these are counted. The first are
+        up to `most` with the largest `by`: "load", the time in dispatches since the last walk; "rate", the messages;
+        "queue", the messages that wait; "total", the messages so far. Each is a tuple of its key, a number that makes
+        it unique, the ref, and the messages and nanoseconds since the last walk. `working` has the seconds of the
+        current messages of actors in work, by number. Actors whose path and class lack `part` are left out of the
+        first. The others are refs, 500 at most, and all in work.
         """
         cdef vector[ActorCounters] now
         cdef list first = []

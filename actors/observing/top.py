@@ -83,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
             raise
         return _fail("needs Rich: pip install 'callboard[top]'")
     try:
-        systems = _without_children(systems_of(options.which))
+        systems = without_children(systems_of(options.which))
         if not systems:
             return _fail(HINT)
         if len(systems) > 1:
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
 
 
-def _without_children(systems: Systems) -> Systems:
+def without_children(systems: Systems) -> Systems:
     """Leave out those of processes that the process of another one has started, as pools do."""
     pids = {found["pid"] for _, found in systems}
     return [(path, found) for path, found in systems if found["parent"] not in pids]

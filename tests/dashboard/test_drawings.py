@@ -10,6 +10,9 @@ pytest.importorskip("starlette")
 
 from callboard import ActorSystem
 from callboard.dashboard.drawings import Drawing
+from callboard.dashboard.servers import RemoteServers
+from callboard.dashboard.systems import OwnSystem
+from callboard.dashboard.viewers import MOST_BOXES, Viewers
 from callboard.nets import box, choice, feedback, filter, split, star, sync  # noqa: A004
 from callboard.nets.shaping import shape_of
 from callboard.observing.pictures import RunRow, picture_of
@@ -120,3 +123,17 @@ def test_looks_at_a_manual_system_send_nothing() -> None:
     assert run._conductor.messages == 1
     run.finish()
     system.stop()
+
+
+def test_a_run_of_very_many_operators_is_not_drawn() -> None:
+    stream = entry("n")
+    for i in range(MOST_BOXES):
+        stream = stream.map(abs, name=f"step {i}")
+    with ActorSystem("shop", workers=1) as system:
+        run = system.run(stream.collect())
+        viewers = Viewers(OwnSystem(system), RemoteServers([]))
+        viewers.picture("a", "", most=1)
+        (row,) = viewers.picture("a", "", most=1)["runs"]
+        run.finish(60)
+    assert len(row["operators"]) == MOST_BOXES + 1
+    assert row["drawing"] is None

@@ -14,7 +14,8 @@ pytest.importorskip("uvicorn")
 
 from callboard import ActorRef, ActorSystem
 from callboard.core.text import short_repr
-from callboard.observing.kept_letters import MOST_LETTERS
+from callboard.observing import kept_letters
+from callboard.observing.kept_letters import MOST_LETTERS, KeptLetters
 from tests.dashboard.asking import get, picture
 from tests.observing.actors import Box
 
@@ -70,6 +71,21 @@ def test_a_message_is_let_go_when_it_was_shown() -> None:
         gc.collect()
         assert there() is None
         assert "Heavy" in picture(url, letters=1)["kept"][0]["message"]
+
+
+def test_two_observers_that_look_at_once_see_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    letters = KeptLetters()
+
+    def second_look(value: object) -> str:
+        monkeypatch.undo()
+        assert letters.latest(1)[0]["message"] == "7"
+        return short_repr(value)
+
+    with ActorSystem("shop", workers=1) as system:
+        letters.keep(7, gone_of(system), None, "stopped", None)
+        monkeypatch.setattr(kept_letters, "short_repr", second_look)
+        assert letters.latest(1)[0]["message"] == "7"
+        assert letters.latest(1)[0]["message"] == "7"
 
 
 def test_a_system_that_nobody_can_look_into_keeps_none() -> None:
