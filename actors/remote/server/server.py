@@ -114,6 +114,7 @@ class Server:
         self.loop = self._io.loop
         let_go_in_children(self)
         self._io.call(self._listen)
+        system._servers.add(self)
         log.info("server started", address=str(self.address), entries=", ".join(self.entries))
 
     def _open_state(

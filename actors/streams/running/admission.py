@@ -88,6 +88,10 @@ class Admission(Execution):
             self.end()
             raise
 
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the run, of each entry and of each operator so far, for JSON."""
+        return super().figures() | {"entries": [*self.sent.values()]}
+
     @property
     def entries(self) -> tuple[str, ...]:
         """The names of the graph's entries."""
