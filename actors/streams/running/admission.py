@@ -19,6 +19,7 @@ from callboard.streams.checks import MOST, check_entry
 from callboard.streams.errors import RunError, RunTimeout
 from callboard.streams.planning.plan import Plan, collected_by, result_of, start
 from callboard.streams.programs.program import Batch
+from callboard.streams.programs.round_sizes import MOST_ROWS, RoundSizes
 from callboard.streams.programs.rows.sinks import Collect
 from callboard.streams.programs.rows.unordered_answers import UnorderedAnswers
 from callboard.streams.programs.saved import Columns
@@ -26,7 +27,6 @@ from callboard.streams.running.callers import CallLock, LockHold
 from callboard.streams.running.execution import LOOK, Execution
 from callboard.streams.running.heartbeat import ExtraRounds, Heartbeat
 from callboard.streams.running.results import Outlook
-from callboard.streams.running.round_sizes import MOST_ROWS, RoundSizes
 from callboard.streams.running.untaken import Untaken
 from callboard.streams.snapshots.cut import Cut
 from callboard.streams.snapshots.recovery import Recovery
