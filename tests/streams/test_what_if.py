@@ -174,19 +174,19 @@ def test_a_run_that_gets_no_rows_has_no_answer() -> None:
 
 
 def test_another_experiment_at_the_same_time_is_refused() -> None:
-    with fed(two(computing(10), computing(10))) as run, run._work.experiment:
-        with pytest.raises(RunError, match="another what_if\\(\\) of <Run running"):
-            run.what_if("first")
+    with (
+        fed(two(computing(10), computing(10))) as run,
+        run._work.experiment,
+        pytest.raises(RunError, match=r"another what_if\(\) of <Run running"),
+    ):
+        run.what_if("first")
 
 
 def test_an_operator_of_the_senders_thread_is_refused() -> None:
-    with (
-        ActorSystem() as system,
-        system.run(two(abs, abs), threading="manual") as run,
-        pytest.raises(RunError, match="'first' is run by the thread that sends"),
-    ):
-        run.what_if("first")
+    with ActorSystem() as system, system.run(two(abs, abs), threading="manual") as run:
         assert run.what_if() == WhatIfs()
+        with pytest.raises(RunError, match="'first' is run by the thread that sends"):
+            run.what_if("first")
 
 
 def test_a_manual_system_has_no_time_to_measure() -> None:
