@@ -128,27 +128,28 @@ class Experiment:
 
     def predict(self, name: str, numbers: Sequence[int], faster: float) -> WhatIf:
         """Let the operator seem faster in every second period. Takes about `seconds`."""
-        flow = self.flow
-        rows, rounds = flow.rows, flow.admitted
         plain, fast = [self._period((), 0.0)], []
         for _ in range(_PAIRS):
             fast.append(self._period(numbers, faster))
             plain.append(self._period((), 0.0))
-        rows, rounds = flow.rows - rows, flow.admitted - rounds
-        of_a_round = rows / rounds if rounds else 0.0
-        return compared(name, faster, plain, fast, of_a_round)
+        return compared(name, faster, plain, fast)
 
     def _period(self, numbers: Sequence[int], faster: float) -> Period:
         flow = self.flow
         flow.let_seem_faster(numbers, faster)
         self._pass(self.period * _SETTLE)
         begun = self._moment(flow.done + 1)
+        rows, admitted = flow.rows, flow.admitted
         self._pass(self.period * (1.0 - _SETTLE))
         # A sender that fills the window, and then sleeps, does the same after each window.
         window, rounds = flow.window, flow.done + 1 - begun[0]
         whole = -(-rounds // window) * window if rounds > window else max(rounds, _LEAST)
         ended = self._moment(begun[0] + whole)
-        return Period(ended[0] - begun[0], (ended[1] - begun[1] - ended[2] + begun[2]) / 1e9)
+        # Rounds may become smaller, or larger, while the run goes on.
+        of_rounds = max(1, flow.admitted - admitted)
+        rows_of_a_round = (flow.rows - rows) / of_rounds or flow.rows / flow.admitted
+        seconds = (ended[1] - begun[1] - ended[2] + begun[2]) / 1e9
+        return Period((ended[0] - begun[0]) * rows_of_a_round, seconds)
 
     def _pass(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
