@@ -93,9 +93,7 @@ class Period(NamedTuple):
         return self.rows / self.seconds if self.seconds > 0 else float("inf")
 
 
-def compared(
-    name: str, faster: float, plain: Sequence[Period], fast: Sequence[Period]
-) -> WhatIf:
+def compared(name: str, faster: float, plain: Sequence[Period], fast: Sequence[Period]) -> WhatIf:
     """Compare each period in which an operator seemed faster with those before and after it."""
     gains = tuple(
         one.rate / ((before.rate + after.rate) / 2) - 1.0
