@@ -18,6 +18,7 @@ _PAIRS = 8  # of a period as it is and one in which the operator seems faster
 _SETTLE = 0.25  # the part of a period before it is measured
 _LEAST = 4  # rounds in a period
 _LOOK = 0.05  # seconds
+_PATIENCE = 3.0  # seconds, at least, for the rounds of a period
 _NEVER = 2**62  # rounds
 
 
@@ -158,16 +159,17 @@ class Experiment:
             self.flow.wait_until_done(_NEVER, min(left, _LOOK))
 
     def _moment(self, wanted: int) -> tuple[int, int, float]:
-        """Wait for so many rounds, for two periods at most."""
-        deadline = time.monotonic() + 2 * self.period
+        """Wait for so many rounds. A period is longer if they take longer."""
+        patience = max(self.seconds, _PATIENCE)
+        deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             self.refuse_if_over()
             if (moment := self.flow.moment(wanted, min(self.period, _LOOK))) is not None:
                 return moment
         raise RunError(
-            f"what_if() with seconds={self.seconds:g} wants {_LEAST} rounds in each "
-            f"{self.period:.3g} s, and {self.run!r} does fewer: send it rows meanwhile, from "
-            "another thread; or give it more seconds, or the run a smaller batch_size"
+            f"what_if() wants {_LEAST} rounds in a period, and {self.run!r} has not done them in "
+            f"{patience:g} s: send it rows meanwhile, from another thread; or give it more "
+            "seconds, or the run a smaller batch_size"
         )
 
 
