@@ -3,7 +3,7 @@
 // Curtsinger and Berger, "Coz: Finding Code that Counts with Causal Profiling", SOSP 2015, section 3.4: a piece of
 // code seems faster if the others are slower while it runs. When the operator has worked for d, all others who were
 // at work meanwhile pause for d * weight, and so does the clock: the sum of all d * weight is taken off the time.
-// Who is not at work owes nothing, because it waits for somebody who has paid. If n threads run the operator at once,
+// A thread that is not at work owes nothing, because it waits for one that has paid. If n threads run the operator at once,
 // each owes for the other n - 1: they take d + (n - 1) * d * weight, and n * d * weight comes off.
 //
 // Coz samples, and knows who waits for whom from calls that block. Here slices of work have a beginning and an end, so

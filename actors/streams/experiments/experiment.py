@@ -13,6 +13,7 @@ from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.streams.errors import RunError
 from callboard.streams.experiments.what_if import Period, WhatIf, WhatIfs, compared
+from callboard.streams.programs.program import Batch
 
 _PAIRS = 8  # of a period as it is and one in which the operator seems faster
 _SETTLE = 0.25  # the part of a period before it is measured
@@ -45,10 +46,11 @@ class _Examined(Protocol):
 
     system: Any
     flow: Any
-    programs: Sequence[Any]
     experiment: Lock
-    admit_round: Callable[[Any], bool]
+    admit_round: Callable[[dict[int, Batch]], bool]
 
+    @property
+    def programs(self) -> Sequence[Any]: ...
     @property
     def ended(self) -> bool: ...
     @property
