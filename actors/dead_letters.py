@@ -40,6 +40,8 @@ class DeadLetters:
         self._on_failure: Callable[[BaseException], object] | None = None  # for tests
         # The traces: called in any thread with what happened, the actor, and a name for it.
         self.observer: Callable[[str, ActorRef[Any], str], object] | None = None
+        # Keeps the latest ones for observers: called in any thread, with what `post()` is given.
+        self.keeper: Callable[[Any, Any, Any, str, Any], object] | None = None
         self._reasons: defaultdict[str, int] = defaultdict(int)
         self._subscribers: list[Any] = []
         self._failures: deque[tuple[str, FailureReport]] = deque(maxlen=100)
@@ -119,6 +121,8 @@ class DeadLetters:
             return
         if self.observer is not None:
             self.observer("dead letter to", recipient, reason)
+        if self.keeper is not None:
+            self.keeper(message, recipient, sender, reason, error)
         if not subscribers or isinstance(message, DeadLetter):
             return  # a letter about a letter would have no end
         letter = DeadLetter(message, recipient, sender, reason, error)

@@ -63,6 +63,7 @@ ORDERS = [
             "/types",
             "/formats",
             "/drawing",
+            "/shaping",
             "/markup",
             "/kernel",
             "/running",

@@ -310,7 +310,9 @@ class Run(CopiedAsItself, Generic[R]):
         return predict(self._work, operator, faster, seconds)
 
     def progress(self, total: int | None = None, *, every: float = 0.5) -> Progress:
-        """Show on stderr how the run gets on, within a `with` block. See Progress."""
+        """Show how the run gets on within a `with` block, on stderr or in a notebook. See
+        Progress.
+        """
         return Progress(self.statistics, total, every=every)
 
     def __repr__(self) -> str:
