@@ -113,7 +113,7 @@ def compared(name: str, faster: float, plain: Sequence[Period], fast: Sequence[P
 def _uncertainty(gains: Sequence[float], median: float) -> float:
     """Return how far off the second smallest and the second largest are, the farther one.
 
-    Of 8 the true median lies between these with a probability of 93%, however they are distributed.
+    The true median of 8 lies between these with a probability of 93%, however they are distributed.
     """
     ordered = sorted(gains)
     low, high = ordered[1:2] or ordered, ordered[-2:-1] or ordered
