@@ -13,7 +13,7 @@ from callboard.spark.frames.by_key import by_key
 from callboard.spark.sessions.session import session
 from callboard.spark.source.delivery import deliver
 from callboard.spark.source.registering import register
-from callboard.spark.tasks.counters import EntryCounts, TaskCounters
+from callboard.spark.tasks.counters import TaskCounters
 from callboard.spark.tasks.graphs import SparkGraph, spark_graph
 from callboard.spark.tasks.hot_keys import hot_keys
 from callboard.spark.tasks.join_frames import join_frames
@@ -21,7 +21,6 @@ from callboard.spark.tasks.keyed_state import KeyedState, keyed_state
 from callboard.spark.tasks.partitions import foreach_partition, map_in_arrow, map_partitions
 
 __all__ = [
-    "EntryCounts",
     "KeyedState",
     "PartitionContext",
     "PartitionEnd",

@@ -17,8 +17,8 @@ import pytest
 
 from callboard import Actor, ActorSystem
 from callboard.core.errors import ConfigError, WouldBlock
-from callboard.streams import Run, RunEnded, RunError, StreamError, WhatIf, WhatIfs, entry
-from callboard.streams.experiments.what_if import Period, compared
+from callboard.streams import Run, RunEnded, RunError, StreamError, WhatIf, entry
+from callboard.streams.experiments.what_if import Period, WhatIfs, compared
 from callboard.testing import ManualSystem
 
 

@@ -54,7 +54,7 @@ class Operator:
     releases_gil: bool = False
     stateful: bool = False
     partitions: int | None = 1
-    """The number of ranges of keys; None: each run decides."""
+    """The number of parts that keys are divided into; None: each run decides."""
     detail: str = ""
     constraint: Constraint = UNCONSTRAINED
     waits: bool = False

@@ -297,6 +297,8 @@ cdef class GraphFlow(GraphStages):
 
     def admit_slowly(self, dict batches):
         """Admit a round as try_admit() does, and slow the sender down as others are."""
+        if self.speed_up == NULL:
+            raise RuntimeError("admit_slowly() is for an experiment, and there is none")
         with nogil:
             self.speed_up.arrives()
         admitted = self.try_admit(batches)

@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 from callboard import Actor, ActorRef, ActorSystem, Supervision
 from callboard.core.errors import ConfigError
 from callboard.spark import (
-    EntryCounts,
     PartitionContext,
     TaskCounters,
     foreach_partition,
@@ -25,6 +24,7 @@ from callboard.spark import (
     map_partitions,
     spark_graph,
 )
+from callboard.spark.tasks.counters import EntryCounts
 from callboard.streams import entry
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
