@@ -34,7 +34,7 @@ def wakes_of(loop: EventLoop) -> list[Any]:
         wakes.append(function)
         return wake(function, *args, **options)
 
-    ours.call_soon_threadsafe = noted  # type: ignore[method-assign]
+    ours.call_soon_threadsafe = noted  # type: ignore[method-assign, assignment]
     return wakes
 
 

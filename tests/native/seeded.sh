@@ -324,7 +324,7 @@ seed "a lane counts its own rows only" streams/programs/joins/kernel/rules.hpp \
     's/static_cast<Time>(turn)/static_cast<Time>(turn \/ lanes_)/' \
     test_joins "lanes find together" "matches for" "-O0"
 seed "a row without a partner is stored" streams/programs/joins/kernel/rules.hpp \
-    's/if (!is_alone && turn/if (turn/' \
+    's/if (!is_alone && is_mine/if (is_mine/' \
     test_joins "every rule" "matches for" "-O0"
 seed "a probe does not look into the last bucket" streams/programs/joins/kernel/bucket_grid.hpp \
     's/if (i == high) return;/if (i == high || i + 1 == high) return;/' \

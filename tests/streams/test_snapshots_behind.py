@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -80,7 +81,7 @@ def test_rows_behind_the_cut_leave_no_trace_in_it(
 def test_values_can_wait_that_nobody_else_can_change() -> None:
     other: list[int] = []
     waits = has_gil()
-    for make, can in [
+    makes: list[tuple[Callable[[], Any], bool]] = [
         (lambda: 1, True),
         (lambda: ("a", (2.5, None)), True),
         (lambda: [1, [2], {"k": {3}}], waits),
@@ -92,7 +93,8 @@ def test_values_can_wait_that_nobody_else_can_change() -> None:
         (lambda: {1, frozenset({2})}, waits),
         (object, False),
         (lambda: [object()], False),
-    ]:
+    ]
+    for make, can in makes:
         assert Columns([[make()]], refs=1).can_wait() is can, make()
     assert Columns([[1, ("a", 2)]]).can_wait()
     assert not Columns([[[1]]]).can_wait()
