@@ -105,10 +105,10 @@ ORDERS = [
         "actors/routers",
         "actors/pools",
         "actors/spark",
+        "actors/demo",  # which shows them
     ],
     ["actors", "actors/testing"],
     ["actors", "actors/dashboard"],
-    ["actors", "actors/demo"],
     ["actors/diagnosis", "actors/observing", "actors/system"],
 ]
 

@@ -1,4 +1,4 @@
-// What operators that seem slower owe, by a clock that is counted: a small pipeline is run as it is, with an operator
+// The debts of operators, by a clock that is counted: a small pipeline is run as it is, with an operator
 // that seems faster, and with one that is faster. The last two have to agree.
 #include <algorithm>
 #include <cstdint>

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from callboard import ActorSystem
 from callboard.observing.pictures import picture_of
 from callboard.observing.watching import SystemView
 from tests.pools.workers import Work
+from tests.remote.conftest import eventually
+
+
+def test_a_process_that_has_ended_is_counted_at_its_place(tmp_path: Path) -> None:
+    with ActorSystem("shop", workers=1) as system:
+        pool = system.pool(Work, str(tmp_path), processes=1, name="work")
+        before = pool.ask("pid").result(60)
+        pool.tell("die")
+        view = SystemView(system._runtime)
+
+        def process() -> Mapping[str, Any]:
+            (run,) = picture_of(None, view.look()).runs
+            (one,) = run.processes
+            return one
+
+        eventually(lambda: process()["ends"] == 1, "it has ended")
+        now = pool.ask("pid").result(60)
+        found = process()
+        assert (found["name"], found["pid"], found["waiting"]) == ("/work/1", now, 0)
+        assert now != before
 
 
 def test_processes_of_pools_have_reasons(tmp_path: Path) -> None:

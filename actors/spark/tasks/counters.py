@@ -23,15 +23,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class EntryCounts:
-    """What was done by an entry in the tasks that have ended. Two can be added."""
+    """The work of an entry in the tasks that have ended. Two can be added."""
 
     runs: int = 0
     """Partitions, or groups, that were read to their end."""
     rows_in: int = 0
     rows_out: int = 0
     dead_letters: int = 0
-    restarts: int = 0
-    """Of actors."""
+    restarts: int = 0  # of actors
     busy: float = 0.0
     """Processor seconds of the tasks' Python processes, meanwhile."""
 
@@ -105,7 +104,7 @@ class TaskCounters:
 
 
 class Counting:
-    """What one run of a task does."""
+    """The counts of one run, in a task."""
 
     def __init__(self) -> None:
         self.rows_in = 0

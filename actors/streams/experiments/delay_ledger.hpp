@@ -1,16 +1,16 @@
-// What those who work on a run owe to an operator that is to seem faster.
+// The debts of those who work on a run, to an operator that is to seem faster.
 //
 // Curtsinger and Berger, "Coz: Finding Code that Counts with Causal Profiling", SOSP 2015, section 3.4: a piece of
 // code seems faster if the others are slower while it runs. When the operator has worked for d, all others who were
 // at work meanwhile pause for d * weight, and so does the clock: the sum of all d * weight is taken off the time.
-// Who is not at work owes nothing, because it waits for somebody who has paid. If n threads run the operator at once,
+// A thread that is not at work owes nothing, because it waits for one that has paid. If n threads run the operator at once,
 // each owes for the other n - 1: they take d + (n - 1) * d * weight, and n * d * weight comes off.
 //
 // Coz samples, and knows who waits for whom from calls that block. Here slices of work have a beginning and an end, so
 // a debt is the overlap of two of them. Whichever is told later finds it. A pause is as work in this: a debt
 // grows while it is paid.
 //
-// One lock. Work under it never overlaps, so a thread that has a piece of work on both sides of the target's waited for
+// One lock. Stint under it never overlaps, so a thread that has a piece of work on both sides of the target's waited for
 // the lock meanwhile, and owes nothing: the whole is as much shorter as the operator is. That holds for the `held` share
 // of the target's time, during which it has the lock. In the rest it sleeps, or waits for the lock itself, and whoever
 // has the lock meanwhile owes that: so what the target waited for the lock is no gain. Such a debt is paid under the
@@ -35,7 +35,7 @@ public:
     enum Lock : std::uint8_t { free, locked, outside };
 
     // A piece of work. `weight` is 0, or the part of it by which the operator is to seem shorter.
-    struct Work {
+    struct Stint {
         std::int64_t begin, end;
         Lock lock{free};
         double weight{0.0};
@@ -48,7 +48,7 @@ public:
     }
 
     // The member has worked. Its pieces come in their order, and do not overlap.
-    void worked(std::size_t member, const Work& work) {
+    void worked(std::size_t member, const Stint& work) {
         assert(member < members_.size() && work.begin <= work.end);
         assert(work.lock != outside || work.weight == 0.0);
         assert(work.weight >= 0.0 && work.weight <= 1.0 && work.held >= 0.0 && work.held <= 1.0);
@@ -72,7 +72,7 @@ public:
     }
 
     // The member has paused for what it owes, or longer: then it has paid in advance.
-    void paused(std::size_t member, const Work& pause) {
+    void paused(std::size_t member, const Stint& pause) {
         members_[member].owed -= static_cast<double>(pause.end - pause.begin);
         worked(member, {pause.begin, pause.end, pause.lock});
     }
@@ -91,25 +91,25 @@ private:
     static constexpr std::size_t kept = 1024;  // pieces of a member that something longer may still overlap
 
     struct Member {
-        std::deque<Work> present, targets;
+        std::deque<Stint> present, targets;
         double owed{0.0};
     };
 
-    static double due(const Work& target, const Work& other) {
+    static double due(const Stint& target, const Stint& other) {
         const auto both = std::min(target.end, other.end) - std::max(target.begin, other.begin);
         if (both <= 0) return 0.0;
         return target.weight * share_of(target, other.lock) * static_cast<double>(both);
     }
 
-    static double share_of(const Work& target, Lock other) {
+    static double share_of(const Stint& target, Lock other) {
         const double held = target.lock == locked ? target.held : 0.0;
         return other == free ? 1.0 : other == locked ? 1.0 - held : held;
     }
 
     // Pieces that follow one another are one.
-    static void keep(std::deque<Work>& spans, const Work& work) {
+    static void keep(std::deque<Stint>& spans, const Stint& work) {
         if (!spans.empty()) {
-            Work& last = spans.back();
+            Stint& last = spans.back();
             assert(last.end <= work.begin);
             if (last.end == work.begin && last.lock == work.lock && last.weight == work.weight) {
                 const auto before = static_cast<double>(last.end - last.begin);

@@ -13,11 +13,13 @@ from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.streams.errors import RunError
 from callboard.streams.experiments.what_if import Period, WhatIf, WhatIfs, compared
+from callboard.streams.programs.program import Batch
 
 _PAIRS = 8  # of a period as it is and one in which the operator seems faster
 _SETTLE = 0.25  # the part of a period before it is measured
 _LEAST = 4  # rounds in a period
 _LOOK = 0.05  # seconds
+_PATIENCE = 3.0  # seconds, at least, for the rounds of a period
 _NEVER = 2**62  # rounds
 
 
@@ -44,10 +46,11 @@ class _Examined(Protocol):
 
     system: Any
     flow: Any
-    programs: Sequence[Any]
     experiment: Lock
-    admit_round: Callable[[Any], bool]
+    admit_round: Callable[[dict[int, Batch]], bool]
 
+    @property
+    def programs(self) -> Sequence[Any]: ...
     @property
     def ended(self) -> bool: ...
     @property
@@ -128,27 +131,28 @@ class Experiment:
 
     def predict(self, name: str, numbers: Sequence[int], faster: float) -> WhatIf:
         """Let the operator seem faster in every second period. Takes about `seconds`."""
-        flow = self.flow
-        rows, rounds = flow.rows, flow.admitted
         plain, fast = [self._period((), 0.0)], []
         for _ in range(_PAIRS):
             fast.append(self._period(numbers, faster))
             plain.append(self._period((), 0.0))
-        rows, rounds = flow.rows - rows, flow.admitted - rounds
-        of_a_round = rows / rounds if rounds else 0.0
-        return compared(name, faster, plain, fast, of_a_round)
+        return compared(name, faster, plain, fast)
 
     def _period(self, numbers: Sequence[int], faster: float) -> Period:
         flow = self.flow
         flow.let_seem_faster(numbers, faster)
         self._pass(self.period * _SETTLE)
         begun = self._moment(flow.done + 1)
+        rows, admitted = flow.rows, flow.admitted
         self._pass(self.period * (1.0 - _SETTLE))
         # A sender that fills the window, and then sleeps, does the same after each window.
         window, rounds = flow.window, flow.done + 1 - begun[0]
         whole = -(-rounds // window) * window if rounds > window else max(rounds, _LEAST)
         ended = self._moment(begun[0] + whole)
-        return Period(ended[0] - begun[0], (ended[1] - begun[1] - ended[2] + begun[2]) / 1e9)
+        # Rounds may become smaller, or larger, while the run goes on.
+        of_rounds = max(1, flow.admitted - admitted)
+        rows_of_a_round = (flow.rows - rows) / of_rounds or flow.rows / flow.admitted
+        seconds = (ended[1] - begun[1] - ended[2] + begun[2]) / 1e9
+        return Period((ended[0] - begun[0]) * rows_of_a_round, seconds)
 
     def _pass(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -157,16 +161,17 @@ class Experiment:
             self.flow.wait_until_done(_NEVER, min(left, _LOOK))
 
     def _moment(self, wanted: int) -> tuple[int, int, float]:
-        """Wait for so many rounds, for two periods at most."""
-        deadline = time.monotonic() + 2 * self.period
+        """Wait for so many rounds. A period is longer if they take longer."""
+        patience = max(self.seconds, _PATIENCE)
+        deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             self.refuse_if_over()
             if (moment := self.flow.moment(wanted, min(self.period, _LOOK))) is not None:
                 return moment
         raise RunError(
-            f"what_if() with seconds={self.seconds:g} wants {_LEAST} rounds in each "
-            f"{self.period:.3g} s, and {self.run!r} does fewer: send it rows meanwhile, from "
-            "another thread; or give it more seconds, or the run a smaller batch_size"
+            f"what_if() wants {_LEAST} rounds in a period, and {self.run!r} has not done them in "
+            f"{patience:g} s: send it rows meanwhile, from another thread; or give it more "
+            "seconds, or the run a smaller batch_size"
         )
 
 

@@ -41,8 +41,8 @@ public:
     // Told of all slices as well; null: nobody. Before pools know this one.
     void pass_on_to(SliceObserver* next) { next_ = next; }
 
-    // From now on, by the positions of stages, the part of their time by which they are to seem shorter. What was owed
-    // is forgotten. `locked`: these stages need the interpreter.
+    // From now on, by the positions of stages, the part of their time by which they are to seem shorter. Debts are
+    // forgotten. `locked`: these stages need the interpreter.
     void set(std::vector<double> weights, bool locked) {
         const std::lock_guard<std::mutex> lock(mutex_);
         assert(weights.size() == weights_.size());
@@ -54,7 +54,7 @@ public:
         left_ = 0;
     }
 
-    // What is to come off the time, in nanoseconds, since set().
+    // The nanoseconds that are to come off the time, since set().
     double inserted() {
         const std::lock_guard<std::mutex> lock(mutex_);
         return ledger_.inserted();

@@ -82,20 +82,18 @@ class WhatIfs(tuple[WhatIf, ...]):
 
 
 class Period(NamedTuple):
-    """Rounds, and the seconds that they took, without those in which others were slowed down."""
+    """Rows, and the seconds that they took, without those in which others were slowed down."""
 
-    rounds: int
+    rows: float
     seconds: float
 
     @property
     def rate(self) -> float:
-        """Rounds a second; infinite if there is no time left."""
-        return self.rounds / self.seconds if self.seconds > 0 else float("inf")
+        """Rows a second; infinite if there is no time left."""
+        return self.rows / self.seconds if self.seconds > 0 else float("inf")
 
 
-def compared(
-    name: str, faster: float, plain: Sequence[Period], fast: Sequence[Period], of_a_round: float
-) -> WhatIf:
+def compared(name: str, faster: float, plain: Sequence[Period], fast: Sequence[Period]) -> WhatIf:
     """Compare each period in which an operator seemed faster with those before and after it."""
     gains = tuple(
         one.rate / ((before.rate + after.rate) / 2) - 1.0
@@ -105,7 +103,7 @@ def compared(
     return WhatIf(
         operator=name,
         faster=faster,
-        baseline=statistics.median(one.rate for one in plain) * of_a_round,
+        baseline=statistics.median(one.rate for one in plain),
         gain=gain,
         uncertainty=_uncertainty(gains, gain),
         gains=gains,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from callboard.streams.checks import MOST, check_entry
 from callboard.streams.errors import RunError, RunTimeout
 from callboard.streams.planning.plan import Plan, collected_by, result_of, start
 from callboard.streams.programs.program import Batch
+from callboard.streams.programs.round_sizes import MOST_ROWS, RoundSizes
 from callboard.streams.programs.rows.sinks import Collect
 from callboard.streams.programs.rows.unordered_answers import UnorderedAnswers
 from callboard.streams.programs.saved import Columns
@@ -26,7 +27,6 @@ from callboard.streams.running.callers import CallLock, LockHold
 from callboard.streams.running.execution import LOOK, Execution
 from callboard.streams.running.heartbeat import ExtraRounds, Heartbeat
 from callboard.streams.running.results import Outlook
-from callboard.streams.running.round_sizes import MOST_ROWS, RoundSizes
 from callboard.streams.running.untaken import Untaken
 from callboard.streams.snapshots.cut import Cut
 from callboard.streams.snapshots.recovery import Recovery
@@ -68,9 +68,10 @@ class Admission(Execution):
         except BaseException:
             self._recovery.end()
             raise
-        self._size = batch_size or RoundSizes(self.flow, system.config.workers).next
         self.experiment = threading.Lock()
-        self.admit_round = self.flow.try_admit  # an experiment slows the sender down here
+        # An experiment slows the sender down here.
+        self.admit_round: Callable[[dict[int, Batch]], bool] = self.flow.try_admit
+        self._size = batch_size or RoundSizes(self.flow, system.config.workers).next
         self._collected = collected_by(self.programs)
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
         # fills the window, and leaves the interpreter to the lane until all is done.

@@ -263,7 +263,7 @@ cdef class GraphFlow(GraphStages):
             pool.observe(NULL)
 
     def let_seem_faster(self, numbers, double part):
-        """From now on, let programs seem to need less time by this part: slow down all others. Of 0.0: none."""
+        """From now on, let programs seem to need less time by this part: slow down all others; by 0.0, none."""
         cdef vector[double] weights
         cdef bint locked = False
         cdef Seat* seat

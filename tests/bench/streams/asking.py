@@ -1,8 +1,8 @@
 """A stream asks an actor n times, 64 at a time; each answer takes a millisecond's sleep.
 
-`way` is "stream", by `ask(ref, in_flight=64)`; "by hand", where the main program asks, and takes the
-answers in the order of its questions; or "tasks", plain tasks of asyncio behind a semaphore. The
-ideal is 64 answers in each millisecond.
+`way` is "stream", by `ask(ref, in_flight=64)`; "by hand", where the main program asks, and takes
+the answers in the order of its questions; or "tasks", plain tasks of asyncio behind a semaphore.
+The ideal is 64 answers in each millisecond.
 """
 
 import asyncio

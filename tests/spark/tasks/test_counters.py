@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -165,7 +165,7 @@ def test_the_driver_sees_the_tasks_that_have_ended_while_others_run(
     counters = TaskCounters(spark)
     gate = tmp_path / "gate"
 
-    def waiting(rows: Iterator[int]) -> Iterator[int]:
+    def waiting(rows: Iterable[int]) -> Iterable[int]:
         for row in rows:
             if row >= 10:
                 until(gate.exists)

@@ -20,11 +20,10 @@ class TimeColumns:
 
     def first_of(self, layouts: list[Any]) -> int | None:
         """Return a stream whose times are on the scale; None: there is none yet."""
-        for stream, layout in enumerate(layouts):
-            if self.scale is not None and layout is not None:
-                if self._scale_in(stream, layout) == self.scale:
-                    return stream
-        return None
+        if self.scale is None:
+            return None
+        known = [stream for stream, layout in enumerate(layouts) if layout is not None]
+        return next(each for each in known if self._scale_in(each, layouts[each]) == self.scale)
 
     def begin_with(self, stream: int, layout: Any) -> None:
         """Have the scale of the times of a stream."""
