@@ -15,6 +15,7 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.observing.answers import answer
 from callboard.observing.endpoint import Endpoint
+from callboard.observing.talk_picture import BY, Picture, picture_of
 from callboard.observing.thresholds import MailboxEvent, MailboxWatch
 from callboard.observing.traces import LIMIT, Traces
 from callboard.observing.wait import Wait, Waits
@@ -23,6 +24,7 @@ from callboard.observing.watching import SystemView
 from callboard.recipient import Recipient
 from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
+from callboard.scheduling.tracing.flight_recorder import ARROWS
 from callboard.scheduling.tracing.recording import TraceFile
 from callboard.statistics import Logs, collect
 
@@ -126,6 +128,7 @@ class Observed:
         *,
         format: str | None = None,  # noqa: A002
         limit: int = LIMIT,
+        arrows: int = ARROWS,
     ) -> TraceFile:
         """Begin to write a trace of all workers to a file, and return it. Leave it to end it:
 
@@ -135,13 +138,14 @@ class Observed:
         It has each dispatch by worker, waits, slices of operators, lengths of mailboxes, dead
         letters, failures and restarts. https://ui.perfetto.dev opens it. `format` is "perfetto" or
         "json", which Chrome's viewer shows, too; without it, the path's end says which. At `limit`
-        bytes it ends. It ends with its system at the latest.
+        bytes it ends. It ends with its system at the latest. One of `arrows` messages has an arrow,
+        from the dispatch that sent it to the one that took it.
 
         Raises CallboardError if monitoring is off, ConfigError, and OSError if the file cannot be
         made.
         """
         self._runtime.refuse_fork()
-        return self._traces.open(path, format, limit, from_now=True)
+        return self._traces.open(path, format, limit, arrows, from_now=True)
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
         """Write what the flight recorder has to a file. The end of the path says the format.
@@ -151,6 +155,19 @@ class Observed:
         """
         self._runtime.refuse_fork()
         self._traces.write(path)
+
+    def picture(self, by: str | None = None) -> Picture:
+        """Return who tells and asks whom, and about how often, as the traces so far have seen it.
+
+        It is made of the messages that have arrows. A notebook draws it, and its text is a table.
+        `by` is "actor", "class", or None: actors if they are few, else their classes.
+
+        Raises CallboardError without a trace, and ConfigError.
+        """
+        self._runtime.refuse_fork()
+        if by is not None:
+            checks.one_of("`by`", by, BY, error=ConfigError)
+        return picture_of(self._traces.talk(), self._runtime.name, by)
 
     def watch_mailboxes(
         self,

@@ -30,6 +30,7 @@ cdef class Runtime:
     cdef public bint counted           # count every mailbox
     cdef public bint carrying          # messages bring their senders' context variables
     cdef public bint notes_channels    # monitoring notes what actors do with channels
+    cdef public uint32_t sampled_every # one of so many messages is a sample of traces; 0: none
     cdef public bint tuned             # the configuration has options for some actors
 
     cdef int tell_change(self) except -1

@@ -43,6 +43,7 @@ class Runtime:
     counted: bool
     carrying: bool
     notes_channels: bool
+    sampled_every: int
     tuned: bool
     def __init__(
         self,
