@@ -122,7 +122,7 @@ class Actor:
         if extra.behaviours is None:
             extra.behaviours = []
         extra.behaviours.append((ref.handler, ref.bound))
-        ref.handler = handler
+        ref.handler = handler if ref.runtime.spans is None else ref.runtime.spans.around(ref, handler)
         ref.bound = True
 
     def unbecome(self):

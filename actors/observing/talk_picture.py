@@ -115,7 +115,7 @@ def picture_of(talk: Talk, system: str, by: str | None) -> Picture:
 
 
 def _columns(nodes: tuple[str, ...], edges: tuple[TalkEdge, ...]) -> dict[str, int]:
-    """Put each node one column behind the first that tells it; those that nobody tells are first."""
+    """Put a node one column behind the first that tells it; in front are those that none tells."""
     told = {edge.receiver for edge in edges if edge.receiver != edge.sender}
     receivers: dict[str, list[str]] = defaultdict(list)
     for edge in edges:

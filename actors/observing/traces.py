@@ -120,7 +120,7 @@ class Traces:
         return self._talk
 
     def _sample(self) -> None:
-        """Have one of so many messages be a sample as the traces want that now; none without one."""
+        """Have as many messages be samples as the traces want that now; none without a trace."""
         if self._runtime.forked:
             return
         with self._lock:

@@ -11,7 +11,6 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.scheduling.tracing.formats import check_path, format_for
 
-
 ARROWS = 1000
 """One of so many messages has an arrow in a trace that does not say otherwise."""
 
@@ -30,8 +29,8 @@ class FlightRecorder:
     written, too; the system is made in the main thread then. `system.write_trace()` writes it at
     any time.
 
-    Memory holds the last `seconds`, and at most `limit` bytes. One of `arrows` messages has an arrow,
-    from the dispatch that sent it to the one that took it. Raises ConfigError.
+    Memory holds the last `seconds`, and at most `limit` bytes. One of `arrows` messages has an
+    arrow, from the dispatch that sent it to the one that took it. Raises ConfigError.
     """
 
     seconds: float = 10.0

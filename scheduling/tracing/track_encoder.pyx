@@ -74,8 +74,9 @@ def take_records(WorkerThread worker, uint64_t since):
 
 
 def taken_from(WorkerThread worker, uint64_t since):
-    """Return of each sampled message that a worker has recorded from number `since` on, as it was taken out of its queue,
-    the numbers of its sender, 0 for one that is no actor, and of its receiver; and the number of the next record."""
+    """Return the sampled messages that were taken out of their queues, as a worker has recorded from number `since` on:
+    of each the numbers of the sender, 0 for one that is no actor, and of the receiver; and the number of the next record.
+    """
     cdef Worker* core = worker.core
     cdef DispatchRecord record
     cdef RecordRing* ring

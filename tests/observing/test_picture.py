@@ -115,7 +115,9 @@ def test_a_picture_counts_on_from_trace_to_trace_and_not_between(tmp_path: Path)
 def test_without_a_trace_the_error_says_how_to_have_one() -> None:
     with (
         ActorSystem("words", workers=1, monitoring="times") as system,
-        pytest.raises(CallboardError, match=r"the system 'words' has had no trace.*tracing\(path\)"),
+        pytest.raises(
+            CallboardError, match=r"the system 'words' has had no trace.*tracing\(path\)"
+        ),
     ):
         system.picture()
 

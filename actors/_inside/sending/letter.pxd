@@ -34,6 +34,7 @@ cdef Letter take_over(Envelope* envelope)
 cdef Letter take_letter(Node* node)
 cdef void open_letter(Letter letter, Envelope* envelope) noexcept
 cdef object sender_of(Envelope* envelope)
+cdef object variables_of(Envelope* envelope)
 cdef void fetch_slowly(Node* node, Envelope* envelope) noexcept
 cdef void end_sample(Node* node, bint is_lost) noexcept
 

@@ -115,3 +115,13 @@ cdef object sender_of(Envelope* envelope):
         return None
     sender = <object>envelope.sender
     return (<Carried>sender).sender if isinstance(sender, Carried) else sender
+
+
+cdef object variables_of(Envelope* envelope):
+    """Return the context variables that a message was sent with, or None."""
+    if envelope.reply_to != NULL:
+        return (<Future>envelope.reply_to).variables
+    if envelope.sender == NULL:
+        return None
+    sender = <object>envelope.sender
+    return (<Carried>sender).variables if isinstance(sender, Carried) else None

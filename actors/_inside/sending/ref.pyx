@@ -434,12 +434,12 @@ cdef class ActorRef(Waiter):
                 envelope.sender = <PyObject*>carried
         node = filled(context.nodes.take(self.cell.spare), envelope)
         if self.cell.has(sampled_cell):
-            self.sample(node, &envelope, context)
+            self.offer_sample(node, &envelope, context)
         if self.cell.tail.push(node):
             self.wake(context)
         return 0
 
-    cdef void sample(self, Node* node, Envelope* envelope, Context* context) noexcept:
+    cdef void offer_sample(self, Node* node, Envelope* envelope, Context* context) noexcept:
         """Make a trace's sample of a message that is about to be pushed, if its turn has come."""
         cdef uint32_t every = self.runtime.sampled_every
         cdef bint is_own = context.current != NULL and sender_of(envelope) is <object>context.current.owner

@@ -1,0 +1,3 @@
+import contextvars
+
+def variables_in_work() -> contextvars.Context | None: ...
