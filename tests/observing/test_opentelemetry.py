@@ -330,6 +330,9 @@ def test_conventions_for_messaging_are_there_if_they_are_asked_for(recorded: Rec
 
 def test_actors_that_take_many_messages_at_once_have_no_spans(recorded: Recorded) -> None:
     class Many(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            pass
+
         def receive_many(self, messages: list[Any]) -> None:
             pass
 
@@ -343,7 +346,7 @@ def test_actors_that_take_many_messages_at_once_have_no_spans(recorded: Recorded
 def test_a_traceparent_names_the_span_in_place(recorded: Recorded) -> None:
     assert traceparent() is None
     with recorded.tracer.start_as_current_span("request") as request:
-        assert traceparent() == "00-{:032x}-{:016x}-01".format(*ids(request))
+        assert str(traceparent()).startswith("00-{:032x}-{:016x}-".format(*ids(request)))
 
 
 def test_a_system_is_instrumented_once_and_before_it_has_actors(recorded: Recorded) -> None:
