@@ -122,7 +122,9 @@ class Actor:
         if extra.behaviours is None:
             extra.behaviours = []
         extra.behaviours.append((ref.handler, ref.bound))
-        ref.handler = handler if ref.runtime.spans is None else ref.runtime.spans.around(ref, handler)
+        if ref.runtime.spans is not None and not ref.recipe.many:
+            handler = ref.runtime.spans.around(ref, handler)
+        ref.handler = handler
         ref.bound = True
 
     def unbecome(self):

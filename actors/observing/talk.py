@@ -20,10 +20,9 @@ class Talk:
     """The estimated messages between the actors of one system, by their numbers."""
 
     def __init__(self, reader: RecordReader, logs: Logs) -> None:
-        self.messages: Counter[tuple[int, int]] = Counter()
-        self.others = 0
-        """Estimated messages of further pairs, once there are too many."""
-        self.samples = 0
+        self._messages: Counter[tuple[int, int]] = Counter()
+        self._others = 0  # of further pairs, once there are too many
+        self._samples = 0
         self._reader = reader
         self._logs = logs
         self._every = 0
@@ -33,17 +32,22 @@ class Talk:
         """Count what a worker has recorded. It calls this itself before its ring is full."""
         with self._lock:
             for pair in self._reader.take_pairs(worker):
-                self.samples += 1
-                if pair in self.messages or len(self.messages) < MOST_PAIRS:
-                    self.messages[pair] += self._every
+                self._samples += 1
+                if pair in self._messages or len(self._messages) < MOST_PAIRS:
+                    self._messages[pair] += self._every
                 else:
-                    self.others += self._every
+                    self._others += self._every
             self._reader.forget_ended()
 
     def read(self) -> None:
         """Count what all workers have recorded so far."""
         for worker in self._reader.workers():
             self.take(worker)
+
+    def counts(self) -> tuple[dict[tuple[int, int], int], int, int]:
+        """Return the messages of each pair, those of others, and how many samples that was."""
+        with self._lock:
+            return dict(self._messages), self._others, self._samples
 
     def begin(self, every: int) -> None:
         """Have each sample from now on stand for `every` messages; 0 when there are to be no more.

@@ -94,7 +94,7 @@ class Picture:
 def picture_of(talk: Talk, system: str, by: str | None) -> Picture:
     """Make a picture of what is known now. `by` is one of BY, or None."""
     names = talk.names()
-    messages = dict(talk.messages)
+    messages, others, samples = talk.counts()
     if by is None:
         actors = {number for pair in messages for number in pair}
         by = "actor" if len(actors) <= MOST_ACTORS else "class"
@@ -109,9 +109,9 @@ def picture_of(talk: Talk, system: str, by: str | None) -> Picture:
     for (sender, receiver), count in messages.items():
         counts[name(sender), name(receiver)] += count
     drawn = counts.most_common(MOST_DRAWN)
-    left_out = talk.others + counts.total() - sum(count for _, count in drawn)
+    left_out = others + counts.total() - sum(count for _, count in drawn)
     edges = tuple(TalkEdge(*pair, count) for pair, count in drawn)
-    return Picture(system, by, edges, talk.samples, left_out)
+    return Picture(system, by, edges, samples, left_out)
 
 
 def _columns(nodes: tuple[str, ...], edges: tuple[TalkEdge, ...]) -> dict[str, int]:

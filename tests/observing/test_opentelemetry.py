@@ -63,6 +63,12 @@ def parent_of(span: ReadableSpan) -> tuple[int, int] | None:
     return None if span.parent is None else (span.parent.trace_id, span.parent.span_id)
 
 
+def times(span: ReadableSpan) -> tuple[int, int]:
+    assert span.start_time is not None
+    assert span.end_time is not None
+    return span.start_time, span.end_time
+
+
 class Relay(Actor[Any]):
     def __init__(self, to: ActorRef[Any]) -> None:
         self.to = to
@@ -127,13 +133,15 @@ def test_a_coroutines_span_lasts_until_its_end(
             answer.result(30)
         system.drain(60)
     relays = {ids(span): span for span in recorded.spans(f"{relay.__name__}.receive")}
-    assert sorted(map(parent_of, relays.values())) == sorted(one for one, _ in requests)
+    assert {parent_of(span) for span in relays.values()} == {one for one, _ in requests}
+    assert len(relays) == len(requests) == 5
     boxes = recorded.spans("Box.receive")
     assert len(boxes) == 5
     for span in boxes:
-        outer = relays.pop(parent_of(span))  # type: ignore[arg-type]
-        assert outer.start_time <= span.start_time
-        assert span.end_time <= outer.end_time  # type: ignore[operator]
+        parent = parent_of(span)
+        assert parent is not None
+        (outer_begin, outer_end), (begin, end) = times(relays.pop(parent)), times(span)
+        assert outer_begin <= begin <= end <= outer_end
 
 
 @pytest.mark.parametrize("mailbox", [None, PriorityMailbox(int), BoundedMailbox(2)])
@@ -338,7 +346,9 @@ def test_actors_that_take_many_messages_at_once_have_no_spans(recorded: Recorded
 
     with ActorSystem(workers=1) as system:
         instrument(system, tracer_provider=recorded.provider)
-        system.spawn(Many).tell_many(range(5))
+        many = system.spawn(Many)
+        many.tell_many(range(5))
+        many.ask(0).result(30)
         system.drain(60)
     assert recorded.spans() == []
 

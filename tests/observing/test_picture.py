@@ -31,7 +31,7 @@ def words(path: Path, arrows: int, lines: int, **names: str) -> Picture:
             parser = system.spawn(Parser, store, name=names.get("parser", "parser"))
             parser.tell_many(["to be", "or not to be"] * (lines // 2))
             system.drain(60)
-        return system.picture()
+    return system.picture()  # which may be stopped
 
 
 def test_a_picture_has_an_edge_for_each_pair_that_talks(tmp_path: Path) -> None:
