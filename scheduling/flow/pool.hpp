@@ -190,7 +190,7 @@ private:
             away_.fetch_or(bit, seq_cst);
             anything_waits();
         }
-        work(*stage, time);
+        work(*stage, time, bit == 0 ? 0 : static_cast<std::uint32_t>(__builtin_ctzll(bit)));
         if (stage->waiting() > 0) remember(*stage);
         else forget(*stage);
         if (away) away_.fetch_and(~bit, relaxed);
@@ -206,13 +206,14 @@ private:
 
     // For a thread that entered the stage. Section 6: as many rows as the slice holds by the estimated
     // cost.
-    void work(Stage& stage, std::int64_t& time) {
+    void work(Stage& stage, std::int64_t& time, std::uint32_t lane) {
         RowCounts counts;
         const double cost = stage.cost_ns();
         const bool one = slices_.one_by_one || cost == 0.0;
         LaneTrials* const trials = stage.trials();
         const auto lanes = trials != nullptr ? stage.lanes() : 1;
-        const auto rounds = stage.work(counts, one ? 1.0 : static_cast<double>(slices_.slice_ns) / cost);
+        const double most = one ? 1.0 : static_cast<double>(slices_.slice_ns) / cost;
+        const auto rounds = stage.work(counts, most, lane);
         assert(rounds >= 0 && stage.lanes() != 0 && "who works at a stage has entered it");
         const std::int64_t begin = time;
         time = slices_.now();

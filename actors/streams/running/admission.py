@@ -26,6 +26,7 @@ from callboard.streams.running.callers import CallLock, LockHold
 from callboard.streams.running.execution import LOOK, Execution
 from callboard.streams.running.heartbeat import ExtraRounds, Heartbeat
 from callboard.streams.running.results import Outlook
+from callboard.streams.running.round_sizes import MOST_ROWS, RoundSizes
 from callboard.streams.running.untaken import Untaken
 from callboard.streams.snapshots.cut import Cut
 from callboard.streams.snapshots.recovery import Recovery
@@ -40,9 +41,19 @@ class Admission(Execution):
     """An execution that takes rows, in the order of their arrival, and says what came of them."""
 
     def __init__(
-        self, system: ActorSystem, plan: Plan, *, batch_size: int, restore: Any, **options: Any
+        self,
+        system: ActorSystem,
+        plan: Plan,
+        *,
+        batch_size: int | None,
+        restore: Any,
+        **options: Any,
     ) -> None:
-        self.batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
+        if batch_size is not None:
+            batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
+        elif system._runtime.manual:  # where a seed decides all, and no clock does
+            batch_size = MOST_ROWS
+        self.batch_size = batch_size or MOST_ROWS  # at most
         self.lock = CallLock()  # of senders
         self.turn = CallLock()  # of a snapshot, which senders let go first
         self.plan = plan
@@ -57,6 +68,7 @@ class Admission(Execution):
         except BaseException:
             self._recovery.end()
             raise
+        self._size = batch_size or RoundSizes(self.flow, system.config.workers).next
         self._collected = collected_by(self.programs)
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
         # fills the window, and leaves the interpreter to the lane until all is done.
@@ -88,7 +100,7 @@ class Admission(Execution):
         number = list(self.sent).index(entry)
         deadline = _deadline("send()", timeout)
         self.refuse_other_callers("send")
-        batches = Batches("send()", rows, self.batch_size)
+        batches = Batches("send()", rows, self._size)
         sent = 0
         try:
             for batch in batches:

@@ -15,6 +15,9 @@ cdef struct Lane:
 cdef class GraphFlow(GraphStages):
     cdef vector[Lane] lanes           # of all pools
     cdef readonly int64_t rows        # that came in; watermarks are none
+    cdef vector[int64_t] rows_until   # and how many of them with the latest `window` rounds, by their numbers
+    cdef int64_t rows_seen            # at the last look at what they take
+    cdef vector[int64_t] busy_seen    # of the stages
 
     cdef Rest run(self, uint32_t lane) noexcept nogil
     cdef object next_turn(self, Rest rest)

@@ -102,6 +102,8 @@ cdef class GraphFlow(GraphStages):
                 Py_INCREF(batch)
                 self.slots[i] = <void*>batch
         assert holds(self.flow.has_room())  # which nobody else takes
+        self.rows_until.resize(self.window)  # once
+        self.rows_until[self.flow.admitted() % self.window] = self.rows
         self.flow.admit(self.slots.data())
         if self.caller == NULL:
             return True
@@ -118,6 +120,24 @@ cdef class GraphFlow(GraphStages):
         if self.caller == NULL or self.caller.not_before() == 0:
             return 0.0
         return max(0.0, (self.caller.not_before() - monotonic_ns()) / 1e9)
+
+    def longest_ns(self):
+        """Return how long a row took at the stage where it took longest, in ns of all lanes, since the last call. Rows
+        are those that came into the graph. -1: none has left since. 0 where time is not measured. Any thread."""
+        cdef int64_t busy, longest = 0, done = self.flow.done()
+        cdef int64_t rows
+        cdef size_t i
+        with cython.critical_section(self):
+            rows = 0 if done == 0 else self.rows_until[(done - 1) % self.window] - self.rows_seen
+            if rows <= 0:
+                return -1
+            self.rows_seen += rows
+            self.busy_seen.resize(self.flow.stages().size())
+            for i in range(self.busy_seen.size()):
+                busy = self.flow.stages()[i].get().busy_ns()
+                longest = max(longest, busy - self.busy_seen[i])
+                self.busy_seen[i] = busy
+        return longest // rows
 
     def wait_until_done(self, int64_t rounds, double seconds):
         """Wait until so many rounds have left the graph, for `seconds` at most; whether they have."""

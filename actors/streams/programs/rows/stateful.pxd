@@ -25,6 +25,7 @@ cdef class Table:
 cdef class Stateful(Program):
     cdef object key          # row -> key; None without keys: then the one state has the key None
     cdef object partition    # key -> a number of its partition; bounds, in a list; None: by its hash
+    cdef bint fewer          # partitions may be, than there are: if the user does not say
     cdef bint marks_time     # whether states have something to say at a watermark
     cdef bint marks_end      # and at the end
     cdef list tables         # one for each partition, when it works divided
