@@ -1,6 +1,6 @@
 """Seeing a system at work: its figures, why its actors wait, and traces of what they did."""
 
-from callboard.observing.talk_picture import Picture, TalkEdge
+from callboard.observing.talk_picture import TalkEdge, TalkPicture
 from callboard.observing.thresholds import MailboxEvent, MailboxWatch
 from callboard.observing.wait import Wait, Waits
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder
@@ -10,8 +10,8 @@ __all__ = [
     "FlightRecorder",
     "MailboxEvent",
     "MailboxWatch",
-    "Picture",
     "TalkEdge",
+    "TalkPicture",
     "TraceFile",
     "Wait",
     "Waits",

@@ -15,7 +15,7 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.observing.answers import answer
 from callboard.observing.endpoint import Endpoint
-from callboard.observing.talk_picture import BY, Picture, picture_of
+from callboard.observing.talk_picture import BY, TalkPicture, picture_of
 from callboard.observing.thresholds import MailboxEvent, MailboxWatch
 from callboard.observing.traces import LIMIT, Traces
 from callboard.observing.wait import Wait, Waits
@@ -156,7 +156,7 @@ class Observed:
         self._runtime.refuse_fork()
         self._traces.write(path)
 
-    def picture(self, by: str | None = None) -> Picture:
+    def picture(self, by: str | None = None) -> TalkPicture:
         """Return who tells and asks whom, and about how often, as the traces so far have seen it.
 
         It is made of the messages that have arrows. A notebook draws it, and its text is a table.

@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from callboard._inside.receiving.carried import variables_in_work
+from callboard._inside.receiving.errand import variables_in_work
 from callboard.core import checks
 from callboard.core.errors import CallboardError, ConfigError
 from callboard.core.text import safe_str
@@ -54,9 +54,8 @@ def instrument(
     and has the exception of one that fails. `tracer_provider` is the one that makes the spans;
     without it, the global one.
 
-    With `fan_out=n` only the first n messages of a span have spans below it. Of the later ones,
-    each n-th has a span in a trace of its own, with a link to the sender's, and the others have
-    none. `messaging` adds the attributes and names of OpenTelemetry's conventions for messaging,
+    With `fan_out=n` only the first n messages of a span have spans below it. Later on, each n-th
+    has a span in a trace of its own, with a link to the sender's, and the others have none. `messaging` adds the attributes and names of OpenTelemetry's conventions for messaging,
     which may still change.
 
     Native actors, tasks, actors with `receive_many` and those of callboard itself have no spans.
@@ -90,7 +89,7 @@ def traceparent() -> str | None:
 
 
 class _Parentage(NamedTuple):
-    """Where a message's span is to be."""
+    """The place of a message's span."""
 
     has_span: bool
     parent: contexts.Context

@@ -1,4 +1,4 @@
-"""Who tells whom, as it is known from the samples of traces."""
+"""The messages between pairs of actors, as they are known from the samples of traces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from callboard.statistics import Logs
 
 MOST_PAIRS = 100_000
-"""Of how many pairs of actors the messages are counted."""
+"""The messages of so many pairs of actors are counted apart."""
 
 
 class Talk:

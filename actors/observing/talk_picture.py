@@ -38,15 +38,15 @@ class TalkEdge:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Picture:
-    """Who tells and asks whom in a system. Its text is a table, and a notebook shows it drawn.
+class TalkPicture:
+    """The actors of a system, and how often they tell and ask each other. Its text is a table, and a notebook shows it drawn.
 
     Answers are no messages, and neither are native values.
     """
 
     system: str
     by: str
-    """What the nodes are: "actor", named by path, or "class"."""
+    """The nodes are each an "actor", named by path, or a "class"."""
     edges: tuple[TalkEdge, ...]
     """The busiest first."""
     samples: int
@@ -84,14 +84,14 @@ class Picture:
         return _svg(self.nodes, self.edges, self._summary())
 
     def __repr__(self) -> str:
-        return f"<Picture of {self.system!r}: nodes {len(self.nodes)}, edges {len(self.edges)}>"
+        return f"<TalkPicture of {self.system!r}: nodes {len(self.nodes)}, edges {len(self.edges)}>"
 
     def _summary(self) -> str:
         text = f"messages of {self.system}, estimated from samples: {self.samples:,}"
         return text + (f"; left out, about: {self.left_out:,}" if self.left_out else "")
 
 
-def picture_of(talk: Talk, system: str, by: str | None) -> Picture:
+def picture_of(talk: Talk, system: str, by: str | None) -> TalkPicture:
     """Make a picture of what is known now. `by` is one of BY, or None."""
     names = talk.names()
     messages, others, samples = talk.counts()
@@ -111,7 +111,7 @@ def picture_of(talk: Talk, system: str, by: str | None) -> Picture:
     drawn = counts.most_common(MOST_DRAWN)
     left_out = others + counts.total() - sum(count for _, count in drawn)
     edges = tuple(TalkEdge(*pair, count) for pair, count in drawn)
-    return Picture(system, by, edges, samples, left_out)
+    return TalkPicture(system, by, edges, samples, left_out)
 
 
 def _columns(nodes: tuple[str, ...], edges: tuple[TalkEdge, ...]) -> dict[str, int]:

@@ -75,8 +75,8 @@ def take_records(WorkerThread worker, uint64_t since):
 
 def taken_from(WorkerThread worker, uint64_t since):
     """Return the sampled messages that were taken out of their queues, as a worker has recorded from number `since` on.
-    Of each there are the numbers of the sender, 0 for one that is no actor, and of the receiver. Return the number of
-    the next record, too.
+    Each is the number of the sender, 0 for one that is no actor, and that of the receiver. Return the number of the
+    next record, too.
     """
     cdef Worker* core = worker.core
     cdef DispatchRecord record

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, CallboardError, ConfigError
-from callboard.observing import Picture, TalkEdge
+from callboard.observing import TalkEdge, TalkPicture
 from tests.observing.actors import Box, Pinger
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -24,7 +24,7 @@ class Parser(Actor[str]):
             self.store.tell(word)
 
 
-def words(path: Path, arrows: int, lines: int, **names: str) -> Picture:
+def words(path: Path, arrows: int, lines: int, **names: str) -> TalkPicture:
     with ActorSystem("words", workers=1, monitoring="times") as system:
         with system.tracing(path, arrows=arrows):
             store = system.spawn(Box, name=names.get("store", "store"))
@@ -52,7 +52,7 @@ def test_a_picture_has_an_edge_for_each_pair_that_talks(tmp_path: Path) -> None:
         "(outside)  ->  /parser  100\n"
         "messages of words, estimated from samples: 400"
     )
-    assert repr(picture) == "<Picture of 'words': nodes 3, edges 2>"
+    assert repr(picture) == "<TalkPicture of 'words': nodes 3, edges 2>"
 
 
 def test_numbers_of_messages_are_estimated_from_the_samples(tmp_path: Path) -> None:

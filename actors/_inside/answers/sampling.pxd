@@ -5,7 +5,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from callboard.core.memory.node cimport Node
-from callboard.scheduling.forward cimport Cell, Context
+from callboard.scheduling.forward cimport Context
 
-cdef void sample(Node* node, Cell* to, bint is_own, uint32_t every, Context* context) noexcept nogil
+cdef void sample(Node* node, uint64_t receiver, bint is_own, uint32_t every, Context* context) noexcept nogil
 cdef void note_end(Context* context, uint64_t sender, uint64_t arrow, bint is_lost) noexcept nogil

@@ -7,9 +7,6 @@ from callboard.core.memory.node cimport Kind
 cdef extern from "callboard/core/monitoring/recorder.hpp" namespace "callboard" nogil:
     pass
 
-cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
-    pass
-
 cdef extern from "callboard/_inside/answers/sampling.hpp" namespace "callboard" nogil:
     cppclass ArrowNumbers:
         uint32_t next()
@@ -17,7 +14,7 @@ cdef extern from "callboard/_inside/answers/sampling.hpp" namespace "callboard" 
 cdef ArrowNumbers arrows
 
 
-cdef void sample(Node* node, Cell* to, bint is_own, uint32_t every, Context* context) noexcept nogil:
+cdef void sample(Node* node, uint64_t receiver, bint is_own, uint32_t every, Context* context) noexcept nogil:
     """Make a sample of a Python message that is about to be pushed, if its turn has come: one of `every` is one.
 
     It has an arrow if the thread is in the middle of a recorded dispatch of the sender, as `is_own` says.
@@ -28,7 +25,7 @@ cdef void sample(Node* node, Cell* to, bint is_own, uint32_t every, Context* con
     node.tag = 0
     if is_own and context.recorder != NULL:
         arrow = arrows.next()
-        if context.recorder.note_sent(to.number, arrow, monotonic_ns()):
+        if context.recorder.note_sent(receiver, arrow, monotonic_ns()):
             node.tag = arrow
     node.kind = Kind.sampled_ask if node.kind == Kind.ask else Kind.sampled_tell
 

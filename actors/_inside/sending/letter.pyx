@@ -9,10 +9,6 @@ from callboard._inside.sending.values cimport take_value
 from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport wants_answer
 from callboard.scheduling.context cimport current_context
-from callboard.scheduling.handle cimport Handle
-
-cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
-    pass
 
 FENCE = type("Fence", (), {"__repr__": lambda self: "<fence>"})()
 RUN = type("Run", (), {"__repr__": lambda self: "<run>"})()
@@ -83,12 +79,11 @@ cdef Letter take_letter(Node* node):
 cdef void end_sample(Node* node, bint is_lost) noexcept:
     """Make a plain message of one that is a trace's sample, and note its end in the dispatch in work."""
     cdef Envelope envelope
-    cdef Handle sender
     assert holds(node.kind > Kind.record)
     node.kind = Kind.ask if node.kind == Kind.sampled_ask else Kind.python
     fetch(node, &envelope)
     sender = sender_of(&envelope)
-    note_end(current_context(), sender.cell.number if sender is not None else 0, node.tag, is_lost)
+    note_end(current_context(), sender.number if sender is not None else 0, node.tag, is_lost)
     node.tag = 0
 
 

@@ -54,9 +54,9 @@ cdef void sample_all(ActorRef ref, Node* node, Node* last, Context* context) noe
     cdef uint32_t every = ref.runtime.sampled_every
     if every == 0:
         return
-    sample(last, ref.cell, True, every, context)
+    sample(last, ref.cell.number, True, every, context)
     while node != last:
-        sample(node, ref.cell, True, every, context)
+        sample(node, ref.cell.number, True, every, context)
         node = node.get_next(relaxed)
 
 
@@ -444,7 +444,7 @@ cdef class ActorRef(Waiter):
         cdef uint32_t every = self.runtime.sampled_every
         cdef bint is_own = context.current != NULL and sender_of(envelope) is <object>context.current.owner
         if every != 0:
-            sample(node, self.cell, is_own, every, context)
+            sample(node, self.cell.number, is_own, every, context)
 
     def _be_sampled(self, is_sampled):
         """Have traces show some of the messages, from now on, or no more. Native actors have none that they could."""

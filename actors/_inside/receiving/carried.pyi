@@ -1,3 +1,0 @@
-import contextvars
-
-def variables_in_work() -> contextvars.Context | None: ...
