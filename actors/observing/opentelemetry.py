@@ -55,8 +55,9 @@ def instrument(
     without it, the global one.
 
     With `fan_out=n` only the first n messages of a span have spans below it. Later on, each n-th
-    has a span in a trace of its own, with a link to the sender's, and the others have none. `messaging` adds the attributes and names of OpenTelemetry's conventions for messaging,
-    which may still change.
+    has a span in a trace of its own, with a link to the sender's, and the others have none.
+    `messaging` adds the attributes and names of OpenTelemetry's conventions for messaging, which
+    may still change.
 
     Native actors, tasks, actors with `receive_many` and those of callboard itself have no spans.
 

@@ -39,8 +39,9 @@ class TalkEdge:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TalkPicture:
-    """The actors of a system, and how often they tell and ask each other. Its text is a table, and a notebook shows it drawn.
+    """The actors of a system, and how often they tell and ask each other.
 
+    Its text is a table, and a notebook shows it drawn.
     Answers are no messages, and neither are native values.
     """
 

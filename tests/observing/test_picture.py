@@ -25,12 +25,14 @@ class Parser(Actor[str]):
 
 
 def words(path: Path, arrows: int, lines: int, **names: str) -> TalkPicture:
-    with ActorSystem("words", workers=1, monitoring="times") as system:
-        with system.tracing(path, arrows=arrows):
-            store = system.spawn(Box, name=names.get("store", "store"))
-            parser = system.spawn(Parser, store, name=names.get("parser", "parser"))
-            parser.tell_many(["to be", "or not to be"] * (lines // 2))
-            system.drain(60)
+    with (
+        ActorSystem("words", workers=1, monitoring="times") as system,
+        system.tracing(path, arrows=arrows),
+    ):
+        store = system.spawn(Box, name=names.get("store", "store"))
+        parser = system.spawn(Parser, store, name=names.get("parser", "parser"))
+        parser.tell_many(["to be", "or not to be"] * (lines // 2))
+        system.drain(60)
     return system.picture()  # which may be stopped
 
 
