@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from callboard import ActorSystem, ConfigError
 from callboard.streams import Run, entry
-from callboard.streams.running.round_sizes import RoundSizes
+from callboard.streams.programs.round_sizes import RoundSizes
 from callboard.testing import ManualSystem
 
 WAIT = 60

@@ -19,6 +19,7 @@ from callboard.streams.checks import MOST, check_entry
 from callboard.streams.errors import RunError, RunTimeout
 from callboard.streams.planning.plan import Plan, collected_by, result_of, start
 from callboard.streams.programs.program import Batch
+from callboard.streams.programs.round_sizes import MOST_ROWS, RoundSizes
 from callboard.streams.programs.rows.sinks import Collect
 from callboard.streams.programs.rows.unordered_answers import UnorderedAnswers
 from callboard.streams.programs.saved import Columns
@@ -26,7 +27,6 @@ from callboard.streams.running.callers import CallLock, LockHold
 from callboard.streams.running.execution import LOOK, Execution
 from callboard.streams.running.heartbeat import ExtraRounds, Heartbeat
 from callboard.streams.running.results import Outlook
-from callboard.streams.running.round_sizes import MOST_ROWS, RoundSizes
 from callboard.streams.running.untaken import Untaken
 from callboard.streams.snapshots.cut import Cut
 from callboard.streams.snapshots.recovery import Recovery
@@ -69,6 +69,8 @@ class Admission(Execution):
             self._recovery.end()
             raise
         self._size = batch_size or RoundSizes(self.flow, system.config.workers).next
+        self.experiment = threading.Lock()
+        self.admit_round = self.flow.try_admit  # an experiment slows the sender down here
         self._collected = collected_by(self.programs)
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
         # fills the window, and leaves the interpreter to the lane until all is done.
@@ -85,6 +87,10 @@ class Admission(Execution):
         except BaseException:
             self.end()
             raise
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the run, of each entry and of each operator so far, for JSON."""
+        return super().figures() | {"entries": [*self.sent.values()]}
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -145,9 +151,9 @@ class Admission(Execution):
             start(self.programs)
             self._started = True
         if self.crew.has_caller:
-            self.context.run(self.flow.try_admit, batches)
+            self.context.run(self.admit_round, batches)
         else:
-            self.flow.try_admit(batches)
+            self.admit_round(batches)
 
     def _refuse_if_ended(self, deadline: float | None) -> None:
         self.system._runtime.refuse_fork()
@@ -255,10 +261,14 @@ class Admission(Execution):
         """Take the states, while nothing changes them."""
         cut = Cut(codec, self.sent.copy())
         left = {name: untaken.rows() for name, untaken in self._untaken.items()}
-        for step, program in zip(self.plan.steps, self.programs, strict=True):
-            collected = left.get(program.name) if isinstance(program, Collect) else None
-            cut.take(step, program, None if collected is None else [(), Columns([collected])])
-        cut.take_kept()
+        try:
+            for step, program in zip(self.plan.steps, self.programs, strict=True):
+                collected = left.get(program.name) if isinstance(program, Collect) else None
+                cut.take(step, program, None if collected is None else [(), Columns([collected])])
+            cut.take_kept()
+        except BaseException:
+            cut.let_go()
+            raise
         return cut
 
     def end(self) -> None:

@@ -2,7 +2,8 @@ from libc.stdint cimport int64_t, uint32_t
 from libcpp.vector cimport vector
 
 from callboard.scheduling.flow.flow cimport Pool, Rest
-from callboard.streams.running.stages cimport GraphStages
+from callboard.streams.experiments.virtual_speed_up cimport VirtualSpeedUp
+from callboard.streams.running.stages cimport GraphStages, Seat
 
 
 cdef struct Lane:
@@ -19,5 +20,8 @@ cdef class GraphFlow(GraphStages):
     cdef int64_t rows_seen            # at the last look at what they take
     cdef vector[int64_t] busy_seen    # of the stages
 
+    cdef VirtualSpeedUp* speed_up     # null before the first experiment
+
     cdef Rest run(self, uint32_t lane) noexcept nogil
     cdef object next_turn(self, Rest rest)
+    cdef double share_of(self, Seat* seat) except -1

@@ -173,11 +173,14 @@ cdef class Stateful(Program):
         for table in [self.table, *self.tables]:
             time = table.clock.time if time is None else time
             if table.states:
-                columns = [[as_given(key) for key in table.states], self.saved(table)]
-                if table.born is not None:
-                    columns.append(list(table.born.values()))
-                parts.append(Columns(columns, (0, 2)))
+                parts.append(self.columns_of(table))
         return [(time,), *parts]
+
+    cdef object columns_of(self, Table table):
+        columns = [list(table.states), self.saved(table)]
+        if table.born is not None:
+            columns.append(list(table.born.values()))
+        return Columns(columns, (0, 2), keys=True, refs=1)
 
     cpdef restore(self, tuple head, list columns, object kept, bint divided):
         cdef Table table

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 
 from callboard.core.text import sendable
-from callboard.observing.talk import Talk
+from callboard.observing.tracing.talk import Talk
 
 BY = ("actor", "class")
 OUTSIDE = "(outside)"

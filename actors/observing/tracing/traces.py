@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.core import checks
 from callboard.core.errors import CallboardError, ConfigError
 from callboard.diagnosis import all_actors
-from callboard.observing.talk import Talk
+from callboard.observing.tracing.talk import Talk
 from callboard.scheduling.tracing.flight_recorder import ARROWS, FlightRecorder, check_arrows
 from callboard.scheduling.tracing.formats import check_path
 from callboard.scheduling.tracing.recording import Flight, RecordReader, TraceFile, not_recorded
