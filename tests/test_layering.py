@@ -108,6 +108,7 @@ ORDERS = [
     ],
     ["actors", "actors/testing"],
     ["actors", "actors/dashboard"],
+    ["actors/observing/tracing", "actors/observing"],
     ["actors", "actors/demo"],
     ["actors/diagnosis", "actors/observing", "actors/system"],
 ]
