@@ -122,6 +122,8 @@ class Actor:
         if extra.behaviours is None:
             extra.behaviours = []
         extra.behaviours.append((ref.handler, ref.bound))
+        if ref.runtime.spans is not None and not ref.recipe.many:
+            handler = ref.runtime.spans.around(ref, handler)
         ref.handler = handler
         ref.bound = True
 

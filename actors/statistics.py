@@ -124,6 +124,8 @@ class Logs:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._paths: dict[int, bytes] = {}
+        self.classes: dict[int, str] = {}
+        """The names of the classes of the same actors."""
         self._most_paths = MOST_PATHS
         self._lock = threading.Lock()
         self._readers: tuple[Callable[[WorkerThread], object], ...] = ()
@@ -135,12 +137,14 @@ class Logs:
         """Remember a new actor's path: its records may be read when it has ended."""
         paths = self._paths
         paths[ref.number] = _one_word(ref._short_path)
+        self.classes[ref.number] = ref.actor_class.__qualname__
         if len(paths) > self._most_paths:
             live = {actor.number for actor in all_actors(self._runtime)}
             latest = ref.number - MOST_PATHS // 2
             for number in list(paths):
                 if number <= latest and number not in live:
                     paths.pop(number, None)
+                    self.classes.pop(number, None)
             self._most_paths = len(paths) + MOST_PATHS
 
     @property

@@ -109,6 +109,7 @@ ORDERS = [
     ],
     ["actors", "actors/testing"],
     ["actors", "actors/dashboard"],
+    ["actors/observing/tracing", "actors/observing"],
     ["actors/diagnosis", "actors/observing", "actors/system"],
 ]
 

@@ -12,7 +12,9 @@ from callboard._inside.life.held cimport Held
 from callboard._inside.receiving.access cimport Access
 from callboard._inside.receiving.dispatch cimport run_python, run_shared
 from callboard._inside.receiving.native_dispatch cimport run_native
-from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, limited, native_cell, task_cell
+from callboard._inside.sending.actor_cell cimport (
+    ActorCell, carrying_cell, cell_of, limited, native_cell, task_cell, wearing_cell,
+)
 from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.overflow cimport Overflow, overflow_named
 from callboard._inside.sending.ref cimport FRESH, RESTARTING, ActorRef, Recipe
@@ -118,12 +120,16 @@ cdef ActorRef spawn_by(
         limit(ref, mailbox)
     if context is not None or runtime.carrying:
         carry(ref, context)
+    if runtime.spans is not None and not (recipe.native or recipe.many or recipe.runs):
+        ref.cell.set(carrying_cell)
     if name is not None:
         take_name(ref, name)
     if runtime.logs is not None:
         note_spawn(ref)
     try:
         join_family(ref)
+        if runtime.sampled_every != 0:  # after that: who begins a trace sees this actor, or is seen here
+            ref._be_sampled(True)
         if runtime.closing and parent is None:
             refuse(runtime)  # who stops the system may not have seen this actor among the others
         ref.cell.set_affinity(affinity_of(ref, placement, dedicated).core, relaxed)
@@ -378,7 +384,7 @@ cdef int carry(ActorRef ref, context) except -1:
     elif ref.recipe.many:
         obstacle = "has receive_many(), whose messages have many senders"
     if obstacle is None:
-        ref.cell.set(carrying_cell)
+        ref.cell.set(carrying_cell | wearing_cell)
         ref.detour = True
     elif context is not None:
         raise SpawnError(f"{ref.recipe.cls.__qualname__} {obstacle}: its context is its own")

@@ -18,13 +18,15 @@ from callboard.observing.endpoint import Endpoint
 from callboard.observing.kept_letters import KeptLetters
 from callboard.observing.shape import GraphShape
 from callboard.observing.thresholds import MailboxEvent, MailboxWatch
-from callboard.observing.traces import LIMIT, Traces
+from callboard.observing.tracing.talk_picture import BY, TalkPicture, picture_of
+from callboard.observing.tracing.traces import LIMIT, Traces
 from callboard.observing.wait import Wait, Waits
 from callboard.observing.waits import waits_of
 from callboard.observing.watching import SystemView
 from callboard.recipient import Recipient
 from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
+from callboard.scheduling.tracing.flight_recorder import ARROWS
 from callboard.scheduling.tracing.recording import TraceFile
 from callboard.statistics import Logs, collect
 
@@ -156,6 +158,7 @@ class Observed:
         *,
         format: str | None = None,  # noqa: A002
         limit: int = LIMIT,
+        arrows: int = ARROWS,
     ) -> TraceFile:
         """Begin to write a trace of all workers to a file, and return it. Leave it to end it:
 
@@ -165,13 +168,14 @@ class Observed:
         It has each dispatch by worker, waits, slices of operators, lengths of mailboxes, dead
         letters, failures and restarts. https://ui.perfetto.dev opens it. `format` is "perfetto" or
         "json", which Chrome's viewer shows, too; without it, the path's end says which. At `limit`
-        bytes it ends. It ends with its system at the latest.
+        bytes it ends. It ends with its system at the latest. One of `arrows` messages has an arrow,
+        from the dispatch that sent it to the one that took it.
 
         Raises CallboardError if monitoring is off, ConfigError, and OSError if the file cannot be
         made.
         """
         self._runtime.refuse_fork()
-        return self._traces.open(path, format, limit, from_now=True)
+        return self._traces.open(path, format, limit, arrows, from_now=True)
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
         """Write what the flight recorder has to a file. The end of the path says the format.
@@ -181,6 +185,19 @@ class Observed:
         """
         self._runtime.refuse_fork()
         self._traces.write(path)
+
+    def picture(self, by: str | None = None) -> TalkPicture:
+        """Return who tells and asks whom, and about how often, as the traces so far have seen it.
+
+        It is made of the messages that have arrows. A notebook draws it, and its text is a table.
+        `by` is "actor", "class", or None: actors if they are few, else their classes.
+
+        Raises CallboardError without a trace, and ConfigError.
+        """
+        self._runtime.refuse_fork()
+        if by is not None:
+            checks.one_of("`by`", by, BY, error=ConfigError)
+        return picture_of(self._traces.talk(), self._runtime.name, by)
 
     def watch_mailboxes(
         self,

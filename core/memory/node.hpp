@@ -33,6 +33,9 @@ enum class Kind : std::uint8_t {
     real,      // double
     buffer,    // a counted reference to a Buffer
     record,    // 16 bytes, by value; never asked
+    // A Python message that a trace shows on its way; `tag` is the number of its arrow, 0 for none.
+    sampled_tell,  // (P) as python
+    sampled_ask,   // (P) as ask
 };
 
 inline constexpr std::uint8_t wants_answer = 1;

@@ -20,6 +20,8 @@ cdef extern from "callboard/core/memory/node.hpp" namespace "callboard" nogil:
         real
         buffer
         record
+        sampled_tell
+        sampled_ask
 
     const uint8_t wants_answer
 

@@ -3,7 +3,8 @@
 from libcpp.vector cimport vector
 
 from callboard.core.monitoring.records cimport (
-    DispatchRecord, record_exit, record_stage, record_suspension, record_use, record_wait,
+    DispatchRecord, record_exit, record_lost, record_sent, record_stage, record_suspension, record_taken, record_use,
+    record_wait,
 )
 
 cdef extern from "callboard/core/monitoring/log_text.hpp" namespace "callboard" nogil:
@@ -35,7 +36,7 @@ cdef tuple lines_of(RecordRing& ring, uint32_t worker, uint64_t since, dict path
             first = number + 1
         elif record.kind == record_use:
             uses.push_back(record)
-        elif record.kind != record_stage:
+        elif record.kind not in (record_stage, record_sent, record_taken, record_lost):
             add_line(log, record, worker, uses, paths)
             uses.clear()
     return log.data()[:log.size()], end, first - since

@@ -30,6 +30,13 @@ public:
         length_ += words.size();
     }
 
+    // A whole number in eight bytes, as `fixed64` has them.
+    void fixed(std::uint32_t field, std::uint64_t value) {
+        make_room();
+        varint(field << 3 | with_eight_bytes);
+        for (int byte = 0; byte < 8; ++byte) bytes_[length_++] = static_cast<char>(value >> (8 * byte));
+    }
+
     // Begins a message inside this one; its end is told by what this returns.
     std::size_t begin(std::uint32_t field) {
         make_room();
@@ -77,7 +84,7 @@ public:
     std::size_t size() const { return length_; }
 
 private:
-    static constexpr std::uint32_t with_length = 2;  // a wire type
+    static constexpr std::uint32_t with_eight_bytes = 1, with_length = 2;  // wire types
 
     // For a tag, a number, and the length of a message.
     void make_room(std::size_t size = 0) {

@@ -24,6 +24,8 @@ public:
         DispatchRecord record;     // of actor 0: nobody wants one
         std::uint64_t serial{0};   // no other dispatch of any worker has it
         std::size_t first{0};      // where its uses begin
+        std::uint64_t sent{0};     // sampled messages
+        std::uint64_t taken{0};    // likewise, and dead letters
     };
 
     // `serial` is less than that of each later dispatch, and apart from those of all other workers.
@@ -74,6 +76,29 @@ public:
         return &uses_[at];
     }
 
+    // The dispatch sends a sampled message, which is arrow `arrow` of the trace. False: it has no arrow, because the
+    // sender has no record, or sends more than an eighth of the ring has room for.
+    bool note_sent(std::uint64_t receiver, std::uint64_t arrow, std::int64_t now) {
+        if (!wants_record() || in_work_.sent == ring.capacity() / 8) return false;
+        ++in_work_.sent;
+        note_message(record_sent, receiver, arrow, now);
+        return true;
+    }
+
+    // The dispatch takes a sampled message out of its queue. `sender` and `arrow` are 0 where there is none.
+    void note_taken(std::uint64_t sender, std::uint64_t arrow, std::int64_t now) {
+        if (!wants_record() || in_work_.taken == ring.capacity() / 8) return;
+        ++in_work_.taken;
+        note_message(record_taken, sender, arrow, now);
+    }
+
+    // This thread makes a dead letter of a sampled message.
+    void note_lost(std::uint64_t sender, std::uint64_t arrow, std::int64_t now) {
+        if (in_work_.taken == ring.capacity() / 8) return;
+        ++in_work_.taken;
+        note_message(record_lost, sender, arrow, now);
+    }
+
     // The actor may be another thread's by now. The records of its channels come before that of the dispatch. There
     // are no more of them than a quarter of the ring has room for.
     void end(const InWork& outer, bool is_ready) {
@@ -100,6 +125,17 @@ public:
     RecordRing ring;
 
 private:
+    // A record of its own, before that of the dispatch.
+    void note_message(char kind, std::uint64_t other, std::uint64_t arrow, std::int64_t now) {
+        DispatchRecord record;
+        record.kind = kind;
+        record.time = now;
+        record.actor = in_work_.record.actor;
+        record.dispatch = arrow;
+        record.created = static_cast<std::int64_t>(other);
+        ring.write(record);
+    }
+
     std::vector<ChannelUse> uses_;
     InWork in_work_;
     std::uint64_t last_serial_;

@@ -62,9 +62,11 @@ inline constexpr char state_ended = 'Z', state_ready = 'R', state_input = 'i', s
 inline constexpr char record_wait = 'w', record_suspension = 's', record_exit = 'x';  // of a worker
 inline constexpr char record_use = 'u';                                                // of a channel
 inline constexpr char record_stage = 'S';                                              // of a stage
+inline constexpr char record_sent = 'f', record_taken = 't', record_lost = 'd';        // of a sampled message
 
 // One dispatch of one actor; one wait or the end of the worker (actor 0); one channel that the dispatch used whose
-// record comes next (see ChannelUse); or one slice of work at a stage of a stream graph, within a dispatch.
+// record comes next (see ChannelUse); one slice of work at a stage of a stream graph, within a dispatch; or one sampled
+// message that the dispatch sent, took or made a dead letter of (see Recorder).
 struct DispatchRecord {
     std::int64_t time{0};       // monotonic ns, at the end
     std::int64_t spent{0};      // ns

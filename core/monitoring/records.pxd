@@ -12,6 +12,9 @@ cdef extern from "callboard/core/monitoring/records.hpp" namespace "callboard" n
     const char record_suspension
     const char record_use
     const char record_stage
+    const char record_sent
+    const char record_taken
+    const char record_lost
 
     cppclass DispatchRecord:
         DispatchRecord()
@@ -21,6 +24,7 @@ cdef extern from "callboard/core/monitoring/records.hpp" namespace "callboard" n
         uint64_t actor
         uint64_t messages
         int64_t queue
+        int64_t created
         uint64_t uses
         char kind
         int64_t began

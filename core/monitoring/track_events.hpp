@@ -141,11 +141,21 @@ public:
         end_event(begin_event(record.time, slice_end));
     }
 
+    // A sampled message was sent, or taken out of its queue, at this moment: where arrow `arrow` begins, or ends. 0: none
+    // does.
+    void add_message(std::int64_t time, std::uint64_t arrow, bool ends, std::string_view name) {
+        const auto packet = begin_event(time, instant);
+        out_.number(event_category, category_message);
+        out_.text(event_own_name, name);
+        if (arrow != 0) out_.fixed(ends ? event_arrow_end : event_arrow, arrow);
+        end_event(packet);
+    }
+
     // Something that takes no time.
     void add_instant(std::int64_t time, std::string_view name) {
         const auto packet = begin_event(time, instant);
         out_.number(event_category, category_event);
-        out_.text(23, name);
+        out_.text(event_own_name, name);
         end_event(packet);
     }
 
@@ -158,12 +168,14 @@ private:
                                    packet_track_event = 11, packet_interned = 12, packet_flags = 13, packet_clock = 58,
                                    packet_defaults = 59, packet_track_descriptor = 60;
     static constexpr std::uint32_t event_category = 3, event_annotation = 4, event_type = 9, event_name = 10,
-                                   event_track = 11, event_counter = 30;
+                                   event_track = 11, event_own_name = 23, event_counter = 30, event_arrow = 47,
+                                   event_arrow_end = 48;
     enum EventType : std::uint64_t { slice_begin = 1, slice_end = 2, instant = 3, counter = 4 };
     static constexpr std::uint64_t clock_realtime = 1, clock_monotonic = 3, clock_boottime = 6, clock_of_sequence = 64;
     static constexpr std::uint64_t process_track = 1, events_track = 5;
     static constexpr std::uint64_t name_idle = 1, name_suspended = 2, first_name = 3;
-    static constexpr std::uint64_t category_dispatch = 1, category_operator = 2, category_wait = 3, category_event = 4;
+    static constexpr std::uint64_t category_dispatch = 1, category_operator = 2, category_wait = 3, category_event = 4,
+                                   category_message = 5;
     static constexpr std::uint64_t annotation_messages = 1, annotation_rows = 2;
     static constexpr std::uint64_t state_cleared = 1, needs_state = 2;
 
@@ -230,6 +242,7 @@ private:
         add_name(1, category_operator, "operator");
         add_name(1, category_wait, "wait");
         add_name(1, category_event, "event");
+        add_name(1, category_message, "message");
         add_name(2, name_idle, "idle");
         add_name(2, name_suspended, "suspended");
         add_name(3, annotation_messages, "messages");

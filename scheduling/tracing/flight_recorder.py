@@ -11,6 +11,14 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.scheduling.tracing.formats import check_path, format_for
 
+ARROWS = 1000
+"""One of so many messages has an arrow in a trace that does not say otherwise."""
+
+
+def check_arrows(what: str, value: Any) -> int:
+    """Check that one of `value` messages may have an arrow. Raises ConfigError."""
+    return checks.whole(what, value, most=1_000_000_000, error=ConfigError)
+
 
 @dataclass(frozen=True)
 class FlightRecorder:
@@ -21,18 +29,21 @@ class FlightRecorder:
     written, too; the system is made in the main thread then. `system.write_trace()` writes it at
     any time.
 
-    Memory holds the last `seconds`, and at most `limit` bytes. Raises ConfigError.
+    Memory holds the last `seconds`, and at most `limit` bytes. One of `arrows` messages has an
+    arrow, from the dispatch that sent it to the one that took it. Raises ConfigError.
     """
 
     seconds: float = 10.0
     path: str | os.PathLike[str] | None = None
     limit: int = 64_000_000
     signal: int | None = None
+    arrows: int = ARROWS
 
     def __post_init__(self) -> None:
         what = "of a FlightRecorder"
         checks.seconds(f"`seconds` {what}", self.seconds, zero=False, error=ConfigError)
         checks.whole(f"`limit` {what}", self.limit, error=ConfigError)
+        check_arrows(f"`arrows` {what}", self.arrows)
         if self.path is not None:
             format_for(check_path(f"`path` {what}", self.path), None)
         if self.signal is not None:

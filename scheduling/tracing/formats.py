@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
-from callboard.scheduling.tracing.track_encoder import RECORD_SIZE, TrackEncoder
+from callboard.scheduling.tracing.track_encoder import RECORD_SIZE, TrackEncoder, message_event
 from callboard.scheduling.worker import WorkerThread
 
 # A record in memory: time, spent, actor, dispatch, messages, queue, created, uses, kind, began.
@@ -22,6 +22,7 @@ assert RECORD.size == RECORD_SIZE
 
 WAITS = {b"w": "idle", b"s": "suspended"}
 _OF_CHANNELS, _EXIT, _STAGE = b"u", b"x", b"S"
+_MESSAGES = {b"f": "s", b"t": "f", b"d": "i"}  # sampled ones, sent, taken and lost: their phases
 
 Names = dict[int, bytes]
 
@@ -119,8 +120,12 @@ class ChromeFormat:
             lines.append(self._of_process("thread_name", self._threads[worker], worker.name))
         thread = self._threads[worker]
         for record in RECORD.iter_unpack(records):
-            end, spent, actor, _, messages, queue, _, _, kind, began = record
+            end, spent, actor, arrow, messages, queue, other, _, kind, began = record
             if kind in (_OF_CHANNELS, _EXIT):
+                continue
+            if kind in _MESSAGES:
+                other_name = names.get(other, b"(ended)")
+                lines += self._message(kind, end, thread, arrow, other_name)
                 continue
             began = began or end - spent
             event = {"ph": "X", "ts": began / 1e3, "dur": (end - began) / 1e3}
@@ -135,6 +140,17 @@ class ChromeFormat:
                 count = {"ph": "C", "name": f"queue of {name}", "ts": end / 1e3, "pid": self._pid}
                 lines.append(count | {"args": {"messages": queue}})
         return b"".join(map(_line, lines))
+
+    def _message(
+        self, kind: bytes, at: int, thread: int, arrow: int, other: bytes
+    ) -> list[dict[str, Any]]:
+        """Return the begin or the end of an arrow, or that a dead letter has none."""
+        phase = _MESSAGES[kind]
+        event = {"ph": phase, "cat": "message", "ts": at / 1e3, "pid": self._pid, "tid": thread}
+        if phase == "i":
+            return [event | {"s": "t", "name": message_event(ord(kind), other).decode()}]
+        ends = {"bp": "e"} if phase == "f" else {}
+        return [event | {"id": arrow, "name": "message"} | ends] if arrow else []
 
     def instant(self, at: int, text: str) -> bytes:
         """Return an event of the process."""

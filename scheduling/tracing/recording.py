@@ -20,7 +20,7 @@ from callboard.core.handles import public_names
 from callboard.core.log import log
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder
 from callboard.scheduling.tracing.formats import Names, TraceFormat, format_for
-from callboard.scheduling.tracing.track_encoder import records_written, take_records
+from callboard.scheduling.tracing.track_encoder import records_written, take_records, taken_from
 from callboard.scheduling.worker import WorkerThread
 
 Workers = Callable[[], list[WorkerThread]]
@@ -40,6 +40,11 @@ class RecordReader:
         """Return a worker's new records, and how many were overwritten before."""
         records, self._next[worker], lost = take_records(worker, self._next.get(worker, 0))
         return records, lost
+
+    def take_pairs(self, worker: WorkerThread) -> list[tuple[int, int]]:
+        """Return the senders and receivers of a worker's new sampled messages, by their numbers."""
+        pairs, self._next[worker] = taken_from(worker, self._next.get(worker, 0))
+        return pairs
 
     def forget_ended(self) -> list[WorkerThread] | None:
         """Forget the workers that have ended, if they are many. Return the others then."""

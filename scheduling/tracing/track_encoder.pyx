@@ -5,7 +5,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from callboard.core.monitoring.records cimport (
-    DispatchRecord, RecordRing, record_exit, record_suspension, record_use, record_wait,
+    DispatchRecord, RecordRing, record_exit, record_lost, record_sent, record_suspension, record_taken, record_use,
+    record_wait,
 )
 from callboard.scheduling.worker cimport WorkerThread
 from callboard.scheduling.worker_core cimport Worker
@@ -28,6 +29,7 @@ cdef extern from "callboard/core/monitoring/track_events.hpp" namespace "callboa
         void describe_mailbox(uint64_t actor, string_view name)
         void add(const DispatchRecord& record)
         void add_wait(const DispatchRecord& record)
+        void add_message(int64_t time, uint64_t arrow, bint ends, string_view name)
         void add_instant(int64_t time, string_view name)
         void clear()
         const char* data()
@@ -71,6 +73,33 @@ def take_records(WorkerThread worker, uint64_t since):
     return taken[:length], end, first - since
 
 
+def taken_from(WorkerThread worker, uint64_t since):
+    """Return the sampled messages that were taken out of their queues, as a worker has recorded from number `since` on.
+    Each is the number of the sender, 0 for one that is no actor, and that of the receiver. Return the number of the
+    next record, too.
+    """
+    cdef Worker* core = worker.core
+    cdef DispatchRecord record
+    cdef RecordRing* ring
+    cdef uint64_t end, number
+    cdef list found = []
+    if core.recorder == NULL:
+        return found, since
+    ring = &core.recorder.ring
+    end = ring.written()
+    for number in range(max(since, end - ring.capacity() if end > ring.capacity() else 0), end):
+        if ring.read(number, record) and record.kind == record_taken:
+            found.append((record.created, record.actor))
+    return found, end
+
+
+def message_event(kind, bytes other):
+    """Return how a trace names what happened to a sampled message, whose other end is an actor of this name."""
+    if kind == record_sent:
+        return b"to " + other
+    return (b"from " if kind == record_taken else b"dead letter from ") + other
+
+
 cdef string_view view_of(bytes text) noexcept:
     """Return a view of a text that the caller keeps."""
     return string_view(PyBytes_AS_STRING(text), <size_t>len(text))
@@ -107,6 +136,8 @@ cdef class TrackEncoder:
             memcpy(&record, at + i * sizeof(DispatchRecord), sizeof(DispatchRecord))
             if record.kind == record_wait or record.kind == record_suspension:
                 self.events.add_wait(record)
+            elif record.kind == record_sent or record.kind == record_taken or record.kind == record_lost:
+                self.add_message(record, names)
             elif record.kind != record_use and record.kind != record_exit:
                 if self.events.wants_name(record.actor):
                     name = names.get(record.actor, b"(ended)")
@@ -115,6 +146,14 @@ cdef class TrackEncoder:
                     name = b"queue of " + <bytes>names.get(record.actor, b"(ended)")
                     self.events.describe_mailbox(record.actor, view_of(name))
                 self.events.add(record)
+
+    cdef int add_message(self, const DispatchRecord& record, dict names) except -1:
+        cdef bytes name = message_event(record.kind, <bytes>names.get(record.created, b"(ended)"))
+        if record.kind == record_lost:
+            self.events.add_message(record.time, 0, False, view_of(name))
+        elif record.dispatch != 0:
+            self.events.add_message(record.time, record.dispatch, record.kind == record_taken, view_of(name))
+        return 0
 
     def add_instant(self, int64_t time, str name):
         """Add something that takes no time, at a moment in monotonic ns."""

@@ -170,4 +170,24 @@ TEST("a blocked actor's line has what it waits for, its messages and those that 
                             "5 *** worker 3 exited wait_cnt 2 wait_time 1.000056292\n"));
 }
 
+TEST("sampled messages are records before that of the dispatch, and no more than the ring has room for") {
+    Recorder recorder(64, 100);
+    CHECK(!recorder.note_sent(8, 1, 500));  // in no dispatch
+    const Recorder::InWork outer = recorder.begin(7, 500);
+    for (std::uint64_t arrow = 1; arrow <= 9; ++arrow) {
+        CHECK_EQUAL(recorder.note_sent(8, arrow, 600), arrow <= 8);
+        recorder.note_taken(9, arrow, 700);
+    }
+    recorder.note(1'000, 10, 2);
+    recorder.end(outer, false);
+    CHECK_EQUAL(recorder.ring.written(), 17u);
+    const DispatchRecord sent = at(recorder, 0), taken = at(recorder, 1);
+    CHECK(sent.kind == record_sent && taken.kind == record_taken);
+    CHECK_EQUAL(sent.actor, 7u);
+    CHECK_EQUAL(sent.dispatch, 1u);
+    CHECK_EQUAL(sent.created, 8);
+    CHECK_EQUAL(taken.created, 9);
+    CHECK_EQUAL(at(recorder, 16).actor, 7u);
+}
+
 CHECK_MAIN

@@ -69,4 +69,19 @@ TEST("an event after the last one says how much later it is, one before it its w
                 std::string("\x0a\x15\x50\x07\x68\x02\x40\x80\x94\xeb\xdc\x03\xd0"));
 }
 
+TEST("an arrow has a number of eight bytes, where it begins and where it ends") {
+    TrackEvents track(7);
+    track.begin_worker(1, 0, "worker", 1'000'000'000);
+    for (const bool ends : {false, true}) {
+        track.clear();
+        track.add_message(1'000'000'005, 258, ends, "x");
+        const std::string field = ends ? "\x81\x03" : "\xf9\x02";  // 48 and 47, as fixed64
+        const std::string bytes(track.data(), track.size());
+        CHECK_EQUAL(bytes.substr(bytes.size() - 10), field + std::string("\x02\x01\0\0\0\0\0\0", 8));
+    }
+    track.clear();
+    track.add_message(1'000'000'005, 0, false, "x");
+    CHECK_EQUAL(std::string(track.data(), track.size()).back(), 'x');
+}
+
 CHECK_MAIN

@@ -26,12 +26,23 @@ class Slice(NamedTuple):
     """Messages of a dispatch, rows of an operator's slice."""
 
 
+class Message(NamedTuple):
+    """The moment in which a sampled message was sent, or taken; or that it is a dead letter."""
+
+    track: str
+    time: int
+    text: str
+    begins: list[int]
+    ends: list[int]
+
+
 @dataclass
 class ReadTrace:
     process: str = ""
     slices: list[Slice] = field(default_factory=list)
     counters: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     instants: list[tuple[int, str]] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
 
     def of(self, name: str) -> list[Slice]:
         return [one for one in self.slices if one.name == name]
@@ -100,6 +111,17 @@ def read(path: Path) -> ReadTrace:
             found.counters[tracks[each.track]].append((each.time, event.counter_value))
         else:
             assert event.type == schema.TrackEvent.TYPE_INSTANT
+            if sequence.categories[event.category_iids[0]] == "message":
+                found.messages.append(
+                    Message(
+                        tracks[each.track],
+                        each.time,
+                        event.name,
+                        list(event.flow_ids),
+                        list(event.terminating_flow_ids),
+                    )
+                )
+                continue
             found.instants.append((each.time, event.name))
     assert not any(open_slices.values())
     return found

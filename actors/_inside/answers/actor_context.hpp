@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "callboard/core/monitoring/sampler.hpp"
 #include "callboard/scheduling/context.hpp"
 
 namespace callboard {
@@ -12,6 +13,7 @@ struct ActorContext : Context {
     std::uint64_t woken{0};           // those who waited at channels, and whose waits the thread has ended
     std::uint32_t sent{0};            // by a thread outside the workers, since it let them run last
     bool on_event_loop{false};        // the thread is that of a system's event loop
+    Sampler sampler;                  // of the messages that it sends while a trace is recorded
     std::uint32_t completing_at{0};   // the depth of the dispatch that the next one is of
     void* completing{nullptr};        // futures that are done, whose callbacks are to be called
     void* constructing{nullptr};      // the ref whose native actor is being made

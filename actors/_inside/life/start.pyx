@@ -40,6 +40,8 @@ cdef int set_first_handler(ActorRef ref, Recipe recipe) except -1:
         bound = True
     elif first is None:
         first, bound = ref.instance.receive, True
+    if ref.runtime.spans is not None and not (recipe.native or recipe.many):
+        first = ref.runtime.spans.around(ref, first)
     if ref.extra is not None and ref.extra.behaviours:
         ref.extra.behaviours[0] = (first, bound)
     else:

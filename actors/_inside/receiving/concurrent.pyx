@@ -21,7 +21,7 @@ from callboard._inside.life.flights cimport ConcurrentMessage, add_flight, end_f
 from callboard._inside.receiving.access cimport Access
 from callboard._inside.receiving.errand cimport Errand, make_errand
 from callboard._inside.receiving.finishing cimport finish, with_advice
-from callboard._inside.sending.actor_cell cimport carrying_cell, cell_of
+from callboard._inside.sending.actor_cell cimport wearing_cell, cell_of
 from callboard._inside.sending.dead_lettering cimport stopped
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.letter cimport copy_of
@@ -43,7 +43,7 @@ cdef void begin_flight(ActorRef ref, object coroutine, Envelope* envelope) noexc
     """Begin a message; it may go on after this dispatch, beside others."""
     cdef ConcurrentMessage flight = ConcurrentMessage.__new__(ConcurrentMessage)
     cdef Context* context = current_context()
-    cdef bint carries = cell_of(ref).has(carrying_cell)
+    cdef bint carries = cell_of(ref).has(wearing_cell)
     flight.ref = ref
     flight.letter = copy_of(envelope)
     flight.stashed = envelope.stashed

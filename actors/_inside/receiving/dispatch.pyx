@@ -15,9 +15,9 @@ from callboard._inside.receiving.concurrent cimport launch_begun
 from callboard._inside.receiving.coroutine cimport begin
 from callboard._inside.receiving.finishing cimport finish
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
-from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, closed_cell
+from callboard._inside.sending.actor_cell cimport ActorCell, wearing_cell, closed_cell
 from callboard._inside.sending.dead_lettering cimport CANCELLED, FAILED, STOPPED, dead_letter_and_go_on
-from callboard._inside.sending.letter cimport FENCE, Carried, letter_of, take_over
+from callboard._inside.sending.letter cimport FENCE, letter_of, take_over, variables_of
 from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Envelope
 from callboard._inside.sending.variables cimport put_on, replace, take_off
 from callboard._inside.sending.waiting cimport (
@@ -281,7 +281,7 @@ cdef inline bint take(ActorRef ref, ActorCell* cell, Context* context, Envelope*
     if ref.detour:
         return take_by_detour(ref, cell, context, envelope)
     # Else messages come from the queue alone.
-    assert holds(ref.intake is None and not cell.has(carrying_cell))
+    assert holds(ref.intake is None and not cell.has(wearing_cell))
     assert holds(cell.limits == NULL or not cell.limits.senders_pop)
     return take_oldest(cell, context, envelope)
 
@@ -302,7 +302,7 @@ cdef bint take_by_detour(ActorRef ref, ActorCell* cell, Context* context, Envelo
         ref.extra.skips = False  # in a linking gap a cancelled ask may come yet: it is handled then
     cdef bint found = taken == MESSAGE
     assert holds(not found or envelope.message != NULL)
-    if cell.has(carrying_cell):
+    if cell.has(wearing_cell):
         if found:
             wear(context, envelope)
         elif ref.phase != SUSPENDED:
@@ -320,13 +320,7 @@ cdef bint is_skipped(ActorRef ref, Envelope* envelope) noexcept:
 
 cdef void wear(Context* context, Envelope* envelope) noexcept:
     """Put the context variables in place that the message was sent with."""
-    variables = None
-    if envelope.reply_to != NULL:
-        variables = (<Future>envelope.reply_to).variables
-    elif envelope.sender != NULL:
-        sender = <object>envelope.sender
-        if isinstance(sender, Carried):
-            variables = (<Carried>sender).variables
+    variables = variables_of(envelope)
     if variables is None:
         replace(context, NULL)
     else:

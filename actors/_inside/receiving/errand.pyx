@@ -21,7 +21,7 @@ from callboard._inside.answers.actor_context cimport ActorContext, actor_context
 from callboard._inside.answers.future cimport Future, Wake
 from callboard._inside.receiving.outgoing cimport Outgoing
 from callboard._inside.sending.actor_cell cimport cell_of
-from callboard._inside.sending.letter cimport Letter
+from callboard._inside.sending.letter cimport Letter, variables_of
 from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.variables cimport kept
 from callboard.core.asserting cimport holds
@@ -54,6 +54,14 @@ def with_actor(coroutine):
     if current == NULL:
         return coroutine
     return task_coroutine(<Errand?>(<ActorRef>current.owner).extra.errand, coroutine, False)
+
+
+def variables_in_work():
+    """Return the context variables that the message in work was sent with, or None."""
+    cdef Cell* current = current_context().current
+    if current == NULL or cell_of(<ActorRef>current.owner).in_work == NULL:
+        return None
+    return variables_of(cell_of(<ActorRef>current.owner).in_work)
 
 
 def begin_event_loop():

@@ -12,7 +12,7 @@ from callboard._inside.life.flights cimport ConcurrentMessage
 from callboard._inside.receiving.concurrent cimport interrupt_flight, resume_flight
 from callboard._inside.receiving.coroutine cimport begin_leaving, begin_start, begin_task, interrupt, resume
 from callboard._inside.receiving.errand cimport Errand
-from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, closed_cell
+from callboard._inside.sending.actor_cell cimport ActorCell, wearing_cell, cell_of, closed_cell
 from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, RESTARTING, SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport put_on, replace, take_off
@@ -63,7 +63,7 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             begin_leaving(ref)
             take_off(cell, context)
             continue
-        if cell.has(carrying_cell) and ref.phase != SUSPENDED:
+        if cell.has(wearing_cell) and ref.phase != SUSPENDED:
             replace(context, NULL)  # those of a message whose handler went on just now
         take_off(cell, context)
         if failed:

@@ -34,7 +34,9 @@ cdef Letter take_over(Envelope* envelope)
 cdef Letter take_letter(Node* node)
 cdef void open_letter(Letter letter, Envelope* envelope) noexcept
 cdef object sender_of(Envelope* envelope)
-cdef void fetch_native(Node* node, Envelope* envelope) noexcept
+cdef object variables_of(Envelope* envelope)
+cdef void fetch_slowly(Node* node, Envelope* envelope) noexcept
+cdef void end_sample(Node* node, bint is_lost) noexcept
 
 
 cdef inline void fetch(Node* node, Envelope* envelope) noexcept:
@@ -44,5 +46,5 @@ cdef inline void fetch(Node* node, Envelope* envelope) noexcept:
         envelope.sender = <PyObject*>node.sender if node.kind == Kind.python else NULL
         envelope.reply_to = <PyObject*>node.reply_to if node.kind == Kind.ask else NULL
     else:
-        fetch_native(node, envelope)
+        fetch_slowly(node, envelope)
     envelope.stashed = False

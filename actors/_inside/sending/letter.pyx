@@ -3,10 +3,12 @@
 cimport cython
 from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 
+from callboard._inside.answers.sampling cimport note_end
 from callboard._inside.sending.envelope cimport to_ask, to_tell
 from callboard._inside.sending.values cimport take_value
 from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport wants_answer
+from callboard.scheduling.context cimport current_context
 
 FENCE = type("Fence", (), {"__repr__": lambda self: "<fence>"})()
 RUN = type("Run", (), {"__repr__": lambda self: "<run>"})()
@@ -66,15 +68,32 @@ cdef void open_letter(Letter letter, Envelope* envelope) noexcept:
 
 
 cdef Letter take_letter(Node* node):
-    """Take over what a node of any kind carries."""
+    """Take over what a node of any kind carries. A sample that was not ended before is lost."""
     cdef Envelope envelope
+    if node.kind > Kind.record:
+        end_sample(node, True)
     fetch(node, &envelope)
     return take_over(&envelope)
 
 
-cdef void fetch_native(Node* node, Envelope* envelope) noexcept:
-    """Make a Python object of a native value."""
-    assert holds(node.kind > Kind.ask and node.kind <= Kind.record)
+cdef void end_sample(Node* node, bint is_lost) noexcept:
+    """Make a plain message of one that is a trace's sample, and note its end in the dispatch in work."""
+    cdef Envelope envelope
+    assert holds(node.kind > Kind.record)
+    node.kind = Kind.ask if node.kind == Kind.sampled_ask else Kind.python
+    fetch(node, &envelope)
+    sender = sender_of(&envelope)
+    note_end(current_context(), sender.number if sender is not None else 0, node.tag, is_lost)
+    node.tag = 0
+
+
+cdef void fetch_slowly(Node* node, Envelope* envelope) noexcept:
+    """Take over a message that is a trace's sample, or make a Python object of a native value."""
+    if node.kind > Kind.record:
+        end_sample(node, False)
+        fetch(node, envelope)
+        return
+    assert holds(node.kind > Kind.ask)
     value = take_value(node)
     Py_INCREF(value)
     envelope.message = <PyObject*>value
@@ -91,3 +110,13 @@ cdef object sender_of(Envelope* envelope):
         return None
     sender = <object>envelope.sender
     return (<Carried>sender).sender if isinstance(sender, Carried) else sender
+
+
+cdef object variables_of(Envelope* envelope):
+    """Return the context variables that a message was sent with, or None."""
+    if envelope.reply_to != NULL:
+        return (<Future>envelope.reply_to).variables
+    if envelope.sender == NULL:
+        return None
+    sender = <object>envelope.sender
+    return (<Carried>sender).variables if isinstance(sender, Carried) else None

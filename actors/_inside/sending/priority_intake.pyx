@@ -7,10 +7,10 @@ import heapq
 from callboard._inside.sending.actor_cell cimport ActorCell
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.intake cimport MESSAGE, NOTHING, UNFIT, TakeResult
-from callboard._inside.sending.letter cimport FENCE, open_letter, take_letter
+from callboard._inside.sending.letter cimport FENCE, end_sample, open_letter, take_letter
 from callboard._inside.sending.ranked cimport Ranked, in_order_of_arrival, push_ranked
 from callboard.core.asserting cimport holds
-from callboard.core.memory.node cimport Node
+from callboard.core.memory.node cimport Kind, Node
 from callboard.scheduling.context cimport Context
 
 from callboard.core.log import log
@@ -31,6 +31,8 @@ cdef class PriorityIntake(Intake):
         cdef Letter letter
         cdef bint has_place
         while node != NULL:
+            if node.kind > Kind.record:
+                end_sample(node, False)
             letter = take_letter(node)
             context.nodes.give(spent, cell.spare)
             has_place = letter.message is not FENCE and self.find_place(letter)

@@ -7,6 +7,7 @@ from callboard._inside.sending.runtime cimport Runtime
 from callboard._inside.sending.state cimport CLOSED, FRESH, LIVE, RESTARTING, STOPPING, SUSPENDED, Extra, Phase, Recipe
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.unsent cimport Unsent
+from callboard.core.memory.node cimport Node
 from callboard.scheduling.forward cimport Context
 
 
@@ -42,6 +43,7 @@ cdef class ActorRef(Waiter):
     cdef bint is_waited_for(self, Context* context) noexcept
     cdef bint is_admitted(self, Fate found, Envelope* envelope, Context* context) except -1
     cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1
+    cdef void offer_sample(self, Node* node, Envelope* envelope, Context* context) noexcept
     cdef int push_letter(self, Letter letter, object variables, Context* context) except -1
     cdef void send_system(self, SystemKind kind, object first, object second) noexcept
     cdef Future send_fence(self)

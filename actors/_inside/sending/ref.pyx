@@ -10,14 +10,16 @@ from libc.stdint cimport uint32_t
 
 from callboard._inside.answers.actor_context cimport ActorContext
 from callboard._inside.answers.circles cimport circle
+from callboard._inside.answers.sampling cimport sample
 from callboard._inside.answers.yielding cimport ends_burst, let_workers_run
 from callboard._inside.sending.actor_cell cimport (
-    ActorCell, carrying_cell, closed_cell, filled, forked_cell, push, slow_cell,
+    ActorCell, carrying_cell, closed_cell, filled, forked_cell, lonely_cell, native_cell, push, sampled_cell, slow_cell,
+    task_cell,
 )
 from callboard._inside.sending.admission cimport admit_or_dead_letter, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL
 from callboard._inside.sending.envelope cimport copied, to_ask, to_tell
-from callboard._inside.sending.letter cimport FENCE, Carried, Letter, copy_of, letter_of
+from callboard._inside.sending.letter cimport FENCE, Carried, Letter, copy_of, letter_of, sender_of
 from callboard._inside.sending.overflow cimport Overflow, drop_all
 from callboard._inside.sending.unsent cimport BEHIND, SENT, Unsent, is_awaited, wait_behind, wait_outside
 from callboard._inside.sending.variables cimport current_variables
@@ -45,6 +47,17 @@ cdef int MOST_NAMES = 50
 cdef inline void note_sent(ActorRef ref, Context* context, uint32_t messages) noexcept:
     if ends_burst(<ActorContext*>context, messages) and not ref.runtime.manual:
         let_workers_run(&ref.cell.tail)
+
+
+cdef void sample_all(ActorRef ref, Node* node, Node* last, Context* context) noexcept:
+    """Make samples of some of a chain's messages, which the calling thread's actor is about to send."""
+    cdef uint32_t every = ref.runtime.sampled_every
+    if every == 0:
+        return
+    sample(last, ref.cell.number, True, every, context)
+    while node != last:
+        sample(node, ref.cell.number, True, every, context)
+        node = node.get_next(relaxed)
 
 
 cdef str name_of(ActorRef ref):
@@ -140,7 +153,7 @@ cdef class ActorRef(Waiter):
         if current != NULL:
             sender = <PyObject*>current.owner
         source = iterator_over("tell_many()", messages, "messages")
-        if not cell.has(slow_cell):
+        if not cell.has(lonely_cell):
             try:
                 for message in source:
                     node = filled(context.nodes.take(cell.spare), to_tell(<PyObject*>message, sender))
@@ -151,16 +164,20 @@ cdef class ActorRef(Waiter):
                     last = node
                     count += 1
                     if count == CHUNK:
+                        if cell.has(sampled_cell):
+                            sample_all(self, first, last, context)
                         if cell.tail.push_chain(first, last):
                             self.wake(context)
                         first = NULL
                         count = 0
                         note_sent(self, context, CHUNK)
-                        if cell.has(slow_cell):  # it has stopped, and would make dead letters for as long
+                        if cell.has(lonely_cell):  # it has stopped, and would make dead letters for as long
                             break
                 else:
                     return
             finally:
+                if first != NULL and cell.has(sampled_cell):
+                    sample_all(self, first, last, context)
                 if first != NULL and cell.tail.push_chain(first, last):
                     self.wake(context)
         for message in source:
@@ -405,6 +422,7 @@ cdef class ActorRef(Waiter):
     cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1:
         """Push a message that has its room, together with `variables`, a Context or None."""
         cdef Carried carried
+        cdef Node* node
         assert holds(variables is None or self.cell.has(carrying_cell))
         if variables is not None:
             if envelope.reply_to != NULL:
@@ -414,9 +432,26 @@ cdef class ActorRef(Waiter):
                 carried.sender = <object>envelope.sender if envelope.sender != NULL else None
                 carried.variables = variables
                 envelope.sender = <PyObject*>carried
-        if push(self.cell, context, envelope):
+        node = filled(context.nodes.take(self.cell.spare), envelope)
+        if self.cell.has(sampled_cell):
+            self.offer_sample(node, &envelope, context)
+        if self.cell.tail.push(node):
             self.wake(context)
         return 0
+
+    cdef void offer_sample(self, Node* node, Envelope* envelope, Context* context) noexcept:
+        """Make a trace's sample of a message that is about to be pushed, if its turn has come."""
+        cdef uint32_t every = self.runtime.sampled_every
+        cdef bint is_own = context.current != NULL and sender_of(envelope) is <object>context.current.owner
+        if every != 0:
+            sample(node, self.cell.number, is_own, every, context)
+
+    def _be_sampled(self, is_sampled):
+        """Have traces show some of the messages, from now on, or no more. Native actors have none that they could."""
+        if not is_sampled:
+            self.cell.clear(sampled_cell)
+        elif self.cell.has(recorded_cell) and not self.cell.has(native_cell | task_cell):
+            self.cell.set(sampled_cell)
 
     cdef int push_letter(self, Letter letter, object variables, Context* context) except -1:
         """Push a message that waited for its room outside, and has it now."""

@@ -17,6 +17,7 @@ cdef class Runtime:
     cdef public object failure         # what escalated past the last actor
     cdef public object on_change       # called when the last top-level actor ended, or one escalated
     cdef public object on_spawn        # called after each spawn, once somebody waits for an actor
+    cdef public object spans           # of OpenTelemetry, around handlers; or None: see observing/opentelemetry.py
     cdef public object circles         # looks for circles of full channels: see channels/circles.pyx
     cdef public object logs            # of the workers, where there are some: see statistics.py
     cdef dict children                 # top-level actors, in the order of their spawning
@@ -30,6 +31,7 @@ cdef class Runtime:
     cdef public bint counted           # count every mailbox
     cdef public bint carrying          # messages bring their senders' context variables
     cdef public bint notes_channels    # monitoring notes what actors do with channels
+    cdef public uint32_t sampled_every  # one of so many messages is a sample of traces; 0: none
     cdef public bint tuned             # the configuration has options for some actors
 
     cdef int tell_change(self) except -1

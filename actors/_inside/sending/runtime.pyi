@@ -1,6 +1,7 @@
+import contextvars
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from typing_extensions import disjoint_base
 
@@ -13,6 +14,10 @@ from callboard.scheduling.team import Team
 from callboard.statistics import Logs
 from callboard.system import ActorSystem
 from callboard.timers import Timers
+
+class HandlerSpans(Protocol):
+    def around(self, ref: ActorRef[Any], handler: Callable[..., Any]) -> Callable[..., Any]: ...
+    def continued(self, traceparent: str) -> contextvars.Context: ...
 
 @disjoint_base
 class Runtime:
@@ -35,6 +40,7 @@ class Runtime:
     failure: BaseException | None
     on_change: Callable[[], object] | None
     on_spawn: Callable[[], object] | None
+    spans: HandlerSpans | None
     circles: Any
     logs: Logs | None
     closing: bool
@@ -43,6 +49,7 @@ class Runtime:
     counted: bool
     carrying: bool
     notes_channels: bool
+    sampled_every: int
     tuned: bool
     def __init__(
         self,

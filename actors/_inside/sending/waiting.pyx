@@ -5,7 +5,7 @@
 With an overflow policy by which senders pop, who pops owns the popping: see overflow.pyx.
 """
 
-from callboard._inside.sending.actor_cell cimport carrying_cell, cell_of
+from callboard._inside.sending.actor_cell cimport cell_of, wearing_cell
 from callboard._inside.sending.dead_lettering cimport CANCELLED, STOPPED, dead_letter_and_go_on
 from callboard._inside.sending.letter cimport Letter, open_letter, take_letter
 from callboard._inside.sending.ref cimport CLOSED, Extra
@@ -26,7 +26,7 @@ cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Enve
     if ref.intake is not None:
         return ref.intake.take(cell, context, envelope)
     if not senders_pop(cell):
-        ref.detour = cell.has(carrying_cell) or skips(extra)
+        ref.detour = cell.has(wearing_cell) or skips(extra)
         return MESSAGE if take_oldest(cell, context, envelope) else NOTHING
     if not cell.limits.popping.try_own():
         return NOTHING  # a sender drops a message just now: come back
@@ -62,7 +62,7 @@ cdef bint nothing_beside(ActorRef ref) noexcept:
     if ref.intake is not None:
         return ref.intake.is_empty()
     if not senders_pop(ref.cell):
-        ref.detour = cell_of(ref).has(carrying_cell) or skips(ref.extra)
+        ref.detour = cell_of(ref).has(wearing_cell) or skips(ref.extra)
     return True
 
 

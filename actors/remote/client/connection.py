@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
 from callboard import Future
 from callboard.core import checks
-from callboard.core.errors import AskTimeout, CallboardError
+from callboard.core.errors import AskTimeout, CallboardError, ConfigError
 from callboard.core.handles import CopiedAsItself
+from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block
 from callboard.hosting import InThread
 from callboard.recipient import TOLD
@@ -49,7 +50,11 @@ class Connection(CopiedAsItself):
         timeout: float = 30.0,
         shard: str | None = None,
         server_user: int | str | None = None,
+        traces: Callable[[], str | None] | None = None,
     ) -> None:
+        if traces is not None and not callable(traces):
+            raise ConfigError(f"`traces` is a function, not {safe_repr(traces)}")
+        self.traces = traces
         self.address = parse_address(url).absolute()
         self._secret_given = secret is not None
         self.timeout = checks.seconds("timeout", timeout)
@@ -60,6 +65,7 @@ class Connection(CopiedAsItself):
             "timeout": self.timeout,
             "shard": shard,
             "server_user": server_user,
+            "traces": traces,
         }
         self._server_user = user_id(server_user)
         self._shard = None if shard is None else Shard.parse(shard)
@@ -330,6 +336,8 @@ def connect(url: str, **options: Any) -> Connection:
     - `server_user`: the user, by name or number, whose server at a Unix socket is trusted, beside
       root; without it, this process's own. The secret goes to their servers only.
     - `shard`: which of several servers it must be, such as "0/4"; it is Refused if it is not.
+    - `traces`: a function that returns a W3C `traceparent` or None, which goes along with each
+      message, such as `callboard.observing.opentelemetry.traceparent`.
 
     Raises ConnectionLost, Refused, AddressError, SecurityError, and WouldBlock in a coroutine,
     where `connect_soon()` is awaited.

@@ -85,7 +85,7 @@ class RemoteRef(CopiedAsItself):
         data = self.connection.codec.encode(message)
         session = self.connection.session
         answer = RemoteAnswer(self.connection)
-        session.submit(Submission(_ASK, self.name, (data,), 1, answer))
+        session.submit(Submission(_ASK, self.name, (data,), 1, answer, self._trace()))
         if seconds is not None:
             session.fail_after(answer, seconds, self.name)
         return answer
@@ -106,10 +106,16 @@ class RemoteRef(CopiedAsItself):
         return submission.sent
 
     def _submission(self, kind: MessageKind, message: Any) -> Submission:
-        return Submission(kind, self.name, (self.connection.codec.encode(message),))
+        data = self.connection.codec.encode(message)
+        return Submission(kind, self.name, (data,), trace=self._trace())
 
     def _batch(self, batch: pa.RecordBatch) -> Submission:
-        return Submission(MessageKind.BATCH, self.name, write_batch(batch))
+        return Submission(MessageKind.BATCH, self.name, write_batch(batch), trace=self._trace())
+
+    def _trace(self) -> str | None:
+        """Return the `traceparent` of the caller's span, if it is to go along."""
+        traces = self.connection.traces
+        return None if traces is None else traces()
 
     def _submissions(self, messages: Iterable[Any]) -> Iterator[Submission]:
         source = iterator_over("tell_many()", messages, "messages")
@@ -129,7 +135,8 @@ class RemoteRef(CopiedAsItself):
             yield from self._cut(rows[:middle], longest)
             yield from self._cut(rows[middle:], longest)
         else:
-            yield Submission(MessageKind.TELL_MANY, self.name, (data,), len(rows))
+            trace = self._trace()
+            yield Submission(MessageKind.TELL_MANY, self.name, (data,), len(rows), trace=trace)
 
     def __repr__(self) -> str:
         return f"<RemoteRef {self.name!r} at {self.connection.address}>"

@@ -43,6 +43,7 @@ class SessionOwner(Protocol):
 
     timeout: float
     codec: Codec
+    traces: Callable[[], str | None] | None
 
     @property
     def address(self) -> Address:

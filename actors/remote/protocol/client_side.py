@@ -46,6 +46,8 @@ class Welcome:
     idle: float
     shard: str | None
     """Which of several servers it is, as its user has said."""
+    traces: bool = False
+    """Whether it takes TRACE."""
 
     @property
     def longest(self) -> int:
@@ -211,6 +213,7 @@ class ClientSide:
             int(said["bytes"]),
             float(said["idle"]),
             said.get("shard"),
+            bool(said.get("traces")),
         )
         if self._shard is not None and server.shard != str(self._shard):
             says = "no shard" if server.shard is None else f"shard {server.shard}"

@@ -37,7 +37,7 @@ from callboard.remote.protocol.client_side import (
 from callboard.remote.protocol.kinds import MessageKind, Parting
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.wire.codec import Codec
-from callboard.remote.wire.frames import Buffer, Frame
+from callboard.remote.wire.frames import Buffer, Frame, frame
 
 # Callboard's own exceptions keep their class on the way.
 _KNOWN = {
@@ -59,7 +59,7 @@ _KNOWN = {
 class Submission:
     """A message, or several, for an entry point of the server."""
 
-    __slots__ = ("answer", "entry", "kind", "messages", "parts", "sent", "size")
+    __slots__ = ("answer", "entry", "kind", "messages", "parts", "sent", "size", "trace")
 
     hears_of_trouble = True
     """Whether its sender is told what came of messages before it."""
@@ -71,6 +71,7 @@ class Submission:
         parts: tuple[Buffer, ...],
         messages: int = 1,
         answer: Future[Any] | None = None,
+        trace: str | None = None,
     ) -> None:
         self.kind = kind
         self.entry = entry
@@ -82,6 +83,8 @@ class Submission:
         """The future of an ask's answer."""
         self.sent: Future[None] | None = Future() if answer is None else None
         """For a message that is told: done when it has left."""
+        self.trace = trace
+        """The W3C `traceparent` of the span that sends it, for servers that take one."""
 
     def fits(self, side: ClientSide, places: Mapping[str, int]) -> bool:
         """Tell whether it may be sent now."""
@@ -111,7 +114,10 @@ class Submission:
     ) -> tuple[int, tuple[Buffer, ...]]:
         """Return its sequence number, and what is to be sent."""
         place = places[self.entry]
-        return side.deliver(self.kind, place, self.parts, self.size, self.messages)
+        sequence, parts = side.deliver(self.kind, place, self.parts, self.size, self.messages)
+        if self.trace is not None and side.server is not None and side.server.traces:
+            parts = (frame(MessageKind.TRACE, self.trace.encode()), *parts)
+        return sequence, parts
 
 
 class Completion(NamedTuple):

@@ -27,6 +27,7 @@ class MessageKind(IntEnum):
     PING = 4
     PONG = 5
     CREDIT = 6
+    TRACE = 7
     TELL = 16
     TELL_MANY = 17
     ASK = 18
@@ -65,6 +66,7 @@ ENTRY_ROWS = Struct("!HI")  # the same for a TELL_MANY, and how many rows follow
 SEQUENCE = Struct("!Q")  # of an ANSWER, then a value; of a FAILED, then a list of two texts
 
 LONGEST_SECRET = 1024
+LONGEST_TRACE = 512  # bytes of a TRACE; a W3C traceparent has 55
 # Before it is known who the client is, nothing is to be longer.
 HELLO_LIMIT = 4 + 1 + HELLO.size + LONGEST_SECRET
 

@@ -79,6 +79,8 @@ class Delivery(NamedTuple):
     body: Buffer
     size: int
     """In bytes, as credit is counted."""
+    trace: str | None = None
+    """The W3C `traceparent` of the span that sent it."""
 
 
 class StagingRequest(NamedTuple):
@@ -127,12 +129,13 @@ class ServerSide:
         self.has_parted = False
         """Whether this side has said goodbye; what comes after that is not taken."""
         self.deliveries = 0
+        self._trace: str | None = None  # of the delivery that comes next
         self._told = 0  # bytes of what is told, DATA as well, that are on their way
         self._handled = (0, 0)  # of that, the messages and bytes that were handled
         self._credited = (0, 0)  # what the client was told of that
 
     def receive(self, received: Frame) -> ServerEvent | None:
-        """Take a frame. Returns None for a delivery that came after this side's goodbye.
+        """Take a frame. Returns None for a TRACE, and for a delivery after this side's goodbye.
 
         Raises Rejected for what ends the connection.
         """
@@ -143,12 +146,20 @@ class ServerSide:
             return self._deliver(kind, received)
         if kind in STAGING or kind in PUBLISHING:
             return self._request(kind, received)
+        if kind is MessageKind.TRACE:
+            self._note_trace(received.body)
+            return None
         if kind is MessageKind.PING:
             (nonce,), _ = unpack(kinds.NONCE, received.body, kind)
             return Ping(nonce)
         if kind is MessageKind.GOODBYE:
             return parting(received.body)
         raise Rejected(f"a server gets no {kind.name} at this point")
+
+    def _note_trace(self, body: Buffer) -> None:
+        if len(body) > kinds.LONGEST_TRACE:
+            raise Rejected(f"a TRACE of {len(body)} bytes is longer than {kinds.LONGEST_TRACE}")
+        self._trace = bytes(body).decode("ascii", errors="replace")
 
     def _greet(self, kind: MessageKind, body: Buffer) -> Greeting:
         if kind is not MessageKind.HELLO:
@@ -174,13 +185,14 @@ class ServerSide:
         else:
             (entry,), body = unpack(kinds.ENTRY, received.body, kind)
         self._check(entry)
+        trace, self._trace = self._trace, None
         if self.has_parted:
             return None
         self.account.take(messages, size)
         self.deliveries += 1
         if kind is not _ASK:
             self._told += size
-        return Delivery(kind, self.deliveries, entry, messages, body, size)
+        return Delivery(kind, self.deliveries, entry, messages, body, size, trace)
 
     def _request(self, kind: MessageKind, received: Frame) -> StagingRequest | None:
         said: StagingContent | PublishingContent
@@ -216,6 +228,7 @@ class ServerSide:
                 "messages": limits.messages,
                 "bytes": limits.bytes,
                 "idle": limits.idle_time,
+                "traces": True,
             },
         )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from callboard import Actor, ActorStopped, Future
 from callboard.core.text import safe_str
@@ -16,6 +16,8 @@ from callboard.remote.staging.entries import Entry
 from callboard.remote.wire.arrow_ipc import ArrowReader
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.slices import finish
+
+R = TypeVar("R")
 
 _LARGE = 32 * 1024  # bytes: larger ones may take long to decode, and are decoded in slices
 
@@ -76,13 +78,13 @@ class ClientActor(Actor[Any]):
             room = entry.room
             if room is not None and room < len(values) and not ended:
                 if room:
-                    entry.tell(values[:room])
+                    self._within(delivery, entry.tell, values[:room])
                 return values[room:]
             if is_ask:
-                answer = entry.ask(values[0])
+                answer = self._within(delivery, entry.ask, values[0])
                 answer.add_done_callback(partial(self._answer, delivery))
                 return []
-            told = entry.tell(values)
+            told = self._within(delivery, entry.tell, values)
             if told is not None:
                 told.add_done_callback(partial(self._note_told, delivery))
                 return []
@@ -96,6 +98,13 @@ class ClientActor(Actor[Any]):
         else:
             turn.add_done_callback(lambda _: self._peer.note_handled(delivery))
         return []
+
+    def _within(self, delivery: Delivery, send: Callable[[Any], R], values: Any) -> R:
+        """Send, in an instrumented system within the span that has sent this elsewhere."""
+        spans = None if delivery.trace is None else self.system._runtime.spans
+        if spans is None or delivery.trace is None:
+            return send(values)
+        return spans.continued(delivery.trace).run(send, values)
 
     def _note_told(self, delivery: Delivery, told: Future[None]) -> None:
         """On the thread that told: another process took it, or did not."""

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.core import checks
 from callboard.core.errors import CallboardError, ConfigError
-from callboard.scheduling.tracing.flight_recorder import FlightRecorder
+from callboard.diagnosis import all_actors
+from callboard.observing.tracing.talk import Talk
+from callboard.scheduling.tracing.flight_recorder import ARROWS, FlightRecorder, check_arrows
 from callboard.scheduling.tracing.formats import check_path
 from callboard.scheduling.tracing.recording import Flight, RecordReader, TraceFile, not_recorded
 
@@ -34,23 +36,30 @@ class Traces:
         self._traces: tuple[TraceFile, ...] = ()
         self._flight: Flight | None = None
         self._signal: tuple[int, Any] | None = None  # and its handler from before
+        self._arrows: dict[TraceFile | Flight, int] = {}  # one of so many messages has one
+        self._talk: Talk | None = None
 
     def begin(self, wanted: str | FlightRecorder | None) -> None:
         """Record from the start, as the system's setting says. Raises CallboardError, OSError."""
         if isinstance(wanted, FlightRecorder):
             reader = RecordReader(self._workers, from_now=False)
             self._flight = Flight(wanted, self._runtime.name, reader, self._logs.paths)
+            self._arrows[self._flight] = wanted.arrows
             if wanted.signal is not None:
                 self._heed(wanted.signal, self._flight)
             self._logs.add_reader(self._flight.take)
             self._runtime.dead_letters.observer = self.note
+            self._sample()
         elif wanted is not None:
-            self.open(wanted, None, LIMIT, from_now=False)
+            self.open(wanted, None, LIMIT, ARROWS, from_now=False)
 
-    def open(self, path: Any, format_name: str | None, limit: Any, *, from_now: bool) -> TraceFile:
+    def open(
+        self, path: Any, format_name: str | None, limit: Any, arrows: Any, *, from_now: bool
+    ) -> TraceFile:
         """Begin a trace in a file. Raises CallboardError, ConfigError, OSError."""
         checked = check_path("a trace's path", path)
         most = checks.whole("the limit of a trace", limit, error=ConfigError)
+        every = check_arrows("`arrows` of a trace", arrows)
         runtime = self._runtime
         if runtime.logs is None:
             raise not_recorded(runtime.name)
@@ -60,8 +69,10 @@ class Traces:
         )
         with self._lock:
             self._traces = (*self._traces, trace)
+            self._arrows[trace] = every
         runtime.dead_letters.observer = self.note
         self._logs.add_reader(trace.take)
+        self._sample()
         return trace
 
     def write(self, path: Any) -> None:
@@ -97,6 +108,38 @@ class Traces:
             signal.signal(*self._signal)
             self._signal = None
 
+    def talk(self) -> Talk:
+        """Return what the traces so far have seen of who tells whom. Raises CallboardError."""
+        if self._talk is None:
+            raise CallboardError(
+                f"the system {self._runtime.name!r} has had no trace, which knows the messages "
+                "between actors: draw the picture after `with system.tracing(path)`, or make the "
+                "system with trace="
+            )
+        self._talk.read()
+        return self._talk
+
+    def _sample(self) -> None:
+        """Have as many messages be samples as the traces want that now; none without a trace."""
+        if self._runtime.forked:
+            return
+        with self._lock:
+            every = min(self._arrows.values(), default=0)
+            runtime = self._runtime
+            if self._talk is None:
+                self._talk = Talk(RecordReader(self._workers, from_now=True), self._logs)
+            if every == runtime.sampled_every:
+                return
+            self._talk.begin(every)
+            runtime.sampled_every = every
+            actors = list(all_actors(runtime))
+        for ref in actors:
+            ref._be_sampled(every != 0)
+        if every:
+            self._logs.add_reader(self._talk.take)
+        else:
+            self._logs.remove_reader(self._talk.take)
+
     def _workers(self) -> list[WorkerThread]:
         team = self._runtime.team  # whose lists are read without its lock: see RecordReader
         return [*team.workers, *team.dedicated]
@@ -104,6 +147,8 @@ class Traces:
     def _forget(self, trace: TraceFile) -> None:
         with self._lock:
             self._traces = tuple(one for one in self._traces if one is not trace)
+            self._arrows.pop(trace, None)
+        self._sample()
         self._logs.remove_reader(trace.take)
 
     def _heed(self, number: int, flight: Flight) -> None:

@@ -1,0 +1,227 @@
+"""Spans of OpenTelemetry around handlers, whose parents are where the messages were sent.
+
+It needs `opentelemetry-api`, the extra `opentelemetry`. Spans are recorded by whatever the program
+has set up: `opentelemetry-sdk`, or a vendor's distribution.
+
+A message brings its sender's context variables along, as it does for actors with
+`context="sender"`; OpenTelemetry's context is one of them. Here they are not put in place, but for
+OpenTelemetry's own.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from callboard._inside.receiving.errand import variables_in_work
+from callboard.core import checks
+from callboard.core.errors import CallboardError, ConfigError
+from callboard.core.text import safe_str
+from callboard.diagnosis import all_actors
+
+try:
+    from opentelemetry import context as contexts
+    from opentelemetry import trace
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+except ModuleNotFoundError as _missing:
+    raise ModuleNotFoundError(
+        "spans need opentelemetry-api: pip install 'callboard[opentelemetry]'", name=_missing.name
+    ) from _missing
+
+if TYPE_CHECKING:
+    from callboard._inside.sending.ref import ActorRef
+    from callboard.observing.observed import Observed
+
+_MOST_SENDERS = 1000  # spans whose messages are counted, the latest
+_W3C = TraceContextTextMapPropagator()
+
+
+def instrument(
+    system: Observed,
+    *,
+    tracer_provider: trace.TracerProvider | None = None,
+    fan_out: int | None = None,
+    messaging: bool = False,
+) -> None:
+    """Have a span around the handling of each message of a system, from its first actor on.
+
+    Its parent is the span in which the message was told or asked. The handler runs within it, so
+    spans that the handler begins are its children, and log records have its ids where
+    OpenTelemetry's integration of `logging` adds them. It ends with the handler or its coroutine,
+    and has the exception of one that fails. `tracer_provider` is the one that makes the spans;
+    without it, the global one.
+
+    With `fan_out=n` only the first n messages of a span have spans below it. Later on, each n-th
+    has a span in a trace of its own, with a link to the sender's, and the others have none.
+    `messaging` adds the attributes and names of OpenTelemetry's conventions for messaging, which
+    may still change.
+
+    Native actors, tasks, actors with `receive_many` and those of callboard itself have no spans.
+
+    Raises CallboardError for a system that has actors already, or is instrumented, and ConfigError.
+    """
+    if fan_out is not None:
+        checks.whole("`fan_out`", fan_out, error=ConfigError)
+    checks.flag("`messaging`", messaging, error=ConfigError)
+    runtime = system._runtime
+    runtime.refuse_fork()
+    if runtime.spans is not None:
+        raise CallboardError(f"the system {runtime.name!r} is instrumented already")
+    for ref in all_actors(runtime):
+        raise CallboardError(
+            f"the system {runtime.name!r} has actors already, such as {ref._short_path}: "
+            "instrument it before it has any"
+        )
+    tracer = trace.get_tracer("callboard", tracer_provider=tracer_provider)
+    runtime.spans = Spans(tracer, runtime.name, fan_out, messaging)
+
+
+def traceparent() -> str | None:
+    """Return the W3C `traceparent` of the span that the caller is in; None outside of spans.
+
+    `callboard.remote.connect(url, traces=traceparent)` has messages bring it to the server.
+    """
+    carrier: dict[str, str] = {}
+    _W3C.inject(carrier)
+    return carrier.get("traceparent")
+
+
+class _Parentage(NamedTuple):
+    """The place of a message's span."""
+
+    has_span: bool
+    parent: contexts.Context
+    links: Sequence[trace.Link]
+
+
+class Spans:
+    """The spans of one system's messages."""
+
+    def __init__(
+        self, tracer: trace.Tracer, system: str, fan_out: int | None, messaging: bool
+    ) -> None:
+        self._tracer = tracer
+        self._system = system
+        self._fan_out = fan_out
+        self._messaging = messaging
+        self._lock = threading.Lock()
+        self._sent: dict[tuple[int, int], int] = {}  # messages of the latest spans
+
+    def around(self, ref: ActorRef[Any], handler: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a handler that calls this one within a span."""
+        cls = ref.actor_class
+        is_ours = cls.__module__.partition(".")[0] == "callboard"
+        name, attributes = self._described(cls.__qualname__, ref.path)
+
+        def handle(*args: Any) -> Any:
+            variables = variables_in_work()
+            parent = contexts.Context() if variables is None else variables.run(_current)
+            links: Sequence[trace.Link] = ()
+            has_span = not is_ours
+            if has_span and self._fan_out is not None:
+                has_span, parent, links = self._parentage(parent, self._fan_out)
+            if not has_span:
+                return _within(parent, None, handler, args)
+            span = self._tracer.start_span(name, parent, trace.SpanKind.CONSUMER, attributes, links)
+            return _within(trace.set_span_in_context(span, parent), span, handler, args)
+
+        return handle
+
+    def continued(self, traceparent: str) -> contextvars.Context:
+        """Return context variables of a sender elsewhere, whose span this names."""
+        variables = contextvars.Context()
+        variables.run(contexts.attach, _W3C.extract({"traceparent": traceparent}))
+        return variables
+
+    def _described(self, cls: str, path: str) -> tuple[str, dict[str, str]]:
+        """Return the name and the attributes of an actor's spans."""
+        attributes = {
+            "callboard.system": self._system,
+            "callboard.actor.class": cls,
+            "callboard.actor.path": path,
+        }
+        if not self._messaging:
+            return f"{cls}.receive", attributes
+        return f"process {cls}", attributes | {
+            "messaging.system": "callboard",
+            "messaging.operation.name": "process",
+            "messaging.operation.type": "process",
+            "messaging.destination.name": path,
+            "messaging.destination.template": cls,
+        }
+
+    def _parentage(self, parent: contexts.Context, most: int) -> _Parentage:
+        """Decide by how many messages the sender's span has had."""
+        sender = trace.get_current_span(parent).get_span_context()
+        if not sender.is_valid:
+            return _Parentage(True, parent, ())
+        key = (sender.trace_id, sender.span_id)
+        with self._lock:
+            sent = self._sent.pop(key, 0) + 1
+            self._sent[key] = sent
+            if len(self._sent) > _MOST_SENDERS:
+                del self._sent[next(iter(self._sent))]
+        if sent <= most:
+            return _Parentage(True, parent, ())
+        if sent % most:
+            return _Parentage(False, parent, ())
+        apart = trace.set_span_in_context(trace.INVALID_SPAN, parent)
+        return _Parentage(True, apart, (trace.Link(sender),))
+
+
+def _current() -> contexts.Context:
+    return contexts.get_current()
+
+
+def _within(
+    context: contexts.Context,
+    span: trace.Span | None,
+    handler: Callable[..., Any],
+    args: tuple[Any, ...],
+) -> Any:
+    """Call a handler within a context, and end the span when it is through, or its coroutine."""
+    token = contexts.attach(context)
+    try:
+        answer = handler(*args)
+    except BaseException as error:
+        _end(span, error)
+        raise
+    finally:
+        contexts.detach(token)
+    if type(answer) is CoroutineType:
+        return _go_on(context, span, answer)
+    _end(span, None)
+    return answer
+
+
+async def _go_on(
+    context: contexts.Context, span: trace.Span | None, coroutine: Coroutine[Any, Any, Any]
+) -> Any:
+    token = contexts.attach(context)
+    try:
+        answer = await coroutine
+        while type(answer) is CoroutineType:  # it is to be awaited, too
+            answer = await answer
+    except GeneratorExit:  # the actor has ended: whoever closes this is in another context
+        _end(span, None)
+        raise
+    except BaseException as error:
+        _end(span, error)
+        contexts.detach(token)
+        raise
+    _end(span, None)
+    contexts.detach(token)
+    return answer
+
+
+def _end(span: trace.Span | None, error: BaseException | None) -> None:
+    if span is None:
+        return
+    if error is not None:
+        span.record_exception(error)
+        text = f"{type(error).__name__}: {safe_str(error)}"
+        span.set_status(trace.Status(trace.StatusCode.ERROR, text))
+    span.end()
