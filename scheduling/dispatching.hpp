@@ -53,6 +53,8 @@ inline std::int64_t charge_now(Cell* cell, Worker* worker, std::int64_t now) {
 __attribute__((noinline)) inline void record(Cell* cell, Worker* worker, std::uint64_t messages) {
     const std::int64_t now = monotonic_ns();
     const std::int64_t spent = charge_now(cell, worker, now);
+    ActorTimes* const times = cell->times.load(acquire);  // pairs with whoever gave the cell its own
+    if (times != nullptr && messages != 0) times->note_handled(worker->index, spent, messages);
     if (worker->recorder == nullptr || !worker->recorder->wants_record()) return;
     worker->recorder->note(now, spent, messages);
     const std::int64_t queue = cell->limits != nullptr ? cell->limits->count() : -1;

@@ -144,6 +144,7 @@ cdef ActorRef spawn_by(
 cdef int note_spawn(ActorRef ref) except -1:
     """Tell monitoring of a new actor."""
     ref.cell.created = monotonic_ns()
+    ref.cell.set_times(ref.runtime.times_of(ref.recipe.cls.__qualname__).times, relaxed)
     if ref.runtime.config.is_monitored(ref.recipe.cls):
         ref.cell.set(recorded_cell)
         ref.runtime.logs.note(ref)

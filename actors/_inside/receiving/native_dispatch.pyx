@@ -15,6 +15,7 @@ from callboard.native cimport NativeActor
 from callboard.scheduling.cell cimport Cell, Outcome
 from callboard.scheduling.context cimport Context
 from callboard.scheduling.dispatching cimport account
+from callboard.scheduling.mailbox_times cimport note_taken
 from callboard.scheduling.turn cimport begin_turn, end_turn, goes_on
 
 cdef extern from *:
@@ -84,14 +85,15 @@ cdef Outcome run_loop(
                     break
                 continue
             actor.asked = node
+        if cell.limits != NULL:
+            cell.limits.give_back(1)
+            note_taken(node, cell, context)
         actor.receive(node)
         if actor.asked != NULL:
             answer_nothing(actor)
             assert holds(actor.asked == NULL)
         if node.kind == Kind.buffer:
             (<Buffer*>node.first).drop()
-        if cell.limits != NULL:
-            cell.limits.give_back(1)
         if cell.has_system() or ref.phase != LIVE:
             take_off(cell, context)
             account(cell, context, handled)

@@ -15,6 +15,7 @@ from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Kind, wants_answer
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context, current_context
+from callboard.scheduling.mailbox_times cimport stamp
 
 
 cdef void wake_closed(ActorRef to, Context* context) noexcept nogil:
@@ -25,6 +26,7 @@ cdef void wake_closed(ActorRef to, Context* context) noexcept nogil:
 cdef bint may_send(ActorRef to, Node* node, Context* context) noexcept nogil:
     """The slow way of send(): True if the mailbox has room, or made some. Else the node is spent."""
     cdef Fate found = look_in(to.cell, False)
+    stamp(node, to.cell, context)
     if found == ADMITTED:
         return True
     with gil:
@@ -133,5 +135,6 @@ cdef class NativeRef(ActorRef):
             Py_XINCREF(envelope.reply_to)
             node.flags = wants_answer
             node.reply_to = envelope.reply_to
+        stamp(node, self.cell, context)
         if self.cell.tail.push(node):
             self.wake(context)

@@ -27,6 +27,7 @@ from callboard.core.memory.node cimport Kind, Node, relaxed, wants_answer
 from callboard.scheduling.cell cimport Cell, recorded_cell
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport make_ready
+from callboard.scheduling.mailbox_times cimport stamp
 
 from callboard.core import checks
 from callboard.core.batches import iterator_over
@@ -390,6 +391,7 @@ cdef class ActorRef(Waiter):
             return future
         node = filled(context.nodes.take(self.cell.spare), envelope)
         node.flags = wants_answer  # where a native actor looks
+        stamp(node, self.cell, context)
         if self.cell.tail.push(node):
             self.wake(context)
         return future
@@ -414,7 +416,9 @@ cdef class ActorRef(Waiter):
                 carried.sender = <object>envelope.sender if envelope.sender != NULL else None
                 carried.variables = variables
                 envelope.sender = <PyObject*>carried
-        if push(self.cell, context, envelope):
+        cdef Node* node = filled(context.nodes.take(self.cell.spare), envelope)
+        stamp(node, self.cell, context)
+        if self.cell.tail.push(node):
             self.wake(context)
         return 0
 

@@ -11,6 +11,7 @@ from callboard._inside.sending.overflow cimport release_popping, senders_pop
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.core.memory.node cimport Node
 from callboard.scheduling.context cimport Context
+from callboard.scheduling.mailbox_times cimport note_taken
 
 cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept
 cdef void put_back(ActorRef ref, list letters) noexcept
@@ -30,6 +31,7 @@ cdef inline bint take_oldest(ActorCell* cell, Context* context, Envelope* envelo
     context.nodes.give(spent, cell.spare)
     if cell.limits != NULL:
         cell.limits.give_back(1)
+        note_taken(node, cell, context)
     return True
 
 
