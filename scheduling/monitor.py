@@ -13,6 +13,7 @@ from dataclasses import MISSING, dataclass, fields
 
 from callboard.core.errors import CallboardError
 from callboard.core.markup import paragraph, table
+from callboard.core.text import time_in_words
 from callboard.core.monitoring.time_distribution import TimeDistribution
 from callboard.scheduling.elasticity.history import LevelStatistics
 from callboard.scheduling.worker import WorkerThread
@@ -211,11 +212,7 @@ def _text(value: object) -> str:
         return "-"
     if not isinstance(value, float):
         return str(value)
-    if value >= 1:
-        return f"{value:.3f} s"
-    if value >= 1e-3:
-        return f"{value * 1e3:.3f} ms"
-    return f"{value * 1e6:.3f} us"
+    return time_in_words(value)
 
 
 def _cells(what: str, kind: type, entries: Sequence[object]) -> tuple[list[str], list[list[str]]]:

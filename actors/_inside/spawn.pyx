@@ -12,7 +12,9 @@ from callboard._inside.life.held cimport Held
 from callboard._inside.receiving.access cimport Access
 from callboard._inside.receiving.dispatch cimport run_python, run_shared
 from callboard._inside.receiving.native_dispatch cimport run_native
-from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, limited, native_cell, task_cell
+from callboard._inside.sending.actor_cell cimport (
+    ActorCell, carrying_cell, cell_of, counted_cell, limited, native_cell, task_cell,
+)
 from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.overflow cimport Overflow, overflow_named
 from callboard._inside.sending.ref cimport FRESH, RESTARTING, ActorRef, Recipe
@@ -364,7 +366,7 @@ cdef int limit(ActorRef ref, mailbox) except -1:
                     f"its mailbox cannot {mailbox.overflow}")
     assert holds(ref.cell.limits == NULL)
     ref.cell.limits = new Limits(capacity, timeout_ns, senders_pop)
-    ref.cell.set(limited)
+    ref.cell.set(counted_cell if ref.cell.limits.only_counts() else limited)
     ref.detour = ref.intake is not None or senders_pop
     return 0
 

@@ -44,6 +44,11 @@ function element(tag, text, cls) {
 function figure(value, digits) {
   return value === null ? '-' : value.toLocaleString('en', {maximumFractionDigits: digits || 0});
 }
+function duration(value) {
+  if (value === null) return '-';
+  if (value >= 1) return figure(value, 3) + ' s';
+  return value >= 1e-3 ? figure(1e3 * value, 3) + ' ms' : figure(1e6 * value, 1) + ' us';
+}
 function percent(value) { return value === null ? '-' : (100 * value).toFixed(1) + '%'; }
 
 // A column: its name, what a row has there, and whether that is a figure.
@@ -103,13 +108,20 @@ function show(seen) {
     ['in message, s', w => w.in_message === null ? '' : w.in_message.toFixed(3), true]],
     seen.workers));
   at('runs').replaceChildren(...seen.runs.flatMap(run => [
-    element('h2', run.title + ', ' + figure(run.rate) + ' rows/s'),
+    element('h2', run.title + ', ' + figure(run.rate) + ' rows/s' + (run.p50 === null ? '' :
+      ', latency p50 ' + duration(run.p50) + ', p99 ' + duration(run.p99))),
     table([
       ['operator', o => o.name], ['load', o => percent(o.load), true],
       ['in/s', o => figure(o.rate_in), true], ['out/s', o => figure(o.rate_out), true],
       ['us a row', o => figure(1e6 * o.cost, 3), true], ['queued', o => figure(o.queued), true],
-      ['lag, s', o => figure(o.lag, 3), true], ['workers', o => figure(o.workers), true],
+      ['lag, s', o => figure(o.lag, 3), true], ['event lag', o => figure(o.watermark_lag), true],
+      ['workers', o => figure(o.workers), true],
       ['why', o => o.words]], run.operators, (_, i) => i === run.slowest ? 'slowest' : '')]));
+  at('classes').replaceChildren(seen.classes.length === 0 ? '' : table([
+    ['class', c => c.name], ['rate', c => figure(c.rate) + '/s', true],
+    ['p50', c => duration(c.p50), true], ['p99', c => duration(c.p99), true],
+    ['mailbox p50', c => duration(c.mailbox_p50), true],
+    ['mailbox p99', c => duration(c.mailbox_p99), true]], seen.classes));
   at('actors').replaceChildren(table([
     ['actor', a => a.path], ['class', a => a.cls], ['worker', a => a.worker],
     ['load', a => percent(a.load), true, 'load'],
@@ -161,6 +173,7 @@ BODY = """
 <p id="plots"></p>
 <div id="workers"></div>
 <div id="runs"></div>
+<div id="classes"></div>
 <div id="actors"></div>
 <div id="letters"></div>
 <p id="failures" class="stuck"></p>

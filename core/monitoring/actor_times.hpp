@@ -38,7 +38,7 @@ public:
 
     // One thread at a time. `count` times, together `sum`.
     void add(std::uint64_t sum, std::uint64_t count) {
-        counts_[bucket_of(count == 1 ? sum : sum / count)].add(count);
+        counts_[bucket_of(count == 1 ? sum : mean(sum, count))].add(count);
         sum_.add(sum);
     }
 
@@ -46,6 +46,13 @@ public:
     std::uint64_t sum() const { return sum_.get(); }
 
 private:
+    // Of 32 bits where they have room for it: that takes half the time.
+    static std::uint64_t mean(std::uint64_t sum, std::uint64_t count) {
+        if (__builtin_expect((sum | count) >> 32 == 0, 1))
+            return static_cast<std::uint32_t>(sum) / static_cast<std::uint32_t>(count);
+        return sum / count;
+    }
+
     Counter counts_[buckets];
     Counter sum_;
 };

@@ -9,20 +9,22 @@
 #include "callboard/core/memory/node.hpp"
 #include "callboard/scheduling/cell.hpp"
 #include "callboard/scheduling/context.hpp"
+#include "callboard/scheduling/stamps.hpp"
 
 namespace callboard {
 
 // Flags of a cell that the scheduler never reads. Set before it is first scheduled, but for `closed`, which
 // its runner sets, and `forked`. A closed cell goes on through the states of others, and its dispatch turns
 // messages into dead letters.
-inline constexpr std::uint32_t limited = first_own_flag;             // `limits` is there: bounded, prioritised
+inline constexpr std::uint32_t limited = first_own_flag;             // `limits` is there: bounded
 inline constexpr std::uint32_t closed_cell = first_own_flag << 1;
 inline constexpr std::uint32_t native_cell = first_own_flag << 2;    // its messages are native values
 inline constexpr std::uint32_t forked_cell = first_own_flag << 3;    // a copy in a child process: refuses all use
 inline constexpr std::uint32_t carrying_cell = first_own_flag << 4;  // its messages carry their senders' variables
 inline constexpr std::uint32_t task_cell = first_own_flag << 5;      // it takes no messages
+inline constexpr std::uint32_t counted_cell = first_own_flag << 6;   // `limits` is there, and only counts
 // A sender of a native value to a cell with one of these takes the slow way.
-inline constexpr std::uint32_t guarded_cell = limited | closed_cell | forked_cell;
+inline constexpr std::uint32_t guarded_cell = limited | counted_cell | closed_cell | forked_cell;
 // A sender of a Python object to a cell with one of these does.
 inline constexpr std::uint32_t slow_cell = guarded_cell | native_cell | carrying_cell | task_cell;
 
@@ -57,5 +59,15 @@ struct ActorCell : Cell {
 [[gnu::always_inline]] inline bool push(Cell* to, Context* context, Envelope envelope) {
     return to->tail.push(filled(context->nodes.take(to->spare), envelope));
 }
+
+// push() where the message is counted and may be stamped.
+[[gnu::always_inline]] inline bool push_stamped(Cell* to, Context* context, Envelope envelope) {
+    Node* const node = filled(context->nodes.take(to->spare), envelope);
+    stamp(node, to, context);
+    return to->tail.push(node);
+}
+
+// Whether the only difference to a plain cell is that its messages are counted.
+inline bool is_only_counted(const Cell* cell) { return (cell->flags.load(relaxed) & slow_cell) == counted_cell; }
 
 }  // namespace callboard

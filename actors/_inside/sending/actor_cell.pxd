@@ -14,11 +14,14 @@ cdef extern from "callboard/_inside/sending/actor_cell.hpp" namespace "callboard
     const uint32_t forked_cell
     const uint32_t carrying_cell
     const uint32_t task_cell
+    const uint32_t counted_cell
     const uint32_t guarded_cell
     const uint32_t slow_cell
 
     Node* filled(Node* node, Envelope envelope)
     bint push(Cell* to, Context* context, Envelope envelope)
+    bint push_stamped(Cell* to, Context* context, Envelope envelope)
+    bint is_only_counted(const Cell* cell)
 
 
 cdef inline ActorCell* cell_of(Handle ref) noexcept nogil:

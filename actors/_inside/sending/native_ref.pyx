@@ -15,7 +15,7 @@ from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Kind, wants_answer
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context, current_context
-from callboard.scheduling.mailbox_times cimport stamp
+from callboard.scheduling.stamps cimport stamp
 
 
 cdef void wake_closed(ActorRef to, Context* context) noexcept nogil:
@@ -124,7 +124,7 @@ cdef class NativeRef(ActorRef):
             pack(node, <object>envelope.message)
         except BaseException:
             context.nodes.give(node, self.cell.spare)
-            self.cell.limits.give_back(1)
+            self.cell.limits.take_back(1)
             raise
         self.push_packed(node, envelope, context)
         return 0

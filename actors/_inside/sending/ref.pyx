@@ -12,7 +12,7 @@ from callboard._inside.answers.actor_context cimport ActorContext
 from callboard._inside.answers.circles cimport circle
 from callboard._inside.answers.yielding cimport ends_burst, let_workers_run
 from callboard._inside.sending.actor_cell cimport (
-    ActorCell, carrying_cell, closed_cell, filled, forked_cell, push, slow_cell,
+    ActorCell, carrying_cell, closed_cell, filled, forked_cell, is_only_counted, push, push_stamped, slow_cell,
 )
 from callboard._inside.sending.admission cimport admit_or_dead_letter, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL
@@ -27,7 +27,7 @@ from callboard.core.memory.node cimport Kind, Node, relaxed, wants_answer
 from callboard.scheduling.cell cimport Cell, recorded_cell
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport make_ready
-from callboard.scheduling.mailbox_times cimport stamp
+from callboard.scheduling.stamps cimport stamp
 
 from callboard.core import checks
 from callboard.core.batches import iterator_over
@@ -266,6 +266,12 @@ cdef class ActorRef(Waiter):
 
     cdef int send_slowly(self, Envelope envelope, Context* context) except -1:
         """Send to an actor that is stopped, or has limits, or wants its senders' variables."""
+        if is_only_counted(self.cell):
+            self.cell.limits.exceed(1)
+            if push_stamped(self.cell, context, envelope):
+                self.wake(context)
+            note_sent(self, context, 1)
+            return 0
         cdef Fate found = self.take_room(context)
         if found != ADMITTED and not self.is_admitted(found, &envelope, context):
             return 0
@@ -416,9 +422,7 @@ cdef class ActorRef(Waiter):
                 carried.sender = <object>envelope.sender if envelope.sender != NULL else None
                 carried.variables = variables
                 envelope.sender = <PyObject*>carried
-        cdef Node* node = filled(context.nodes.take(self.cell.spare), envelope)
-        stamp(node, self.cell, context)
-        if self.cell.tail.push(node):
+        if push_stamped(self.cell, context, envelope):
             self.wake(context)
         return 0
 
