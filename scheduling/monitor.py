@@ -13,8 +13,8 @@ from dataclasses import MISSING, dataclass, fields
 
 from callboard.core.errors import CallboardError
 from callboard.core.markup import paragraph, table
+from callboard.core.monitoring.time_distribution import NO_TIMES, TimeDistribution
 from callboard.core.text import time_in_words
-from callboard.core.monitoring.time_distribution import TimeDistribution
 from callboard.scheduling.elasticity.history import LevelStatistics
 from callboard.scheduling.worker import WorkerThread
 
@@ -55,7 +55,7 @@ class ActorStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ClassStatistics:
-    """The times of the actors of one class, ended ones included, in seconds. None: none was measured.
+    """The times of the actors of one class, ended ones included. In seconds; None: not measured.
 
     A message's processing time is that of its dispatch, divided by the dispatch's messages. One
     message in 16 is stamped for its time in the mailbox.
@@ -75,8 +75,8 @@ class ClassStatistics:
     """In the mailbox: the median."""
     mailbox_p99: float | None
     """In the mailbox: what one message in a hundred exceeds."""
-    processing: TimeDistribution = TimeDistribution(0, ())
-    in_mailbox: TimeDistribution = TimeDistribution(0, ())
+    processing: TimeDistribution = NO_TIMES
+    in_mailbox: TimeDistribution = NO_TIMES
 
     @classmethod
     def of(

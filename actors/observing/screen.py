@@ -131,7 +131,11 @@ def _run(run: RunRow) -> Table:
             f"{row.cost * 1e6:,.3f}",
             f"{row.queued:,.0f}",
             "-" if row.lag is None else f"{row.lag:.3f} s",
-            *(["-" if row.watermark_lag is None else f"{row.watermark_lag:,g}"] if has_time else []),
+            *(
+                ["-" if row.watermark_lag is None else f"{row.watermark_lag:,g}"]
+                if has_time
+                else []
+            ),
             f"{row.workers}",
             row.words,
             style=style,

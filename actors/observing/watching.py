@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from callboard.core import checks
-from callboard.core.monitoring.time_distribution import TimeDistribution
+from callboard.core.monitoring.time_distribution import NO_TIMES, TimeDistribution
 from callboard.diagnosis import at_work, needs_token
 from callboard.observing.scan import ActorScan
 from callboard.observing.wait import REASONS, Wait
@@ -29,7 +29,6 @@ STUCK_AFTER = 1.0
 MOST_ACTORS = 1000
 MOST_OPERATORS = 500
 MOST_CLASSES = 20
-NOTHING = TimeDistribution(0, ())
 
 
 class SystemView:
@@ -105,7 +104,7 @@ class SystemView:
         self._times = {name: times.read() for name, times in now.items()}
         found = []
         for name, times in self._times.items():
-            old = before.get(name, (NOTHING, NOTHING))
+            old = before.get(name, (NO_TIMES, NO_TIMES))
             processing, in_mailbox = (one.since(was) for one, was in zip(times, old, strict=True))
             found.append(ClassStatistics.of(name, processing, in_mailbox))
         found.sort(key=lambda one: one.processing.total_ns, reverse=True)

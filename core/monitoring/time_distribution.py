@@ -60,3 +60,7 @@ class TimeDistribution:
             max(self.total_ns - before.total_ns, 0),
             tuple((bound, count) for bound, count in left if count > 0),
         )
+
+
+NO_TIMES = TimeDistribution(0, ())
+"""The distribution without any time."""

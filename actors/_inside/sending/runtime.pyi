@@ -6,8 +6,8 @@ from typing_extensions import disjoint_base
 
 from callboard._inside.receiving.event_loop import EventLoop
 from callboard._inside.sending.ref import ActorRef
-from callboard.dead_letters import DeadLetters
 from callboard.core.monitoring.class_times import ClassTimes
+from callboard.dead_letters import DeadLetters
 from callboard.scheduling.config import Config
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.team import Team
