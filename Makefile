@@ -4,6 +4,7 @@
 # make bench    run the benchmarks
 # make docs     build the site into build/site
 # make lint     check style; make types checks types, strictly
+# make wheels   build and try a release's wheels, for the interpreters that PYTHONS="python3.11 python3.13t" names
 # make stress   run the native structures under a model checker and sanitizers
 # make dev      an editable install in .venv-dev, built in build/dev and rebuilt whenever it is imported
 # make compile  rebuild build/dev now, and show the compiler's messages
@@ -42,7 +43,7 @@ set_up = $(call steps,$(VENV)/.wheel $(call stamps,$(1)))
 # How many processes run tests. A file's tests stay in one, and share what they make.
 WORKERS ?= --numprocesses=2 --dist=loadfile
 
-.PHONY: demo test soak bench docs lint types stress dev compile clean
+.PHONY: demo test soak bench docs lint types stress wheels dev compile clean
 .DELETE_ON_ERROR:
 
 demo:
@@ -84,6 +85,9 @@ types:
 stress:
 	$(MAKE) -C tests/native --jobs=2 sanitized
 	$(MAKE) -C tests/native model stress asan
+
+wheels:
+	.ci/wheels $(or $(PYTHONS),$(PYTHON))
 
 dev: $(DEV)/.editable
 

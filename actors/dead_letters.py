@@ -40,10 +40,13 @@ class DeadLetters:
         self._on_failure: Callable[[BaseException], object] | None = None  # for tests
         # The traces: called in any thread with what happened, the actor, and a name for it.
         self.observer: Callable[[str, ActorRef[Any], str], object] | None = None
+        # Keeps the latest ones for observers: called in any thread, with what `post()` is given.
+        self.keeper: Callable[[Any, Any, Any, str, Any], object] | None = None
         self._reasons: defaultdict[str, int] = defaultdict(int)
         self._subscribers: list[Any] = []
         self._failures: deque[tuple[str, FailureReport]] = deque(maxlen=100)
         self._failure_count = 0
+        self._restart_count = 0
         self._fatal: list[tuple[str, FailureReport]] = []
         self._ends: WeakKeyDictionary[ActorRef[Any], ActorEnd] = WeakKeyDictionary()
         self._woken: WeakKeyDictionary[ActorRef[Any], WakeUps] = WeakKeyDictionary()
@@ -70,6 +73,11 @@ class DeadLetters:
     def failure_count(self) -> int:
         """How many times actors failed."""
         return self._failure_count
+
+    @property
+    def restart_count(self) -> int:
+        """How many times actors were restarted after a failure."""
+        return self._restart_count
 
     @property
     def fatal(self) -> list[tuple[str, FailureReport]]:
@@ -113,6 +121,8 @@ class DeadLetters:
             return
         if self.observer is not None:
             self.observer("dead letter to", recipient, reason)
+        if self.keeper is not None:
+            self.keeper(message, recipient, sender, reason, error)
         if not subscribers or isinstance(message, DeadLetter):
             return  # a letter about a letter would have no end
         letter = DeadLetter(message, recipient, sender, reason, error)
@@ -153,7 +163,9 @@ class DeadLetters:
             self.observer("failure of", ref, report.type.__qualname__)
 
     def note_restart(self, ref: ActorRef[Any]) -> None:
-        """Tell traces that an actor starts anew. The runtime calls this."""
+        """Count that an actor starts anew, and tell traces. The runtime calls this."""
+        with self._lock:
+            self._restart_count += 1
         if self.observer is not None:
             self.observer("restart of", ref, "")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from callboard.core.text import safe_repr
+
+_OF_TABLE = 512  # rows that are made at a time, if batches have no size of their own
 
 # The call that gives the rows of a table, by a method that only this library's tables have.
 _ROWS_BY = {
@@ -84,6 +86,8 @@ def is_table(value: Any) -> bool:
 class Batches:
     """An iterator over lists of `size` rows. The last list has the rows that are left.
 
+    `size` may be a function that says it for each list.
+
     If `rows` raises an Exception, the rows before it come first, as a batch of their own. `taken`
     is the latest batch, whole or not, and `raised` the exception that is to come after it, or None.
 
@@ -95,7 +99,7 @@ class Batches:
     Raises TypeError, which names the `caller`, if `rows` is not an iterable of rows.
     """
 
-    def __init__(self, caller: str, rows: Iterable[Any], size: int) -> None:
+    def __init__(self, caller: str, rows: Iterable[Any], size: int | Callable[[], int]) -> None:
         if hasattr(rows, "__arrow_c_array__"):  # a row of its own, though one can iterate over it
             rows = [rows]
         if isinstance(rows, str | bytes | bytearray | Mapping):
@@ -103,7 +107,8 @@ class Batches:
             raise TypeError(
                 f"{caller} wants an iterable of rows, not one {kind}: {safe_repr(rows)}"
             )
-        table = None if type(rows) is list else rows_in(rows, size)
+        at_once = size if isinstance(size, int) else _OF_TABLE
+        table = None if type(rows) is list else rows_in(rows, at_once)
         self._rows = iterator_over(caller, rows) if table is None else table
         self._take_waiting = getattr(rows, "try_receive_many", None)
         self._size = size
@@ -116,24 +121,25 @@ class Batches:
         return self
 
     def __next__(self) -> list[Any]:
+        size = self._size if isinstance(self._size, int) else self._size()
         if self._list is not None:
-            self.taken = self._list[self._at : self._at + self._size]
-            self._at += self._size
+            self.taken = self._list[self._at : self._at + size]
+            self._at += size
         else:
-            self._take()
+            self._take(size)
         if not self.taken:
             raise StopIteration
         return self.taken
 
-    def _take(self) -> None:
+    def _take(self, size: int) -> None:
         self.taken = []
         if self.raised is not None:
             raise self.raised
         try:
-            wanted = self._size if self._take_waiting is None else 1
+            wanted = size if self._take_waiting is None else 1
             self.taken.extend(islice(self._rows, wanted))  # keeps the rows before an exception
-            if self._take_waiting is not None and self.taken and self._size > 1:
-                self.taken.extend(self._take_waiting(self._size - 1))
+            if self._take_waiting is not None and self.taken and size > 1:
+                self.taken.extend(self._take_waiting(size - 1))
         except Exception as error:
             if not self.taken:
                 raise

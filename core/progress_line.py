@@ -6,22 +6,49 @@ import shutil
 import sys
 import threading
 import time
-from typing import Self, TextIO
+from collections.abc import Callable
+from typing import Any, Self, TextIO
 
 from callboard.core import checks
+from callboard.core.markup import paragraph
+
+
+class _Shown:
+    """A line in the output of a cell."""
+
+    def __init__(self, line: str) -> None:
+        self._line = line
+
+    def __repr__(self) -> str:
+        return self._line
+
+    def _repr_html_(self) -> str:
+        return paragraph(self._line)
+
+
+def _display_of_notebook() -> Callable[..., Any] | None:
+    """Return IPython's `display()`, if this program is a notebook's kernel."""
+    ipython = sys.modules.get("IPython")
+    if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
+        return None
+    display: Callable[..., Any] = ipython.display.display
+    return display
 
 
 class ProgressLine:
     """Shows a line from entering to leaving the context, on a thread of its own.
 
-    On a terminal it is one line, redrawn `every` seconds; elsewhere a new line every 10 seconds.
+    On a terminal it is one line, redrawn `every` seconds, and so it is in the output of a
+    notebook's cell; elsewhere a new line every 10 seconds.
     """
 
     def __init__(self, every: float, file: TextIO | None) -> None:
         every = checks.seconds("every", every, zero=False)
         self._file = sys.stderr if file is None else file
         self._redraws = self._file.isatty()
-        self._every = every if self._redraws else max(every, 10.0)
+        self._display = None if self._redraws or file is not None else _display_of_notebook()
+        self._cell: Any = None
+        self._every = every if self._redraws or self._display else max(every, 10.0)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
 
@@ -30,6 +57,8 @@ class ProgressLine:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
+        if self._display is not None:
+            self._cell = self._display(_Shown(""), display_id=True)  # here: this cell's output
         self._thread.start()
         return self
 
@@ -44,7 +73,9 @@ class ProgressLine:
             over = self._over.wait(self._every)
             now = time.monotonic()
             line, then = self._line(max(now - then, 1e-9)), now
-            if self._redraws:
+            if self._cell is not None:
+                self._cell.update(_Shown(line))
+            elif self._redraws:
                 columns = shutil.get_terminal_size().columns - 1
                 end = "\n" if over else ""
                 print(f"\r\033[K{line[:columns]}", end=end, file=self._file, flush=True)

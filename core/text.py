@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
+from itertools import islice
+from reprlib import Repr
+from typing import Any
 
 from callboard.core.interrupts import comes_from_signal
+
+_MOST = 200  # of a text in a short repr
 
 
 def sendable(text: str, longest: int | None = None) -> str:
@@ -25,6 +31,79 @@ def safe_repr(value: object) -> str:
         if comes_from_signal(error):
             raise
         return f"<{type(value).__qualname__}, whose repr() raised {type(error).__qualname__}>"
+
+
+def short_repr(value: object) -> str:
+    """Return the beginning of a value's repr. It reads the first items of a large container only.
+
+    A stand-in names the type if a repr raises.
+    """
+    try:
+        text = sendable(_SHORT.repr(value))
+        return text if len(text) <= 2 * _MOST else f"{text[: 2 * _MOST]}..."
+    except BaseException as error:  # sys.exit() is none that the reader of a text is to follow
+        if comes_from_signal(error):
+            raise
+        return f"<{type(value).__qualname__}, whose repr() raised {type(error).__qualname__}>"
+
+
+class _Short(Repr):
+    """Writes short reprs. Python's own sorts all of a dict or a set first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 3
+        self.maxstring = self.maxother = _MOST
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = 8
+
+    def repr1(self, x: Any, level: int) -> str:
+        """Write a value; a value's class may have any name."""
+        by_kind: dict[type, Callable[[Any, int], str]] = {
+            dict: self._dict,
+            set: self._items,
+            frozenset: self._items,
+            bytes: self._bytes,
+            bytearray: self._bytes,
+            list: self.repr_list,
+            tuple: self.repr_tuple,
+            str: self.repr_str,
+        }
+        if (write := by_kind.get(type(x))) is not None:
+            return write(x, level)
+        if _has_plain_repr(x):
+            if level <= 0:
+                return f"{type(x).__qualname__}(...)"
+            shown = [field.name for field in fields(x) if field.repr]
+            parts = [f"{name}={self.repr1(getattr(x, name), level - 1)}" for name in shown]
+            return f"{type(x).__qualname__}({', '.join(parts)})"
+        text = safe_repr(x)
+        return text if len(text) <= _MOST else f"{text[:_MOST]}..."
+
+    def _dict(self, x: dict[Any, Any], level: int) -> str:
+        if level <= 0:
+            return "{...}"
+        some = islice(x.items(), self.maxdict)
+        parts = [f"{self.repr1(k, level - 1)}: {self.repr1(v, level - 1)}" for k, v in some]
+        return f"{{{', '.join(parts)}{', ...' if len(x) > self.maxdict else ''}}}"
+
+    def _items(self, x: Collection[Any], level: int) -> str:
+        if level <= 0 or not x:
+            return f"{type(x).__name__}({'...' if x else ''})"
+        parts = [self.repr1(one, level - 1) for one in islice(x, self.maxset)]
+        text = f"{{{', '.join(parts)}{', ...' if len(x) > self.maxset else ''}}}"
+        return text if type(x) is set else f"frozenset({text})"
+
+    def _bytes(self, x: bytes, level: int) -> str:
+        return f"{x[:_MOST]!r}{'...' if len(x) > _MOST else ''}"
+
+
+def _has_plain_repr(value: object) -> bool:
+    """Tell whether a value is of a dataclass, and its repr is the one that dataclasses have."""
+    return (
+        is_dataclass(value)
+        and not isinstance(value, type)
+        and hasattr(type(value).__repr__, "__wrapped__")
+    )
 
 
 def safe_str(value: object) -> str:
@@ -53,3 +132,6 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     inner = [other for other in known if other.rpartition(".")[2] == name]
     near = inner or get_close_matches(name, known, 1)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+_SHORT = _Short()

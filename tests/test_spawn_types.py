@@ -81,7 +81,10 @@ def use(system: ActorSystem) -> None:
     system.spawn(partial(Counter, step="3"), name="x")  # -> int
     system.spawn(Same)  # -> spawn
     system.spawn(int)  # -> spawn
-    system.pool(Counter, 1, processes=2, priority=3)
+    pool = system.pool(Counter, 1, processes=2, priority=3)
+    reveal_type(pool)  # -> Router[int, str]
+    reveal_type(pool.ask(1))  # -> Future[str]
+    pool.tell("one")  # -> int
     system.pool(Counter, "one", processes=2)  # -> pool
     system.pool(Counter, 1, proceses=2)  # -> proceses
     router = RoundRobinRouter.spawn(system, Counter, 1, routees=2, supervision="resume")

@@ -1,4 +1,4 @@
-"""The part of systems that starts worker processes."""
+"""The part of systems that starts worker processes. The stub has the types of routers."""
 
 from __future__ import annotations
 

@@ -7,17 +7,16 @@ import secrets
 import socket
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from callboard.core import checks
 from callboard.core.errors import CallboardError, ConfigError
-from callboard.dashboard.viewers import Observing, Viewers
-from callboard.observing.commands import HINT, systems_of
-from callboard.observing.conversation import Watcher
-from callboard.observing.endpoint import refuse_another_user
-from callboard.observing.watching import SystemView
+from callboard.dashboard.servers import RemoteServers
+from callboard.dashboard.systems import KnownSystems, OtherSystems, OwnSystem
+from callboard.dashboard.viewers import Viewers
+from callboard.observing.commands import HINT
 
 NEEDS = "a dashboard needs Starlette and uvicorn: pip install 'callboard[dashboard]'"
 
@@ -30,7 +29,12 @@ class Dashboard:
     """
 
     def __init__(
-        self, begin: Callable[[], Observing], host: str, port: int, token: str | None
+        self,
+        systems: KnownSystems,
+        host: str,
+        port: int,
+        token: str | None,
+        servers: Iterable[Any] = (),
     ) -> None:
         try:
             import uvicorn
@@ -42,7 +46,7 @@ class Dashboard:
         if token is not None and (not isinstance(token, str) or len(token) < 16):
             raise ConfigError("`token` is a string of 16 characters or more")
         self.token = secrets.token_urlsafe(24) if token is None else token
-        self._viewers = Viewers(begin)
+        self._viewers = Viewers(systems, RemoteServers(servers))
         self._socket = _listener(host, number)
         bound = self._socket.getsockname()
         where = f"[{bound[0]}]" if self._socket.family == socket.AF_INET6 else bound[0]
@@ -97,29 +101,24 @@ def _listener(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve_dashboard(system: Any, host: str, port: int, token: str | None) -> Dashboard:
+def serve_dashboard(
+    system: Any, host: str, port: int, token: str | None, servers: Iterable[Any]
+) -> Dashboard:
     """Serve the dashboard of a system in this process: see `ActorSystem.serve_dashboard()`."""
-    runtime = system._runtime
-    return Dashboard(lambda: SystemView(runtime), host, port, token)
+    return Dashboard(OwnSystem(system), host, port, token, servers)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve the dashboard of a running system, until Ctrl-C, and print its address."""
+    """Serve a dashboard of running systems, until Ctrl-C, and print its address."""
     parser = argparse.ArgumentParser(prog="callboard dashboard", description=main.__doc__)
-    parser.add_argument("which", metavar="PID|NAME", nargs="?", help="of one process or system")
+    parser.add_argument("which", metavar="PID|NAME", nargs="?", help="and what it has started")
     parser.add_argument("--port", type=int, default=0, help="without it, one that is free")
     options = parser.parse_args(arguments)
     try:
-        systems = systems_of(options.which)
-        if not systems:
+        systems = OtherSystems(options.which)
+        if not systems.find():
             return _fail(HINT)
-        if len(systems) > 1:
-            names = ", ".join(f"{found['pid']} {found['system']}" for _, found in systems)
-            return _fail(f"there are several systems, so say which: {names}")
-        path = systems[0][0]
-        with Dashboard(
-            lambda: Watcher(path, refuse_another_user), "127.0.0.1", options.port, None
-        ) as dashboard:
+        with Dashboard(systems, "127.0.0.1", options.port, None) as dashboard:
             print(dashboard.url, flush=True)
             threading.Event().wait()
     except (CallboardError, ModuleNotFoundError, OSError) as error:

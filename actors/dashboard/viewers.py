@@ -1,28 +1,26 @@
-"""The browsers that look at a dashboard: each has a view of the system of its own."""
+"""The browsers that look at a dashboard: each has views of systems of its own."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from callboard.observing.pictures import picture_of
+from callboard.dashboard.drawings import Drawing
+from callboard.dashboard.servers import RemoteServers
+from callboard.dashboard.systems import KnownSystems, Observing
+from callboard.observing.pictures import Picture, picture_of
 
 MOST_VIEWERS = 8
+MOST_BOXES = 300
+"""Runs with more boxes are not drawn."""
 FORGOTTEN_AFTER = 60.0
 """Seconds without a question after which a browser is taken for closed."""
-
-
-class Observing(Protocol):
-    """Something that looks at a system: a SystemView in its process, a Watcher in another."""
-
-    def look(self, sort: str, most: int, part: str) -> dict[str, Any]:
-        """Return the figures since the last look."""
-        ...
+LIST_EVERY = 0.9
+"""Seconds between two looks which systems there are, and how servers elsewhere are."""
 
 
 @dataclass
@@ -31,23 +29,60 @@ class _Viewer:
     lock: threading.Lock = field(default_factory=threading.Lock)
     before: dict[str, Any] | None = None
     asked_at: float = 0.0
+    drawings: dict[int, Drawing | None] = field(default_factory=dict)
+    wanted: list[int] = field(default_factory=list)
+    """The numbers of runs whose shapes are not known."""
+
+    def look(self, **question: Any) -> dict[str, Any]:
+        """Return what the browser shows now."""
+        now = self.looking.look(**question, shapes=self.wanted)
+        before, self.before = self.before, now
+        numbers = [graph["number"] for graph in now["graphs"]]
+        drawings = {number: self.drawings[number] for number in numbers if number in self.drawings}
+        for graph in now["graphs"]:
+            if "shape" in graph:
+                shape = graph["shape"]
+                fits = shape is not None and len(shape[0]) <= MOST_BOXES
+                drawings[graph["number"]] = Drawing(shape) if fits else None
+        self.drawings = drawings
+        self.wanted = [number for number in numbers if number not in drawings]
+        values = _values(picture_of(before, now), drawings)
+        return values | {key: now[key] for key in ("served", "tree")} | {"kept": now["letters"]}
 
 
 class Viewers:
     """The views by the names that browsers give themselves. Any thread."""
 
-    def __init__(self, begin: Callable[[], Observing]) -> None:
-        self._begin = begin
+    def __init__(self, systems: KnownSystems, servers: RemoteServers) -> None:
+        self._systems = systems
+        self._servers = servers
         self._lock = threading.Lock()
-        self._viewers: OrderedDict[str, _Viewer] = OrderedDict()
+        self._viewers: OrderedDict[tuple[str, str], _Viewer] = OrderedDict()
+        self._listing = threading.Lock()
+        self._listed: list[dict[str, Any]] = []
+        self._listed_at = 0.0
+        self._known_servers: list[dict[str, Any]] = []
 
-    def picture(self, name: str, sort: str, most: int, part: str) -> dict[str, Any]:
-        """Return what a browser shows now. Raises CallboardError, OSError."""
-        viewer = self._of(name)
-        with viewer.lock:
-            now = viewer.looking.look(sort=sort, most=most, part=part)
-            before, viewer.before = viewer.before, now
-        return _values(picture_of(before, now))
+    def picture(self, name: str, key: str, **question: Any) -> dict[str, Any]:
+        """Return what a browser shows now of the system with a key; of the first one without a key.
+
+        Raises CallboardError, OSError; ConnectionError if the system has ended.
+        """
+        systems = self._list()
+        if not key:
+            if not systems:
+                raise ConnectionError("the system has ended")
+            key = systems[0]["key"]
+        viewer = self._of((name, key))
+        try:
+            with viewer.lock:
+                seen = viewer.look(**question)
+        except OSError:
+            with self._lock:
+                if self._viewers.get((name, key)) is viewer:
+                    self._forget((name, key))
+            raise
+        return seen | {"systems": systems, "key": key, "servers": self._known_servers}
 
     def close(self) -> None:
         """Forget all."""
@@ -55,7 +90,15 @@ class Viewers:
             while self._viewers:
                 self._forget(next(iter(self._viewers)))
 
-    def _of(self, name: str) -> _Viewer:
+    def _list(self) -> list[dict[str, Any]]:
+        with self._listing:
+            if time.monotonic() - self._listed_at > LIST_EVERY:
+                self._listed = self._systems.find()
+                self._known_servers = self._servers.look()
+                self._listed_at = time.monotonic()
+            return self._listed
+
+    def _of(self, name: tuple[str, str]) -> _Viewer:
         now = time.monotonic()
         with self._lock:
             for other, viewer in list(self._viewers.items()):
@@ -64,22 +107,24 @@ class Viewers:
             if name not in self._viewers:
                 if len(self._viewers) >= MOST_VIEWERS:
                     self._forget(next(iter(self._viewers)))  # that which asked longest ago
-                self._viewers[name] = _Viewer(self._begin())
+                self._viewers[name] = _Viewer(self._systems.begin(name[1]))
             self._viewers.move_to_end(name)
             self._viewers[name].asked_at = now
             return self._viewers[name]
 
-    def _forget(self, name: str) -> None:
+    def _forget(self, name: tuple[str, str]) -> None:
         viewer = self._viewers.pop(name)
         if (close := getattr(viewer.looking, "close", None)) is not None:
             with suppress(OSError):
                 close()
 
 
-def _values(picture: Any) -> dict[str, Any]:
+def _values(picture: Picture, drawings: dict[int, Drawing | None]) -> dict[str, Any]:
     """Return a picture for JSON, with the operator of each run that has the largest load."""
     found: dict[str, Any] = asdict(picture)
     for run, values in zip(picture.runs, found["runs"], strict=True):
         slowest = run.slowest
         values["slowest"] = None if slowest is None else run.operators.index(slowest)
+        drawing = drawings.get(run.number)
+        values["drawing"] = None if drawing is None else drawing.of(run)
     return found

@@ -18,6 +18,10 @@ class Observable(Protocol):
 
     _runtime: Runtime
 
+    def _served(self) -> list[dict[str, Any]]:
+        """Return the health of the servers by which others reach it."""
+        ...
+
     def waits(self) -> Waits:
         """Return why each actor and operator does nothing."""
         ...
@@ -28,12 +32,28 @@ def info(system: Observable) -> dict[str, Any]:
     waits = system.waits()
     return {
         "pid": os.getpid(),
+        "parent": os.getppid(),
         "system": system._runtime.name,
         "program": " ".join(sys.orig_argv),
         "workers": len(system._runtime.team.workers),
         "reasons": waits.reasons,
         "dead_letters": system._runtime.dead_letters.reasons,
         "failures": system._runtime.dead_letters.failure_count,
+    }
+
+
+def who(system: Observable) -> dict[str, Any]:
+    """Return what tells systems from each other, and a few figures that cost next to nothing."""
+    runtime = system._runtime
+    letters = runtime.dead_letters
+    return {
+        "pid": os.getpid(),
+        "parent": os.getppid(),
+        "system": runtime.name,
+        "served": system._served(),
+        "dispatches": sum(worker.dispatches for worker in runtime.team.everyone),
+        "dead_letters": letters.count,
+        "failures": letters.failure_count,
     }
 
 
@@ -60,7 +80,12 @@ def dump(system: Observable) -> dict[str, Any]:
     }
 
 
-ANSWERS: dict[str, Callable[[Observable], Any]] = {"info": info, "waits": waits, "dump": dump}
+ANSWERS: dict[str, Callable[[Observable], Any]] = {
+    "info": info,
+    "who": who,
+    "waits": waits,
+    "dump": dump,
+}
 
 
 def answer(system: Observable, question: str) -> Any:

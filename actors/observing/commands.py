@@ -34,11 +34,14 @@ def dump(arguments: Sequence[str]) -> int:
     return _each("dump", arguments, lambda path, _: print(json.dumps(ask(path, "dump"))))
 
 
-def systems_of(which: str | None) -> list[tuple[Path, dict[str, Any]]]:
-    """Find the systems of a process or of a name, or all. Raises CallboardError, OSError."""
+def systems_of(which: str | None, question: str = "info") -> list[tuple[Path, dict[str, Any]]]:
+    """Find the systems of a process or of a name, or all, by their answers to a question.
+
+    Raises CallboardError, OSError.
+    """
     return [
         (path, found)
-        for path, found in _systems()
+        for path, found in _systems(question)
         if which is None or which in (str(found["pid"]), found["system"])
     ]
 
@@ -64,11 +67,11 @@ def _each(
     return 0 if shown else 1
 
 
-def _systems() -> Iterator[tuple[Path, dict[str, Any]]]:
+def _systems(question: str) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Find the systems that answer; forget the sockets of processes that have ended."""
     for path in sorted(folder_of_sockets().glob("*.sock")):
         try:
-            found = ask(path, "info")
+            found = ask(path, question)
         except (ConnectionError, FileNotFoundError):
             if not _is_alive(int(path.name.partition("-")[0])):
                 path.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ WATCH = "watch"
 GREETING = b"{}\n"
 """The answer to that. The observer waits for it before it asks."""
 MOST_CONVERSATIONS = 8
-LONGEST_LINE = 4096
+LONGEST_LINE = 65_536
 """How long a question may be, in bytes."""
 SILENCE = 60.0
 """After so many seconds without a question the observer is taken for gone."""
@@ -117,9 +117,8 @@ class Watcher:
             self._connection.close()
             raise
 
-    def look(self, sort: str = "load", most: int = 40, part: str = "") -> dict[str, Any]:
+    def look(self, **question: Any) -> dict[str, Any]:
         """Ask for the figures since the last look: see SystemView. Raises CallboardError."""
-        question = {"sort": sort, "most": most, "part": part}
         self._connection.sendall(json.dumps(question).encode() + b"\n")
         line = self._answers.readline()
         if not line.endswith(b"\n"):

@@ -15,6 +15,8 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.observing.answers import answer
 from callboard.observing.endpoint import Endpoint
+from callboard.observing.kept_letters import KeptLetters
+from callboard.observing.shape import GraphShape
 from callboard.observing.thresholds import MailboxEvent, MailboxWatch
 from callboard.observing.traces import LIMIT, Traces
 from callboard.observing.wait import Wait, Waits
@@ -60,6 +62,23 @@ class RunningGraph(Protocol):
         """Return the figures of the run and of each operator so far, for JSON."""
         ...
 
+    def shape(self) -> GraphShape | None:
+        """Return what it looks like, if it can be drawn."""
+        ...
+
+
+class ServedSystem(Protocol):
+    """A server by which other processes reach the system, as the system sees it."""
+
+    @property
+    def address(self) -> object:
+        """Where it listens."""
+        ...
+
+    def health(self) -> dict[str, Any]:
+        """Return its figures, for JSON. Any thread."""
+        ...
+
 
 class Observed:
     """The part of ActorSystem that shows what happens in it."""
@@ -75,6 +94,8 @@ class Observed:
         self._logs = Logs(runtime)
         self._traces = Traces(runtime, self._logs)
         self._running: weakref.WeakSet[RunningGraph] = weakref.WeakSet()
+        self._servers: weakref.WeakSet[ServedSystem] = weakref.WeakSet()
+        self._letters = KeptLetters()
         self._dashboards: set[ServedPage] = set()
         self._mailbox_watches: weakref.WeakSet[MailboxWatch] = weakref.WeakSet()
 
@@ -86,12 +107,21 @@ class Observed:
             except RuntimeError:
                 pass  # one was begun in the middle
 
+    def _served(self) -> list[dict[str, Any]]:
+        """Return the health of the system's servers, for JSON. Any thread."""
+        return [{"address": str(one.address)} | one.health() for one in list(self._servers)]
+
     def _open_endpoint(self) -> None:
         """Let observers ask, if the system is to be observable. Raises CallboardError, OSError."""
         if self.config.observable:
             watch = partial(_watch, self._runtime)
+            self._keep_letters()
             endpoint = Endpoint(self.config.name, partial(_answer, weakref.ref(self)), watch)
             self._closing = weakref.finalize(self, endpoint.close)
+
+    def _keep_letters(self) -> None:
+        """Keep the latest dead letters from now on, for those that look."""
+        self._runtime.dead_letters.keeper = self._letters.keep
 
     def _end_observing(self) -> None:
         """End traces, and let nobody ask any more."""
@@ -179,20 +209,30 @@ class Observed:
         return watch
 
     def serve_dashboard(
-        self, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str | None = None,
+        servers: Iterable[Any] = (),
     ) -> ServedPage:
         """Serve a page that shows the system, and return it: open its `url` in a browser.
 
         Without a `port` it has one that is free. Only browsers on this machine reach it, unless
         `host` says another address, and only those with the token, which is in the `url`, see the
-        system. A thread serves it until its `stop()`, or the system's.
+        system. A thread serves it until its `stop()`, or the system's. From now on the system keeps
+        its latest 100 dead letters with their messages, to be shown.
+
+        `servers` are connections of `callboard.remote`, also to shards: the page shows how their
+        servers are, wherever these run.
 
         Raises ModuleNotFoundError without the extra `dashboard`, ConfigError, and OSError if the
         port is taken.
         """
         self._runtime.refuse_fork()
         serving = importlib.import_module("callboard.dashboard.serving")
-        dashboard: ServedPage = serving.serve_dashboard(self, host, port, token)
+        self._keep_letters()
+        dashboard: ServedPage = serving.serve_dashboard(self, host, port, token, servers)
         self._dashboards.add(dashboard)
         return dashboard
 

@@ -51,14 +51,15 @@ class ClassRow:
 
 @dataclass(frozen=True, slots=True)
 class OperatorRow:
-    """An operator. Rates are rows a second, `cost` seconds for a row, `lag` seconds of rows.
+    """An operator, or a place of a net, which has no costs and no rate out.
 
-    `watermark_lag` is how far its watermark is behind the newest event time, in its unit.
+    Rates are rows a second, `cost` seconds for a row, `lag` seconds of rows. `watermark_lag` is
+    how far its watermark is behind the newest event time, in its unit.
     """
 
     name: str
     rate_in: float
-    rate_out: float
+    rate_out: float | None
     cost: float
     load: float
     queued: float
@@ -66,20 +67,26 @@ class OperatorRow:
     watermark_lag: float | None
     workers: int
     words: str
+    key: str
+    """Its name in the shape of its run."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run of a graph, and its operators in their order.
+    """A run of a graph or a net, and its operators in their order; or a pool and its processes.
 
     `p50` and `p99` are of the seconds from a round's arrival to its end, in the last ten seconds.
     """
 
+    number: int
     title: str
     rate: float
     p50: float | None
     p99: float | None
+    entries: tuple[float, ...]
+    """The rows a second of each entry."""
     operators: tuple[OperatorRow, ...]
+    processes: tuple[Mapping[str, Any], ...]
 
     @property
     def slowest(self) -> OperatorRow | None:
@@ -96,6 +103,8 @@ class Picture:
     monitoring: str
     seconds: float
     live: int
+    queued: int
+    running: int
     messages: float
     reasons: Mapping[str, int]
     level: str
@@ -122,6 +131,8 @@ def picture_of(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Pict
         monitoring=now["monitoring"],
         seconds=seconds,
         live=now["live"],
+        queued=now["queued"],
+        running=now["running"],
         messages=sum(row.rate for row in workers),
         reasons=now["reasons"],
         level=plain(now["level"] or ""),
@@ -201,15 +212,24 @@ def _runs(old: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> Ite
         entry = words.get("rows to come in")
         latency = graph.get("latency") or {"p50": None, "p99": None}
         yield RunRow(
+            number=graph["number"],
             title=plain(f"{graph['run']}{f', rows to come in {entry}' if entry else ''}"),
             rate=_rate(graph["rows"], was["rows"], seconds),
             p50=latency["p50"],
             p99=latency["p99"],
+            entries=tuple(
+                _rate(rows, old, seconds)
+                for rows, old in zip(graph["entries"], was["entries"], strict=True)
+            )
+            if "entries" in was
+            else (),
             operators=tuple(
                 _operator(one, next(olds, {}), words, seconds)
                 for olds in [iter(was["operators"])]
                 for one in graph["operators"] or map(_process, graph["waits"])
-            ),
+            )
+            + tuple(_places(graph, was, seconds)),
+            processes=tuple(graph.get("processes", ())),
         )
 
 
@@ -217,6 +237,27 @@ def _process(wait: Mapping[str, Any]) -> dict[str, Any]:
     """Return what stands for a process of a pool, which has a reason and no figures."""
     figures = dict.fromkeys(("rows_in", "rows_out", "cost", "busy", "queued", "workers"), 0)
     return {"name": wait["name"], **figures}
+
+
+def _places(
+    graph: Mapping[str, Any], was: Mapping[str, Any], seconds: float
+) -> Iterator[OperatorRow]:
+    """Yield the places of a net, which have no costs."""
+    before = was.get("places", {})
+    for path, place in graph.get("places", {}).items():
+        calls = graph["calls"].get(path, 0)
+        yield OperatorRow(
+            name=plain(path),
+            rate_in=_rate(place["records"], before.get(path, {}).get("records", 0), seconds),
+            rate_out=None,
+            cost=0.0,
+            load=0.0,
+            queued=0,
+            lag=None,
+            workers=calls,
+            words=f"{place['entities']} entities",
+            key=path,
+        )
 
 
 def _operator(
@@ -238,4 +279,5 @@ def _operator(
         watermark_lag=one.get("watermark_lag"),
         workers=one["workers"],
         words=plain(reason),
+        key=str(one.get("step", "")),
     )

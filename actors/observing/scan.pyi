@@ -27,9 +27,13 @@ class ActorScan:
         self, by: str, most: int, working: dict[int, float], part: str = ""
     ) -> tuple[
         float,
-        tuple[int, int],
+        tuple[int, int, int],
         list[tuple[int, int, ActorRef[Any], int, int]],
         list[ActorRef[Any]],
     ]: ...
     def with_queue(self, least: int) -> list[ActorRef[Any]]: ...
     def add_to(self, totals: dict[type, ClassTotals]) -> None: ...
+
+def first_children(
+    runtime: Runtime, ref: ActorRef[Any] | None, most: int
+) -> tuple[list[ActorRef[Any]], int]: ...

@@ -1,6 +1,7 @@
 """Walks all actors of a system in one go: those with the most to do since the last walk, or sums by class."""
 
 from heapq import heappush, heapreplace
+from itertools import islice
 
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
@@ -112,11 +113,12 @@ cdef class ActorScan:
     def look(self, str by not None, Py_ssize_t most, dict working not None, str part not None=""):
         """Walk all actors: return the seconds since the last walk, counts, the first actors, and those not idle.
 
-        Counts are of live and of idle actors. The first are up to `most` with the largest `by`: "load", the time in
-        dispatches since the last walk; "rate", the messages; "queue", the messages that wait; "total", the messages so
-        far. Each is a tuple of its key, a number that makes it unique, the ref, and the messages and nanoseconds since
-        the last walk. `working` has the seconds of the current messages of actors in work, by number. Actors whose path
-        lacks `part` are left out of the first. The others are refs, 500 at most, and all in work.
+        Counts are of live actors, of idle ones, and of messages that wait, as far as these are counted. The first are
+        up to `most` with the largest `by`: "load", the time in dispatches since the last walk; "rate", the messages;
+        "queue", the messages that wait; "total", the messages so far. Each is a tuple of its key, a number that makes
+        it unique, the ref, and the messages and nanoseconds since the last walk. `working` has the seconds of the
+        current messages of actors in work, by number. Actors whose path and class lack `part` are left out of the
+        first. The others are refs, 500 at most, and all in work.
         """
         cdef vector[ActorCounters] now
         cdef list first = []
@@ -126,6 +128,9 @@ cdef class ActorScan:
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t position = 0
         cdef Py_ssize_t idle = 0
+        cdef int64_t queued = 0
+        cdef object cls = None
+        cdef bint is_of_class = False
         cdef int64_t key, least = -1
         cdef int64_t since = self.looked_at
         cdef uint64_t last_number = self.last_number
@@ -146,6 +151,8 @@ cdef class ActorScan:
             if ref.phase == LIVE and ref.cell.tail.is_idle():
                 idle += 1
             else:
+                if ref.cell.limits != NULL:
+                    queued += ref.cell.limits.count()
                 is_working = one.number in working
                 if is_working:  # in a message whose time is not counted before its end
                     new.busy_ns = max(new.busy_ns, <uint64_t>(1e9 * working[one.number]))
@@ -161,7 +168,10 @@ cdef class ActorScan:
                 key = one.messages
             else:
                 key = ref.cell.limits.count() if ref.cell.limits != NULL else 0
-            if key > least and (not part or part in ref._short_path):
+            if part and ref.recipe.cls is not cls:
+                cls = ref.recipe.cls
+                is_of_class = part in cls.__name__
+            if key > least and (not part or is_of_class or part in ref._short_path):
                 entry = key, -position, ref, new.messages, new.busy_ns
                 if len(first) < most:
                     heappush(first, entry)
@@ -172,7 +182,7 @@ cdef class ActorScan:
         self.before.swap(now)
         self.last_number = last_number
         first.sort(reverse=True)
-        return window / 1e9, (position, idle), first, others
+        return window / 1e9, (position, idle, queued), first, others
 
     def add_to(self, dict totals not None):
         """Walk all actors, and bring the ClassTotals of each class up to date: `totals` has them by class.
@@ -241,6 +251,17 @@ cdef class ActorScan:
                 return one
             found += 1
         return one  # it was being spawned during the last walk
+
+
+def first_children(Runtime runtime not None, ActorRef ref or None, Py_ssize_t most):
+    """Return the first children of an actor, or of the system, up to `most`, and how many there are."""
+    cdef dict children = runtime.children if ref is None else ref.children_of
+    if children is None:
+        return [], 0
+    try:
+        return list(islice(children, most)), len(children)
+    except RuntimeError:  # one came, or went, in the middle
+        return list(children)[:most], len(children)
 
 
 cdef inline ActorCounters counters_of(ActorRef ref, bint limits) noexcept:

@@ -127,7 +127,7 @@ def _run(run: RunRow) -> Table:
             row.name,
             f"{row.load:.0%}",
             f"{row.rate_in:,.0f}",
-            f"{row.rate_out:,.0f}",
+            "-" if row.rate_out is None else f"{row.rate_out:,.0f}",
             f"{row.cost * 1e6:,.3f}",
             f"{row.queued:,.0f}",
             "-" if row.lag is None else f"{row.lag:.3f} s",

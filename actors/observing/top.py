@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from callboard.core.errors import CallboardError
@@ -16,6 +17,8 @@ from callboard.observing.conversation import Watcher
 from callboard.observing.endpoint import refuse_another_user
 from callboard.observing.keyboard import Keyboard
 from callboard.observing.pictures import picture_of
+
+Systems = list[tuple[Path, dict[str, Any]]]
 
 SORTS = {"l": "load", "r": "rate", "u": "queue", "t": "total"}
 """The orders of actors, by their keys."""
@@ -80,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
             raise
         return _fail("needs Rich: pip install 'callboard[top]'")
     try:
-        systems = systems_of(options.which)
+        systems = without_children(systems_of(options.which))
         if not systems:
             return _fail(HINT)
         if len(systems) > 1:
@@ -92,6 +95,12 @@ def main(arguments: Sequence[str]) -> int:
         return _fail(str(error))
     except KeyboardInterrupt:
         return 0
+
+
+def without_children(systems: Systems) -> Systems:
+    """Leave out those of processes that the process of another one has started, as pools do."""
+    pids = {found["pid"] for _, found in systems}
+    return [(path, found) for path, found in systems if found["parent"] not in pids]
 
 
 def _fail(text: str) -> int:

@@ -6,7 +6,7 @@ import itertools
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -14,6 +14,9 @@ from weakref import WeakKeyDictionary
 from callboard.core import checks
 from callboard.core.monitoring.time_distribution import NO_TIMES, TimeDistribution
 from callboard.diagnosis import at_work, needs_token
+from callboard.observing.branches import MOST_LINES
+from callboard.observing.branches import branches as tree_of
+from callboard.observing.kept_letters import MOST_LETTERS
 from callboard.observing.scan import ActorScan
 from callboard.observing.wait import REASONS, Wait
 from callboard.observing.waits import wait_of
@@ -45,20 +48,49 @@ class SystemView:
         self._times: dict[str, tuple[TimeDistribution, TimeDistribution]] = {}
 
     def answer(self, question: str) -> dict[str, Any]:
-        """Answer a question in JSON: `sort`, `most` and `part` of the actors. Raises ValueError."""
+        """Answer a question in JSON: see `look()`. Raises ValueError."""
         asked = json.loads(question)
         if not isinstance(asked, dict):
             raise ValueError(f"a question is an object, not {type(asked).__name__}")
         most = checks.whole("most", asked.get("most", 40), 0, MOST_ACTORS, error=ValueError)
-        return self.look(str(asked.get("sort", "load")), most, str(asked.get("part", "")))
+        letters = checks.whole(
+            "letters", asked.get("letters", 0), 0, MOST_LETTERS, error=ValueError
+        )
+        branches, shapes = asked.get("branches", {}), asked.get("shapes", [])
+        if not isinstance(branches, dict) or not isinstance(shapes, list):
+            raise ValueError("`branches` is an object, and `shapes` a list")
+        return self.look(
+            str(asked.get("sort", "load")),
+            most,
+            str(asked.get("part", "")),
+            branches={
+                number: checks.whole("branches", most, 0, MOST_LINES, error=ValueError)
+                for number, most in branches.items()
+            },
+            letters=letters,
+            shapes=shapes,
+        )
 
-    def look(self, sort: str = "load", most: int = 40, part: str = "") -> dict[str, Any]:
-        """Return the figures, for JSON: those of actors since the last look, and others so far."""
+    def look(
+        self,
+        sort: str = "load",
+        most: int = 40,
+        part: str = "",
+        *,
+        branches: Mapping[str, int] | None = None,
+        letters: int = 0,
+        shapes: Collection[int] = (),
+    ) -> dict[str, Any]:
+        """Return the figures, for JSON: those of actors since the last look, and others so far.
+
+        `branches` are the open ones of the tree of actors, see branches(). `letters` is how many
+        dead letters are shown, and `shapes` the numbers of graphs whose shape is wanted.
+        """
         runtime = self._runtime
-        team, letters = runtime.team, runtime.dead_letters
+        system, team, dead = runtime.system, runtime.team, runtime.dead_letters
         working = at_work(runtime)
         since = {number: seconds for number, (_, seconds) in working.items()}
-        seconds, (live, idle), first, others = self._scan.look(sort, most, since, part)
+        seconds, (live, idle, queued), first, others = self._scan.look(sort, most, since, part)
         in_work = [ref for ref in others if ref.number in working]
         tokens = (working[ref.number][0] for ref in in_work if needs_token(ref))
         holder = next(tokens, None) if team.token else None
@@ -69,6 +101,15 @@ class SystemView:
         inside = {
             working[ref.number][0]: (waits[ref].name, working[ref.number][1]) for ref in in_work
         }
+        tree = []
+        if branches:
+
+            def wait(ref: ActorRef[Any]) -> Wait:
+                found = waits.get(ref)
+                path = ref._short_path
+                return found or wait_of(ref, path, working, holder, STUCK_AFTER, frames)
+
+            tree = tree_of(runtime, branches, wait)
         level = None if team.controller is None else team.controller.statistics()
         return {
             "system": runtime.name,
@@ -76,6 +117,8 @@ class SystemView:
             "timed": any(worker.is_timed for worker in team.workers),
             "seconds": seconds,
             "live": live,
+            "queued": queued,
+            "running": team.level,
             "reasons": _count(waits[ref] for ref in others)
             | {"no input": idle}
             | ({"more": left} if (left := live - idle - len(others)) > 0 else {}),
@@ -92,10 +135,13 @@ class SystemView:
                 for worker in team.everyone
             ],
             "level": None if level is None else str(level),
-            "graphs": self._operators(),
-            "dead_letters": letters.reasons,
-            "failures": letters.failure_count,
-            "latest_failures": [[path, report.summary] for path, report in letters.failures[-5:]],
+            "graphs": self._operators(shapes),
+            "served": [] if system is None else system._served(),
+            "tree": tree,
+            "letters": [] if system is None else system._letters.latest(letters),
+            "dead_letters": dead.reasons,
+            "failures": dead.failure_count,
+            "latest_failures": [[path, report.summary] for path, report in dead.failures[-5:]],
         }
 
     def _classes(self) -> list[dict[str, Any]]:
@@ -121,17 +167,19 @@ class SystemView:
             if one.messages or one.mailbox_p50 is not None
         ]
 
-    def _operators(self) -> list[dict[str, Any]]:
+    def _operators(self, shapes: Collection[int]) -> list[dict[str, Any]]:
         system = self._runtime.system
         found = []
         for graph in [] if system is None else system._graphs():
             if graph not in self._graphs:
                 self._graphs[graph] = next(self._numbers)
+            number = self._graphs[graph]
             reasons = {wait.name: asdict(wait) for wait in graph.waits()}
-            found.append(
-                graph.figures()
-                | {"number": self._graphs[graph], "waits": list(reasons.values())[:MOST_OPERATORS]}
-            )
+            more: dict[str, Any] = {"number": number}
+            more["waits"] = list(reasons.values())[:MOST_OPERATORS]
+            if number in shapes:
+                more["shape"] = graph.shape()
+            found.append(graph.figures() | more)
         return sorted(found, key=lambda one: one["number"])
 
 

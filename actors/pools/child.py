@@ -81,7 +81,7 @@ def _serve(spec: dict[str, Any], status: int, life: int, parent: int) -> int:
         ends.append(ended.result())
         os.eventfd_write(bell, 1)
 
-    system = ActorSystem(spec["system"], workers=1)
+    system = ActorSystem(spec["system"], workers=1, observable=spec["observable"])
     letters = partial(_tell_letter, status, codec)
     system.dead_letters.subscribe(letters)
     ref = spawn_divided(system._runtime, None, cls, *arguments)

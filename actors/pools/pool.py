@@ -103,9 +103,19 @@ class ProcessFamily:
         """Do nothing: no thread of its waits for answers."""
 
     def figures(self) -> dict[str, Any]:
-        """Return the name, and no figures: rows are those of graphs."""
+        """Return the name and the processes, and no figures of rows: those are of graphs."""
         counts = dict.fromkeys(("rows", "skipped", "late", "unpaired"), 0)
-        return {"run": f"pool {self.parent.path}", "operators": [], **counts}
+        with self._lock:
+            processes = [process.figures() for process in self.processes]
+        return {
+            "run": f"pool {self.parent.path}",
+            "operators": [],
+            "processes": processes,
+            **counts,
+        }
+
+    def shape(self) -> None:
+        """Return nothing: processes have no lines between them."""
 
     def begin(self, router: type[Router[Any]], by: Any, count: int) -> Router[Any]:
         """Start so many processes, and return the router over their actors."""
@@ -361,6 +371,7 @@ def spawn_pool(
         "class": place_of(cls),
         "types": [[known, *place_of(one)] for known, one in by_names.items()],
         "pickle": pickles,
+        "observable": system.config.observable,
         "arguments": encode_arguments(args, kwargs, options, by_names, pickles),
     }
     pool = ProcessFamily(system, spec, by_names, name, bounds)

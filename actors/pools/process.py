@@ -57,6 +57,7 @@ class WorkerProcess:
         self._heard = -1
         self._said = b""
         self._why = ""
+        self._ends = 0  # of processes at this place so far
         self.was_ready = False
         """Whether its actor has ever started."""
 
@@ -129,6 +130,16 @@ class WorkerProcess:
             words = f"(process {number}) has not handled {messages}"
         return Wait("process", self.ref.path, "process", words)
 
+    def figures(self) -> dict[str, Any]:
+        """Return the number of the process, and what it has to do, for JSON. Any thread."""
+        return {
+            "name": self.ref.path,
+            "pid": self.pid,
+            "started": self.was_ready,
+            "waiting": self.ref.queue_length,
+            "ends": self._ends,
+        }
+
     def hear(self) -> bool:
         """Read what the process has said. In any thread. False: it will say no more."""
         is_over = False
@@ -172,6 +183,7 @@ class WorkerProcess:
         self._close_input(process)
         self.wait()
         self._process = None
+        self._ends += 1
         self._on_end(self, self._why or _how(process.returncode))
 
 

@@ -4,13 +4,11 @@ from typing import Any, TypeVarTuple, Unpack
 from typing_extensions import TypeVar, disjoint_base
 
 from callboard._inside.arguments import ActorOptions
-from callboard.actor import Actor, AnyActor
-from callboard.native import NativeActor
+from callboard.actor import AnyActor, Spawns
 from callboard.recipient import Recipient
 from callboard.remote.sharding.keys import By
 from callboard.routers.elastic import Elastic
 from callboard.routers.router import Router
-from callboard.system import ActorSystem
 
 _M = TypeVar("_M", contravariant=True)
 _R = TypeVar("_R", covariant=True, default=Any)
@@ -24,7 +22,7 @@ class KeyRouter(Router[_M, _R]):
     @classmethod
     def spawn(  # type: ignore[override]
         cls,
-        spawner: ActorSystem | Actor[Any] | NativeActor,
+        spawner: Spawns,
         actor: Callable[[Unpack[_Ts]], AnyActor[_N, _A]],
         /,
         *args: *_Ts,

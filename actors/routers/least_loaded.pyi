@@ -4,11 +4,9 @@ from typing import Any, TypeVarTuple, Unpack
 from typing_extensions import TypeVar, disjoint_base
 
 from callboard._inside.arguments import ActorOptions
-from callboard.actor import Actor, AnyActor
-from callboard.native import NativeActor
+from callboard.actor import AnyActor, Spawns
 from callboard.routers.elastic import Elastic
 from callboard.routers.router import Routee, Router
-from callboard.system import ActorSystem
 
 _M = TypeVar("_M", contravariant=True)
 _R = TypeVar("_R", covariant=True, default=Any)
@@ -21,7 +19,7 @@ class LeastLoadedRouter(Router[_M, _R]):
     @classmethod
     def spawn(
         cls,
-        spawner: ActorSystem | Actor[Any] | NativeActor,
+        spawner: Spawns,
         actor: Callable[[Unpack[_Ts]], AnyActor[_N, _A]],
         /,
         *args: *_Ts,

@@ -7,12 +7,10 @@ from typing_extensions import TypeVar, disjoint_base
 from callboard._inside.answers.future import Future
 from callboard._inside.arguments import ActorOptions
 from callboard._inside.sending.ref import ActorRef
-from callboard.actor import Actor, AnyActor
+from callboard.actor import AnyActor, Spawns
 from callboard.failures import ActorEnd
-from callboard.native import NativeActor
 from callboard.recipient import Recipient
 from callboard.routers.elastic import Elastic
-from callboard.system import ActorSystem
 
 _M = TypeVar("_M", contravariant=True)
 _R = TypeVar("_R", covariant=True, default=Any)
@@ -35,7 +33,7 @@ class Router(Generic[_M, _R]):
     @classmethod
     def spawn(
         cls,
-        spawner: ActorSystem | Actor[Any] | NativeActor,
+        spawner: Spawns,
         actor: Callable[[Unpack[_Ts]], AnyActor[_M, _R]],
         /,
         *args: *_Ts,
@@ -76,7 +74,7 @@ class RoundRobinRouter(Router[_M, _R]):
     @classmethod
     def spawn(
         cls,
-        spawner: ActorSystem | Actor[Any] | NativeActor,
+        spawner: Spawns,
         actor: Callable[[Unpack[_Ts]], AnyActor[_N, _A]],
         /,
         *args: *_Ts,

@@ -32,6 +32,7 @@ from callboard.streams.errors import (
     SnapshotError,
     StreamError,
 )
+from callboard.streams.experiments.what_if import WhatIf, WhatIfs
 from callboard.streams.programs.columns.rows_and_batches import batches
 from callboard.streams.programs.joins.predicates import Band, Equal, Predicate
 from callboard.streams.programs.program import Side, Watermark
@@ -69,6 +70,8 @@ __all__ = [
     "Tally",
     "Tumbling",
     "Watermark",
+    "WhatIf",
+    "WhatIfs",
     "Window",
     "batches",
     "entry",

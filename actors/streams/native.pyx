@@ -6,19 +6,24 @@ in, and Python objects on the way out, as messages to native actors do.
 """
 
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.scheduling.flow.native_work cimport NativeWork
+from callboard.scheduling.flow.stage cimport Division
 from callboard.scheduling.flow.values cimport Output, Value, Values
 from callboard.streams.programs.program cimport Batch, Ending, Program
 from callboard.streams.programs.values cimport lot_of, rows_of
 
 from callboard.native import NativeFailure
+from callboard.core.text import safe_repr
 from callboard.streams.errors import SnapshotError, StreamError
 from callboard.streams.programs.joins.native_finder import NativePredicate as PredicateInPython
+from callboard.streams.programs.saved import Columns
 
 __all__ = ["NativeOperator", "NativePredicate", "NativeProgram"]
 globals()["NativePredicate"] = PredicateInPython  # a name that is cimported, in native.pxd, is none of Python's
+
+cdef object MOST_KEY = 2**64 - 1
 
 
 cdef class NativeOperator:
@@ -27,6 +32,11 @@ cdef class NativeOperator:
     The class attribute `kind` says how many workers may be in one object's `process` at once: "stateless", any
     number, or "stateful", one, in the order of the stream. A keyed operator has one object for each partition, and
     one worker at a time in each. `__init__` is an ordinary method, called when a run begins.
+
+    A subclass with a state may have two ordinary methods for snapshots of runs. `snapshot()` returns the state, as
+    values that messages between processes may have, say bytes; of a keyed operator it is a dict of the keys in this
+    object and their states. `restore(state)` takes that back before the first row. The thread that takes the snapshot
+    calls them, while no worker is in the object.
     """
 
     kind = "stateless"
@@ -74,7 +84,44 @@ cdef class NativeProgram(Program):
         return 0
 
     cpdef list snapshot(self, object kept):
-        raise SnapshotError(f"operator {self.name!r} is native, and no snapshot can have its state")
+        if self.objects is None:
+            raise RuntimeError("the program was not made")
+        first = self.objects[0]
+        if not hasattr(first, "snapshot"):
+            if self.kind == "stateless":
+                return []
+            raise SnapshotError(
+                f"operator {self.name!r} is native and {self.kind}, and {type(first).__qualname__} has no snapshot() "
+                "and restore(state) for its state"
+            )
+        if not hasattr(first, "restore"):
+            raise SnapshotError(
+                f"operator {self.name!r}: {type(first).__qualname__} has snapshot(), and no restore() to take that back"
+            )
+        if not self.partitions:
+            return [(first.snapshot(),)]
+        keys, states = [], []
+        for one in self.objects:
+            some = one.snapshot()
+            if type(some) is not dict:
+                raise SnapshotError(
+                    f"operator {self.name!r} is keyed: snapshot() returns a dict of keys and states, not "
+                    f"{safe_repr(some)}"
+                )
+            keys += [key & MOST_KEY for key in some]
+            states += some.values()
+        return [(None,), Columns([keys, states], (0,))]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        cdef list found = [{} for _ in self.objects or ()]
+        if not self.partitions:
+            self.objects[0].restore(*head)
+            return
+        for keys, states in columns:
+            for key, state in zip(keys, states, strict=True):
+                found[Division.partition_of(<uint64_t>key, <uint32_t>self.partitions)][key] = state
+        for one, some in zip(self.objects, found, strict=True):
+            one.restore(some)
 
     cpdef process(self, Batch batch, list into):
         """The same by one thread, for sequential runs."""

@@ -25,6 +25,11 @@
 // owner serves one more value and tries again. The rejected alternative puts the partition back at the
 // master queue's end. Then the partition with the most work is served last, and all outputs wait for it.
 //
+// Homes. A worker that serves a partition again finds its state in its cache, and without an interpreter lock it
+// owns the objects in it, so it counts their references without atomic operations. So there are several master
+// queues, and each partition belongs to one, its home. A worker looks there first that has the home's number, and
+// elsewhere only if nothing waits there. This is ours; the paper has one master queue.
+//
 // Progress: add() is wait-free, and consume_one() is lock-free: a worker that meets an owned partition
 // goes on at once.
 #pragma once
@@ -33,6 +38,7 @@
 #include <cassert>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/mailbox/delegation.hpp"
@@ -46,33 +52,38 @@ namespace callboard {
 template <class T>
 class HybridQueue {
 public:
-    // Room for `each` values in a partition, rounded up to a power of two.
-    HybridQueue(std::uint32_t partitions, std::size_t each)
+    // More would cost a look at each, whenever a worker finds nothing.
+    static constexpr std::uint32_t most_homes = 8;
+
+    // Room for `each` values in a partition, rounded up to a power of two. Workers have numbers up to `workers`.
+    HybridQueue(std::uint32_t partitions, std::size_t each, std::uint32_t workers = 1)
         : partitions_(new std::unique_ptr<Partition>[partitions]), passed_on_(partitions) {
-        assert(partitions != 0 && each != 0);
+        assert(partitions != 0 && each != 0 && workers != 0);
         for (std::uint32_t i = 0; i < partitions; ++i) partitions_[i].reset(new Partition(each));
-        const auto all = static_cast<std::size_t>(partitions_[0]->values.capacity()) * partitions;
-        master_.reset(new Spmc<std::uint32_t>(all));
+        const auto homes = std::min({workers, partitions, most_homes});
+        const auto here = (partitions + homes - 1) / homes;
+        const auto all = static_cast<std::size_t>(partitions_[0]->values.capacity()) * here;
+        for (std::uint32_t i = 0; i < homes; ++i) masters_.push_back(std::make_unique<Spmc<std::uint32_t>>(all));
     }
 
     // One producer at a time. False: `each` values of the partition wait, and this one was not added.
     [[nodiscard]] bool add(std::uint32_t partition, T value) {
         if (!partitions_[partition]->values.try_push(std::move(value))) return false;
         // There is room: for each partition that it holds, a value waits.
-        [[maybe_unused]] const bool fits = master_->try_push(partition);
+        [[maybe_unused]] const bool fits = master_of(partition).try_push(partition);
         assert(fits && "the ring is never full");
         return true;
     }
 
-    // Any worker. Takes one partition, and either leaves the claim to its owner, or owns it and serves, by
+    // Any worker, by its number. Takes one partition, and either leaves the claim to its owner, or owns it and serves, by
     // `visit(partition, value)`, the values that are due: `most` values at most. False: there was nothing
     // to take. Visit gets a T&, and must not throw.
     template <class Visit>
-    bool consume_one(Visit&& visit, std::int64_t most = 16) {
+    bool consume_one(Visit&& visit, std::int64_t most = 16, std::uint32_t worker = 0) {
         assert(most > 0);
         std::uint32_t partition;
         if (passed_on_.pop(partition) == passed_on_.none) {
-            if (!master_->try_pop(partition)) return false;
+            if (!take(worker, partition)) return false;
             if (!partitions_[partition]->claims.own_or_delegate()) return true;
         }
         serve(partition, visit, most);
@@ -81,7 +92,11 @@ public:
 
     // Any thread. The work for one more worker: values that nobody has claimed, and partitions that were
     // passed on. A hint, and a guarantee to a thread that goes to sleep, as in Spmc::size().
-    std::int64_t waiting() const { return master_->size() + passed_on_.size(); }
+    std::int64_t waiting() const {
+        auto found = passed_on_.size();
+        for (auto& master : masters_) found += master->size();
+        return found;
+    }
 
 private:
     struct Partition {
@@ -89,6 +104,15 @@ private:
         Spsc<T> values;  // its consumer is the owner
         alignas(cache_line) CountedDelegation claims;
     };
+
+    Spmc<std::uint32_t>& master_of(std::uint32_t number) { return *masters_[number % masters_.size()]; }
+
+    // A partition of the worker's home, or else of the next one that has any.
+    bool take(std::uint32_t worker, std::uint32_t& partition) {
+        for (std::size_t i = 0; i < masters_.size(); ++i)
+            if (master_of(worker + static_cast<std::uint32_t>(i)).try_pop(partition)) return true;
+        return false;
+    }
 
     // The owner. Serves the values that are due. Then releases the partition, or passes the rest
     // on.
@@ -115,7 +139,7 @@ private:
     }
 
     const std::unique_ptr<std::unique_ptr<Partition>[]> partitions_;
-    std::unique_ptr<Spmc<std::uint32_t>> master_;
+    std::vector<std::unique_ptr<Spmc<std::uint32_t>>> masters_;  // of homes
     Worklist<std::uint32_t> passed_on_;
 };
 

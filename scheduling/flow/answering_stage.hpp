@@ -39,7 +39,7 @@ public:
         if (called_.exchange(1, seq_cst) == 0) announce();
     }
 
-    std::int64_t work(RowCounts& counts, double rows) override {
+    std::int64_t work(RowCounts& counts, double rows, std::uint32_t) override {
         const Alone<Consumer> alone(*this);  // rule 1 of stage.hpp
         std::int64_t rounds = 0;
         called_.exchange(0, seq_cst);  // reads what the last call() wrote, so what came before that is seen

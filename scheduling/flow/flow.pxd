@@ -40,9 +40,13 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
 
     ctypedef void (*SliceNote)(const Stage& stage, int64_t begin, int64_t end, uint64_t rows) noexcept nogil
 
+    cdef cppclass SliceObserver:
+        pass
+
     cdef cppclass Pool:
         const vector[Stage*]& stages()
         void note_slices(SliceNote note)
+        SliceObserver* observe(SliceObserver* observer)
         uint32_t add_lane(LaneKinds kinds, void (*wake)(void*) noexcept nogil, void* lane)
         void set_active(uint64_t lanes)
         Rest run(uint32_t lane)

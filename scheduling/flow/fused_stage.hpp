@@ -79,7 +79,7 @@ public:
         RowCounts counts;
         [[maybe_unused]] const bool entered = enter();
         assert(entered);
-        work(counts, std::numeric_limits<double>::infinity());
+        work(counts, std::numeric_limits<double>::infinity(), 0);
         leave();
     }
 
@@ -101,7 +101,7 @@ public:
         if (inlets_.size() == 1 || is_complete()) announce();
     }
 
-    std::int64_t work(RowCounts& counts, double rows) override {
+    std::int64_t work(RowCounts& counts, double rows, std::uint32_t) override {
         const Alone<Consumer> alone(*this);  // rule 1 of stage.hpp
         std::int64_t rounds = 0;
         while (is_less(rounds, counts, rows) && work_on_next(counts)) ++rounds;

@@ -23,7 +23,7 @@ public:
     // One of `sample_every` rounds is timed, share by share; 0: none.
     KeyedStage(const Site& site, const Work& work, Stage& divider, std::uint32_t partitions, std::uint32_t window,
                std::uint32_t sample_every)
-        : Stage(site, work), divider_(divider), queue_(partitions, window), in_order_(window),
+        : Stage(site, work), divider_(divider), queue_(partitions, window, site.most_lanes), in_order_(window),
           sample_every_(sample_every), of_partitions_(std::make_unique<OfPartition[]>(partitions)) {
         divider.connect(*this, 0);
     }
@@ -47,14 +47,16 @@ public:
         announce();
     }
 
-    std::int64_t work(RowCounts& counts, double rows) override {
+    std::int64_t work(RowCounts& counts, double rows, std::uint32_t lane) override {
         std::int64_t shares = 0;
         const auto serve = [&](std::uint32_t, Piece& piece) { work_on(piece, counts), ++shares; };
-        while (is_less(shares, counts, rows) && queue_.consume_one(serve)) {}
+        while (is_less(shares, counts, rows) && queue_.consume_one(serve, most_at_once, lane)) {}
         return shares;
     }
 
 private:
+    static constexpr std::int64_t most_at_once = 16;  // shares of a partition
+
     struct Piece {
         Division* division{nullptr};
         std::uint32_t share{0};

@@ -48,7 +48,7 @@ public:
         if (others_.empty() || is_complete()) announce();
     }
 
-    std::int64_t work(RowCounts& counts, double rows) override {
+    std::int64_t work(RowCounts& counts, double rows, std::uint32_t) override {
         const Alone<Consumer> alone(*this);  // rule 1 of stage.hpp
         std::int64_t rounds = 0;
         while (is_less(rounds, counts, rows) && work_on_next(counts)) ++rounds;

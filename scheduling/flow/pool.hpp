@@ -60,8 +60,26 @@ struct Slices {
     std::int64_t now() const { return one_by_one ? 0 : monotonic_ns(); }
 };
 
-// Told of each slice of work at a stage, by the thread that worked.
+// Told of each slice of work at a stage, by the thread that worked. Returns when that goes on: `end`, or now.
+class SliceObserver {
+public:
+    virtual std::int64_t worked(const Stage& stage, std::int64_t begin, std::int64_t end, std::uint64_t rows) = 0;
+
+protected:
+    ~SliceObserver() = default;
+};
+
+// A function that is told.
 using SliceNote = void (*)(const Stage& stage, std::int64_t begin, std::int64_t end, std::uint64_t rows);
+class NotedSlices final : public SliceObserver {
+public:
+    SliceNote note{nullptr};
+
+    std::int64_t worked(const Stage& stage, std::int64_t begin, std::int64_t end, std::uint64_t rows) override {
+        note(stage, begin, end, rows);
+        return end;
+    }
+};
 
 class Pool final : public ReadyStages {
 public:
@@ -82,7 +100,10 @@ public:
 
     using ReadyStages::add;
 
-    void note_slices(SliceNote note) { note_ = note; }
+    void note_slices(SliceNote note) {
+        noted_.note = note;
+        observe(nullptr);
+    }
 
     // When all stages of the flow are there.
     void finish(const Stages& stages) {
@@ -101,6 +122,14 @@ public:
             if (kinds & kind) of_kind_[kind] |= std::uint64_t{1} << number;
         of_kind_[all_lanes] = of_kind_[native_lanes] | of_kind_[python_lanes];
         return number;
+    }
+
+    // Any thread, one at a time. The observer is told from now on, and lives as long as this; null: nobody but the
+    // function of note_slices(), which is returned. Release pairs with the acquire in work().
+    SliceObserver* observe(SliceObserver* observer) {
+        SliceObserver* const noted = noted_.note != nullptr ? &noted_ : nullptr;
+        observer_.store(observer != nullptr ? observer : noted, release);
+        return noted;
     }
 
     // Any thread, one at a time. These lanes are active from now on, as a set of bits.
@@ -190,7 +219,7 @@ private:
             away_.fetch_or(bit, seq_cst);
             anything_waits();
         }
-        work(*stage, time);
+        work(*stage, time, bit == 0 ? 0 : static_cast<std::uint32_t>(__builtin_ctzll(bit)));
         if (stage->waiting() > 0) remember(*stage);
         else forget(*stage);
         if (away) away_.fetch_and(~bit, relaxed);
@@ -206,20 +235,23 @@ private:
 
     // For a thread that entered the stage. Section 6: as many rows as the slice holds by the estimated
     // cost.
-    void work(Stage& stage, std::int64_t& time) {
+    void work(Stage& stage, std::int64_t& time, std::uint32_t lane) {
         RowCounts counts;
         const double cost = stage.cost_ns();
         const bool one = slices_.one_by_one || cost == 0.0;
         LaneTrials* const trials = stage.trials();
         const auto lanes = trials != nullptr ? stage.lanes() : 1;
-        const auto rounds = stage.work(counts, one ? 1.0 : static_cast<double>(slices_.slice_ns) / cost);
+        const double most = one ? 1.0 : static_cast<double>(slices_.slice_ns) / cost;
+        const auto rounds = stage.work(counts, most, lane);
         assert(rounds >= 0 && stage.lanes() != 0 && "who works at a stage has entered it");
         const std::int64_t begin = time;
         time = slices_.now();
         if (rounds != 0) stage.note(counts, rounds, time - begin, stage.most_lanes == 1);
         const bool more =
             trials != nullptr && trials->note({time, time - begin, counts.taken, lanes, stage.lanes()});
-        if (__builtin_expect(note_ != nullptr, 0) && rounds != 0) note_(stage, begin, time, counts.taken);
+        SliceObserver* const observer = observer_.load(acquire);
+        if (__builtin_expect(observer != nullptr, 0) && rounds != 0)
+            time = observer->worked(stage, begin, time, counts.taken);
         stage.leave();
         if (more) wake_for(stage);
     }
@@ -279,7 +311,8 @@ private:
     }
 
     const Slices& slices_;
-    SliceNote note_{nullptr};  // null: nobody
+    NotedSlices noted_;
+    Atomic<SliceObserver*> observer_{nullptr};  // null: nobody
     const std::unique_ptr<Chooser> chooser_;
     std::vector<Lane> lanes_;
     std::uint64_t of_kind_[4]{};

@@ -27,7 +27,7 @@ public:
         announce();
     }
 
-    std::int64_t work(RowCounts& counts, double rows) override {
+    std::int64_t work(RowCounts& counts, double rows, std::uint32_t) override {
         std::int64_t rounds = 0;
         while (is_less(rounds, counts, rows)) {
             const auto more = work_on_some(counts);

@@ -175,8 +175,9 @@ public:
     virtual void put(std::uint32_t input, std::int64_t serial, void* batch) = 0;
 
     // For a lane that entered. Takes rounds, processes them and sends their output, until it has taken
-    // `rows` rows, or none is left. A round counts as a row, too. Returns how many rounds.
-    virtual std::int64_t work(RowCounts& counts, double rows) = 0;
+    // `rows` rows, or none is left. A round counts as a row, too. Returns how many rounds. A thread that is not a
+    // lane is as lane 0.
+    virtual std::int64_t work(RowCounts& counts, double rows, std::uint32_t lane) = 0;
 
     // Rows that wait, estimated.
     double queued() const {

@@ -65,6 +65,7 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
 
     cdef cppclass Stage:
         uint32_t position
+        LaneKinds runs_on
         uint32_t most_lanes
         uint64_t number
         int64_t waiting()

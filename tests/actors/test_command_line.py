@@ -20,7 +20,10 @@ def test_an_unknown_command_is_answered_with_those_that_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["srve"]) == 2
-    assert "[--version] {demo,serve,health,info,top,dashboard,tree,dump}" in capsys.readouterr().err
+    assert (
+        "[--version] {demo,serve,health,info,top,dashboard,tree,dump,bench}"
+        in capsys.readouterr().err
+    )
 
 
 def test_the_program_is_found_where_the_package_says(
@@ -48,3 +51,22 @@ def test_the_demo_runs_a_system_that_can_be_looked_at(capsys: pytest.CaptureFixt
     assert "orders" in out
     with pytest.raises(SystemExit):
         main(["demo", "--seconds", "-1"])
+
+
+def test_the_bench_says_how_much_this_machine_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--seconds", "0"]) == 0
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert "processors, Python 3." in first
+    assert [line.split()[-1] for line in lines] == ["messages/s", "messages/s", "rows/s"]
+    assert all(int(line.split()[-2].replace(",", "")) > 0 for line in lines)
+    with pytest.raises(SystemExit):
+        main(["bench", "--seconds", "-1"])
+
+
+def test_a_wrong_result_of_the_bench_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = ("rows through nothing", "rows", lambda seconds: (1, 1.0, False))
+    monkeypatch.setattr("callboard.demo.bench._MEASUREMENTS", (wrong,))
+    assert main(["bench"]) == 1
+    assert "1 rows/s  wrong result" in capsys.readouterr().out

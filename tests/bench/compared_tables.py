@@ -29,7 +29,15 @@ LOADER = {
     "SPDL": "SPDL",
     "ThreadPoolExecutor": "ThreadPoolExecutor",
     "multiprocessing": "multiprocessing",
+    "Ray actors": "Ray actors",
+    "Ray Data": "Ray Data",
     "a loop": "a loop",
+}
+CALLS = {
+    "**callboard**, an actor": "callboard",
+    "**callboard**, an actor in a process": "callboard, an actor in a process",
+    "Ray, an actor in a process": "Ray",
+    "a process and a pipe": "a process and a pipe",
 }
 
 
@@ -70,9 +78,21 @@ def loader(benchmarks: dict[str, Any]) -> str:
     return table(["", "1 thread", "2 threads", "processor ms, 1", "2"], rows)
 
 
+def calls(benchmarks: dict[str, Any]) -> str:
+    """Write calls a second, and microseconds of processor time for one."""
+    found = [benchmarks.get(each, {}).get("competitors", {}) for each in ("calls", "calls_in_lots")]
+    rows = []
+    for title, name in CALLS.items():
+        ways = [each.get(name, {}) for each in found]
+        rates = [figure(way.get("median")) for way in ways]
+        rows.append([title, *rates, *(figure(way.get("cpu_us")) for way in ways)])
+    head = ["", "calls/s, in turn", "500 on their way", "processor µs, in turn", "on their way"]
+    return table(head, rows)
+
+
 def main(path: str) -> None:
     benchmarks = json.loads(Path(path).read_text())["benchmarks"]
-    print(nexmark(benchmarks), loader(benchmarks), sep="\n\n")
+    print(*(each(benchmarks) for each in (nexmark, loader, calls)), sep="\n\n")
 
 
 if __name__ == "__main__":

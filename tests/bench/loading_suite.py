@@ -14,6 +14,8 @@ WAYS = (
     ("SPDL", "peer", "spdl"),
     ("ThreadPoolExecutor", "peer", "futures"),
     ("multiprocessing", "peer", "processes"),
+    ("Ray Data", "peer", "ray_data"),
+    ("Ray actors", "peer", "ray_actors"),
 )
 
 

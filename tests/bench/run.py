@@ -16,6 +16,7 @@ from pathlib import Path
 
 import judging
 import report
+from calling_suite import CALLING
 from channel_suite import CHANNELS
 from competitor import Benchmark, Competitor, Score
 from elastic_suite import ELASTIC
@@ -30,7 +31,7 @@ from suite import BENCHMARKS
 from workers_suite import WORKERS
 
 PLANNED = STREAMS | WORKERS | ELASTIC  # those that know of numbers of workers
-SINGLE = BENCHMARKS | CHANNELS | FREQUENCY | JOINS | LOADING | NETS | NEXMARK | REMOTE
+SINGLE = BENCHMARKS | CALLING | CHANNELS | FREQUENCY | JOINS | LOADING | NETS | NEXMARK | REMOTE
 ALL = (*SINGLE, *PLANNED)
 GROUPS = {
     "streams": (*STREAMS,),
@@ -40,7 +41,7 @@ GROUPS = {
     "joins": (*JOINS,),
     "nets": (*NETS,),
     "nexmark": (*NEXMARK,),
-    "compared": (*NEXMARK, *LOADING),
+    "compared": (*NEXMARK, *LOADING, *CALLING),
     "remote": (*REMOTE,),
     "elastic": (*ELASTIC,),
 }

@@ -231,6 +231,16 @@ def start(plan: Plan) -> Benchmark:
     return Benchmark("streams_start", "A graph's start, for an operator", "us", players)
 
 
+def asking(plan: Plan) -> Benchmark:
+    game = plan.game("asking", 40_000)
+    players = [
+        game.alone("ask(in_flight=64)", "ours", way="stream"),
+        game.alone("asks by hand", "peer", way="by hand"),
+        game.alone("asyncio tasks", "peer", way="tasks"),
+    ]
+    return Benchmark("streams_asking", "Answers that take 1 ms, 64 at a time", "rows/s", players)
+
+
 def snapshots(plan: Plan) -> Benchmark:
     game = plan.game("snapshots", 1_000_000)
     players = [
@@ -405,6 +415,7 @@ STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
     "streams_one_row": one_row,
     "streams_to_sink": to_sink,
     "streams_start": start,
+    "streams_asking": asking,
     "streams_snapshots": snapshots,
     "streams_sizes": touching,
     "fig8_rate": partial(heuristics, measure="rate"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from calling_suite import targets as calling_targets
 from channel_suite import COUNTS, TELL
 from elastic_targets import ELASTIC_TARGETS
 from frequency_suite import ALPHAS
@@ -151,6 +152,11 @@ TARGETS = (
         growth("streams_memory", "1 M rows", "10 M rows"),
         "MB more",
         at_most=True,
+    ),
+    Target(
+        "A stream's asks, 64 at a time, against asks by hand",
+        0.9,
+        ratio("streams_asking", "asks by hand", "ask(in_flight=64)"),
     ),
     Target(
         "A snapshot of a million keys",
@@ -474,5 +480,6 @@ TARGETS = (
     ),
     *nexmark_targets(),
     *loading_targets(),
+    *calling_targets(),
     *ELASTIC_TARGETS,
 )

@@ -1,5 +1,7 @@
 """The data loader: all ways to load give the batches of a loop, in its order."""
 
+import os
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,15 +15,24 @@ HERE = Path(__file__).parent
 @pytest.fixture(autouse=True)
 def bench_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)  # for Ray's processes
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("by", ["callboard", "one_by_one", "futures", "processes", "spdl"])
+@pytest.mark.parametrize(
+    ("by", "workers"),
+    [
+        *product(["callboard", "one_by_one", "futures", "processes", "spdl"], [1, 2]),
+        ("ray_data", 2),  # Ray takes 10 seconds to start
+        ("ray_actors", 2),
+    ],
+)
 def test_the_batches_are_those_of_a_loop(by: str, workers: int) -> None:
     import one
 
     if by == "spdl":
         pytest.importorskip("spdl.pipeline")
+    if by.startswith("ray"):
+        pytest.importorskip("ray")
     result = one.play("loading.playing", "none", 70, {"by": by, "workers": workers})
     assert len(result.want) == 3
     assert result.got == result.want

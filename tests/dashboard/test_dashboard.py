@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import html
-import json
-import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,37 +19,15 @@ pytest.importorskip("uvicorn")
 
 from callboard import ActorSystem, CallboardError, ConfigError
 from callboard.__main__ import main
-from callboard.dashboard.page import BODY, PAGE, SCRIPT
+from callboard.dashboard.page import BODY, PAGE
+from callboard.dashboard.script import SCRIPT
+from callboard.dashboard.servers import RemoteServers
 from callboard.dashboard.viewers import MOST_VIEWERS, Viewers
 from callboard.streams import entry
-from tests.observing.actors import Box, Holder, Passage, until
+from tests.dashboard.asking import get, picture
+from tests.observing.actors import Box, Passage
 
 pytest_plugins = ["tests.observing.sockets"]
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-EVIL = "<img src=x onerror=document.title='evil'>"
-"""A name that would be markup."""
-
-
-def get(url: str, path: str = "", token: str | None = None) -> tuple[int, str, Any]:
-    """Return the status, the text and the headers of an answer."""
-    base, _, good = url.partition("#")
-    authorization = {"Authorization": f"Bearer {good if token is None else token}"}
-    request = urllib.request.Request(base + path, headers=authorization)
-    try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return answer.status, answer.read().decode(), answer.headers
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode(), error.headers
-
-
-def picture(url: str, **asked: Any) -> dict[str, Any]:
-    query = "&".join(f"{key}={value}" for key, value in ({"most": 10} | asked).items())
-    status, text, _ = get(url, f"picture?{query}")
-    assert status == 200, text
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 def test_pictures_have_what_happened_since_the_last_one() -> None:
@@ -169,17 +143,24 @@ def test_browsers_that_are_gone_are_forgotten() -> None:
             self.number = len(views)
             views.append(self)
 
-        def look(self, sort: str, most: int, part: str) -> dict[str, Any]:
+        def look(self, **question: Any) -> dict[str, Any]:
             raise CallboardError("not now")
 
         def close(self) -> None:
             closed.append(self.number)
 
+    class Known:
+        def find(self) -> list[dict[str, Any]]:
+            return [{"key": "own"}]
+
+        def begin(self, key: str) -> View:
+            return View()
+
     views: list[View] = []
-    viewers = Viewers(View)
+    viewers = Viewers(Known(), RemoteServers([]))
     for name in [*map(str, range(MOST_VIEWERS)), "0", "new"]:
         with pytest.raises(CallboardError):
-            viewers.picture(name, "load", 1, "")
+            viewers.picture(name, "")
     assert closed == [1]  # which asked longest ago
     viewers.close()
     assert sorted(closed) == list(range(MOST_VIEWERS + 1))
@@ -211,48 +192,3 @@ def test_the_command_shows_another_process(folder: Path, capsys: Any) -> None:
             assert (status, text) == (503, "the system has ended")
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0
-
-
-def dom_of(url: str, folder: Path) -> str:
-    """Return the text of a page some seconds after a browser opened it."""
-    assert CHROMIUM is not None
-    command = [
-        CHROMIUM,
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        f"--user-data-dir={folder}",
-        "--virtual-time-budget=4000",
-        "--dump-dom",
-        url,
-    ]
-    environment = {**os.environ, "HOME": str(folder)}
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=False, env=environment
-    )
-    return done.stdout
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
-def test_a_browser_shows_the_system_and_markup_as_text(tmp_path: Path) -> None:
-    passage = Passage()
-    with ActorSystem("shop", workers=1, monitoring="mailboxes") as system:
-        system.spawn(Box, name=EVIL).tell("fail")
-        system.drain(60)
-        holder: Any = system.spawn(Holder, name="holder")
-        holder.tell(passage)
-        assert passage.entered.wait(30)
-        page = system.serve_dashboard()
-        dom = dom_of(page.url, tmp_path / "a")
-        refused = dom_of(page.url[:-3], tmp_path / "b")
-        passage.leave.set()
-        until(lambda: holder.messages == 1)
-    assert "<title>shop - callboard</title>" in dom
-    assert "shop: 1 actors" in dom
-    assert "<td>/holder</td>" in dom
-    assert "1 failures, at last: " in dom
-    assert html.escape(EVIL, quote=False) in dom  # as text
-    assert "<img" not in dom
-    assert "the token is wrong" in refused
-    assert "holder" not in refused

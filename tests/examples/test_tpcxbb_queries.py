@@ -82,7 +82,7 @@ SHAPES = {
 }
 WORKERS = {
     "any number of workers": "SL",
-    "64 partitions of keys": "PS",
+    "partitions of keys": "PS",
     "one worker at a time": "SF",
 }
 

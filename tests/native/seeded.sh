@@ -344,6 +344,12 @@ seed "a gate's source goes one value too far" tests/bench/peers/read_counts.hpp 
 seed "a gate's reader tells relaxed what it has read" tests/bench/peers/read_counts.hpp \
     's/\.store(count, release);/.store(count, relaxed);/' \
     stress_gate "a ring gate" "data race" "-O1 -fsanitize=thread"
+seed "who waited for the lock owes as if it had worked" streams/experiments/delay_ledger.hpp \
+    's/other == locked ? 1.0 - held : held/1.0/' \
+    test_delay_ledger "a target that has let the lock go" "FAIL" "-O1"
+seed "a pause is no time at which one owes" streams/experiments/delay_ledger.hpp \
+    '/worked(member, {pause.begin/d' \
+    test_delay_ledger "an operator that holds nobody up" "FAIL" "-O1"
 seed "a scale gate's source says what it wrote before it is linked" tests/bench/peers/scale_gate.hpp \
     's/^\( *\)if (added == 0) return 0;/&\n\1source.written.store(values[added - 1].time, release);/' \
     stress_gate "overtakes" "another sequence" "-O1"

@@ -30,7 +30,7 @@ struct Case {
 // One producer, skewed: half of all values are of partition 0.
 template <class Queue>
 void everything_is_served_in_order(Case shape, int workers, std::int64_t all) {
-    Queue queue(shape.partitions, shape.each);
+    Queue queue(shape.partitions, shape.each, static_cast<std::uint32_t>(workers));
     std::vector<Partition> partitions(shape.partitions);
     std::vector<std::int64_t> added(shape.partitions, 0);
     Atomic<std::int64_t> left{all};
@@ -51,7 +51,7 @@ void everything_is_served_in_order(Case shape, int workers, std::int64_t all) {
                 random.pause();
                 --partition.inside;
                 left.fetch_sub(1, callboard::relaxed);
-            }, shape.most);
+            }, shape.most, static_cast<std::uint32_t>(index));
             if (!found) std::this_thread::yield();
         }
     });
@@ -66,7 +66,7 @@ void everything_is_served_in_order(Case shape, int workers, std::int64_t all) {
 // them. When all have stopped, everything has been served.
 template <class Queue>
 void nothing_stays_behind(Case shape, int workers, int most) {
-    Queue queue(shape.partitions, shape.each);
+    Queue queue(shape.partitions, shape.each, static_cast<std::uint32_t>(workers));
     Rounds rounds(most);
     Atomic<std::int64_t> begun{0}, finished{0}, served{0};
     std::int64_t added = 0;
@@ -84,7 +84,7 @@ void nothing_stays_behind(Case shape, int workers, int most) {
             do {
                 while (queue.consume_one([&](std::uint32_t, std::int64_t) {
                     served.fetch_add(1, callboard::relaxed);
-                }, shape.most)) {}
+                }, shape.most, static_cast<std::uint32_t>(index))) {}
             } while (queue.waiting() != 0);
             finished.fetch_add(1, callboard::acq_rel);
             if (index != 0) continue;
@@ -144,7 +144,7 @@ void nobody_sleeps_beside_a_queue(int most) {
 template <class Queue>
 void a_history_is_linearizable(Case shape, int workers, std::int64_t all, bool honest) {
     history::Clock clock;
-    Queue queue(shape.partitions, shape.each);
+    Queue queue(shape.partitions, shape.each, static_cast<std::uint32_t>(workers));
     std::vector<std::vector<history::Call>> adds(shape.partitions), visits(shape.partitions);
     std::vector<std::vector<history::Call>> takes(static_cast<std::size_t>(workers));
     Atomic<std::int64_t> left{all};
@@ -171,7 +171,7 @@ void a_history_is_linearizable(Case shape, int workers, std::int64_t all, bool h
                     visits[which].push_back(call);
                     random.pause();
                     left.fetch_sub(1, callboard::relaxed);
-                }, shape.most);
+                }, shape.most, static_cast<std::uint32_t>(index));
                 take.serial = found ? 0 : -1;
             }));
             if (random.below(4) == 0) std::this_thread::yield();

@@ -99,6 +99,31 @@ TEST("one worker alone serves the hybrid queue in the order of arrival") {
     CHECK(served == Values({0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
+TEST("a worker serves partitions of its home first, and those of other homes when none waits there") {
+    HybridQueue<int> queue(4, 2, 2);
+    Values served;
+    const auto visit = [&](std::uint32_t partition, int) { served.push_back(static_cast<int>(partition)); };
+    for (const std::uint32_t partition : {0u, 1u, 2u, 3u, 1u}) CHECK(queue.add(partition, 0));
+    CHECK_EQUAL(queue.waiting(), 5);
+    for (int i = 0; i < 2; ++i) CHECK(queue.consume_one(visit, 16, 1));
+    for (int i = 0; i < 3; ++i) CHECK(queue.consume_one(visit, 16, 2));  // at home where worker 0 is
+    CHECK(served == Values({1, 3, 0, 2, 1}));
+    CHECK_EQUAL(queue.waiting(), 0);
+    CHECK(!queue.consume_one(nobody, 16, 1));
+}
+
+TEST("however many workers there are, a partition's values find room, and are served") {
+    for (const std::uint32_t workers : {1u, 3u, 64u}) {
+        HybridQueue<int> queue(5, 4, workers);
+        int served = 0;
+        for (std::uint32_t partition = 0; partition < 5; ++partition)
+            for (int i = 0; i < 4; ++i) CHECK(queue.add(partition, i));
+        CHECK(!queue.add(0, 4));
+        while (queue.consume_one([&](std::uint32_t, int) { ++served; }, 16, workers - 1)) {}
+        CHECK_EQUAL(served, 20);
+    }
+}
+
 TEST("what another worker takes of an owned partition is its owner's to serve, at once") {
     HybridQueue<int> queue(2, 8);
     Values served;

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from callboard import Actor, ActorSystem
 from callboard.native import NativeFailure, NativeRecord, Tagged
 from callboard.scheduling.flow.threading_models import MODELS, Model
-from callboard.streams import Graph, GraphError, SnapshotError, StreamError, Tally, entry
+from callboard.streams import (
+    Graph,
+    GraphError,
+    Snapshot,
+    SnapshotError,
+    StreamError,
+    Tally,
+    entry,
+)
 from callboard.testing import ManualSystem
 
 ROWS = list(range(3000))
@@ -202,9 +213,46 @@ class Keeper(Actor[int]):
         self.seen.append(message)
 
 
-def test_a_native_operator_has_no_snapshot(operators: ModuleType) -> None:
+@pytest.mark.parametrize(
+    ("cls", "options", "said"),
+    [
+        ("Total", {}, r"'Total' is native and stateful, and Total has no snapshot\(\) and"),
+        ("Even", {"partitions": 2}, "operator 'Even' is native and partitioned, and Even has no"),
+        ("OneWayTotal", {}, r"OneWayTotal has snapshot\(\), and no restore\(\) to take that back"),
+        ("SavedTotal", {"partitions": 2}, "returns a dict of keys and states, not b'"),
+    ],
+)
+def test_a_native_operator_whose_state_cannot_be_saved_is_named(
+    operators: ModuleType, cls: str, options: dict[str, Any], said: str
+) -> None:
     with ManualSystem() as system:
-        run = system.run(mixed(operators))
-        with pytest.raises(SnapshotError, match="operator 'Twice' is native"):
+        run = system.run(entry("x").native(getattr(operators, cls), **options).collect())
+        with pytest.raises(SnapshotError, match=said):
             run.snapshot()
         run.cancel()
+
+
+@given(
+    rows=st.lists(st.integers(-300, 300), max_size=60),
+    cuts=st.lists(st.integers(0, 60), min_size=1, max_size=3),
+    partitions=st.lists(st.sampled_from([1, 3, 8]), min_size=4, max_size=4),
+    seed=st.integers(0, 1_000),
+)
+def test_native_operators_go_on_where_a_run_was_cut_with_other_partitions_too(
+    operators: ModuleType, rows: list[int], cuts: list[int], partitions: list[int], seed: int
+) -> None:
+    def graph(partitions: int) -> Graph[Any]:
+        stream = entry("x", int).native(operators.Twice).native(operators.SavedTotal)
+        return stream.native(operators.SavedSums, partitions=partitions).collect()
+
+    places = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
+    saved: Snapshot | None = None
+    for part, (begin, end) in enumerate(pairwise(places)):
+        with ManualSystem(seed + part) as system:
+            run = system.run(graph(partitions[part]), restore=saved, batch_size=7)
+            run.send("x", rows[begin:end])
+            saved = Snapshot.from_bytes(run.snapshot().to_bytes())
+            if part == len(cuts):
+                assert run.finish() == graph(4).run_sequentially({"x": rows})
+            else:
+                run.cancel()

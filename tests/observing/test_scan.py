@@ -69,7 +69,7 @@ def test_an_actor_in_a_long_message_is_loaded_before_the_message_ends() -> None:
         scan.look("load", 1, {})
         holder.tell(passage)
         assert passage.entered.wait(30)
-        seconds, (live, idle), first, others = scan.look("load", 1, {holder.number: 1000.0})
+        seconds, (live, idle, _), first, others = scan.look("load", 1, {holder.number: 1000.0})
         assert (live, idle, others) == (2, 1, [holder])
         assert first[0][2] is holder
         assert first[0][4] == pytest.approx(1e9 * seconds)  # a share of a worker is one at most

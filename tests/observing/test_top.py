@@ -20,7 +20,7 @@ from callboard.observing import watching
 from callboard.observing.conversation import MOST_CONVERSATIONS, Watcher
 from callboard.observing.endpoint import refuse_another_user
 from callboard.observing.pictures import OperatorRow, picture_of
-from callboard.observing.top import View
+from callboard.observing.top import View, without_children
 from callboard.streams import entry
 from tests.observing.actors import Box, Holder, Passage, Pinger, until
 
@@ -331,3 +331,13 @@ def test_a_system_has_to_be_there_and_to_be_one(folder: Path, capsys: Out) -> No
         assert main(["top", "other", "--once", "--every", "0.05"]) == 0
     with pytest.raises(SystemExit):
         main(["top", "--every", "0"])
+
+
+def test_processes_that_another_one_has_started_need_no_choice() -> None:
+    shop, child, other = (
+        {"pid": pid, "parent": parent} for pid, parent in ((5, 1), (6, 5), (7, 1))
+    )
+    path = Path("x.sock")
+    assert without_children([(path, shop), (path, child)]) == [(path, shop)]
+    both = [(path, shop), (path, other)]
+    assert without_children(both) == both

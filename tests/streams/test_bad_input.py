@@ -176,7 +176,6 @@ NO_COUNT = [0, -1, 2**63, 10**30, 1.5, math.nan, math.inf, "2", True, None]
 @pytest.mark.parametrize(
     "operator",
     [
-        lambda n: rows.key_by(hash, partitions=n),
         lambda n: rows.batch(n),
         lambda n: rows.to_arrow(n),
         lambda n: rows.reduce(sum, every=n),
@@ -187,6 +186,13 @@ NO_COUNT = [0, -1, 2**63, 10**30, 1.5, math.nan, math.inf, "2", True, None]
 def test_what_counts_rows_is_a_whole_number_within_bounds(operator: Any, value: Any) -> None:
     with pytest.raises(GraphError, match=rf"is a whole number .*, not {value!r}$"):
         operator(value)
+
+
+@pytest.mark.parametrize("value", [v for v in NO_COUNT if v is not None])
+def test_a_number_of_partitions_is_a_whole_number_or_left_to_the_run(value: Any) -> None:
+    rows.key_by(hash, partitions=None)
+    with pytest.raises(GraphError, match=rf"partitions is a whole number .*, not {value!r}$"):
+        rows.key_by(hash, partitions=value)
 
 
 @pytest.mark.parametrize("value", [v for v in NO_COUNT if v is not None])

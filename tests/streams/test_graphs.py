@@ -216,5 +216,5 @@ def test_streams_say_what_they_are() -> None:
     big, rest = rows.branch(bool)
     assert repr(big) == "<Stream: branch 'branch'>"
     assert repr(rest) == "<Stream: branch 'branch', output 'rest'>"
-    assert repr(keyed) == "<KeyedStream: 64 partitions of <Stream: entry 'rows'>>"
+    assert repr(keyed) == "<KeyedStream: partitions of <Stream: entry 'rows'>>"
     assert repr(rows.map(abs).collect()) == "<Graph: rows → abs → collect>"

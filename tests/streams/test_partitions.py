@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callboard import ActorSystem
 from callboard.streams import StreamError, Tally, entry
 from callboard.streams.programs.program import Batch, DividedBatch, Program
+from tests.streams.counting import rows_of_partitions
 from tests.streams.random_graphs import STATEFUL, ops, rows
 from tests.streams.shapes import Functions, Op, plain
 
@@ -131,3 +133,30 @@ def test_equal_keys_of_different_types_are_in_one_partition(number: int) -> None
     assert len(set(partitions_of(keys))) == 1
     for same in ([1, 1.0, True], [0, 0.0, -0.0, False]):
         assert len(set(partitions_of(same))) == 1
+
+
+@pytest.mark.parametrize(("workers", "partitions"), [(2, 8), (3, 12), (20, 64)])
+def test_a_run_has_four_partitions_for_each_worker_8_to_64_unless_it_is_told(
+    workers: int, partitions: int
+) -> None:
+    rows = list(range(100))
+    with ActorSystem(workers=workers) as system:
+        for told, there in ((None, partitions), (5, 5), (200, 200)):
+            keyed = entry("rows").key_by(lambda row: row % 90, partitions=told)
+            counted = keyed.stateful(Numbered, name="count", releases_gil=True)
+            run = system.run(counted.collect())
+            run.send("rows", rows)
+            assert run.finish() == [1] * 90 + [2] * 10
+            assert len(rows_of_partitions(run)) == there
+            assert sum(rows_of_partitions(run)) == 100
+
+
+class Numbered:
+    """Numbers the rows of a key."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def receive(self, row: int) -> list[int]:
+        self.rows += 1
+        return [self.rows]

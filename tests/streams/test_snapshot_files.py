@@ -241,11 +241,6 @@ rows = entry("rows")
         (rows.stateful(OneWay).collect(), [1], r"OneWay has snapshot\(\), and no restore\(\)"),
         (rows.batch(2).collect(), [Point(1)], r"'batch' \(batch\) .*Point cannot be encoded"),
         (rows.collect(name="all"), [object()], r"'all' \(collect\) .*object cannot be encoded"),
-        (
-            rows.merge_batches(entry("more"), by="t").collect(),
-            [],
-            "operator 'merge_batches' has Arrow batches",
-        ),
     ],
 )
 def test_a_state_that_cannot_be_saved_is_an_error_which_names_the_operator(

@@ -23,6 +23,8 @@ class EventLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._ended: asyncio.Event | None = None
+        self._calls: list[asyncio.Handle] = []
+        self._is_woken = False  # the loop is about to look at the calls
 
     def call(self, function: Callable[[], object], context: Context | None = None) -> None:
         """Call `function()` on the loop's thread. In any thread.
@@ -30,11 +32,49 @@ class EventLoop:
         Raises OSError or RuntimeError if the process can have no more of what the loop needs, and
         CallboardError where gevent or eventlet has replaced that.
         """
+        loop = self._loop
+        if loop is None:
+            loop = self._started()
+        call = asyncio.Handle(function, (), loop, context)
         with self._lock:
-            if self._thread is None:
+            if self._is_woken and not loop.is_closed():
+                self._calls.append(call)
+                return
+            self._calls.append(call)
+            self._is_woken = True
+        # Only the first of many calls wakes the loop, which is a system call.
+        try:
+            loop.call_soon_threadsafe(self._make_calls)
+        except BaseException:
+            with self._lock:
+                self._is_woken = False
+                self._calls.remove(call)
+            raise
+
+    def _make_calls(self) -> None:
+        """Make the calls that wait. One that comes later wakes the loop again."""
+        with self._lock:
+            calls, self._calls = self._calls, []
+            self._is_woken = False
+        calls.reverse()
+        try:
+            while calls:
+                calls.pop()._run()
+        finally:
+            if calls:  # one of them has ended the loop, which begins anew
+                calls.reverse()
+                with self._lock:
+                    self._calls[:0] = calls
+                    wakes, self._is_woken = not self._is_woken, True
+                if wakes and self._loop is not None:
+                    self._loop.call_soon(self._make_calls)
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
                 self._start()
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(function, context=context)
+        return self._loop
 
     def _start(self) -> None:
         refuse_green_sockets("an actor with event_loop=True")

@@ -12,7 +12,8 @@ from callboard.nets.running.messages import NetStatistics
 class NetProgress(ProgressLine):
     """Shows how a run gets on, from entering to leaving the context, on a thread of its own.
 
-    On a terminal it is one line, redrawn `every` seconds; elsewhere a new line every 10 seconds.
+    On a terminal, and in a notebook, it is one line, redrawn `every` seconds; elsewhere a new line
+    every 10 seconds.
     """
 
     def __init__(

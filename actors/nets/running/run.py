@@ -45,6 +45,7 @@ from callboard.nets.running.messages import (
 )
 from callboard.nets.running.progress import NetProgress
 from callboard.nets.running.setting import Setting
+from callboard.nets.running.sight import NetSight
 from callboard.nets.running.trace import Trace
 from callboard.nets.terms.labels import Record
 from callboard.nets.terms.network import Box, Net, Placed, runners
@@ -102,6 +103,8 @@ class NetRun(CopiedAsItself):
             options["placement"] = placement
         self._conductor = system.spawn(Conductor, setting, window, **options)
         leave_nothing(system.dead_letters, self._conductor)
+        self._sight = NetSight(net, self._conductor, system._runtime.manual)
+        system._running.add(self._sight)
 
     def send(self, records: Iterable[Any], *, timeout: float | None = None) -> None:
         """Send records into the net, in order: dicts of values by labels, or dataclass instances.
@@ -255,7 +258,7 @@ class NetRun(CopiedAsItself):
         return paragraph(repr(self)) + markup_of(self._net, self.statistics().places)
 
     def progress(self, *, every: float = 0.5) -> NetProgress:
-        """Show on stderr how the run gets on, within a `with` block."""
+        """Show how the run gets on within a `with` block, on stderr or in a notebook."""
         return NetProgress(self.statistics, every)
 
     @property

@@ -15,7 +15,7 @@ from callboard.nets.terms.network import (
     Sync,
 )
 from callboard.nets.terms.patterns import Pattern
-from callboard.nets.types.flows import LabelFlow, Route, RouteStep, Stuck, inherited, stuck_at
+from callboard.nets.types.flows import LabelFlow, Route, RouteStep, Stuck, inherited, stuck_between
 
 ERROR: Variant = frozenset(("error",))  # of a box that puts its errors out
 
@@ -63,8 +63,8 @@ def leaf_flow(net: Box | RecordFilter | Sync, labels: Variant) -> LabelFlow | St
     if isinstance(net, RecordFilter) and net.is_identity:
         return LabelFlow({labels: None})
     variants = leaf_variants(net)
-    if not any(variant <= labels for variant in variants):  # binding tags are dropped
-        return stuck_at(net, labels, variants)
+    if not any(matches(variant, labels) for variant in variants):
+        return stuck_between(net, labels, variants)
     outputs = box_outputs(net) if isinstance(net, Box) else filter_outputs(net)
     if outputs is None:
         return LabelFlow(open=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from callboard.nets.terms.labels import Label, Variant, is_binding, text_of, text_of_type
-from callboard.nets.terms.network import Choice, Net
+from callboard.nets.terms.network import Net
 from callboard.nets.types.flows import Route, Stuck, steps_from_the_end
 from callboard.nets.types.places import Place, text_in_short
 
@@ -54,7 +54,7 @@ class Messages:
         for label in _in_order(nearest - stuck.labels):
             sentences.append(f"{label} is missing: {self._reason(label, start, stuck.route)}")
         for label in _in_order(stuck.labels - nearest):
-            if is_binding(label) and isinstance(stuck.net, Choice):
+            if is_binding(label):
                 sentences.append(f"{label} is a binding tag: only a variant that has it matches")
         return ". ".join(sentences)
 

@@ -49,6 +49,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--tls-key", metavar="FILE", help="its key")
     parser.add_argument("--types", metavar="MODULE:NAME", help="dataclasses and enumerations")
     parser.add_argument("--config", metavar="FILE", help="the actor system's TOML file")
+    parser.add_argument("--observable", action="store_true", help="by top, dashboard and others")
     parser.add_argument(
         "--drain-timeout", type=float, default=30.0, metavar="S", help="at the end (30)"
     )
@@ -108,7 +109,7 @@ def serve(options: argparse.Namespace) -> int:
     if not callable(build):
         raise ConfigError(f"{options.build} is no function of an actor system: {safe_repr(build)}")
     end = _EndWanted()
-    system = ActorSystem("serve", config=options.config)
+    system = ActorSystem("serve", observable=options.observable, config=options.config)
     try:
         server = Server(
             system,

@@ -10,12 +10,14 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from callboard import ActorRef, ActorSystem
+from callboard import ActorRef, ActorSystem, Future
 from callboard import __version__ as version
 from callboard.core.errors import DrainTimeout
 from callboard.core.handles import public_names
 from callboard.core.log import log
+from callboard.core.threads.blocking import refuse_to_block
 from callboard.core.threads.wait_queue import WaitQueue
+from callboard.hosting import InThread
 from callboard.remote.errors import SecurityError, StateError, UploadRefused
 from callboard.remote.protocol.kinds import ANSWERED, Farewell, farewell
 from callboard.remote.protocol.server_side import ServerLimits, StagingRequest
@@ -40,7 +42,8 @@ _END = 5.0  # seconds that the thread has to end
 class Server:
     """Serves entry points on an address, from the moment it is made until `drain()` or `stop()`.
 
-    One thread of its own reads and writes; each client is an actor of the system.
+    `drain_soon()` and `stop_soon()` are the same for coroutines. One thread of its own reads and
+    writes; each client is an actor of the system.
     """
 
     __dir__ = public_names
@@ -111,6 +114,7 @@ class Server:
         self.loop = self._io.loop
         let_go_in_children(self)
         self._io.call(self._listen)
+        system._servers.add(self)
         log.info("server started", address=str(self.address), entries=", ".join(self.entries))
 
     def _open_state(
@@ -310,8 +314,16 @@ class Server:
 
         Clients are told. Messages that the server has not read are not taken, and the clients know
         it. Raises DrainTimeout after `timeout` seconds, which says what is stuck; the server has
-        stopped all the same.
+        stopped all the same. In a coroutine use `drain_soon()`: this raises WouldBlock.
         """
+        refuse_to_block("drain()", "await drain_soon()")
+        self._drain(timeout)
+
+    def drain_soon(self, timeout: float) -> Future[None]:
+        """Like drain(), but return a future at once, to be awaited in an event loop."""
+        return InThread(f"{self._system.name}-serve-drain", lambda _: self._drain(timeout))
+
+    def _drain(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout
         try:
             self._io.call(self._part)
@@ -328,7 +340,7 @@ class Server:
                 names = self._io.call(lambda: ", ".join(sorted(peer.name for peer in self._peers)))
                 raise DrainTimeout(f"these clients did not read their answers in time: {names}")
         finally:
-            self.stop()
+            self._stop()
 
     def _part(self) -> None:
         self._is_draining = True
@@ -344,7 +356,20 @@ class Server:
         self._emptied.notify_all()
 
     def stop(self) -> None:
-        """Close all connections at once, and stop listening. A second call does nothing."""
+        """Close all connections at once, and stop listening. A second call does nothing.
+
+        It waits for the end of the server's thread. In a coroutine use `stop_soon()`: this raises
+        WouldBlock.
+        """
+        if not self._is_stopped:
+            refuse_to_block("stop()", "await stop_soon()")
+        self._stop()
+
+    def stop_soon(self) -> Future[None]:
+        """Like stop(), but return a future at once, to be awaited in an event loop."""
+        return InThread(f"{self._system.name}-serve-stop", lambda _: self._stop())
+
+    def _stop(self) -> None:
         with self._lock:
             if self._is_stopped:
                 return

@@ -81,6 +81,7 @@ class Codec:
         """
         self._encodings: dict[type, Encoding] = dict(_ENCODINGS)
         self._decodings: dict[str, tuple[type, Callable[[list[Any]], Any]]] = {}
+        self._later: dict[str, Callable[[Any], Iterable[Any]]] = {}
         for name, cls in named(types):
             self.register(name, cls)
         self._local = threading.local()
@@ -93,6 +94,13 @@ class Codec:
         self._check_name(name, cls)
         self._encodings[cls] = (_DATACLASS, lambda value: [name, *parts(value)])
         self._decodings[name] = (cls, lambda items: make(*items))
+
+    def add_later(
+        self, name: str, parts: Callable[[Any], Iterable[Any]], make: Callable[..., Any]
+    ) -> None:
+        """Register a type by its module and name, so that its module need not be imported."""
+        self._later[name] = parts
+        self._decodings[name] = (object, lambda items: make(*items))
 
     def _check_name(self, name: str, cls: type) -> None:
         if name in self._decodings and self._decodings[name][0] is not cls:
@@ -170,8 +178,13 @@ class Codec:
 
     def _encode_other(self, value: Any) -> msgpack.ExtType:
         """Return an extension of a value whose type is not known. Raises CodecError."""
+        name = f"{type(value).__module__}.{type(value).__qualname__}"
+        if name in self._later:
+            parts = self._later[name]
+            self._encodings[type(value)] = (_DATACLASS, lambda value: [name, *parts(value)])
+            return self._extend(value)
         raise CodecError(
-            f"a {type(value).__module__}.{type(value).__qualname__} cannot be encoded: "
+            f"a {name} cannot be encoded: "
             "messages are made of plain values, and of dataclasses and enumerations that were "
             "registered with types="
         )

@@ -7,6 +7,7 @@ import inspect
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from time import monotonic
 from typing import Any, NoReturn, TypeAlias
 
@@ -18,6 +19,7 @@ from callboard.failures import FailureReport
 from callboard.recipient import is_recipient, path_of
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
 from callboard.spark.errors import EntryPointError
+from callboard.spark.tasks.counters import Counting, check_counters, counted
 from callboard.spark.tasks.host import GraphSpec, TaskGraph, task_graph
 from callboard.spark.tasks.options import PartitionOptions
 from callboard.spark.tasks.pickling import name_of, pickle_for_tasks
@@ -53,11 +55,26 @@ class Feed:
         pickled = pickle_for_tasks(name_of(build), build, keep=keep)
         key = hashlib.sha256(pickled + repr(entry).encode()).digest() if keep else None
         self._spec = GraphSpec(partial(_build, build, entry), key, settings, timeout)
+        self._counters = check_counters(options.counters)
+        self._name = name_of(build) if entry is None else entry
 
-    def answers(self, batches: Iterable[Any]) -> Iterator[Any]:
+    def outputs(
+        self, batches: Iterable[Any], outputs_of: Callable[[Any], Iterable[Any]]
+    ) -> Iterator[Any]:
+        """Yield what the entry point answers to batches, one after the other, in their order."""
+        with counted(self._counters, self._name) as counting:
+            if counting is None:
+                yield from chain.from_iterable(map(outputs_of, self.answers(batches)))
+                return
+            answers = self.answers(counting.reading(batches, in_lists=True), counting)
+            yield from counting.giving(chain.from_iterable(map(outputs_of, answers)))
+
+    def answers(self, batches: Iterable[Any], counting: Counting | None = None) -> Iterator[Any]:
         """Yield the entry point's answer to each batch, in the batches' order."""
         context = PartitionContext.current()
         with task_graph(self._spec, context) as graph:
+            if counting is not None:
+                counting.watch(graph.system)
             asked: deque[Future[Any]] = deque()
             if self._spec.key is not None:
                 self._answer(graph, graph.built.ask(PartitionStart(context)))

@@ -14,6 +14,7 @@ from callboard.core.text import safe_repr
 from callboard.failures import FailureReport
 from callboard.spark.context import PartitionContext
 from callboard.spark.frames.frame_rows import batches_of
+from callboard.spark.tasks.counters import Counting, TaskCounters, check_counters, counted
 from callboard.spark.tasks.feed import check_takes_two
 from callboard.spark.tasks.host import GraphSpec, TaskGraph, task_graph
 from callboard.spark.tasks.pickling import pickle_for_tasks
@@ -50,6 +51,7 @@ class GraphTask:
     options: Mapping[str, Any]
     settings: SystemSettings
     drain_timeout: float
+    counters: TaskCounters | None = None
 
     @reported
     def outputs(
@@ -66,9 +68,30 @@ class GraphTask:
         Without `wanted` there need be no collector. PartitionFailed names the operator, or the
         actor, that raised; an exception of the rows is raised as it is.
         """
+        name = self.entry or ("graph" if rows is not None else ", ".join(SIDES))
+        with counted(self.counters, name) as counting:
+            if counting is None:
+                yield from self._outputs(rows, inputs, wanted, at_end, None)
+                return
+            if rows is not None:
+                rows = counting.reading(rows)
+            elif isinstance(inputs, Mapping):
+                inputs = {side: counting.reading(of_side) for side, of_side in inputs.items()}
+            yield from counting.giving(self._outputs(rows, inputs, wanted, at_end, counting))
+
+    def _outputs(
+        self,
+        rows: Iterable[Any] | None,
+        inputs: Any,
+        wanted: bool,
+        at_end: Callable[[Run[Any]], None] | None,
+        counting: Counting | None,
+    ) -> Generator[Any, None, None]:
         spec = GraphSpec(self._begin, None, self.settings, self.drain_timeout)
         with task_graph(spec, PartitionContext.current()) as task:
             graph, run = task.built
+            if counting is not None:
+                counting.watch(task.system)
             with run:
                 if rows is not None:
                     inputs = {chosen("entry", graph.entries, self.entry): rows}
@@ -108,6 +131,7 @@ def graph_task(
     workers: Workers | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
+    counters: TaskCounters | None = None,
     **options: Any,
 ) -> GraphTask:
     """Make a task, on the driver: `spark_graph` describes it. Raises ConfigError, CaptureError."""
@@ -121,7 +145,9 @@ def graph_task(
     settings = SystemSettings.read(config, workers)
     pickle_for_tasks("stream" if isinstance(graph, Stream) else "graph", graph, keep=False)
     pickle_for_tasks("options", options, keep=False)
-    return GraphTask(graph, entry, output, {"threading": "manual", **options}, settings, timeout)
+    of_run = {"threading": "manual", **options}
+    counters = check_counters(counters)
+    return GraphTask(graph, entry, output, of_run, settings, timeout, counters)
 
 
 def graph_of(graph: Any) -> Graph[Any]:

@@ -12,6 +12,7 @@ from callboard.core.errors import ConfigError
 from callboard.core.handles import public_names
 from callboard.spark.frames.frame_rows import dicts_of, tuples_of
 from callboard.spark.frames.schema import parsed
+from callboard.spark.tasks.counters import TaskCounters
 from callboard.spark.tasks.graph_task import (
     SIDES,
     BuildStream,
@@ -44,6 +45,7 @@ def spark_graph(
     workers: Workers | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
+    counters: TaskCounters | None = None,
     **options: Any,
 ) -> SparkGraph:
     """Return functions for Spark's methods that run a graph of streams in each task.
@@ -72,6 +74,7 @@ def spark_graph(
         workers=workers,
         drain_timeout=drain_timeout,
         config=config,
+        counters=counters,
         **options,
     )
     return SparkGraph(task, rows, None if schema is None else parsed(schema))

@@ -56,6 +56,11 @@ class TaskGraph(Generic[T]):
         self.context = context
         self._host = host
 
+    @property
+    def system(self) -> ActorSystem:
+        """The system that its actors live in."""
+        return self._host.system
+
     def check(self) -> None:
         """Raise PartitionFailed when an actor failed and supervision did not mend it."""
         for actor, error in self._host.system.dead_letters.fatal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from callboard.spark.tasks.counters import TaskCounters
 from callboard.spark.tasks.settings import Workers
 
 
@@ -25,6 +26,8 @@ class PartitionOptions:
     elastic number, "elastic" or a range, is never above the task's CPUs.
     `config` is the system's configuration: a dict, or the path of a TOML file, which the driver
     reads. One batch may take `drain_timeout` seconds, and draining at the end as many.
+
+    `counters` count what the tasks do, for the driver: see `TaskCounters`.
     """
 
     entry: str | None
@@ -34,3 +37,4 @@ class PartitionOptions:
     workers: Workers | None
     drain_timeout: float
     config: Any
+    counters: TaskCounters | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from callboard.core.batches import Batches
@@ -13,6 +12,7 @@ from callboard.core.errors import ConfigError
 from callboard.spark.errors import AnswerError
 from callboard.spark.frames.answers import record_batches
 from callboard.spark.frames.schema import checked, parsed
+from callboard.spark.tasks.counters import TaskCounters
 from callboard.spark.tasks.feed import Build, Feed
 from callboard.spark.tasks.options import PartitionOptions
 from callboard.spark.tasks.reporting import reported
@@ -34,6 +34,7 @@ def foreach_partition(
     workers: Workers | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
+    counters: TaskCounters | None = None,
 ) -> Callable[[Iterable[Any]], None]:
     """Return a function for `rdd.foreachPartition` and `DataFrame.foreachPartition`.
 
@@ -51,7 +52,9 @@ def foreach_partition(
     least once: Spark may run a partition again, or twice at a time.
     """
     batch_size = whole("batch_size", batch_size, error=ConfigError)
-    options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
+    options = PartitionOptions(
+        entry, in_flight, flush, lifetime, workers, drain_timeout, config, counters
+    )
     return partial(_for_each, Feed(build, options), batch_size)
 
 
@@ -66,6 +69,7 @@ def map_partitions(
     workers: Workers | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
+    counters: TaskCounters | None = None,
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Return a function for `rdd.mapPartitions`.
 
@@ -79,7 +83,9 @@ def map_partitions(
     Results count once, as all that Spark returns; AnswerError is raised for other answers.
     """
     batch_size = whole("batch_size", batch_size, error=ConfigError)
-    options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
+    options = PartitionOptions(
+        entry, in_flight, flush, lifetime, workers, drain_timeout, config, counters
+    )
     return partial(_map, Feed(build, options), batch_size)
 
 
@@ -93,6 +99,7 @@ def map_in_arrow(
     workers: Workers | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
+    counters: TaskCounters | None = None,
     schema: StructType | str | None = None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return a function for `DataFrame.mapInArrow`.
@@ -107,30 +114,39 @@ def map_in_arrow(
     says passes: strings of any collation, the values of a user-defined type, a column of only
     nulls.
     """
-    options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
+    options = PartitionOptions(
+        entry, in_flight, flush, lifetime, workers, drain_timeout, config, counters
+    )
     feed = Feed(build, options)
     return partial(_map_in_arrow, feed, None if schema is None else parsed(schema))
 
 
 @reported
 def _for_each(feed: Feed, batch_size: int, rows: Iterable[Any]) -> None:
-    for _ in feed.answers(Batches("a partition", rows, batch_size)):
+    for _ in feed.outputs(Batches("a partition", rows, batch_size), _none):
         pass
 
 
 @reported
 def _map(feed: Feed, batch_size: int, rows: Iterable[Any]) -> Iterator[Any]:
-    for answer in feed.answers(Batches("a partition", rows, batch_size)):
-        if answer is None:
-            continue
-        if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
-            raise AnswerError("an iterable of rows, or None", answer)
-        yield from answer
+    yield from feed.outputs(Batches("a partition", rows, batch_size), _rows)
 
 
 @reported
 def _map_in_arrow(
     feed: Feed, schema: StructType | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    answers = chain.from_iterable(map(record_batches, feed.answers(batches)))
+    answers = feed.outputs(batches, record_batches)
     yield from answers if schema is None else checked(answers, schema)
+
+
+def _none(answer: Any) -> Iterable[Any]:
+    return ()
+
+
+def _rows(answer: Any) -> Iterable[Any]:
+    if answer is None:
+        return ()
+    if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
+        raise AnswerError("an iterable of rows, or None", answer)
+    return answer

@@ -80,7 +80,10 @@ class Ends(Chainable[T]):
 
         A channel's sender puts each row in, and is closed when the run is over. So does any object
         with `put(row)` and `close()`. A full channel holds the stream up, and `send()` with it. A
-        thread of its own runs the sink, as above, because it waits.
+        thread of its own runs the sink, as above, because it waits. If the object has `flush()`,
+        that is called after the last row. An exception there fails the run, or is skipped and
+        counted, by `errors`. A run that fails, or is cancelled, only closes the object. An
+        exception of `close()` is only logged.
 
         In a file each row is a line: strings as they are, and all else as JSON, objects of
         dataclasses among it. A run opens the file when it is made, and raises RunError if another
@@ -104,7 +107,8 @@ class Ends(Chainable[T]):
             detail = path_of(sink)
             return self._end("to", told, name, errors, label="tell", detail=detail, waits=True)
         if _is_channel(sink):
-            put = partial(Call, function=sink.put, end=partial(_close, sink))
+            flush_sink = getattr(sink, "flush", None)
+            put = partial(Call, function=sink.put, finish=flush_sink, end=partial(_close, sink))
             return self._end("to", put, name, errors, label="put", detail=path_of(sink), waits=True)
         if isinstance(sink, str | PathLike):
             check_name("a file's name", os.fspath(sink))

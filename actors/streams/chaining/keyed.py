@@ -20,6 +20,7 @@ from callboard.streams.operators import (
     windowing,
 )
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
+from callboard.streams.planning.partitioning import PARTITIONS
 from callboard.streams.programs.windows.window import Session, Sliding, Tumbling, Window
 
 if TYPE_CHECKING:
@@ -48,16 +49,17 @@ class KeyedStream(Generic[K, T]):
         self,
         stream: Chainable[T],
         key: Callable[[T], K],
-        partitions: int,
+        partitions: int | None,
         partition: Callable[[K], int] | list[Any] | None,
     ) -> None:
         self._stream = stream
         self._key = key
-        self._partitions = partitions
+        self._partitions = partitions  # None: a run knows
         self._partition = partition  # of a key; bounds of ranges; None: by its hash
 
     def __repr__(self) -> str:
-        return f"<KeyedStream: {self._partitions} partitions of {self._stream!r}>"
+        some = "" if self._partitions is None else f"{self._partitions} "
+        return f"<KeyedStream: {some}partitions of {self._stream!r}>"
 
     def _then(
         self,
@@ -71,8 +73,9 @@ class KeyedStream(Generic[K, T]):
         program = partial(
             operator.program,
             key=self._key,
-            partitions=self._partitions,
+            partitions=self._partitions or PARTITIONS,
             partition=self._partition,
+            fewer=self._partitions is None,
         )
         operator = replace(operator, program=program, partitions=self._partitions)
         return self._stream._then(operator, name, errors, releases_gil=releases_gil)

@@ -20,7 +20,7 @@ from callboard.streams.operators import (
     windowing,
 )
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
-from callboard.streams.planning.partitioning import PARTITIONS, partitioning
+from callboard.streams.planning.partitioning import partitioning
 from callboard.streams.programs.windows.clock import Clock
 from callboard.streams.programs.windows.window import Session, Sliding, Tumbling, Window, lag_of
 
@@ -43,20 +43,21 @@ class WithState(Chainable[T]):
         self,
         function: Callable[[T], K],
         *,
-        partitions: int = PARTITIONS,
+        partitions: int | None = None,
         partition: Callable[[K], int] | Sequence[K] | None = None,
     ) -> KeyedStream[K, T]:
         """Have the operator that follows keep a state for each `function(row)`, the row's key.
 
-        Workers share the keys by partitions: one worker at a time is in a partition. If `function`
-        raises or returns NaN, which is equal to no key, the operator that follows has raised.
-        Datetimes with a zone are one key if they are one moment.
+        Workers share the keys by partitions: one worker at a time is in a partition. There are four
+        for each worker, 8 to 64, if you do not say how many. If `function` raises or returns NaN,
+        which is equal to no key, the operator that follows has raised. Datetimes with a zone are
+        one key if they are one moment.
 
         A key's partition comes from its hash. `partition` puts keys where you want them. It is a
-        function of a key that returns a whole number, and that number modulo `partitions` is the
-        partition. Or it is a list of bounds in ascending order, for ranges of keys: keys below the
-        first bound are in partition 0, keys from there to below the second in partition 1, and so
-        on, as `bisect_right()` finds them. Outputs and their order do not depend on it.
+        function of a key that returns a whole number, and that number modulo `partitions` (64) is
+        the partition. Or it is a list of bounds in ascending order, for ranges of keys: keys below
+        the first bound are in partition 0, keys from there to below the second in partition 1, and
+        so on, as `bisect_right()` finds them. Outputs and their order do not depend on it.
 
         The operator that follows has raised if `partition` raises or returns anything else, if a
         key cannot be compared with the bounds, and if equal keys, such as 1 and 1.0, are not in one

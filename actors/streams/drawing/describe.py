@@ -27,9 +27,10 @@ def sharing_of(operator: Operator, unit: Unit | None) -> str:
     """Say how workers share an operator, or which one has it alone. An entry has none."""
     if unit is not None and unit.where:
         return unit.where
+    some = "" if operator.partitions is None else f"{operator.partitions} "
     shared = {
         "stateless": "any number of workers",
-        "partitioned": f"{operator.partitions} partitions of keys, in each one worker at a time",
+        "partitioned": f"{some}partitions of keys, in each one worker at a time",
         "stateful": "one worker at a time",
         "end": "",
     }[operator.work]

@@ -53,7 +53,8 @@ class Operator:
     errors: Errors = "fail"
     releases_gil: bool = False
     stateful: bool = False
-    partitions: int = 1
+    partitions: int | None = 1
+    """Of keys; None: each run decides."""
     detail: str = ""
     constraint: Constraint = UNCONSTRAINED
     waits: bool = False
@@ -89,7 +90,7 @@ class Operator:
         """The kind of work, which says how workers share it. An entry is an end, too."""
         if self.program is None or not self.ports:
             return "end"
-        if self.partitions > 1:
+        if self.partitions != 1:
             return "partitioned"
         return "stateful" if self.stateful or self.joins else "stateless"
 

@@ -11,23 +11,26 @@ from callboard.core.text import safe_repr
 from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
 from callboard.streams.errors import GraphError
 
-PARTITIONS = 64  # if nothing is said
+PARTITIONS = 64  # if nothing is said, for a function; and the most for a hash
 
 
 def partitioning(
     partition: Any, partitions: Any
-) -> tuple[Callable[[Any], int] | list[Any] | None, int]:
+) -> tuple[Callable[[Any], int] | list[Any] | None, int | None]:
     """Return what says a key's partition, and how many there are. Raises GraphError.
 
-    It is a function, or a list of the bounds between ranges, or None for the key's hash.
+    It is a function, or a list of the bounds between ranges, or None for the key's hash. How many
+    there are is left to each run by None.
     """
-    partitions = check_count("partitions", partitions, most=MOST_PARTITIONS)
+    if partitions is not None:
+        partitions = check_count("partitions", partitions, most=MOST_PARTITIONS)
     if partition is None or callable(partition):
         if partition is not None:
             check_function("key_by()'s partition", partition)
+            partitions = partitions or PARTITIONS
         return partition, partitions
     bounds = _checked_bounds(partition)
-    if partitions not in (PARTITIONS, len(bounds) + 1):
+    if partitions not in (None, len(bounds) + 1):
         raise GraphError(
             f"{len(bounds)} bounds make {len(bounds) + 1} partitions, not {partitions}: leave "
             "`partitions` out"

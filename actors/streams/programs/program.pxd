@@ -110,6 +110,7 @@ cdef class Program:
     cpdef restore(self, tuple head, list columns, object kept, bint divided)
     cpdef close(self)
 
+    cpdef Py_ssize_t divided_among(self, int lanes) except -1
     cdef int enter(self, Ending ending, int position, int inputs) except -1
     # For those that rest at their stage: something is new; the stage is gone.
     cdef void look_again(self) noexcept

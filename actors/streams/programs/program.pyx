@@ -207,6 +207,10 @@ cdef class Program:
         """Whether several threads may be at work on it, each on a round of its own."""
         return self.kind == "stateless" and self.ns_per_row == 0
 
+    cpdef Py_ssize_t divided_among(self, int lanes) except -1:
+        """Return in how many partitions so many lanes share it, and have so many from now on."""
+        return self.partitions
+
     cdef int enter(self, Ending ending, int position, int inputs) except -1:
         """Be a part of a run, and of no other, at this place of its graph, with so many inputs."""
         if self.stage != NULL:

@@ -1,6 +1,13 @@
 """The states of programs, as a snapshot takes them while the stream stands still."""
 
 import cython
+import threading
+
+from cpython.object cimport PyObject
+
+from callboard.core.instants cimport as_given
+
+from callboard.core.threads.interpreter import has_gil
 
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -9,43 +16,168 @@ from uuid import UUID
 # Values of other types may change once the stream goes on.
 cdef set PLAIN = {type(None), bool, int, float, complex, str, bytes, date, datetime, time, timedelta, Decimal, UUID}
 cdef int DEEPEST = 64
+cdef bint HAS_GIL = has_gil()  # elsewhere threads count references apart
+
+cdef Py_ssize_t AHEAD = 16  # values that memory is asked for before they are looked at
+
+cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        pass
+    PyTypeObject PyLong_Type, PyUnicode_Type, PyFloat_Type, PyTuple_Type, PyList_Type, PyDict_Type, PySet_Type
+    PyTypeObject PyFrozenSet_Type
+    PyTypeObject* Py_TYPE(PyObject* value) noexcept
+    Py_ssize_t Py_REFCNT(PyObject* value) noexcept
+    Py_ssize_t PyList_GET_SIZE(PyObject* value) noexcept
+    Py_ssize_t PyTuple_GET_SIZE(PyObject* value) noexcept
+    PyObject* PyList_GET_ITEM(object value, Py_ssize_t at) noexcept
+    PyObject* PyTuple_GET_ITEM(object value, Py_ssize_t at) noexcept
+    bint PyDict_Next(object value, Py_ssize_t* at, PyObject** key, PyObject** each) noexcept
+    void prefetch "__builtin_prefetch"(const void* place) noexcept
 
 
 @cython.final
 cdef class Columns:
-    """Values of as many states as a column is long. Those of the columns that `plain` numbers do not change."""
+    """Values of as many states as a column is long. Those of the columns that `plain` numbers do not change. They are
+    encoded in pieces of so many.
 
-    cdef readonly list columns
+    `keys`  says that the first column has keys, in the form in which they are compared
+    `refs`  how many references there are to a value that the program alone has; 0: it is not known
+    `late`  whose states the second column has
+    """
+
+    cdef list columns
+    cdef readonly Py_ssize_t piece
     cdef tuple plain
+    cdef bint keys
+    cdef Py_ssize_t refs
+    cdef Late late
 
-    def __init__(self, list columns, tuple plain=()):
-        self.columns, self.plain = columns, plain
+    def __init__(self, list columns, tuple plain=(), *, Py_ssize_t piece=8192, bint keys=False, Py_ssize_t refs=0,
+                 Late late=None):
+        self.columns, self.plain, self.piece = columns, plain, piece
+        self.keys, self.refs, self.late = keys, refs, late
+
+    def __len__(self):
+        return len(self.columns[0])
 
     def can_wait(self):
-        """Tell whether all values stay as they are when the stream goes on."""
-        return all([at in self.plain or stay(column) for at, column in enumerate(self.columns)])
+        """Tell whether all values may be encoded when the stream goes on: they stay as they are, or nobody else has
+        them."""
+        cdef Py_ssize_t refs = self.refs if HAS_GIL else 0
+        can = all([at in self.plain or stay(column, refs) for at, column in enumerate(self.columns)])
+        if not can:
+            self.let_go()
+        return can
+
+    def part(self, Py_ssize_t begin):
+        """Return the columns of the piece that begins at a value."""
+        cdef Py_ssize_t end = begin + self.piece
+        parts = [column[begin:end] for column in self.columns]
+        if self.keys:
+            parts[0] = [as_given(key) for key in parts[0]]
+        if self.late is not None:
+            parts[1] = self.late.take(begin, min(end, len(self)))
+        return parts
+
+    def let_go(self):
+        """Say that no further piece is wanted."""
+        if self.late is not None:
+            with self.late.lock:
+                self.late.is_over = True
 
 
-cdef bint stay(list values) except -1:
-    for value in values:
-        if not (is_number_or_text(value) or cannot_change(value, 0)):
+@cython.final
+cdef class Late:
+    """The states of a table's keys. In any thread.
+
+    Each of them is nobody else's, so that it changes in no other way.
+    """
+
+    def __init__(self, list keys, list states):
+        self.lock = threading.Lock()
+        self.keys, self.states, self.early = keys, states, {}
+
+    cdef bint keep(self, object key, object state) except -1:
+        if self.is_over:
+            return False
+        with self.lock:
+            if key not in self.early:
+                self.early[key] = copied(state)
+        return True
+
+    cdef list take(self, Py_ssize_t begin, Py_ssize_t end):
+        """Return states as they were, to be encoded."""
+        cdef list found = []
+        cdef Py_ssize_t at
+        with self.lock:
+            for at in range(begin, end):
+                key = self.keys[at]
+                found.append(self.early.pop(key) if key in self.early else copied(self.states[at]))
+                self.states[at] = None
+        return found
+
+
+cdef object copied(object value):
+    """A copy down to what cannot change."""
+    if type(value) is list:
+        return [copied(each) for each in <list>value]
+    if type(value) is tuple:
+        return tuple([copied(each) for each in <tuple>value])
+    if type(value) is dict:
+        return {key: copied(each) for key, each in (<dict>value).items()}
+    if type(value) is set:
+        return set(value)
+    return value
+
+
+cdef bint stay(list values, Py_ssize_t refs) except -1:
+    """Whether nobody else can change these, of which there are so many references if a program alone has them."""
+    cdef Py_ssize_t at, n = len(values)
+    for at in range(n):
+        if at + AHEAD < n:  # they are all over the memory
+            prefetch(PyList_GET_ITEM(values, at + AHEAD))
+        if not stays(PyList_GET_ITEM(values, at), refs, 0):
             return False
     return True
 
 
-cdef bint cannot_change(object value, int depth) except -1:
-    if type(value) is tuple:
-        if depth == DEEPEST:
-            return False
-        for each in <tuple>value:
-            if not (is_number_or_text(each) or cannot_change(each, depth + 1)):
+cdef bint stays(PyObject* value, Py_ssize_t refs, int depth) except -1:
+    """The same of one, which is looked at without a further reference. In a value that a program alone has, each has
+    one."""
+    cdef PyTypeObject* kind = Py_TYPE(value)
+    cdef PyObject* each
+    cdef PyObject* key
+    cdef Py_ssize_t at = 0
+    cdef bint is_ours
+    if kind == &PyLong_Type or kind == &PyUnicode_Type or kind == &PyFloat_Type:  # as most are
+        return True
+    if depth == DEEPEST:
+        return False
+    is_ours = Py_REFCNT(value) == refs
+    if kind == &PyTuple_Type:
+        for at in range(PyTuple_GET_SIZE(value)):
+            if not stays(PyTuple_GET_ITEM(<object>value, at), is_ours, depth + 1):
                 return False
         return True
-    if type(value) is frozenset:
-        return cannot_change(tuple(value), depth)
-    return type(value) in PLAIN
+    if kind == &PyList_Type:
+        if not is_ours:
+            return False
+        for at in range(PyList_GET_SIZE(value)):
+            if not stays(PyList_GET_ITEM(<object>value, at), 1, depth + 1):
+                return False
+        return True
+    if kind == &PyDict_Type:
+        if not is_ours:
+            return False
+        while PyDict_Next(<object>value, &at, &key, &each):
+            if not (stays(key, 0, depth + 1) and stays(each, 1, depth + 1)):
+                return False
+        return True
+    if kind == &PyFrozenSet_Type or kind == &PySet_Type and is_ours:
+        return stay(list(<object>value), 0)
+    return <object><PyObject*>kind in PLAIN or is_batch(<object><PyObject*>kind)
 
 
-cdef bint is_number_or_text(object value) noexcept:
-    """As most values are, and this costs least."""
-    return type(value) is int or type(value) is str or type(value) is float
+cdef bint is_batch(type cls) except -1:
+    """Whether values are Arrow's record batches, for which nobody need import pyarrow."""
+    return cls.__name__ == "RecordBatch" and cls.__module__ == "pyarrow.lib"

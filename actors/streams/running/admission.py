@@ -26,6 +26,7 @@ from callboard.streams.running.callers import CallLock, LockHold
 from callboard.streams.running.execution import LOOK, Execution
 from callboard.streams.running.heartbeat import ExtraRounds, Heartbeat
 from callboard.streams.running.results import Outlook
+from callboard.streams.running.round_sizes import MOST_ROWS, RoundSizes
 from callboard.streams.running.untaken import Untaken
 from callboard.streams.snapshots.cut import Cut
 from callboard.streams.snapshots.recovery import Recovery
@@ -40,9 +41,19 @@ class Admission(Execution):
     """An execution that takes rows, in the order of their arrival, and says what came of them."""
 
     def __init__(
-        self, system: ActorSystem, plan: Plan, *, batch_size: int, restore: Any, **options: Any
+        self,
+        system: ActorSystem,
+        plan: Plan,
+        *,
+        batch_size: int | None,
+        restore: Any,
+        **options: Any,
     ) -> None:
-        self.batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
+        if batch_size is not None:
+            batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
+        elif system._runtime.manual:  # where a seed decides all, and no clock does
+            batch_size = MOST_ROWS
+        self.batch_size = batch_size or MOST_ROWS  # at most
         self.lock = CallLock()  # of senders
         self.turn = CallLock()  # of a snapshot, which senders let go first
         self.plan = plan
@@ -57,6 +68,9 @@ class Admission(Execution):
         except BaseException:
             self._recovery.end()
             raise
+        self._size = batch_size or RoundSizes(self.flow, system.config.workers).next
+        self.experiment = threading.Lock()
+        self.admit_round = self.flow.try_admit  # an experiment slows the sender down here
         self._collected = collected_by(self.programs)
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
         # fills the window, and leaves the interpreter to the lane until all is done.
@@ -74,6 +88,10 @@ class Admission(Execution):
             self.end()
             raise
 
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the run, of each entry and of each operator so far, for JSON."""
+        return super().figures() | {"entries": [*self.sent.values()]}
+
     @property
     def entries(self) -> tuple[str, ...]:
         """The names of the graph's entries."""
@@ -88,7 +106,7 @@ class Admission(Execution):
         number = list(self.sent).index(entry)
         deadline = _deadline("send()", timeout)
         self.refuse_other_callers("send")
-        batches = Batches("send()", rows, self.batch_size)
+        batches = Batches("send()", rows, self._size)
         sent = 0
         try:
             for batch in batches:
@@ -133,9 +151,9 @@ class Admission(Execution):
             start(self.programs)
             self._started = True
         if self.crew.has_caller:
-            self.context.run(self.flow.try_admit, batches)
+            self.context.run(self.admit_round, batches)
         else:
-            self.flow.try_admit(batches)
+            self.admit_round(batches)
 
     def _refuse_if_ended(self, deadline: float | None) -> None:
         self.system._runtime.refuse_fork()
@@ -243,10 +261,14 @@ class Admission(Execution):
         """Take the states, while nothing changes them."""
         cut = Cut(codec, self.sent.copy())
         left = {name: untaken.rows() for name, untaken in self._untaken.items()}
-        for step, program in zip(self.plan.steps, self.programs, strict=True):
-            collected = left.get(program.name) if isinstance(program, Collect) else None
-            cut.take(step, program, None if collected is None else [(), Columns([collected])])
-        cut.take_kept()
+        try:
+            for step, program in zip(self.plan.steps, self.programs, strict=True):
+                collected = left.get(program.name) if isinstance(program, Collect) else None
+                cut.take(step, program, None if collected is None else [(), Columns([collected])])
+            cut.take_kept()
+        except BaseException:
+            cut.let_go()
+            raise
         return cut
 
     def end(self) -> None:

@@ -238,7 +238,7 @@ class _Builder:
             and free
             and (lanes > 1 or isinstance(program, NativeProgram))
         )
-        partitions = program.partitions if by_parts else 0
+        partitions = program.divided_among(lanes) if by_parts else 0
         sources = self.sources[step]
         self.flow.add(step, program, sources, self.runs_on([unit]), partitions, lanes, _DYNAMIC)
 

@@ -13,6 +13,7 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block
+from callboard.observing.shape import GraphShape
 from callboard.observing.wait import Wait
 from callboard.scheduling.flow.heuristics import LastInPipeline
 from callboard.scheduling.worker import on_worker, shares_worker_here
@@ -59,6 +60,7 @@ class Execution:
     ) -> None:
         self.system = system
         self.ending = CallLock()
+        self._plan = plan
         units = units_of(plan.steps, options.threading(threading, system.config))
         self.placement = options.placement(placement, system.config, units)
         heuristic = options.heuristic(policy, system.config, units)
@@ -211,6 +213,7 @@ class Execution:
         operators = [
             {
                 "name": view.name,
+                "step": step,
                 "rows_in": view.taken,
                 "rows_out": view.given,
                 "queued": view.queued,
@@ -231,6 +234,18 @@ class Execution:
             "latency": None if times is None else {"p50": times.median, "p99": times.p99},
             "operators": operators,
         }
+
+    def shape(self) -> GraphShape:
+        """Return what the run looks like: entries, and operators by their numbers."""
+        entries = len(self._plan.entries)
+        boxes = [(name, "entry", "") for name in self._plan.entries]
+        boxes += [(step.name, step.kind, str(i)) for i, step in enumerate(self._plan.steps)]
+        lines = [
+            (source if number is None else entries + number, entries + i, "")
+            for i, step in enumerate(self._plan.steps)
+            for number, source in step.sources
+        ]
+        return GraphShape(boxes, lines, [])
 
     def slowest(self) -> str:
         """Say what it waits for."""

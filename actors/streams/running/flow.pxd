@@ -2,7 +2,8 @@ from libc.stdint cimport int64_t, uint32_t
 from libcpp.vector cimport vector
 
 from callboard.scheduling.flow.flow cimport Pool, Rest
-from callboard.streams.running.stages cimport GraphStages
+from callboard.streams.experiments.virtual_speed_up cimport VirtualSpeedUp
+from callboard.streams.running.stages cimport GraphStages, Seat
 
 
 cdef struct Lane:
@@ -15,6 +16,12 @@ cdef struct Lane:
 cdef class GraphFlow(GraphStages):
     cdef vector[Lane] lanes           # of all pools
     cdef readonly int64_t rows        # that came in; watermarks are none
+    cdef vector[int64_t] rows_until   # and how many of them with the latest `window` rounds, by their numbers
+    cdef int64_t rows_seen            # at the last look at what they take
+    cdef vector[int64_t] busy_seen    # of the stages
+
+    cdef VirtualSpeedUp* speed_up     # null before the first experiment
 
     cdef Rest run(self, uint32_t lane) noexcept nogil
     cdef object next_turn(self, Rest rest)
+    cdef double share_of(self, Seat* seat) except -1

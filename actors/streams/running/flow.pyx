@@ -12,18 +12,25 @@ from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Kind, Node
 from callboard.scheduling.context cimport Context, current_context
-from callboard.scheduling.flow.flow cimport Pool, Rest, RestReason, Times
+from callboard.scheduling.flow.flow cimport Pool, Rest, RestReason, SliceObserver, Times
 from callboard.scheduling.flow.heuristics cimport OperatorView
-from callboard.scheduling.flow.stage cimport Figures
+from callboard.scheduling.flow.stage cimport Figures, python_lanes
+from callboard.streams.experiments.pausing cimport pause
+from callboard.streams.experiments.virtual_speed_up cimport VirtualSpeedUp
 from callboard.streams.programs.program cimport Batch, Program
 from callboard.streams.programs.rounds cimport native_batch, rows_among
 from callboard.streams.running.at_work cimport call_through, help_pool, is_at_work, run_pool
 from callboard.streams.running.stages cimport GraphStages, Seat, lanes_of
 
+from callboard.core.threads.interpreter import has_gil
+
 
 @cython.no_gc_clear  # its end needs what it refers to
 cdef class GraphFlow(GraphStages):
     """The stages of one run. Made by Run, which adds the graph's programs in topological order."""
+
+    def __dealloc__(self):
+        del self.speed_up
 
     def add_lane(self, ActorRef ref, str kind, size_t pool=0, bint keeps_interpreter=True, int worker=0):
         """Let the actor `ref` be a lane of a pool: it calls run_lane() when it gets a message. Return its
@@ -103,6 +110,8 @@ cdef class GraphFlow(GraphStages):
                 Py_INCREF(batch)
                 self.slots[i] = <void*>batch
         assert holds(self.flow.has_room())  # which nobody else takes
+        self.rows_until.resize(self.window)  # once
+        self.rows_until[self.flow.admitted() % self.window] = self.rows
         self.flow.admit(self.slots.data())
         if self.caller == NULL:
             return True
@@ -119,6 +128,24 @@ cdef class GraphFlow(GraphStages):
         if self.caller == NULL or self.caller.not_before() == 0:
             return 0.0
         return max(0.0, (self.caller.not_before() - monotonic_ns()) / 1e9)
+
+    def longest_ns(self):
+        """Return how long a row took at the stage where it took longest, in ns of all lanes, since the last call. Rows
+        are those that came into the graph. -1: none has left since. 0 where time is not measured. Any thread."""
+        cdef int64_t busy, longest = 0, done = self.flow.done()
+        cdef int64_t rows
+        cdef size_t i
+        with cython.critical_section(self):
+            rows = 0 if done == 0 else self.rows_until[(done - 1) % self.window] - self.rows_seen
+            if rows <= 0:
+                return -1
+            self.rows_seen += rows
+            self.busy_seen.resize(self.flow.stages().size())
+            for i in range(self.busy_seen.size()):
+                busy = self.flow.stages()[i].get().busy_ns()
+                longest = max(longest, busy - self.busy_seen[i])
+                self.busy_seen[i] = busy
+        return longest // rows
 
     def wait_until_done(self, int64_t rounds, double seconds):
         """Wait until so many rounds have left the graph, for `seconds` at most; whether they have."""
@@ -229,6 +256,89 @@ cdef class GraphFlow(GraphStages):
         cdef vector[Times] finished = self.flow.markers().finished()
         cdef Times one
         return [(one.serial, one.arrived, one.begun, one.left) for one in finished]
+
+    # --- experiments: see virtual_speed_up.hpp -------------------------------------------------------
+
+    def begin_experiment(self):
+        """Watch the slices of work of all lanes, until end_experiment(). One experiment at a time."""
+        cdef Pool* pool
+        cdef SliceObserver* noted = NULL
+        self.check(True)
+        if self.speed_up == NULL:
+            self.speed_up = new VirtualSpeedUp(self.flow.stages().size(), pause, has_gil())
+            for pool in self.pools:
+                noted = pool.observe(NULL)
+            self.speed_up.pass_on_to(noted)
+        for pool in self.pools:
+            pool.observe(<SliceObserver*>self.speed_up)
+
+    def end_experiment(self):
+        """Watch no more, and slow nobody down."""
+        cdef Pool* pool
+        if self.speed_up == NULL:
+            return
+        self.let_seem_faster([], 0.0)
+        for pool in self.pools:
+            pool.observe(NULL)
+
+    def let_seem_faster(self, numbers, double part):
+        """From now on, let programs seem to need less time by this part: slow down all others. Of 0.0: none."""
+        cdef vector[double] weights
+        cdef bint locked = False
+        cdef Seat* seat
+        if self.speed_up == NULL:
+            raise RuntimeError("let_seem_faster() is for an experiment, and there is none")
+        weights.resize(self.flow.stages().size())
+        for number in numbers:
+            seat = self.seat(number)
+            weights[seat.stage.position] += part * self.share_of(seat)
+            if seat.divider != NULL:
+                weights[seat.divider.position] = part
+            locked = locked or seat.stage.runs_on == python_lanes
+        with nogil:
+            self.speed_up.set(weights, locked)
+
+    cdef double share_of(self, Seat* seat) except -1:
+        """The share of its stage's time that a program had: all of it, or as the samples say."""
+        cdef double mine, all_of_them = 0
+        cdef size_t i
+        if not seat.figures.are_there():
+            return 1.0
+        mine = seat.figures.busy_ns()
+        for i in range(self.seats.size()):
+            if self.seats[i].stage == seat.stage:
+                all_of_them += self.seats[i].figures.busy_ns()
+        return min(1.0, mine / all_of_them) if all_of_them > 0 else 0.0
+
+    def is_called(self, number):
+        """Whether the caller's thread runs a program: it is on no lane."""
+        return self.caller != NULL and self.seat(number).fused == self.caller
+
+    def admit_slowly(self, dict batches):
+        """Admit a round as try_admit() does, and slow the sender down as others are."""
+        with nogil:
+            self.speed_up.arrives()
+        admitted = self.try_admit(batches)
+        cdef bint is_full = not self.flow.has_room()
+        with nogil:
+            self.speed_up.leaves(is_full)
+        return admitted
+
+    def moment(self, int64_t rounds, double seconds):
+        """Wait until so many rounds are done, and return how many are, when that was, and what is to come off the
+        time by then, in nanoseconds; None after `seconds`."""
+        cdef int64_t nanoseconds = <int64_t>(seconds * 1e9)
+        cdef int64_t done, now
+        cdef double inserted
+        cdef bint enough
+        if self.speed_up == NULL:
+            raise RuntimeError("moment() is for an experiment, and there is none")
+        with nogil:  # to have the interpreter again takes up to 5 ms
+            enough = self.flow.wait_until_done(rounds, nanoseconds)
+            done = self.flow.done()
+            now = monotonic_ns()
+            inserted = self.speed_up.inserted()
+        return (done, now, inserted) if enough else None
 
 
 cdef object number_or_none(double number):

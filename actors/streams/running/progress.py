@@ -15,9 +15,9 @@ _WIDTH = 20  # of the bar
 class Progress(ProgressLine):
     """Shows how a run gets on, from entering to leaving the context, on a thread of its own.
 
-    On a terminal it is one line, redrawn `every` seconds; elsewhere a new line every 10 seconds:
-    rows done, of `total` if that is known, and rows a second since the last look. For each operator
-    it shows about how many rows wait for it.
+    On a terminal, and in a notebook, it is one line, redrawn `every` seconds; elsewhere a new line
+    every 10 seconds. It has the rows done, of `total` if that is known, and rows a second since the
+    last look. For each operator it shows about how many rows wait for it.
     """
 
     def __init__(

@@ -7,7 +7,6 @@ import gc
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from callboard.core.batches import Batches, is_table
@@ -308,7 +307,8 @@ def _pull(
     sent = 0
     try:
         for entry, batch in inputs:
-            yield from _patiently(partial(source.send, entry, batch), untaken)
+            sending = _Sending(source, entry, batch)
+            yield from _patiently(sending.go_on, untaken)
             sent += len(batch)
             yield True
         yield from _patiently(source.finish, untaken)
@@ -322,6 +322,22 @@ def _pull(
                 yield True
         source.cancel(_GRACE)
         raise
+
+
+class _Sending:
+    """Rows that are sent once, by however many calls that time out."""
+
+    def __init__(self, source: PulledSource, entry: str, rows: list[Any]) -> None:
+        self._source = source
+        self._entry = entry
+        self._rows = rows
+
+    def go_on(self, timeout: float) -> None:
+        try:
+            self._source.send(self._entry, self._rows, timeout=timeout)
+        except RunTimeout as error:
+            self._rows = self._rows[getattr(error, "sent", 0) :]
+            raise
 
 
 def _patiently(call: Callable[..., Any], untaken: Untaken[Any]) -> Iterator[bool]:

@@ -1,8 +1,9 @@
 """A cut: the states of programs, as they are while the stream stands still.
 
-Values that can change are encoded meanwhile: lists, dictionaries, and objects of users' classes.
-The others are only noted, and encoded when the stream goes on: numbers, texts, times, and tuples of
-these. Their columns are cut into pieces, so that no piece keeps the interpreter for long.
+Values that others can change are encoded meanwhile, such as objects of users' classes. The others
+are only noted, and encoded when the stream goes on: numbers, texts, times, tuples of these, and
+lists and dictionaries that nobody else has. Their columns are cut into pieces, so that no piece
+keeps the interpreter for long.
 """
 
 from __future__ import annotations
@@ -21,8 +22,6 @@ from callboard.streams.snapshots.snapshot import Piece, Snapshot, StepState
 
 if TYPE_CHECKING:
     from callboard.remote.wire.codec import Codec
-
-_PIECE = 8192  # values
 
 
 class _Noted(NamedTuple):
@@ -66,6 +65,19 @@ class Cut:
 
     def encoded(self, pause: float) -> Snapshot:
         """Encode what is left, when the stream goes on. Raises SnapshotError."""
+        try:
+            return self._encoded(pause)
+        finally:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Want no more of the programs."""
+        for noted in self._noted:
+            for part in noted.parts:
+                if not isinstance(part, list):
+                    part.let_go()
+
+    def _encoded(self, pause: float) -> Snapshot:
         steps = []
         for step, serials, head, parts in self._noted:
             try:
@@ -88,9 +100,8 @@ class Cut:
         if isinstance(part, list):
             yield from part
             return
-        for begin in range(0, len(part.columns[0]), _PIECE):
-            end = begin + _PIECE
-            yield [self._codec.encode_rows(column[begin:end]) for column in part.columns]
+        for begin in range(0, len(part), part.piece):
+            yield [self._codec.encode_rows(column) for column in part.part(begin)]
 
 
 def _unsaved(step: Step, error: Exception) -> SnapshotError:

@@ -27,6 +27,7 @@ def state_codec(types: Types = ()) -> Codec:
     codec.add("callboard.Watermark", Watermark, lambda mark: [mark.time], Watermark)
     for ours in (Window, Counted, Estimate, Frequent):
         codec.add(f"callboard.{ours.__name__}", ours, tuple, ours)
+    codec.add_later("pyarrow.lib.RecordBatch", _batch_parts, _batch_from)
     for name, found in vars(builtins).items():
         if isinstance(found, type) and issubclass(found, Exception):
             codec.add(f"builtins.{name}", found, _arguments, found)
@@ -42,3 +43,21 @@ def state_codec(types: Types = ()) -> Codec:
 
 def _arguments(error: Exception) -> Iterable[Any]:
     return error.args
+
+
+def _batch_parts(batch: Any) -> list[bytes]:
+    """Return the bytes of a record batch: a stream of Arrow's, which names the columns."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return [sink.getvalue().to_pybytes()]
+
+
+def _batch_from(data: bytes) -> Any:
+    """Make a record batch again. Raises ArrowInvalid."""
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(data) as stream:
+        return stream.read_next_batch()

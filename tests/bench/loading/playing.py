@@ -5,6 +5,8 @@
     spdl        SPDL's pipeline, in the order of its input
     futures     `ThreadPoolExecutor.map`
     processes   `multiprocessing.Pool.imap`, in chunks of 8
+    ray_data    Ray Data, in the order of its input
+    ray_actors  an actor of Ray for each of `workers`, in `ActorPool.map`, in chunks of 8
     loop        a loop on one thread
 
 Batches have to be those of the loop, in its order. Threads and processes are there before the clock
@@ -15,8 +17,7 @@ import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from itertools import islice
-from resource import RUSAGE_CHILDREN
+from itertools import chain, islice
 from typing import Any
 
 from callboard import ActorSystem
@@ -24,20 +25,22 @@ from callboard.streams import Graph, entry
 from loading.images import TOGETHER, Array, Sample, collate, digest, load, samples
 from savina.result import Result
 from usage import Watch
+from with_ray import cpu_of_children, ray_with
 
 Batches = Iterator[Array]
+CHUNK = 8  # pictures that another process gets at once
 
 
 def run(n: int, *, by: str, workers: int = 1) -> Result:
     some = samples(n)
     with by_loop(some, 1) as batches:
         want = [digest(batch) for batch in batches]
-    children = Watch(RUSAGE_CHILDREN)
     with BY[by](some, workers) as batches:
+        elsewhere = cpu_of_children()
         watch = Watch()
         got = [digest(batch) for batch in batches]
         spent = watch.stop()
-    spent["cpu"] += children.stop()["cpu"]  # of processes, which have ended
+        spent["cpu"] += cpu_of_children() - elsewhere
     return Result(n, got=got, want=want, **spent)
 
 
@@ -94,9 +97,49 @@ def by_futures(some: list[Sample], workers: int) -> Iterator[Batches]:
 def by_processes(some: list[Sample], workers: int) -> Iterator[Batches]:
     with multiprocessing.get_context("fork").Pool(workers) as pool:
         pool.map(load, some[:workers])
-        yield together(pool.imap(load, some, chunksize=8))
-        pool.close()
-        pool.join()
+        yield together(pool.imap(load, some, chunksize=CHUNK))
+
+
+@contextmanager
+def by_ray_data(some: list[Sample], workers: int) -> Iterator[Batches]:
+    with ray_with(workers):
+        import ray.data
+
+        context = ray.data.DataContext.get_current()
+        context.execution_options.preserve_order = True
+        context.enable_progress_bars = False
+
+        def play(some: list[Sample]) -> Batches:
+            rows = ray.data.from_items([sample._asdict() for sample in some])
+            loaded = rows.map(lambda row: {"picture": load(Sample(**row))})
+            for batch in loaded.iter_batches(batch_size=TOGETHER):
+                yield batch["picture"]
+
+        list(play(some[:workers]))
+        yield play(some)
+
+
+class Loader:
+    """An actor of Ray."""
+
+    def load(self, some: list[Sample]) -> list[Array]:
+        return [load(each) for each in some]
+
+
+@contextmanager
+def by_ray_actors(some: list[Sample], workers: int) -> Iterator[Batches]:
+    with ray_with(workers) as ray:
+        from ray.util import ActorPool
+
+        pool = ActorPool([ray.remote(Loader).remote() for _ in range(workers)])
+
+        def play(some: list[Sample]) -> Batches:
+            chunks = [some[first : first + CHUNK] for first in range(0, len(some), CHUNK)]
+            loaded = pool.map(lambda actor, chunk: actor.load.remote(chunk), chunks)
+            return together(chain.from_iterable(loaded))
+
+        list(play(some[: CHUNK * workers]))
+        yield play(some)
 
 
 BY: dict[str, Callable[[list[Sample], int], AbstractContextManager[Batches]]] = {
@@ -105,5 +148,7 @@ BY: dict[str, Callable[[list[Sample], int], AbstractContextManager[Batches]]] = 
     "spdl": by_spdl,
     "futures": by_futures,
     "processes": by_processes,
+    "ray_data": by_ray_data,
+    "ray_actors": by_ray_actors,
     "loop": by_loop,
 }

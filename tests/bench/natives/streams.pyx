@@ -1,6 +1,7 @@
 """Native operators of known cost, and a few that compute something, for benchmarks and tests."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libcpp.unordered_map cimport unordered_map
 
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Kind
@@ -91,6 +92,43 @@ cdef class Total(NativeOperator):
 
     cdef uint64_t key_of(self, const Value* value) noexcept nogil:
         return <uint64_t>(value.integer % 100)
+
+
+cdef class SavedTotal(Total):
+    """The same, for snapshots."""
+
+    def snapshot(self):
+        return (<object>self.total).to_bytes(8, "big", signed=True)
+
+    def restore(self, state):
+        self.total = int.from_bytes(state, "big", signed=True)
+
+
+cdef class SavedSums(NativeOperator):
+    """The sum so far of each key, the value modulo 100."""
+
+    cdef unordered_map[uint64_t, int64_t] sums
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i, key
+        for i in range(count):
+            key = self.key_of(&values[i])
+            self.sums[key] += values[i].integer
+            out.push_integer(self.sums[key], 0)
+
+    cdef uint64_t key_of(self, const Value* value) noexcept nogil:
+        return <uint64_t>(value.integer % 100)
+
+    def snapshot(self):
+        return self.sums
+
+    def restore(self, state):
+        self.sums = state
+
+
+cdef class OneWayTotal(Total):
+    def snapshot(self):
+        return self.total
 
 
 cdef class FailsAt(NativeOperator):

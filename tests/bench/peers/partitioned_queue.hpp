@@ -19,7 +19,7 @@ template <class T>
 class PartitionedQueue {
 public:
     // Room for `each` values in a partition, rounded up to a power of two.
-    PartitionedQueue(std::uint32_t partitions, std::size_t each)
+    PartitionedQueue(std::uint32_t partitions, std::size_t each, std::uint32_t = 1)
         : count_(partitions), partitions_(new std::unique_ptr<Partition>[partitions]) {
         for (std::uint32_t i = 0; i < partitions; ++i) partitions_[i].reset(new Partition(each));
     }
@@ -33,7 +33,7 @@ public:
 
     // Any worker. Takes a partition, and serves `most` values of it at most.
     template <class Visit>
-    bool consume_one(Visit&& visit, std::int64_t most = 16) {
+    bool consume_one(Visit&& visit, std::int64_t most = 16, std::uint32_t = 0) {
         const std::uint32_t first = turn_.fetch_add(1, relaxed);  // each call begins elsewhere
         for (std::uint32_t i = 0; i < count_; ++i) {
             const std::uint32_t index = (first + i) % count_;

@@ -21,7 +21,7 @@ template <class T>
 class SharedQueue {
 public:
     // Room for `each` values for each partition, no matter whose they are, rounded up to a power of two.
-    SharedQueue(std::uint32_t partitions, std::size_t each)
+    SharedQueue(std::uint32_t partitions, std::size_t each, std::uint32_t = 1)
         : slots_(partitions * each), locked_(new bool[partitions]()) {}
 
     // Any thread.
@@ -36,7 +36,7 @@ public:
 
     // Any worker. Serves the oldest value, if no other worker serves its partition.
     template <class Visit>
-    bool consume_one(Visit&& visit, std::int64_t = 1) {
+    bool consume_one(Visit&& visit, std::int64_t = 1, std::uint32_t = 0) {
         Slot slot;
         std::unique_lock<std::mutex> guard(lock_);
         const std::int64_t head = head_.load(relaxed);

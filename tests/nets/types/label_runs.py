@@ -50,7 +50,7 @@ def results(net: Box | RecordFilter, labels: Variant) -> list[Variant]:
     if isinstance(net, RecordFilter) and net.is_identity:
         return [labels]
     taken = taken_by(net)
-    if taken is None or not taken <= labels:
+    if taken is None or not matches(taken, labels):
         raise Lost(net, labels)
     surplus = {label for label in labels - taken if not is_binding(label)}
     return [output | surplus for output in outputs_of(net)]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from callboard.nets import Net, Typed, accepts, infer
+from callboard.nets import Net, NetTypeError, Typed, accepts, infer
 from callboard.nets.language.parsing import parse_filter as f
 from callboard.nets.language.parsing import parse_patterns, parse_signature
 from callboard.nets.terms.labels import Variant
@@ -200,8 +200,11 @@ def test_the_outputs_for_a_record_have_its_surplus_labels() -> None:
 
 
 def test_binding_tags_keep_records_out_of_branches_and_are_not_inherited() -> None:
-    box = infer(b("(a) -> (b)"))
-    assert box.outputs({"a", "<#i>", "c"}) == (frozenset("bc"),)
+    assert infer(b("(a) -> (b)")).outputs({"a", "<#i>", "c"}) is None
+    assert infer(b("(a, <#i>) -> (b)")).outputs({"a", "<#i>", "c"}) == (frozenset("bc"),)
+    message = "puts out {b, <#i>}, and .* takes {b}. <#i> is a binding tag: only a variant that has"
+    with pytest.raises(NetTypeError, match=message):
+        infer(b("(a) -> (b, <#i>)") >> b("(b) -> (c)"))
     typed = infer(b("(a, <#i>) -> (b)") | b("(c) -> (d)"))
     assert accepts(typed, {"a", "<#i>", "c"})
     assert not accepts(typed, {"a", "<#i>", "<#j>"})

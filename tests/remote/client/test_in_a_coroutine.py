@@ -1,6 +1,7 @@
 """A connection in an event loop: what waits is awaited, and what would block is refused."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,6 +35,28 @@ def test_calls_that_would_wait_are_refused_and_say_what_to_await(start: Start) -
             other.__enter__()
         with pytest.raises(CallboardError):
             await other.ref("echo").ask(1)
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+
+def test_a_server_is_stopped_and_drained_in_a_coroutine(start: Start, tmp_path: Path) -> None:
+    servers = [start(), start(f"unix:{tmp_path}/other")]
+
+    async def main() -> None:
+        for server in servers:
+            with pytest.raises(WouldBlock, match=r"stop\(\) would .*: await stop_soon\(\)"):
+                server.stop()
+            with pytest.raises(WouldBlock, match=r"drain\(\) would .*: await drain_soon\(\)"):
+                server.drain(DEADLINE)
+        connection = await connect_soon(str(servers[0].address), timeout=DEADLINE)
+        await connection.close_soon()
+        await servers[0].drain_soon(DEADLINE)
+        await servers[1].stop_soon()
+        await servers[1].stop_soon()
+        servers[1].stop()  # which does nothing, and so holds up nobody
+        for server in servers:
+            with pytest.raises(CallboardError):
+                await connect_soon(str(server.address), timeout=0.1)
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
 

@@ -208,5 +208,5 @@ def test_a_command_that_is_not_there_shows_those_that_are() -> None:
         [sys.executable, "-m", "callboard", "sing"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    for command in ("demo", "serve", "health", "info", "top", "dashboard", "tree", "dump"):
+    for command in ("demo", "serve", "health", "info", "top", "dashboard", "tree", "dump", "bench"):
         assert command in done.stderr

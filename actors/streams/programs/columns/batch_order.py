@@ -61,6 +61,14 @@ class BatchOrder:
         """Return the rows that were added, and not taken yet."""
         return [rows for queue in self.queues for rows, _ in queue]
 
+    def distances(self) -> tuple[Any, ...]:
+        """Return how far sources have come, for a snapshot."""
+        return self.come_to, self.latest, self.passed
+
+    def go_on(self, distances: tuple[Any, ...]) -> None:
+        """Have come as far as another had."""
+        self.come_to, self.latest, self.passed = distances
+
     def are_late(self, source: int, times: Any) -> Any:
         """Return a mask of the rows beyond whose time their source, or what is out, has come."""
         reached = self._behind(np.maximum.accumulate(times))

@@ -14,11 +14,12 @@ from callboard.streams.programs.merging.time_order cimport TimeOrder
 from callboard.streams.programs.program cimport Batch, Watermark
 
 from callboard.core.text import safe_repr
-from callboard.streams.errors import SnapshotError
 from callboard.streams.programs.columns.batch_order import BatchOrder, Rows, in_one_order
 from callboard.streams.programs.columns.batches import Rebatched, joined
 from callboard.streams.programs.columns.join_columns import TimeColumns
 from callboard.streams.programs.columns.layouts import handed_out, in_common, layout_of, taken_in
+from callboard.streams.programs.columns.saving import layout_from, packed, saved_schema, schema_from, unpacked
+from callboard.streams.programs.saved import Columns
 
 cdef int64_t most_length = 2**63 - 1
 
@@ -34,7 +35,7 @@ cdef class BatchesInTime(IdleSources):
         self.order = BatchOrder(len(drops))
         self.early = TimeOrder(len(drops))
         self.idle = self.order.idle = self.early.idle
-        self.lengths = lengths
+        self.given = self.lengths = lengths
         self.output = Rebatched(size)
         self.layouts = [None] * len(drops)
 
@@ -44,8 +45,7 @@ cdef class BatchesInTime(IdleSources):
         scale, times = self.times_of.read(which, batch, layout.outside)
         is_first = self.times_of.scale is None
         if is_first:
-            points = [None if mark is None else scale.point((<Watermark?>mark).instant) for mark in self.marks]
-            lengths = {what: length_of(what, scale, length) for what, length in self.lengths.items()}
+            points, lengths = self.points(scale), self.lengths_on(scale)
         columns = self.columns_of(which, batch, layout.outside, serial)
         self.layouts[which] = layout  # nothing raises from here on
         if is_first:
@@ -62,8 +62,63 @@ cdef class BatchesInTime(IdleSources):
             self.order.add(which, rows)
         return 0 if self.leaves is None else self.settle(lineage, into)
 
+    cdef list points(self, object scale):
+        """The watermarks of the inputs on a scale."""
+        return [None if mark is None else scale.point((<Watermark?>mark).instant) for mark in self.marks]
+
+    cdef dict lengths_on(self, object scale):
+        return {what: length_of(what, scale, length) for what, length in self.given.items()}
+
+    # --- snapshots --------------------------------------------------------------------------------
+
     cpdef list snapshot(self, object kept):
-        raise SnapshotError(f"operator {self.name!r} has Arrow batches in its windows, which no snapshot can have")
+        (head,) = Merge.snapshot(self, kept)
+        columns = [list(column) for column in zip(*self.lots())] or [[]] * 6
+        return [(*head, *self.values()), Columns(columns, (0, 1, 2, 3, 4, 5), piece=1)]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        Merge.restore(self, head, columns, kept, divided)
+        self.go_on(head[3:])
+        for piece in columns:
+            for what, which, batch, number, times, values in zip(*piece, strict=True):
+                self.load(what, which, batch, number, times, values)
+
+    cdef tuple values(self):
+        schemas = [None if layout is None else saved_schema(layout.outside) for layout in self.layouts]
+        return (self.times_of.first_of(self.layouts), schemas, self.order.distances(), self.early.distances())
+
+    cdef list lots(self):
+        cdef list found = []
+        for source, queue in enumerate(self.order.queues):
+            for rows, since in queue:
+                found.append(("waits", source, rows.batch, since, packed([rows.times]), packed(rows.columns)))
+        for piece, earliest in self.output.pieces:
+            found.append(("output", 0, piece, earliest, (), ()))
+        return found
+
+    cdef int go_on(self, tuple head) except -1:
+        first, schemas, order, early = head[:4]
+        for which, schema in enumerate(schemas):
+            if schema is not None:
+                self.layouts[which] = layout_from(schema_from(schema))
+        self.early.go_on(early)
+        if first is not None:
+            self.times_of.begin_with(first, self.layouts[first])
+            self.lengths = self.lengths_on(self.times_of.scale)
+            self.order.lag = self.lengths.get("lag", 0)
+            self.order.go_on(order)
+        elif self.times_of.scale is not None:  # the columns were not known before, and are said now
+            self.begin(self.times_of.scale, self.points(self.times_of.scale), self.lengths)
+        return 0
+
+    cdef int load(self, str what, Py_ssize_t which, object batch, object number, object times, tuple columns) except -1:
+        if what == "waits":
+            self.order.queues[which].append((Rows(batch, *unpacked(times), unpacked(columns)), number))
+        else:
+            self.output.add(batch, number)
+        return 0
+
+    # --- batches ----------------------------------------------------------------------------------
 
     cdef object expected(self, Py_ssize_t which):
         """The columns that a batch of an input has to have; None: any."""
@@ -161,6 +216,15 @@ cdef class MergeBatches(BatchesInTime):
             if layout is not None:
                 return layout.outside
         return None
+
+    cdef tuple values(self):
+        return (*BatchesInTime.values(self), None if self.schema is None else saved_schema(self.schema))
+
+    cdef int go_on(self, tuple head) except -1:
+        BatchesInTime.go_on(self, head)
+        if head[4] is not None:
+            self.schema = schema_from(head[4])
+        return 0
 
     cdef object columns_out(self, bint final):
         if self.schema is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,21 @@ class TimeColumns:
         self.names = names
         self.is_finite = is_finite  # infinity is no time
         self.scale: Scale | None = None
+
+    def first_of(self, layouts: list[Any]) -> int | None:
+        """Return a stream whose times are on the scale; None: there is none yet."""
+        for stream, layout in enumerate(layouts):
+            if self.scale is not None and layout is not None:
+                if self._scale_in(stream, layout) == self.scale:
+                    return stream
+        return None
+
+    def begin_with(self, stream: int, layout: Any) -> None:
+        """Have the scale of the times of a stream."""
+        self.scale = self._scale_in(stream, layout)
+
+    def _scale_in(self, stream: int, layout: Any) -> Scale | None:
+        return scale_of(layout.inside.field(self.names[stream]).type)
 
     def read(self, stream: int, batch: Any, schema: Any) -> tuple[Scale, Any]:
         """Return the scale of a batch's times, and the times. Errors say the types of a schema.
@@ -146,7 +160,7 @@ class Ids:
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
-        self._next = count()
+        self.next = 0
 
     def of(self, column: Any) -> Any:
         """Return the numbers of a column's values, of which null is one."""
@@ -156,7 +170,8 @@ class Ids:
         values = [*encoded.dictionary.to_pylist(), None]
         for value in values:
             if value not in self.numbers:
-                self.numbers[value] = next(self._next)
+                self.numbers[value] = self.next
+                self.next += 1
         numbers = np.array([self.numbers[value] for value in values], np.int64)
         places = encoded.indices.cast(pa.int64()).fill_null(len(values) - 1)
         return numbers[places.to_numpy()]

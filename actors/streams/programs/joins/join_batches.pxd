@@ -5,7 +5,7 @@ from libcpp.vector cimport vector
 
 from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
 from callboard.streams.programs.joins.kernel.rules cimport JoinLengths, JoinMatch, JoinPredicate, JoinRule
-from callboard.streams.programs.joins.lot_finder cimport ColumnFinder, OrderedRows, Matches
+from callboard.streams.programs.joins.lot_finder cimport ColumnFinder, Known, OrderedRows, Matches
 
 cdef extern from "callboard/streams/programs/joins/kernel/index_choice.hpp" namespace "callboard" nogil:
     cdef enum class VectorPath(uint8_t):
@@ -29,6 +29,9 @@ cdef extern from "callboard/streams/programs/joins/kernel/column_join.hpp" names
         void arrive(const void* time) except +
         void take(uint8_t side, const void* time, const int64_t* partners, size_t count) except +
         void let_all_go() except +
+        void save(uint32_t side, void* times, uint8_t* partners)
+        void begin_at(uint32_t side, uint64_t number)
+        void load(uint32_t side, const void* times, const uint8_t* partners, size_t rows) except +
         uint64_t begin(uint32_t side)
         uint64_t end(uint32_t side)
         bool has_oldest(void* time)
@@ -57,7 +60,9 @@ cdef class JoinBatches(BatchesInTime):
 
     cdef int forget(self, list columns) except -1
     cdef OrderedRows lot_of(self, list ready, bint final)
-    cdef int make(self, OrderedRows lot, JoinKind kind) except -1
+    cdef Known known(self)
+    cdef int make(self, Known known, JoinKind kind) except -1
+    cdef JoinKind kind_alone(self) noexcept
     cdef int do(self, OrderedRows lot, object found, object lineage, list into) except -1
     cdef int match(self, OrderedRows lot, Matches found) except -1
     cdef int ask(self, OrderedRows lot, object lineage, list into) except -1

@@ -8,6 +8,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
+from callboard.core.asserting cimport holds
 from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
 from callboard.streams.programs.joins.kernel.rules cimport (
     JoinLengths, JoinPredicate, JoinRule, JoinTerm, NumberType, most_terms,
@@ -22,9 +23,12 @@ from callboard.streams.programs.columns.batch_order import in_one_order
 from callboard.streams.programs.columns.batches import BatchWindow, beside, nulls_in, side_by_side
 from callboard.streams.programs.columns.join_columns import Compared, ComparedColumns
 from callboard.streams.programs.columns.layouts import handed_out, inside
+from callboard.streams.programs.columns.saving import packed, unpacked
 
 KINDS = ("inner", "left", "right", "outer", "semi", "anti")
 MOST_TERMS = most_terms - 1  # the last one is about nulls
+# So many values are in one piece of a snapshot.
+cdef Py_ssize_t MANY = 8192
 
 
 def prefers_buckets(rows):
@@ -96,11 +100,7 @@ cdef class JoinBatches(BatchesInTime):
     cdef OrderedRows lot_of(self, list ready, bint final):
         """Return the rows that are ready, in one order, with what is known of the streams."""
         cdef OrderedRows lot = OrderedRows.__new__(OrderedRows)
-        cdef Known known = Known.__new__(Known)
-        lot.known = known
-        known.scale, known.lengths, known.layouts = self.times_of.scale, self.lengths, self.layouts.copy()
-        known.schema = self.schema
-        known.terms = None if self.compared is None else self.compared.native()
+        lot.known = self.known()
         lot.is_final, lot.bound = final, None if final else self.order.bound()
         lot.batches = [None if rows is None else rows.batch for rows in ready]
         lot.own_columns = [[] if rows is None else rows.columns for rows in ready]
@@ -114,13 +114,20 @@ cdef class JoinBatches(BatchesInTime):
             ]
         return lot
 
+    cdef Known known(self):
+        cdef Known known = Known.__new__(Known)
+        known.scale, known.lengths, known.layouts = self.times_of.scale, self.lengths, self.layouts.copy()
+        known.schema = self.schema
+        known.terms = None if self.compared is None else self.compared.native()
+        return known
+
     cdef int do(self, OrderedRows lot, object found, object lineage, list into) except -1:
         """Give what rows and their partners make, and let go what has left its window. `found`: by other finders."""
         cdef Py_ssize_t side
         if self.join == NULL:
             if lot.sides is None:
                 return 0
-            self.make(lot, self.kind)
+            self.make(lot.known, self.kind)
         if self.schema is not None:
             self.complete()
         for side in range(2):
@@ -147,12 +154,91 @@ cdef class JoinBatches(BatchesInTime):
             times.append(self.time_at(place))
         return min(times, default=None)
 
+    # --- snapshots --------------------------------------------------------------------------------
+
+    cdef tuple values(self):
+        begins = None
+        if self.join != NULL:
+            assert holds(self.join.outputs().size() == 0)
+            begins = self.join.begin(0), self.join.begin(1)
+        ids = [] if self.compared is None else [term.ids.next for term in self.compared.terms]
+        return (*BatchesInTime.values(self), begins, ids)
+
+    cdef list lots(self):
+        cdef list found = BatchesInTime.lots(self)
+        cdef Py_ssize_t at, side, rows
+        cdef uint8_t[::1] place, partner
+        for side, half, earliest in self.halves:
+            found.append(("half", side, half, earliest, (), ()))
+        for at, term in enumerate(() if self.compared is None else self.compared.terms):
+            values = list(term.ids.numbers)
+            numbers = np.array(list(term.ids.numbers.values()), np.int64)
+            for begin in range(0, len(values), MANY):
+                some = slice(begin, begin + MANY)
+                found.append(("ids", at, tuple(values[some]), 0, packed([numbers[some]]), ()))
+        for side in range(2):
+            window = self.windows[side]
+            if self.join == NULL or window.begin == window.end:
+                continue
+            rows = window.end - window.begin
+            times, partners = np.empty(rows, np.int64 if self.has_whole_times else np.float64), np.empty(rows, np.uint8)
+            place, partner = times.view(np.uint8), partners
+            self.join.save(side, &place[0], &partner[0])
+            for batch, number, columns in zip(window.batches, window.begins, window.columns, strict=True):
+                some = slice(number - window.begin, number - window.begin + len(batch))
+                of_rows = packed([times[some], partners[some]])
+                found.append(("window", side, batch, number, of_rows, packed(columns)))
+        return found
+
+    cdef int go_on(self, tuple head) except -1:
+        cdef Py_ssize_t side
+        BatchesInTime.go_on(self, head)
+        begins, ids = head[4:6]
+        known = [None if layout is None else layout.outside for layout in self.layouts]
+        if None not in known and not self.is_left_alone:
+            self.schema = side_by_side(*known, self.suffix, self.lacking)
+        if self.compared is not None:
+            for side, layout in enumerate(self.layouts):
+                if layout is not None:  # so it is known what is compared
+                    self.compared.read(side, nulls_in(layout.inside, 0), layout.outside)
+            for term, number in zip(self.compared.terms, ids, strict=True):
+                term.ids.numbers.clear()
+                term.ids.next = number
+        if begins is not None:
+            self.make(self.known(), self.kind_alone())
+            for side in range(2):
+                self.join.begin_at(side, begins[side])
+                self.windows[side].end = begins[side]
+            if self.finder is not None:
+                self.finder.make(self.known(), begins)
+        return 0
+
+    cdef JoinKind kind_alone(self) noexcept:
+        return self.kind
+
+    cdef int load(self, str what, Py_ssize_t which, object batch, object number, object times, tuple columns) except -1:
+        cdef const uint8_t[::1] time, partner
+        if what == "half":
+            self.halves.append((which, batch, number))
+        elif what == "ids":
+            self.compared.terms[which].ids.numbers.update(zip(batch, unpacked(times)[0].tolist(), strict=True))
+        elif what == "window":
+            of_rows, partner = unpacked(times)
+            time = of_rows.view(np.uint8)
+            self.join.load(which, &time[0], &partner[0], len(of_rows))
+            self.windows[which].add(batch, unpacked(columns))
+            if self.finder is not None:
+                self.finder.load(self.known(), which, of_rows, unpacked(columns))
+        else:
+            BatchesInTime.load(self, what, which, batch, number, times, columns)
+        return 0
+
     # --- partners ---------------------------------------------------------------------------------
 
-    cdef int make(self, OrderedRows lot, JoinKind kind) except -1:
+    cdef int make(self, Known known, JoinKind kind) except -1:
         """Make the join: the type of times is known."""
-        left, right = lengths_of(lot.known, self.most)
-        self.has_whole_times = lot.known.has_whole_times()
+        left, right = lengths_of(known, self.most)
+        self.has_whole_times = known.has_whole_times()
         if self.has_whole_times:
             self.join = new ColumnJoinOf[int64_t](kind, self.rule, JoinLengths[int64_t](left, right), self.most or 0)
         else:

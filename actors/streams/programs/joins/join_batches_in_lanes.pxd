@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 
 from callboard.streams.programs.joins.join_batches cimport JoinBatches
 from callboard.streams.programs.joins.join_in_lanes cimport LanePrograms
-from callboard.streams.programs.joins.lot_finder cimport OrderedRows
+from callboard.streams.programs.joins.lot_finder cimport Known, OrderedRows
 
 
 cdef class BatchJoinOrder(JoinBatches):
@@ -14,15 +14,19 @@ cdef class BatchJoinOrder(JoinBatches):
     cdef int note(self, tuple command, list into) except -1
     cdef int hold(self, list ready, bint final) except -1
     cdef int look(self, OrderedRows lot) except -1
+    cdef int take_over(self, list windows) except -1
 
 
 cdef class BatchJoinLanes(LanePrograms):
-    pass
+    cdef bint is_divided   # as its state was given back
+
+    cdef int take_over(self, Known known, list windows, list times) except -1
 
 
 cdef class BatchJoinEnd(JoinBatches):
     cdef dict answers      # of a lot's rows
     cdef list failed       # of each stream, the places of rows that failed and may have been seen by lanes
     cdef list gone         # how many failed before these
+    cdef list times        # of each stream, those of its window: while its state is given back
 
     cdef int carry_out(self, tuple command, list into) except -1

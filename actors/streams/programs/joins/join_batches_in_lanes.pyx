@@ -15,10 +15,11 @@ from libc.stdint cimport int64_t, uint8_t
 
 from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
 from callboard.streams.programs.joins.join_batches cimport JoinBatches, JoinKind
+from callboard.streams.programs.joins.kept cimport KeptRows
 from callboard.streams.programs.joins.join_in_lanes cimport (
     BEGIN, COME_TO, ENDED, FAILED, LATE, LOT, REACH, LanePrograms,
 )
-from callboard.streams.programs.joins.lot_finder cimport OrderedRows, LotFinder
+from callboard.streams.programs.joins.lot_finder cimport ColumnFinder, Known, OrderedRows, LotFinder
 from callboard.streams.programs.merging.idle_sources cimport IdleSources
 from callboard.streams.programs.merging.merge cimport Merge
 from callboard.streams.programs.program cimport Batch, Program, Watermark
@@ -26,6 +27,7 @@ from callboard.streams.programs.program cimport Batch, Program, Watermark
 import numpy as np
 
 from callboard.streams.errors import StreamError
+from callboard.streams.programs.columns.saving import unpacked
 
 
 class WindowProgress:
@@ -43,6 +45,24 @@ cdef class BatchJoinOrder(JoinBatches):
         self.releases_gil = True
         self.progress = WindowProgress()
         self.held = [deque(), deque()]
+
+    cdef JoinKind kind_alone(self) noexcept:
+        return JoinKind.inner  # it is given no partners, and says which rows are in windows
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        JoinBatches.restore(self, head, columns, kept, divided)
+        (<KeptRows?>kept).ahead.append(self)
+
+    cdef int take_over(self, list windows) except -1:
+        """Know which rows are in the windows of the last program."""
+        if self.masks is not None:
+            return 0
+        self.progress.gone = tuple([window.begin for window in windows])
+        for side, window in enumerate(windows):
+            self.came[side] = window.end
+            for begin, batch, columns in zip(window.begins, window.batches, window.columns, strict=True):
+                self.held[side].append((columns, begin + len(batch)))
+        return 0
 
     cpdef process_many(self, list batches, list into):
         cdef Batch out = into[0]
@@ -106,7 +126,7 @@ cdef class BatchJoinOrder(JoinBatches):
         if self.join == NULL:
             if rows == 0:
                 return 0
-            self.make(lot, JoinKind.inner)  # it is given no partners, and says which rows are in windows
+            self.make(lot.known, self.kind_alone())
         for side in range(2):
             if lot.batches[side] is not None:
                 self.windows[side].add(lot.batches[side], [])
@@ -136,6 +156,29 @@ cdef class BatchJoinOrder(JoinBatches):
 cdef class BatchJoinLanes(LanePrograms):
     """Finds partners. `finder` makes a LotFinder."""
 
+    cpdef list snapshot(self, object kept):
+        return [()]  # the rows that are compared are those in the windows of the last program
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        self.is_divided = divided
+        (<KeptRows?>kept).ahead.append(self)
+
+    cdef int take_over(self, Known known, list windows, list times) except -1:
+        """Have the rows in these windows, which are of these times."""
+        cdef ColumnFinder finder
+        cdef Py_ssize_t lane, side, row
+        for lane in range(self.partitions) if self.is_divided else [self.partitions]:
+            if not isinstance(self.finders[lane], ColumnFinder):
+                return 0  # a function is asked, and has no rows
+            finder = self.finders[lane]
+            finder.make(known, tuple([window.begin for window in windows]))
+            for side, window in enumerate(windows):
+                row = 0
+                for batch, columns in zip(window.batches, window.columns, strict=True):
+                    finder.load(known, side, times[side][row:row + len(batch)], columns)
+                    row += len(batch)
+        return 0
+
     cdef object found(self, size_t lane, object lot):
         return (<LotFinder?>self.finders[lane]).find(lot)
 
@@ -153,6 +196,29 @@ cdef class BatchJoinEnd(JoinBatches):
     def __init__(self, str name, list drops, leaves, **options):
         super().__init__(name, drops, leaves, finds=False, **options)
         self.failed, self.gone = [[], []], [0, 0]
+
+    cdef tuple values(self):
+        return (*JoinBatches.values(self), [[int(number) for number in some] for some in self.failed], self.gone)
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        cdef KeptRows all = kept
+        self.times = [[], []]
+        JoinBatches.restore(self, head, columns, kept, divided)
+        self.failed, self.gone = head[9:11]
+        for ahead in all.ahead:
+            if isinstance(ahead, BatchJoinOrder):
+                (<BatchJoinOrder>ahead).take_over(self.windows)
+            elif self.join != NULL:
+                times = [np.concatenate(some) if some else np.empty(0) for some in self.times]
+                (<BatchJoinLanes?>ahead).take_over(self.known(), self.windows, times)
+        all.ahead.clear()
+        self.times = None
+
+    cdef int load(self, str what, Py_ssize_t which, object batch, object number, object times, tuple columns) except -1:
+        JoinBatches.load(self, what, which, batch, number, times, columns)
+        if what == "window":
+            self.times[which].append(unpacked(times)[0])
+        return 0
 
     cpdef process_many(self, list batches, list into):
         cdef Batch port

@@ -41,6 +41,7 @@ cdef class KeptRows:
     # Rows of joins in a snapshot, by numbers of its own.
     cdef list rows
     cdef dict numbers       # address -> number
+    cdef list ahead         # programs that go on once the end of their join does
 
     cdef int64_t number(self, Kept kept) except -1
     cdef list numbers_of(self, rows)

@@ -96,7 +96,7 @@ cdef class KeptRows:
         """Make those that were in these columns, each of which is whole or in pieces."""
         cdef Kept kept
         cdef int flags
-        self.rows, self.numbers = [], {}
+        self.rows, self.numbers, self.ahead = [], {}, []
         for piece in columns:
             for side, time, serial, row, number, place, key, near, flags in zip(*piece, strict=True):
                 kept = Kept.__new__(Kept)

@@ -9,6 +9,8 @@ cdef extern from "callboard/streams/programs/joins/kernel/column_matcher.hpp" na
     cdef cppclass ColumnMatcher:
         void match(size_t first, size_t rows, const uint8_t* sides, const void* times, const void* const* values,
                    const uint8_t* alone, vector[JoinMatch]& matches) except +
+        void load(size_t rows, const uint8_t* sides, const void* times, const void* const* values,
+                  const uint8_t* alone) except +
         uint64_t compared()
 
     cdef cppclass ColumnMatcherOf[Time](ColumnMatcher):
@@ -71,7 +73,10 @@ cdef class ColumnFinder(LotFinder):
     cdef ColumnMatcher* matcher  # made with the first lot
 
     cdef int match(self, OrderedRows lot, Py_ssize_t begin, Py_ssize_t rows, Matches into) except -1
-    cdef int make(self, Known known) except -1
+    # `passed`: how many rows of each stream came before all that it is given.
+    cdef int make(self, Known known, tuple passed=*) except -1
+    # Rows of a stream that were in its window when another was saved; then make() was called.
+    cdef int load(self, Known known, uint8_t side, object times, list columns) except -1
 
 
 cdef class MaskFinder(LotFinder):

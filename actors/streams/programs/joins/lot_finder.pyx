@@ -88,25 +88,28 @@ cdef class ColumnFinder(LotFinder):
         """Add what some of the rows match, which are the next ones."""
         cdef const uint8_t[::1] side = lot.sides
         cdef const uint8_t[::1] time = lot.times.view(np.uint8)
-        cdef const uint8_t[::1] alone = None
-        cdef const uint8_t[::1] column
+        cdef const uint8_t* alone
         cdef const void* values[8]
-        cdef Py_ssize_t i, count = len(lot.known.terms)
-        cdef bint has_lonely = len(lot.columns) > count
         if self.matcher == NULL:
             self.make(lot.known)
-        for i in range(count):
-            column = lot.columns[i].view(np.uint8)
-            values[i] = &column[8 * begin]
-        if has_lonely:
-            alone = lot.columns[count].view(np.uint8)
+        alone = values_from(lot.known, lot.columns, begin, values)
         with nogil:
-            self.matcher.match(begin, rows, &side[begin], &time[8 * begin], values,
-                               &alone[begin] if has_lonely else NULL, into.found)
+            self.matcher.match(begin, rows, &side[begin], &time[8 * begin], values, alone, into.found)
         self.compared = self.matcher.compared()
         return 0
 
-    cdef int make(self, Known known) except -1:
+    cdef int load(self, Known known, uint8_t side, object times, list columns) except -1:
+        cdef const uint8_t[::1] sides = np.full(most_at_once, side, np.uint8)
+        cdef const uint8_t[::1] time = times.view(np.uint8)
+        cdef const uint8_t* alone
+        cdef const void* values[8]
+        cdef Py_ssize_t begin
+        for begin in range(0, len(times), most_at_once):
+            alone = values_from(known, columns, begin, values)
+            self.matcher.load(min(most_at_once, len(times) - begin), &sides[0], &time[8 * begin], values, alone)
+        return 0
+
+    cdef int make(self, Known known, tuple passed=(0, 0)) except -1:
         """Make the finder: the types of the times and the values are known."""
         cdef JoinPredicate predicate
         cdef JoinSettings[int64_t] whole
@@ -121,13 +124,29 @@ cdef class ColumnFinder(LotFinder):
             whole.predicate, whole.rule, whole.seed = predicate, self.rule, SEED
             whole.within = JoinLengths[int64_t](left, right)
             whole.lanes, whole.lane = self.lanes, self.lane
+            whole.passed[0], whole.passed[1] = passed
             self.matcher = new ColumnMatcherOf[int64_t](whole, self.by_buckets)
         else:
             real.predicate, real.rule, real.seed = predicate, self.rule, SEED
             real.within = JoinLengths[double](left, right)
             real.lanes, real.lane = self.lanes, self.lane
+            real.passed[0], real.passed[1] = passed
             self.matcher = new ColumnMatcherOf[double](real, self.by_buckets)
         return 0
+
+
+cdef const uint8_t* values_from(Known known, list columns, Py_ssize_t begin, const void** values) except? NULL:
+    """Note where the values of terms are, of the rows from `begin` on. Return where it is which rows have no partner;
+    NULL: all may have one."""
+    cdef const uint8_t[::1] column
+    cdef Py_ssize_t i, count = len(known.terms)
+    for i in range(count):
+        column = columns[i].view(np.uint8)
+        values[i] = &column[8 * begin]
+    if len(columns) == count:
+        return NULL
+    column = columns[count].view(np.uint8)
+    return &column[begin]
 
 
 @cython.final

@@ -14,10 +14,12 @@ from callboard.streams.programs.program cimport Batch, Watermark, outputs_of, pa
 from callboard.streams.errors import Failure
 from callboard.streams.programs.program import Raised, Side
 from callboard.streams.programs.rows.stateful cimport Stateful, Table, born_of
+from callboard.streams.programs.saved cimport Late
 from callboard.streams.programs.shared_function cimport own
 from callboard.streams.programs.unawaited cimport is_true, refuse_unawaited
 
 from callboard.core.text import safe_repr
+from callboard.streams.programs.saved import Columns
 from callboard.streams.programs.shared_function import shared
 
 
@@ -240,6 +242,13 @@ cdef class Scan(Stateful):
         if self.key is None:
             self.table.put(None, self.fresh(), 0)
 
+    cdef object columns_of(self, Table table):
+        """Beside the table, the list of states has each of them."""
+        keys, states = list(table.states), list(table.states.values())
+        columns = [keys, states] if table.born is None else [keys, states, list(table.born.values())]
+        table.late = Late(keys, states)
+        return Columns(columns, (0, 2), keys=True, refs=2, late=table.late)
+
     cdef object fresh(self):
         return deepcopy(self.initial) if self.copied else self.initial
 
@@ -250,6 +259,8 @@ cdef class Scan(Stateful):
             refuse_unawaited(state)
             table.put(key, state, serial)
         else:
+            if table.late is not None:
+                keep_late(table, key, <object>found)
             state = own(self.function)(<object>found, row)
             refuse_unawaited(state)
             table.states[key] = state
@@ -258,7 +269,16 @@ cdef class Scan(Stateful):
         return 0
 
     cdef list mark(self, Table table, object key, object state, object time):
+        if table.late is not None:
+            keep_late(table, key, state)
         return [state if self.key is None else (as_given(key), state)]
+
+
+cdef int keep_late(Table table, object key, object state) except -1:
+    """Others may change a state from now on, and a snapshot may lack it yet."""
+    if not table.late.keep(key, state):
+        table.late = None
+    return 0
 
 
 cdef class Count(Stateful):

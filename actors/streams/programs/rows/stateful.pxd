@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t
 
 from callboard.streams.programs.program cimport Batch, DividedBatch, Program, Watermark
+from callboard.streams.programs.saved cimport Late
 
 
 cdef class EventTime:
@@ -16,6 +17,7 @@ cdef class Table:
     cdef dict born    # key -> serial of the row that it came with; None where one table has all keys
     cdef dict homes   # key -> its partition, of all tables; None: keys are where their hashes say
     cdef Py_ssize_t number  # of the partition
+    cdef Late late    # who is to know of states before they change, or None
 
     cdef int put(self, object key, object state, int64_t serial) except -1
     cdef int drop(self, object key) except -1
@@ -25,6 +27,7 @@ cdef class Table:
 cdef class Stateful(Program):
     cdef object key          # row -> key; None without keys: then the one state has the key None
     cdef object partition    # key -> a number of its partition; bounds, in a list; None: by its hash
+    cdef bint fewer          # partitions may be, than there are: if the user does not say
     cdef bint marks_time     # whether states have something to say at a watermark
     cdef bint marks_end      # and at the end
     cdef list tables         # one for each partition, when it works divided
@@ -41,6 +44,7 @@ cdef class Stateful(Program):
 
     # For a snapshot: values for the states in a table, in their order; and the state that a value stands for.
     cdef list saved(self, Table table)
+    cdef object columns_of(self, Table table)
     cdef object loaded(self, Table table, object value)
 
     cdef Table home_of(self, object key, bint divided)

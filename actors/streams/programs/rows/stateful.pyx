@@ -37,6 +37,10 @@ from callboard.streams.programs.unawaited cimport refuse_unawaited
 cdef int COUNTERS = 100
 
 
+cdef int PARTITIONS_OF_LANE = 4
+cdef int LEAST_PARTITIONS = 8
+
+
 @cython.final
 cdef class EventTime:
     """How far event time has come: `time` is that of the latest watermark, or None."""
@@ -88,17 +92,27 @@ cdef class Table:
 cdef class Stateful(Program):
     """The base: derived classes say what a row does to a state."""
 
-    def __init__(self, str name, *, key=None, Py_ssize_t partitions=1, partition=None,
+    def __init__(self, str name, *, key=None, Py_ssize_t partitions=1, partition=None, bint fewer=False,
                  bint marks_time=False, bint marks_end=False, str kind="stateful", **options):
         super().__init__(name, kind="partitioned" if key and partitions > 1 else kind, **options)
         self.key = shared(key)
         self.partitions = partitions
         self.partition = shared(partition)
+        self.fewer = fewer
         self.marks_time = marks_time
         self.marks_end = marks_end
         homes = None if partition is None else {}
         self.table = Table(False, homes)
         self.tables = [Table(True, homes, number) for number in range(partitions)]
+
+    cpdef Py_ssize_t divided_among(self, int lanes) except -1:
+        """A part of a round costs 1 to 2 us, however few of its rows are in it. So there are as many partitions as
+        keep lanes busy, if keys are spread evenly."""
+        assert holds(self.stage == NULL)
+        if self.fewer:
+            self.partitions = min(self.partitions, max(LEAST_PARTITIONS, PARTITIONS_OF_LANE * lanes))
+            del self.tables[self.partitions:]
+        return self.partitions
 
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
         raise NotImplementedError
@@ -159,11 +173,14 @@ cdef class Stateful(Program):
         for table in [self.table, *self.tables]:
             time = table.clock.time if time is None else time
             if table.states:
-                columns = [[as_given(key) for key in table.states], self.saved(table)]
-                if table.born is not None:
-                    columns.append(list(table.born.values()))
-                parts.append(Columns(columns, (0, 2)))
+                parts.append(self.columns_of(table))
         return [(time,), *parts]
+
+    cdef object columns_of(self, Table table):
+        columns = [list(table.states), self.saved(table)]
+        if table.born is not None:
+            columns.append(list(table.born.values()))
+        return Columns(columns, (0, 2), keys=True, refs=1)
 
     cpdef restore(self, tuple head, list columns, object kept, bint divided):
         cdef Table table

@@ -29,6 +29,12 @@ public:
 
     virtual void let_all_go() = 0;
 
+    // The rows of a window, and whether they have had a partner: all of them into arrays, and back into a join that no row
+    // has come to, after the number of the first.
+    virtual void save(std::uint32_t side, void* times, std::uint8_t* partners) const = 0;
+    virtual void begin_at(std::uint32_t side, std::uint64_t number) = 0;
+    virtual void load(std::uint32_t side, const void* times, const std::uint8_t* partners, std::size_t rows) = 0;
+
     virtual std::uint64_t begin(std::uint32_t side) const = 0;
     virtual std::uint64_t end(std::uint32_t side) const = 0;
 
@@ -67,6 +73,18 @@ public:
     }
 
     void let_all_go() override { outputs_.let_all_go(); }
+
+    void save(std::uint32_t side, void* times, std::uint8_t* partners) const override {
+        for (std::uint64_t number = begin(side), row = 0; number < end(side); ++number, ++row) {
+            static_cast<Time*>(times)[row] = outputs_.time_of(side, number);
+            partners[row] = outputs_.has_partner(side, number);
+        }
+    }
+    void begin_at(std::uint32_t side, std::uint64_t number) override { outputs_.begin_at(side, number); }
+    void load(std::uint32_t side, const void* times, const std::uint8_t* partners, std::size_t rows) override {
+        for (std::size_t row = 0; row < rows; ++row)
+            outputs_.load(side, static_cast<const Time*>(times)[row], partners[row] != 0);
+    }
 
     std::uint64_t begin(std::uint32_t side) const override { return outputs_.begin(side); }
     std::uint64_t end(std::uint32_t side) const override { return outputs_.end(side); }

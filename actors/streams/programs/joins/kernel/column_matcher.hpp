@@ -25,6 +25,11 @@ public:
     virtual void match(std::size_t first, std::size_t rows, const std::uint8_t* sides, const void* times,
                        const void* const* values, const std::uint8_t* alone, std::vector<JoinMatch>& matches) = 0;
 
+    // Puts rows into their windows that were there when another matcher was saved: before all others, and after those
+    // that the settings say have passed.
+    virtual void load(std::size_t rows, const std::uint8_t* sides, const void* times, const void* const* values,
+                      const std::uint8_t* alone) = 0;
+
     // With how many rows all rows together were compared.
     virtual std::uint64_t compared() const = 0;
 };
@@ -32,13 +37,35 @@ public:
 template <class Time>
 class ColumnMatcherOf final : public ColumnMatcher {
 public:
-    ColumnMatcherOf(const JoinSettings<Time>& settings, bool by_buckets) : terms_(settings.predicate.count) {
+    ColumnMatcherOf(const JoinSettings<Time>& settings, bool by_buckets)
+        : terms_(settings.predicate.count), counts_{settings.passed[0], settings.passed[1]} {
         if (by_buckets) indexed_.reset(new IndexedJoin<Time>(settings));
         else full_.reset(new FullJoin<Time>(settings));
     }
 
     void match(std::size_t first, std::size_t rows, const std::uint8_t* sides, const void* times,
                const void* const* values, const std::uint8_t* alone, std::vector<JoinMatch>& matches) override {
+        const JoinBatch<Time> batch = numbered(rows, sides, times, values, alone);
+        const bool is_first = matches.empty();  // mostly: then nothing is copied
+        std::vector<JoinMatch>& found = is_first ? matches : found_;
+        if (indexed_ != nullptr) indexed_->join(batch, found);
+        else full_->join(batch, found);
+        for (JoinMatch& match : found) match.row += static_cast<std::uint32_t>(first);
+        if (!is_first) matches.insert(matches.end(), found.begin(), found.end());
+    }
+
+    void load(std::size_t rows, const std::uint8_t* sides, const void* times, const void* const* values,
+              const std::uint8_t* alone) override {
+        const JoinBatch<Time> batch = numbered(rows, sides, times, values, alone);
+        if (indexed_ != nullptr) indexed_->load(batch);
+        else full_->load(batch);
+    }
+
+    std::uint64_t compared() const override { return indexed_ != nullptr ? indexed_->compared() : full_->compared(); }
+
+private:
+    JoinBatch<Time> numbered(std::size_t rows, const std::uint8_t* sides, const void* times, const void* const* values,
+                             const std::uint8_t* alone) {
         JoinBatch<Time> batch;
         batch.rows = rows;
         batch.sides = sides;
@@ -48,21 +75,13 @@ public:
         for (std::size_t row = 0; row < rows; ++row) numbers_.push_back(counts_[sides[row]]++);
         batch.numbers = numbers_.data();
         for (std::uint32_t i = 0; i < terms_; ++i) batch.values[i] = values[i];
-        const bool is_first = matches.empty();  // mostly: then nothing is copied
-        std::vector<JoinMatch>& found = is_first ? matches : found_;
-        if (indexed_ != nullptr) indexed_->join(batch, found);
-        else full_->join(batch, found);
-        for (JoinMatch& match : found) match.row += static_cast<std::uint32_t>(first);
-        if (!is_first) matches.insert(matches.end(), found.begin(), found.end());
+        return batch;
     }
 
-    std::uint64_t compared() const override { return indexed_ != nullptr ? indexed_->compared() : full_->compared(); }
-
-private:
     const std::uint32_t terms_;
     std::unique_ptr<IndexedJoin<Time>> indexed_;  // one of the two
     std::unique_ptr<FullJoin<Time>> full_;
-    std::uint64_t counts_[2]{};
+    std::uint64_t counts_[2];
     std::vector<std::uint64_t> numbers_;
     std::vector<JoinMatch> found_;
 };

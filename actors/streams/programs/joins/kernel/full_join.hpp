@@ -48,13 +48,17 @@ public:
                     compared_ += window.end() - window.begin();
                     seen_[batch.sides[row]].push_back({window.begin(), window.end(), static_cast<std::uint32_t>(row)});
                 },
-                [&](JoinWindow<Time>& window, Time time) {
-                    window.push(time, batch.numbers[row], batch.values, row);
-                },
+                [&](JoinWindow<Time>& window, Time time) { store(batch, row, window, time); },
                 [](std::uint32_t, std::uint64_t) {});
         for (std::uint32_t side : {0u, 1u}) compare(seen_[side], windows_.of(1 - side));
         sort_by_row(batch.rows, matches);
         windows_.purge();
+    }
+
+    // Puts rows into their windows that were there when another join was saved: before all others.
+    void load(const JoinBatch<Time>& batch) {
+        for (std::size_t row = 0; row < batch.rows; ++row)
+            windows_.load(batch, row, [&](JoinWindow<Time>& window, Time time) { store(batch, row, window, time); });
     }
 
     const JoinWindows<Time>& windows() const { return windows_; }
@@ -69,6 +73,10 @@ private:
         std::uint64_t begin, end;
         std::uint32_t row;
     };
+
+    static void store(const JoinBatch<Time>& batch, std::size_t row, JoinWindow<Time>& window, Time time) {
+        window.push(time, batch.numbers[row], batch.values, row);
+    }
 
     void compare(const std::vector<Seen>& seen, const JoinWindow<Time>& window) {
         if (seen.empty()) return;

@@ -46,13 +46,7 @@ public:
             const std::uint32_t side = batch.sides[row];
             windows_.take(
                 batch, row, [&](const JoinWindow<Time>&) { match(buckets_[1 - side], row, matches); },
-                [&](JoinWindow<Time>& window, Time time) {
-                    if (!grid_.is_number(row)) return;
-                    const std::uint32_t slot =
-                        buckets_[side].push(grid_.bucket_of(row), batch.numbers[row], batch.values, row);
-                    const void* const columns[] = {&slot};
-                    window.push(time, batch.numbers[row], columns, 0);
-                },
+                [&](JoinWindow<Time>& window, Time time) { store(batch, row, window, time); },
                 [&](std::uint32_t of, std::uint64_t position) {
                     const std::uint64_t end = windows_.of(of).end();
                     if (position + 2 * ahead < end) buckets_[of].prefetch_slot(slot_at(of, position + 2 * ahead));
@@ -62,6 +56,14 @@ public:
         }
         rows_ += batch.rows;
         windows_.purge();
+    }
+
+    // Puts rows into their windows that were there when another join was saved: before all others.
+    void load(const JoinBatch<Time>& batch) {
+        probes_.read(batch);
+        grid_.read(batch, probes_);
+        for (std::size_t row = 0; row < batch.rows; ++row)
+            windows_.load(batch, row, [&](JoinWindow<Time>& window, Time time) { store(batch, row, window, time); });
     }
 
     const JoinWindows<Time>& windows() const { return windows_; }
@@ -79,6 +81,14 @@ private:
         JoinColumns columns;
         columns.add(sizeof(std::uint32_t));
         return columns;
+    }
+
+    void store(const JoinBatch<Time>& batch, std::size_t row, JoinWindow<Time>& window, Time time) {
+        if (!grid_.is_number(row)) return;
+        const std::uint32_t slot =
+            buckets_[batch.sides[row]].push(grid_.bucket_of(row), batch.numbers[row], batch.values, row);
+        const void* const columns[] = {&slot};
+        window.push(time, batch.numbers[row], columns, 0);
     }
 
     std::uint32_t slot_at(std::uint32_t side, std::uint64_t position) const {

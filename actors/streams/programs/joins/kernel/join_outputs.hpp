@@ -86,6 +86,20 @@ public:
         }
     }
 
+    // Rows of a side that were in its window when another join of these rules was saved, from this number on; before all
+    // others.
+    void begin_at(std::uint32_t side, std::uint64_t number) {
+        assert(windows_[side].empty() && "no row has come");
+        begins_[side] = number;
+    }
+    void load(std::uint32_t side, Time time, bool has_partner) { windows_[side].push_back({time, has_partner}); }
+
+    // Rows that are in a window, by their numbers.
+    Time time_of(std::uint32_t side, std::uint64_t number) const { return windows_[side][number - begins_[side]].time; }
+    bool has_partner(std::uint32_t side, std::uint64_t number) const {
+        return windows_[side][number - begins_[side]].has_partner;
+    }
+
     void let_all_go() {
         for (std::uint32_t side; has_next(side);) let_go(side);
     }

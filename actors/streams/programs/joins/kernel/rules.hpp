@@ -73,15 +73,25 @@ public:
         const std::uint32_t side = batch.sides[row];
         assert(side < 2 && row < batch.rows);
         const std::uint64_t turn = turns_[side]++;
-        const Time now = rule_ == JoinRule::last_rows ? static_cast<Time>(turn) : batch.times[row];
+        const Time now = time_at(batch, row, turn);
         if (rule_ == JoinRule::strict) {
             expire(0, now, expired);
             expire(1, now, expired);
         }
         const bool is_alone = batch.alone != nullptr && batch.alone[row] != 0;
         if (!is_alone) see(windows_[1 - side]);
-        if (!is_alone && turn % lanes_ == (side == 0 ? lane_ : lanes_ - 1 - lane_)) store(windows_[side], now);
+        if (!is_alone && is_mine(side, turn)) store(windows_[side], now);
         if (rule_ != JoinRule::strict) expire(side, now, expired);
+    }
+
+    // A row that was in its window when another join was saved. It comes before all rows that are taken, and after those
+    // of its side that `passed` counts.
+    template <class Store>
+    void load(const JoinBatch<Time>& batch, std::size_t row, const Store& store) {
+        const std::uint32_t side = batch.sides[row];
+        const std::uint64_t turn = turns_[side]++;
+        const bool is_alone = batch.alone != nullptr && batch.alone[row] != 0;
+        if (!is_alone && is_mine(side, turn)) store(windows_[side], time_at(batch, row, turn));
     }
 
     // Between batches.
@@ -94,6 +104,13 @@ public:
     const BlockArena& arena() const { return arena_; }
 
 private:
+    Time time_at(const JoinBatch<Time>& batch, std::size_t row, std::uint64_t turn) const {
+        return rule_ == JoinRule::last_rows ? static_cast<Time>(turn) : batch.times[row];
+    }
+    bool is_mine(std::uint32_t side, std::uint64_t turn) const {
+        return turn % lanes_ == (side == 0 ? lane_ : lanes_ - 1 - lane_);
+    }
+
     template <class Expired>
     void expire(std::uint32_t side, Time now, const Expired& expired) {
         windows_[side].expire(now, within_.of[side], [&](std::uint64_t position) { expired(side, position); });

@@ -1,0 +1,1 @@
+"""Experiments with runs at work: what the whole would gain if one operator were faster."""

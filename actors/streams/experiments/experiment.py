@@ -1,0 +1,198 @@
+"""An experiment with a run: in turns one of its operators seems faster, and nothing does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, Protocol
+
+from callboard.core import checks
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
+from callboard.streams.errors import RunError
+from callboard.streams.experiments.what_if import Period, WhatIf, WhatIfs, compared
+
+_PAIRS = 8  # of a period as it is and one in which the operator seems faster
+_SETTLE = 0.25  # the part of a period before it is measured
+_LEAST = 4  # rounds in a period
+_LOOK = 0.05  # seconds
+_NEVER = 2**62  # rounds
+
+
+class _Watched(Protocol):
+    """The flow of a run, as experiments see it."""
+
+    rows: int
+
+    @property
+    def admitted(self) -> int: ...
+    @property
+    def done(self) -> int: ...
+    @property
+    def window(self) -> int: ...
+    def begin_experiment(self) -> None: ...
+    def end_experiment(self) -> None: ...
+    def let_seem_faster(self, numbers: Sequence[int], part: float) -> None: ...
+    def moment(self, rounds: int, seconds: float) -> tuple[int, int, float] | None: ...
+    def wait_until_done(self, rounds: int, seconds: float) -> bool: ...
+
+
+class _Examined(Protocol):
+    """A run at work, as experiments see it."""
+
+    system: Any
+    flow: Any
+    programs: Sequence[Any]
+    experiment: Lock
+    admit_round: Callable[[Any], bool]
+
+    @property
+    def ended(self) -> bool: ...
+    @property
+    def finishing(self) -> bool: ...
+    def refuse_own_operators(self, call: str) -> None: ...
+    def refuse_to_wait(self, call: str, why: str) -> None: ...
+    def refuse_loop(self, call: str, instead: str) -> None: ...
+    def refuse_if_stopped(self) -> None: ...
+    def why_ended(self, what: str) -> RunError: ...
+
+
+def predict(work: _Examined, operator: Any, faster: Any, seconds: Any) -> WhatIf:
+    """Predict what a run would gain by one operator. See `Run.what_if`."""
+    (answer,) = _predict(work, [operator], faster, seconds)
+    return answer
+
+
+def predict_all(work: _Examined, faster: Any, seconds: Any) -> WhatIfs:
+    """Predict what a run would gain by each operator that is on a lane. See `Run.what_if`."""
+    names = [program.name for program in work.programs]
+    on_lanes = [name for number, name in enumerate(names) if not work.flow.is_called(number)]
+    answers = _predict(work, list(dict.fromkeys(on_lanes)), faster, seconds)
+    return WhatIfs(sorted(answers, key=lambda one: -one.gain))
+
+
+def _predict(work: _Examined, operators: Sequence[Any], faster: Any, seconds: Any) -> list[WhatIf]:
+    part = _part_of(faster)
+    seconds = checks.seconds("what_if()'s seconds", seconds, zero=False, error=ConfigError)
+    _refuse_if_over(work)
+    of_each = [(operator, _numbers_of(operator, work)) for operator in operators]
+    work.refuse_own_operators("what_if")
+    work.refuse_loop("what_if()", "await asyncio.to_thread(run.what_if, ...)")
+    work.refuse_to_wait("what_if()", f"it watches the run for {seconds:g} s")
+    if work.system._runtime.manual:
+        raise RunError(f"what_if() measures time, and {work.system!r} has a clock of its own")
+    with _begun(work):
+        experiment = Experiment(work.flow, seconds, lambda: _refuse_if_over(work), work)
+        return [experiment.predict(name, numbers, part) for name, numbers in of_each]
+
+
+@contextmanager
+def _begun(work: _Examined) -> Iterator[None]:
+    if not work.experiment.acquire(blocking=False):
+        raise RunError(f"another what_if() of {work!r} has not ended")
+    try:
+        work.flow.begin_experiment()
+        work.admit_round = work.flow.admit_slowly
+        try:
+            yield
+        finally:
+            work.admit_round = work.flow.try_admit
+            work.flow.end_experiment()
+    finally:
+        work.experiment.release()
+
+
+def _refuse_if_over(work: _Examined) -> None:
+    work.refuse_if_stopped()
+    if work.ended or (work.finishing and work.flow.done >= work.flow.admitted):
+        raise work.why_ended(f"{work!r} has ended, and what_if() watches it at work")
+
+
+class Experiment:
+    """An experiment with a run: makes periods of it, and compares them.
+
+    `refuse_if_over` raises if the run has ended. It is called between looks, by the thread of
+    `predict()`.
+    """
+
+    def __init__(
+        self, flow: _Watched, seconds: float, refuse_if_over: Callable[[], None], run: object
+    ) -> None:
+        self.flow = flow
+        self.seconds = seconds
+        self.period = seconds / (2 * _PAIRS + 1)
+        self.refuse_if_over = refuse_if_over
+        self.run = run
+
+    def predict(self, name: str, numbers: Sequence[int], faster: float) -> WhatIf:
+        """Let the operator seem faster in every second period. Takes about `seconds`."""
+        flow = self.flow
+        rows, rounds = flow.rows, flow.admitted
+        plain, fast = [self._period((), 0.0)], []
+        for _ in range(_PAIRS):
+            fast.append(self._period(numbers, faster))
+            plain.append(self._period((), 0.0))
+        rows, rounds = flow.rows - rows, flow.admitted - rounds
+        of_a_round = rows / rounds if rounds else 0.0
+        return compared(name, faster, plain, fast, of_a_round)
+
+    def _period(self, numbers: Sequence[int], faster: float) -> Period:
+        flow = self.flow
+        flow.let_seem_faster(numbers, faster)
+        self._pass(self.period * _SETTLE)
+        begun = self._moment(flow.done + 1)
+        self._pass(self.period * (1.0 - _SETTLE))
+        # A sender that fills the window, and then sleeps, does the same after each window.
+        window, rounds = flow.window, flow.done + 1 - begun[0]
+        whole = -(-rounds // window) * window if rounds > window else max(rounds, _LEAST)
+        ended = self._moment(begun[0] + whole)
+        return Period(ended[0] - begun[0], (ended[1] - begun[1] - ended[2] + begun[2]) / 1e9)
+
+    def _pass(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self.refuse_if_over()
+            self.flow.wait_until_done(_NEVER, min(left, _LOOK))
+
+    def _moment(self, wanted: int) -> tuple[int, int, float]:
+        """Wait for so many rounds, for two periods at most."""
+        deadline = time.monotonic() + 2 * self.period
+        while time.monotonic() < deadline:
+            self.refuse_if_over()
+            if (moment := self.flow.moment(wanted, min(self.period, _LOOK))) is not None:
+                return moment
+        raise RunError(
+            f"what_if() with seconds={self.seconds:g} wants {_LEAST} rounds in each "
+            f"{self.period:.3g} s, and {self.run!r} does fewer: send it rows meanwhile, from "
+            "another thread; or give it more seconds, or the run a smaller batch_size"
+        )
+
+
+def _part_of(faster: Any) -> float:
+    """Check by which part an operator is to seem faster."""
+    part = checks.finite("what_if()'s faster", faster, error=ConfigError)
+    if not 0 < part <= 1:
+        raise ConfigError(
+            f"what_if()'s faster is a part of the operator's time, above 0 and 1 at most, not "
+            f"{safe_repr(faster)}"
+        )
+    return float(part)
+
+
+def _numbers_of(operator: Any, work: _Examined) -> list[int]:
+    """Return the numbers of the programs of an operator that is on lanes."""
+    names = [program.name for program in work.programs]
+    numbers = [number for number, name in enumerate(names) if name == operator]
+    if not numbers:
+        has = ", ".join(map(repr, dict.fromkeys(names)))
+        raise RunError(
+            f"what_if() wants the name of one of the operators {has}, not {safe_repr(operator)}"
+        )
+    if any(map(work.flow.is_called, numbers)):
+        raise RunError(
+            f"what_if() is for operators on workers, or threads of their own, and {operator!r} is "
+            "run by the thread that sends: without threading='manual' it can be asked"
+        )
+    return numbers

@@ -1,0 +1,97 @@
+"""Plays calls: the main thread calls a function elsewhere n times, `at_once` in each lot.
+
+    callboard   asks an actor of this process
+    pool        asks an actor in a process of its own
+    ray         calls a method of Ray's actor, which is in a process of its own
+    pipe        a process that answers on a pipe: a lot and its answers have to fit into its buffers
+
+All answers have to be right. Processes are there before the clock starts.
+"""
+
+import multiprocessing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from multiprocessing.connection import Connection
+from typing import Any
+
+from callboard import Actor, ActorSystem
+from savina.result import Result
+from usage import Watch
+from with_ray import cpu_of_children, ray_with
+
+CallAll = Callable[[list[int]], list[int]]
+
+
+class Next(Actor[int, int]):
+    def receive(self, message: int) -> int:
+        return message + 1
+
+
+class PlainNext:
+    def receive(self, message: int) -> int:
+        return message + 1
+
+
+def run(n: int, *, by: str, at_once: int = 1) -> Result:
+    lots = [[*range(first, min(first + at_once, n))] for first in range(0, n, at_once)]
+    got: list[int] = []
+    with BY[by]() as call_all:
+        call_all([0])
+        elsewhere = cpu_of_children()
+        watch = Watch()
+        for lot in lots:
+            got += call_all(lot)
+        spent = watch.stop()
+        spent["cpu"] += cpu_of_children() - elsewhere
+    return Result(n, got=sum(got), want=sum(range(1, n + 1)), **spent)
+
+
+@contextmanager
+def by_actor() -> Iterator[CallAll]:
+    with ActorSystem(workers=1) as system:
+        ref = system.spawn(Next)
+        yield lambda lot: [answer.result(60.0) for answer in [ref.ask(each) for each in lot]]
+
+
+@contextmanager
+def by_pool() -> Iterator[CallAll]:
+    with ActorSystem(workers=1) as system:
+        pool = system.pool(Next, processes=1)
+        yield lambda lot: [answer.result(60.0) for answer in [pool.ask(each) for each in lot]]
+
+
+@contextmanager
+def by_ray() -> Iterator[CallAll]:
+    with ray_with(1) as ray:
+        receive: Any = ray.remote(PlainNext).remote().receive
+        yield lambda lot: ray.get([receive.remote(each) for each in lot])
+
+
+def answer_on(pipe: Connection) -> None:
+    plain = PlainNext()
+    while (message := pipe.recv()) is not None:
+        pipe.send(plain.receive(message))
+
+
+@contextmanager
+def by_pipe() -> Iterator[CallAll]:
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=answer_on, args=(theirs,))
+    process.start()
+
+    def call_all(lot: list[int]) -> list[int]:
+        for each in lot:
+            ours.send(each)
+        return [ours.recv() for _ in lot]
+
+    yield call_all
+    ours.send(None)
+    process.join()
+
+
+BY: dict[str, Callable[[], AbstractContextManager[CallAll]]] = {
+    "callboard": by_actor,
+    "pool": by_pool,
+    "ray": by_ray,
+    "pipe": by_pipe,
+}

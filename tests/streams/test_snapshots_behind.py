@@ -1,0 +1,98 @@
+"""Snapshots that are encoded while rows go on: they have the states of the cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.core.threads.interpreter import has_gil
+from callboard.streams import Graph, Snapshot, entry
+from callboard.streams.programs.saved import Columns
+from callboard.streams.snapshots.state_codec import state_codec
+from callboard.testing import ManualSystem
+from tests.streams.shapes import Functions, Running
+
+
+def kept(rows: list[int], row: int) -> list[int]:
+    rows.append(row)  # in place
+    return rows
+
+
+def grouped(groups: dict[int, Any], row: int) -> dict[int, Any]:
+    groups.setdefault(row % 2, ([], {"last": None}))[0].append(row)
+    groups[row % 2][1]["last"] = {row}
+    return groups
+
+
+def nested(rows: list[list[int]], row: int) -> list[list[int]]:
+    if rows:
+        rows[-1][0] += row
+    return [*rows[-2:], [row]]
+
+
+def streams() -> list[Any]:
+    rows = entry("rows")
+    keyed = rows.key_by(lambda row: row % 5, partitions=3)
+    return [
+        rows.fold([], kept),
+        keyed.fold([], kept),
+        keyed.fold({}, grouped),
+        keyed.fold([], nested),
+        keyed.scan([], lambda rows, row: [*rows, row][-3:]),
+        keyed.scan((0, 0), lambda pair, row: (pair[0] + 1, row)),
+        keyed.stateful(Running, Functions(2)),
+    ]
+
+
+@pytest.mark.parametrize("which", range(len(streams())))
+@given(
+    before=st.lists(st.integers(0, 30), max_size=30),
+    behind=st.lists(st.integers(0, 30), max_size=30),
+    again=st.lists(st.integers(0, 30), max_size=5),
+)
+def test_rows_behind_the_cut_leave_no_trace_in_it(
+    which: int, before: list[int], behind: list[int], again: list[int]
+) -> None:
+    graph: Graph[Any] = streams()[which].collect()
+    expected = streams()[which].collect().run_sequentially({"rows": [*before, *again]})
+    with ManualSystem() as system:
+        run = system.run(graph)
+        run.send("rows", before)
+        first = run._work.snapshot()
+        cut = run._work._cut(state_codec())
+        run.send("rows", behind)
+        other = run._work._cut(state_codec())
+        run.send("rows", behind)
+        saved = [cut.encoded(0), other.encoded(0)]
+        run.cancel()
+    for snapshot, rows in ((first, before), (saved[0], before), (saved[1], [*before, *behind])):
+        with ManualSystem() as system:
+            run = system.run(graph, restore=Snapshot.from_bytes(snapshot.to_bytes()))
+            run.send("rows", again)
+            got = run.finish()
+        if rows is before:
+            assert got == expected
+
+
+def test_values_can_wait_that_nobody_else_can_change() -> None:
+    other: list[int] = []
+    waits = has_gil()
+    for make, can in [
+        (lambda: 1, True),
+        (lambda: ("a", (2.5, None)), True),
+        (lambda: [1, [2], {"k": {3}}], waits),
+        (lambda: ([1],), waits),
+        (lambda: other, False),
+        (lambda: [other], False),
+        (lambda: {"k": [other]}, False),
+        (lambda: {(1, 2): [3]}, waits),
+        (lambda: {1, frozenset({2})}, waits),
+        (object, False),
+        (lambda: [object()], False),
+    ]:
+        assert Columns([[make()]], refs=1).can_wait() is can, make()
+    assert Columns([[1, ("a", 2)]]).can_wait()
+    assert not Columns([[[1]]]).can_wait()
