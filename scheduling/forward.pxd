@@ -132,6 +132,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         Context()
         Spinner spinner
         Worker* worker
+        uint32_t index
         Recorder* recorder
         Cell* current
         NodeCache nodes

@@ -4,7 +4,7 @@ cimport cython
 
 from callboard._inside.receiving.dispatch cimport dead_letter_all
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
-from callboard._inside.sending.actor_cell cimport ActorCell, native_cell
+from callboard._inside.sending.actor_cell cimport ActorCell, native_cell, note_taken
 from callboard._inside.sending.letter cimport FENCE, take_letter
 from callboard._inside.sending.ref cimport LIVE, ActorRef
 from callboard._inside.sending.variables cimport put_on, take_off
@@ -15,7 +15,6 @@ from callboard.native cimport NativeActor
 from callboard.scheduling.cell cimport Cell, Outcome
 from callboard.scheduling.context cimport Context
 from callboard.scheduling.dispatching cimport account
-from callboard.scheduling.mailbox_times cimport note_taken
 from callboard.scheduling.turn cimport begin_turn, end_turn, goes_on
 
 cdef extern from *:

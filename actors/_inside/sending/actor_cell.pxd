@@ -20,6 +20,8 @@ cdef extern from "callboard/_inside/sending/actor_cell.hpp" namespace "callboard
 
     Node* filled(Node* node, Envelope envelope)
     bint push(Cell* to, Context* context, Envelope envelope)
+    void stamp(Node* node, Cell* to, Context* context)
+    void note_taken(Node* node, Cell* cell, Context* context)
     bint push_stamped(Cell* to, Context* context, Envelope envelope)
     bint is_only_counted(const Cell* cell)
 

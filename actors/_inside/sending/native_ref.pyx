@@ -4,7 +4,7 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XINCREF
 
-from callboard._inside.sending.actor_cell cimport guarded_cell
+from callboard._inside.sending.actor_cell cimport guarded_cell, stamp
 from callboard._inside.sending.admission cimport admit, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, REFUSED, Fate, dead_letter_and_go_on
 from callboard._inside.sending.envelope cimport Envelope, to_tell
@@ -15,7 +15,6 @@ from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Kind, wants_answer
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context, current_context
-from callboard.scheduling.stamps cimport stamp
 
 
 cdef void wake_closed(ActorRef to, Context* context) noexcept nogil:

@@ -12,7 +12,8 @@ from callboard._inside.answers.actor_context cimport ActorContext
 from callboard._inside.answers.circles cimport circle
 from callboard._inside.answers.yielding cimport ends_burst, let_workers_run
 from callboard._inside.sending.actor_cell cimport (
-    ActorCell, carrying_cell, closed_cell, filled, forked_cell, is_only_counted, push, push_stamped, slow_cell,
+    ActorCell, carrying_cell, closed_cell, filled, forked_cell, is_only_counted, push, push_stamped,
+    slow_cell, stamp,
 )
 from callboard._inside.sending.admission cimport admit_or_dead_letter, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL
@@ -27,7 +28,6 @@ from callboard.core.memory.node cimport Kind, Node, relaxed, wants_answer
 from callboard.scheduling.cell cimport Cell, recorded_cell
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport make_ready
-from callboard.scheduling.stamps cimport stamp
 
 from callboard.core import checks
 from callboard.core.batches import iterator_over

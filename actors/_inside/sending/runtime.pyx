@@ -8,7 +8,7 @@ from callboard.core.sealed cimport maker_key
 
 from callboard.core.errors import ForkedSystem
 
-# Of so many names of classes times are told apart. Programs that make classes as they run have more.
+# Times are told apart for so many names of classes. Programs that make classes as they run have more.
 cdef Py_ssize_t MOST_CLASSES = 1000
 cdef str OTHERS = "(others)"
 

@@ -3,7 +3,7 @@
 from libc.stdint cimport uint32_t
 
 from callboard._inside.answers.future cimport Future
-from callboard._inside.sending.actor_cell cimport ActorCell
+from callboard._inside.sending.actor_cell cimport ActorCell, note_taken
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.intake cimport MESSAGE, NOTHING, UNFIT, TakeResult
 from callboard._inside.sending.letter cimport fetch
@@ -11,7 +11,6 @@ from callboard._inside.sending.overflow cimport release_popping, senders_pop
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.core.memory.node cimport Node
 from callboard.scheduling.context cimport Context
-from callboard.scheduling.mailbox_times cimport note_taken
 
 cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept
 cdef void put_back(ActorRef ref, list letters) noexcept

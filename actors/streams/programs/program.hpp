@@ -11,7 +11,7 @@
 namespace callboard {
 
 // How far event time has come somewhere, as a number: for those who look. Any thread notes, and any reads.
-class EventTime {
+class EventProgress {
 public:
     void note(double time) {
         if (time != time) return;

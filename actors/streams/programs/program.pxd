@@ -11,7 +11,7 @@ cdef extern from "Python.h":
 cdef extern from "callboard/streams/programs/program.hpp" namespace "callboard":
     object call_one(vectorcallfunc how, object function, object row)
 
-    cppclass EventTime:
+    cppclass EventProgress:
         void note(double time)
         double get()
 
@@ -94,8 +94,8 @@ cdef class Program:
     cdef vector[Exit] exits          # its edges, in the order of ports
     cdef vector[int64_t] passed      # for each port, how many rows left by it
     cdef bint rests                  # after rows, as ns_per_row says
-    cdef EventTime watermark         # the latest that it handed on, or took as a sink
-    cdef EventTime newest            # the latest time of a row, where it reads times
+    cdef EventProgress watermark         # the latest that it handed on, or took as a sink
+    cdef EventProgress newest            # the latest time of a row, where it reads times
 
     cpdef process(self, Batch batch, list into)
     cpdef process_many(self, list batches, list into)
