@@ -15,6 +15,7 @@ from callboard.core.log import log as log_event
 from callboard.diagnosis import actors_and_paths, all_actors, at_work
 from callboard.scheduling.monitor import (
     ActorStatistics,
+    ClassStatistics,
     EndStatistics,
     Statistics,
     WorkerLog,
@@ -58,6 +59,10 @@ def collect(runtime: Runtime) -> Statistics:
         unmet=runtime.config.unmet,
         channels=tuple(sorted(ends, key=lambda end: (end.channel, end.mode, end.actor))),
         level=None if team.controller is None else team.controller.statistics(),
+        classes=tuple(
+            ClassStatistics.of(name, *times.read())
+            for name, times in sorted(runtime.class_times.items())
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Texts of users' values, whose own methods may fail."""
+"""Texts of users' values, whose own methods may fail, and of times."""
 
 from __future__ import annotations
 
@@ -114,6 +114,17 @@ def safe_str(value: object) -> str:
         if comes_from_signal(error):
             raise
         return f"<{type(value).__qualname__}, whose str() raised {type(error).__qualname__}>"
+
+
+def time_in_words(seconds: float | None) -> str:
+    """Return a time with a unit that suits it: `3.000 s`, `1.132 ms`, `0.282 us`; `-` for None."""
+    if seconds is None:
+        return "-"
+    if seconds >= 1:
+        return f"{seconds:.3f} s"
+    if seconds >= 1e-3:
+        return f"{seconds * 1e3:.3f} ms"
+    return f"{seconds * 1e6:.3f} us"
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:

@@ -33,12 +33,22 @@ public:
         assert(capacity > 0);
     }
 
-    const std::int64_t capacity;    // messages; INT64_MAX for a mailbox that is only prioritised
+    static constexpr std::int64_t no_capacity = INT64_MAX;  // of a mailbox that is prioritised, or only counted
+
+    const std::int64_t capacity;    // messages
     const std::int64_t timeout_ns;  // the longest wait for room; for throttle, the slice to wait
     const bool senders_pop;         // a sender without room takes the oldest message out (drop_oldest)
 
+    // Without a capacity there are two counts that only grow, of what was sent and of what was taken out. Then senders
+    // need one atomic operation for a message, and the receiver none.
+    bool only_counts() const { return capacity == no_capacity; }
+
     // Any thread. Room for up to `wanted` messages is taken; returns how many.
     std::int64_t reserve(std::int64_t wanted) {
+        if (only_counts()) {
+            exceed(wanted);
+            return wanted;
+        }
         std::int64_t count = count_.load(relaxed);
         for (;;) {
             const std::int64_t room = capacity - count;
@@ -56,12 +66,22 @@ public:
     // Any thread. Takes room past the capacity (throttle, and messages that must not be refused).
     void exceed(std::int64_t messages) {
         assert(messages >= 0);
-        note_peak(count_.fetch_add(messages, relaxed) + messages);
+        note_peak(count_.fetch_add(messages, relaxed) + messages - taken_.load(relaxed));
+    }
+
+    // Any thread, for room that it took and does not use.
+    void take_back(std::int64_t messages) {
+        if (only_counts()) count_.fetch_sub(messages, relaxed);
+        else give_back(messages);
     }
 
     // The receiver, or a thread that drops a message. seq_cst pairs with wait_for_room().
     void give_back(std::int64_t messages) {
         assert(messages >= 0 && count_.load(relaxed) >= messages && "no more is given back than was taken");
+        if (only_counts()) {  // the receiver alone is here
+            taken_.store(taken_.load(relaxed) + messages, relaxed);
+            return;
+        }
         count_.fetch_sub(messages, seq_cst);
         if (waiting_.load(seq_cst) != 0) wake_all();
     }
@@ -80,7 +100,12 @@ public:
     // A hint: another sender may take the room in the next moment.
     bool has_room() const { return count_.load(relaxed) < capacity; }
 
-    std::int64_t count() const { return count_.load(relaxed); }
+    // A hint: the two counts may be of different moments.
+    std::int64_t count() const {
+        const std::int64_t taken = taken_.load(relaxed);
+        const std::int64_t count = count_.load(relaxed) - taken;
+        return count > 0 ? count : 0;
+    }
 
     // Any thread counts a message that it refused or dropped; anyone reads.
     Atomic<std::uint64_t> dropped{0};
@@ -129,6 +154,7 @@ private:
     }
 
     alignas(cache_line) Atomic<std::int64_t> count_{0};
+    Atomic<std::int64_t> taken_{0};     // of these, in a mailbox without a capacity; else 0
     Atomic<std::uint32_t> waiting_{0};  // how many wait; each is in the list
     std::mutex lock_;
     Waiter* waiters_{nullptr};          // under the lock

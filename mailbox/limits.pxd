@@ -12,6 +12,8 @@ cdef extern from "callboard/mailbox/limits.hpp" namespace "callboard" nogil:
         int64_t reserve(int64_t wanted)
         void exceed(int64_t messages)
         void give_back(int64_t messages)
+        void take_back(int64_t messages)
+        bint only_counts()
         int64_t count()
         uint64_t add_dropped "dropped.fetch_add" (uint64_t, memory_order)
         int64_t get_peak "peak.load" (memory_order)

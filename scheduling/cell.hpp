@@ -31,6 +31,7 @@
 
 #include "callboard/core/memory/node.hpp"
 #include "callboard/core/memory/stack.hpp"
+#include "callboard/core/monitoring/actor_times.hpp"
 #include "callboard/core/monitoring/records.hpp"
 #include "callboard/mailbox/limits.hpp"
 #include "callboard/mailbox/mpsc.hpp"
@@ -44,8 +45,9 @@ inline constexpr std::uint32_t wants_token = 2;     // ... and the token that sa
 inline constexpr std::uint32_t dedicated_cell = 4;  // has a worker of its own
 inline constexpr std::uint32_t unpinned_cell = 8;    // no policy chose its affinity: see stealing.hpp
 inline constexpr std::uint32_t recorded_cell = 16;  // monitoring notes its dispatches
+inline constexpr std::uint32_t own_times_cell = 32;  // `times` are its own, and end with it
 // The flags from here on belong to the actor in the cell, which may set them at any time.
-inline constexpr std::uint32_t first_own_flag = 32;
+inline constexpr std::uint32_t first_own_flag = 64;
 
 // A derived type, such as ActorCell, has the fields of the actor itself.
 struct Cell {
@@ -76,6 +78,7 @@ struct Cell {
     Counter dispatches;            // the one in work included
     Counter busy_ns;               // measured when monitoring or a policy asks for it
     std::uint64_t stamp{0};        // a priority policy's own (age, deadline)
+    Atomic<ActorTimes*> times{nullptr};  // what monitoring adds its times to; null: nothing
     Atomic<Worker*> ready_on{nullptr};  // whose ready set it is in; null when running or nowhere
 
     bool has(std::uint32_t flag) const { return flags.load(relaxed) & flag; }
@@ -128,6 +131,7 @@ struct Cell {
     ~Cell() {
         FreeList::free_chain(system.take_all());
         delete limits;
+        if (has(own_times_cell)) delete times.load(relaxed);
     }
 
 private:

@@ -10,4 +10,5 @@ cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
     const uint32_t dedicated_cell
     const uint32_t unpinned_cell
     const uint32_t recorded_cell
+    const uint32_t own_times_cell
     const uint32_t first_own_flag

@@ -1,6 +1,7 @@
 // How a cell becomes ready, is dispatched, and is charged for it.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 
@@ -50,9 +51,12 @@ inline std::int64_t charge_now(Cell* cell, Worker* worker, std::int64_t now) {
     return spent;
 }
 
-__attribute__((noinline)) inline void record(Cell* cell, Worker* worker, std::uint64_t messages) {
-    const std::int64_t now = monotonic_ns();
+__attribute__((noinline)) inline void record(Cell* cell, Context* context, std::uint64_t messages) {
+    Worker* const worker = context->worker;
+    const std::int64_t now = std::max(context->clock.now(), worker->started);  // two clocks, nanoseconds apart
     const std::int64_t spent = charge_now(cell, worker, now);
+    ActorTimes* const times = cell->times.load(acquire);  // pairs with whoever gave the cell its own
+    if (times != nullptr && messages != 0) times->note_handled(worker->index, spent, messages);
     if (worker->recorder == nullptr || !worker->recorder->wants_record()) return;
     worker->recorder->note(now, spent, messages);
     const std::int64_t queue = cell->limits != nullptr ? cell->limits->count() : -1;
@@ -61,14 +65,14 @@ __attribute__((noinline)) inline void record(Cell* cell, Worker* worker, std::ui
 
 // The end of a dispatch, or of a part of it, that handled no message.
 inline void charge(Cell* cell, Context* context) {
-    if (__builtin_expect(context->worker->timed, 0)) record(cell, context->worker, 0);
+    if (__builtin_expect(context->worker->timed, 0)) record(cell, context, 0);
 }
 
 // The end of a dispatch, or of a part of it, that handled `messages`.
 inline void account(Cell* cell, Context* context, std::uint64_t messages) {
     cell->messages.add(messages);
     context->worker->handled.add(messages);
-    if (__builtin_expect(context->worker->timed, 0)) record(cell, context->worker, messages);
+    if (__builtin_expect(context->worker->timed, 0)) record(cell, context, messages);
 }
 
 // make_ready() for a cell whose affinity is another worker. If that one is suspended, its stand-in runs the cell.
@@ -114,9 +118,9 @@ __attribute__((noinline)) inline void look_at_clock(Worker* worker) {
 __attribute__((noinline)) inline Outcome run_recorded(Cell* cell, Context* context) {
     Worker* const worker = context->worker;
     const std::uint64_t number = cell->has(recorded_cell) ? cell->number : 0;
-    const Recorder::InWork outer = worker->recorder->begin(number, worker->started);
+    worker->recorder->begin(number, worker->started);
     const Outcome outcome = cell->run(cell, context, worker->quantum);
-    worker->recorder->end(outer, outcome == Outcome::more);
+    worker->recorder->end(outcome == Outcome::more);
     return outcome;
 }
 

@@ -8,6 +8,7 @@ functions in a `.pxd`, too, because Cython writes them into every module that ci
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from callboard.core.memory.node cimport FreeList, Node, NodeCache, Parker, memory_order
+from callboard.core.monitoring.actor_times cimport ActorTimes
 from callboard.core.monitoring.records cimport RecordRing
 from callboard.mailbox.limits cimport Limits
 
@@ -54,6 +55,8 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         uint64_t get_dispatches "dispatches.get" ()
         uint64_t get_busy_ns "busy_ns.get" ()
         uint64_t stamp
+        ActorTimes* get_times "times.load" (memory_order)
+        void set_times "times.store" (ActorTimes*, memory_order)
         Worker* get_ready_on "ready_on.load" (memory_order)
         bint has(uint32_t flag)
         void set(uint32_t flag)
@@ -132,6 +135,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         Context()
         Spinner spinner
         Worker* worker
+        uint32_t index
         Recorder* recorder
         Cell* current
         NodeCache nodes

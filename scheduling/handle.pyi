@@ -1,5 +1,6 @@
 from typing_extensions import disjoint_base
 
+from callboard.core.monitoring.time_distribution import TimeDistribution
 from callboard.scheduling.worker import WorkerThread
 
 @disjoint_base
@@ -28,3 +29,4 @@ class Handle:
     def created_ns(self) -> int: ...
     @property
     def mean_ns(self) -> float: ...
+    def _own_times(self) -> tuple[TimeDistribution, TimeDistribution] | None: ...

@@ -1,11 +1,14 @@
 """An actor as scheduling knows it: the base class of refs."""
 
+cimport cython
 from libc.stdint cimport uint64_t
 
 from callboard.core.asserting cimport holds
-from callboard.core.memory.node cimport relaxed
+from callboard.core.memory.node cimport acquire, relaxed, release
+from callboard.core.monitoring.actor_times cimport ActorTimes
+from callboard.core.monitoring.class_times cimport distributions_of
 from callboard.core.sealed cimport only_by_runtime
-from callboard.scheduling.cell cimport Cell, dedicated_cell
+from callboard.scheduling.cell cimport Cell, dedicated_cell, own_times_cell
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.worker_core cimport Worker
 
@@ -95,6 +98,22 @@ cdef class Handle:
         """The measured time per message, in nanoseconds; 0 before the first one."""
         cdef uint64_t messages = self.cell.get_messages()
         return self.cell.get_busy_ns() / <double>messages if messages else 0.0
+
+    def _own_times(self):
+        """Return what `ClassTimes.read()` does, of this actor alone: since the first call, which begins it.
+
+        None where monitoring is off. Any thread.
+        """
+        cdef ActorTimes* times
+        with cython.critical_section(self):  # begun once
+            times = self.cell.get_times(acquire)
+            if times == NULL:
+                return None
+            if not self.cell.has(own_times_cell):
+                times = new ActorTimes(times.workers(), times)
+                self.cell.set(own_times_cell)
+                self.cell.set_times(times, release)
+        return distributions_of(times)
 
 
 cdef Handle actor_here():

@@ -13,6 +13,8 @@ from dataclasses import MISSING, dataclass, fields
 
 from callboard.core.errors import CallboardError
 from callboard.core.markup import paragraph, table
+from callboard.core.monitoring.time_distribution import NO_TIMES, TimeDistribution
+from callboard.core.text import time_in_words
 from callboard.scheduling.elasticity.history import LevelStatistics
 from callboard.scheduling.worker import WorkerThread
 
@@ -49,6 +51,49 @@ class ActorStatistics:
     """Since then."""
     idle: float | None = None
     """The part of `alive` that was not spent in its dispatches."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassStatistics:
+    """The times of the actors of one class, ended ones included. In seconds; None: not measured.
+
+    A message's processing time is that of its dispatch, divided by the dispatch's messages. One
+    message in 16 is stamped for its time in the mailbox.
+    """
+
+    name: str
+    """The class's, as `__qualname__`; classes of one name are one here."""
+    messages: int
+    """How many processing times there are."""
+    mean: float | None
+    """Processing."""
+    p50: float | None
+    """Processing: the median."""
+    p99: float | None
+    """Processing: what one message in a hundred exceeds."""
+    mailbox_p50: float | None
+    """In the mailbox: the median."""
+    mailbox_p99: float | None
+    """In the mailbox: what one message in a hundred exceeds."""
+    processing: TimeDistribution = NO_TIMES
+    in_mailbox: TimeDistribution = NO_TIMES
+
+    @classmethod
+    def of(
+        cls, name: str, processing: TimeDistribution, in_mailbox: TimeDistribution
+    ) -> ClassStatistics:
+        """Return the entry of a class with these distributions."""
+        return cls(
+            name=name,
+            messages=processing.count,
+            mean=processing.mean,
+            p50=processing.p50,
+            p99=processing.p99,
+            mailbox_p50=in_mailbox.p50,
+            mailbox_p99=in_mailbox.p99,
+            processing=processing,
+            in_mailbox=in_mailbox,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +153,8 @@ class Statistics:
     """The ends of channels that the actors have, those of one channel together."""
     level: LevelStatistics | None = None
     """How many workers run, and why, in a system that finds this out."""
+    classes: tuple[ClassStatistics, ...] = ()
+    """The times of each class of actors; none where monitoring is off."""
 
     def of(self, path: str) -> ActorStatistics:
         """Return the entry of the actor at `path`. Raises KeyError."""
@@ -128,6 +175,8 @@ class Statistics:
             ("worker", WorkerStatistics, self.workers),
             ("actor", ActorStatistics, self.actors),
         ]
+        if self.classes:
+            tables.append(("class", ClassStatistics, self.classes))
         if self.channels:
             tables.append(("channel", EndStatistics, self.channels))
         return "".join(
@@ -144,7 +193,8 @@ class Statistics:
         unmet = ["", f"no spawn yet for {', '.join(self.unmet)}"] if self.unmet else []
         ends = ("", *_table("channel", EndStatistics, self.channels, 0)) if self.channels else ()
         level = ("", str(self.level)) if self.level is not None else ()
-        return "\n".join((*workers, *level, "", *actors, *ends, *self._in_work(), *unmet))
+        classes = ("", *_table("class", ClassStatistics, self.classes, 1)) if self.classes else ()
+        return "\n".join((*workers, *level, "", *actors, *classes, *ends, *self._in_work(), *unmet))
 
     def _in_work(self) -> Iterator[str]:
         for worker in self.workers:
@@ -162,11 +212,7 @@ def _text(value: object) -> str:
         return "-"
     if not isinstance(value, float):
         return str(value)
-    if value >= 1:
-        return f"{value:.3f} s"
-    if value >= 1e-3:
-        return f"{value * 1e3:.3f} ms"
-    return f"{value * 1e6:.3f} us"
+    return time_in_words(value)
 
 
 def _cells(what: str, kind: type, entries: Sequence[object]) -> tuple[list[str], list[list[str]]]:

@@ -277,6 +277,7 @@ cdef class WorkerThread:
         """Make the calling thread this worker's."""
         self.context = current_context()
         self.context.worker = self.core
+        self.context.index = self.core.index
         self.context.recorder = self.core.recorder
         self.context.python = <void*>PyThreadState_Get()
         return 0
@@ -287,6 +288,7 @@ cdef class WorkerThread:
         self.context.recorder = NULL
         if other != NULL:
             self.context.recorder = other.recorder
+            self.context.index = other.index
 
     cdef void loop_with(self, PyThreadState* state) noexcept nogil:
         cdef Worker* core = self.core

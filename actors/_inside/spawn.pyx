@@ -13,7 +13,7 @@ from callboard._inside.receiving.access cimport Access
 from callboard._inside.receiving.dispatch cimport run_python, run_shared
 from callboard._inside.receiving.native_dispatch cimport run_native
 from callboard._inside.sending.actor_cell cimport (
-    ActorCell, carrying_cell, cell_of, limited, native_cell, task_cell, wearing_cell,
+    ActorCell, carrying_cell, cell_of, counted_cell, limited, native_cell, task_cell, wearing_cell,
 )
 from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.overflow cimport Overflow, overflow_named
@@ -150,6 +150,7 @@ cdef ActorRef spawn_by(
 cdef int note_spawn(ActorRef ref) except -1:
     """Tell monitoring of a new actor."""
     ref.cell.created = monotonic_ns()
+    ref.cell.set_times(ref.runtime.times_of(ref.recipe.cls.__qualname__).times, relaxed)
     if ref.runtime.config.is_monitored(ref.recipe.cls):
         ref.cell.set(recorded_cell)
         ref.runtime.logs.note(ref)
@@ -369,7 +370,7 @@ cdef int limit(ActorRef ref, mailbox) except -1:
                     f"its mailbox cannot {mailbox.overflow}")
     assert holds(ref.cell.limits == NULL)
     ref.cell.limits = new Limits(capacity, timeout_ns, senders_pop)
-    ref.cell.set(limited)
+    ref.cell.set(counted_cell if ref.cell.limits.only_counts() else limited)
     ref.detour = ref.intake is not None or senders_pop
     return 0
 

@@ -20,6 +20,7 @@ markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0L8 4L0 8z"/></marker
 <h2>Workers</h2>
 <div id="workers"></div>
 <div id="runs"></div>
+<div id="classes"></div>
 <h2>Actors</h2>
 <p>
 <label>whose path or class has <input id="part" size="16"></label>

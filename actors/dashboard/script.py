@@ -44,6 +44,11 @@ function put(place, ...shown) {
   place.replaceChildren(...shown);
   [...place.children].forEach((one, i) => { one.scrollLeft = left[i] || 0; });
 }
+function duration(value) {
+  if (value === null) return '-';
+  if (value >= 1) return figure(value, 3) + ' s';
+  return value >= 1e-3 ? figure(1e3 * value, 3) + ' ms' : figure(1e6 * value, 1) + ' us';
+}
 function percent(value) { return value === null ? '-' : (100 * value).toFixed(1) + '%'; }
 function short(text, most) {
   return text.length > most ? text.slice(0, most - 1) + '\\u2026' : text;
@@ -145,7 +150,8 @@ function parts(run) {
     ['operator', o => o.name], ['load', o => percent(o.load), true],
     ['in/s', o => figure(o.rate_in), true], ['out/s', o => figure(o.rate_out), true],
     ['us a row', o => figure(1e6 * o.cost, 3), true], ['queued', o => figure(o.queued), true],
-    ['lag, s', o => figure(o.lag, 3), true], ['workers', o => figure(o.workers), true],
+    ['lag, s', o => figure(o.lag, 3), true], ['event lag', o => figure(o.watermark_lag), true],
+    ['workers', o => figure(o.workers), true],
     ['why', o => o.words]], run.operators, (_, i) => i === run.slowest ? 'slowest' : '');
   return run.drawing ? [drawing(run), found] : [found];
 }
@@ -161,7 +167,9 @@ function showRuns(runs) {
       place.append(section);
     }
     const rate = run.processes.length ? '' : ', ' + figure(run.rate) + ' rows/s';
-    put(section, element('h2', run.title + rate), ...parts(run));
+    const latency = run.p50 === null ? '' :
+      ', latency p50 ' + duration(run.p50) + ', p99 ' + duration(run.p99);
+    put(section, element('h2', run.title + rate + latency), ...parts(run));
   }
   for (const gone of there.values()) gone.remove();
 }
@@ -216,6 +224,11 @@ function show(seen) {
     ['in message, s', w => w.in_message === null ? '' : w.in_message.toFixed(3), true]],
     seen.workers));
   showRuns(seen.runs);
+  put(at('classes'), seen.classes.length === 0 ? '' : table([
+    ['class', c => c.name], ['rate', c => figure(c.rate) + '/s', true],
+    ['p50', c => duration(c.p50), true], ['p99', c => duration(c.p99), true],
+    ['mailbox p50', c => duration(c.mailbox_p50), true],
+    ['mailbox p99', c => duration(c.mailbox_p99), true]], seen.classes));
   put(at('actors'), table([
     ['actor', a => a.path], ['class', a => a.cls], ['worker', a => a.worker],
     ['load', a => percent(a.load), true, 'load'],

@@ -66,11 +66,15 @@ def dump(system: Observable) -> dict[str, Any]:
     """Return all that is known."""
     figures = collect(system._runtime)
     letters = system._runtime.dead_letters
+    whole = system._runtime.system
+    graphs = whole._graphs() if whole is not None else ()
     return info(system) | {
         "monitoring": figures.monitoring,
         "actors": [asdict(one) for one in figures.actors],
         "workers": [asdict(one) for one in figures.workers],
         "channels": [asdict(one) for one in figures.channels],
+        "classes": [asdict(one) for one in figures.classes],
+        "graphs": [graph.figures() for graph in graphs],
         "waits": waits(system),
         "latest_failures": [[path, report.summary] for path, report in letters.failures],
     }

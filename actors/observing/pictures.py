@@ -38,10 +38,23 @@ class ActorRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassRow:
+    """A class of actors: messages a second, and how long they were in work and in the mailbox."""
+
+    name: str
+    rate: float
+    p50: float | None
+    p99: float | None
+    mailbox_p50: float | None
+    mailbox_p99: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorRow:
     """An operator, or a place of a net, which has no costs and no rate out.
 
-    Rates are rows a second, `cost` seconds for a row, `lag` seconds of rows.
+    Rates are rows a second, `cost` seconds for a row, `lag` seconds of rows. `watermark_lag` is
+    how far its watermark is behind the newest event time, in its unit.
     """
 
     name: str
@@ -51,6 +64,7 @@ class OperatorRow:
     load: float
     queued: float
     lag: float | None
+    watermark_lag: float | None
     workers: int
     words: str
     key: str
@@ -59,11 +73,16 @@ class OperatorRow:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run of a graph or a net, and its operators in their order; or a pool and its processes."""
+    """A run of a graph or a net, and its operators in their order; or a pool and its processes.
+
+    `p50` and `p99` are of the seconds from a round's arrival to its end, in the last ten seconds.
+    """
 
     number: int
     title: str
     rate: float
+    p50: float | None
+    p99: float | None
     entries: tuple[float, ...]
     """The rows a second of each entry."""
     operators: tuple[OperatorRow, ...]
@@ -91,6 +110,7 @@ class Picture:
     level: str
     workers: tuple[WorkerRow, ...]
     actors: tuple[ActorRow, ...]
+    classes: tuple[ClassRow, ...]
     runs: tuple[RunRow, ...]
     letters: tuple[tuple[str, int, float], ...]
     """For each reason of dead letters, how many there were, and how many a second."""
@@ -118,6 +138,7 @@ def picture_of(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Pict
         level=plain(now["level"] or ""),
         workers=workers,
         actors=tuple(_actor(one, now["timed"], seconds) for one in now["actors"]),
+        classes=tuple(_class(one, seconds) for one in now["classes"]) if seconds else (),
         runs=tuple(_runs(old, now, seconds)),
         letters=tuple(
             (reason, count, _rate(count, old["dead_letters"].get(reason, 0), seconds))
@@ -172,16 +193,30 @@ def _actor(one: Mapping[str, Any], timed: bool, seconds: float) -> ActorRow:
     )
 
 
+def _class(one: Mapping[str, Any], seconds: float) -> ClassRow:
+    return ClassRow(
+        name=plain(one["name"]),
+        rate=one["messages"] / seconds,
+        p50=one["p50"],
+        p99=one["p99"],
+        mailbox_p50=one["mailbox_p50"],
+        mailbox_p99=one["mailbox_p99"],
+    )
+
+
 def _runs(old: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> Iterator[RunRow]:
     before = {one["number"]: one for one in old["graphs"]}
     for graph in now["graphs"]:
         was = before.get(graph["number"], {"rows": 0, "operators": []})
         words = {wait["name"]: wait["words"] for wait in graph["waits"]}
         entry = words.get("rows to come in")
+        latency = graph.get("latency") or {"p50": None, "p99": None}
         yield RunRow(
             number=graph["number"],
             title=plain(f"{graph['run']}{f', rows to come in {entry}' if entry else ''}"),
             rate=_rate(graph["rows"], was["rows"], seconds),
+            p50=latency["p50"],
+            p99=latency["p99"],
             entries=tuple(
                 _rate(rows, old, seconds)
                 for rows, old in zip(graph["entries"], was["entries"], strict=True)
@@ -241,6 +276,7 @@ def _operator(
         load=_rate(one["busy"], was.get("busy", 0.0), seconds),
         queued=one["queued"],
         lag=one["queued"] / rate if rate else None,
+        watermark_lag=one.get("watermark_lag"),
         workers=one["workers"],
         words=plain(reason),
         key=str(one.get("step", "")),

@@ -18,7 +18,12 @@ from callboard.diagnosis import actors_and_paths
 from callboard.observing.scan import ActorScan, ClassTotals
 
 try:
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+    from prometheus_client.core import (
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        HistogramMetricFamily,
+        Metric,
+    )
     from prometheus_client.registry import Collector
 except ModuleNotFoundError as _missing:
     raise ModuleNotFoundError(
@@ -26,6 +31,8 @@ except ModuleNotFoundError as _missing:
     ) from _missing
 
 if TYPE_CHECKING:
+    from callboard._inside.sending.ref import ActorRef
+    from callboard.core.monitoring.time_distribution import TimeDistribution
     from callboard.observing.observed import Observed
 
 # The metrics: the name, the kind, the labels beside the system's, and what it is.
@@ -54,6 +61,13 @@ _NAMED = (
     ("actor_busy_seconds", "counter", "time in an actor's dispatches; 0 without monitoring"),
     ("actor_mailbox_messages", "gauge", "messages that wait for an actor, where counted"),
 )
+# Histograms: of classes, and of actors that a pattern names.
+_TIMES = (
+    ("processing_seconds", "time of a message in work, the mean of its dispatch"),
+    ("mailbox_seconds", "time of a message in the mailbox, of one in 16"),
+)
+# From a microsecond to 17 seconds, by doubling: bounds of buckets, so that counts are exact.
+_BOUNDS = tuple(2**i for i in range(10, 35))
 
 
 class SystemCollector(Collector):
@@ -112,13 +126,20 @@ class _Families:
         ):
             for name, kind, text in metrics:
                 self._make(name, kind, text, label)
+        for name, text in _TIMES:
+            self._make(name, "histogram", text, "class")
+            self._make(f"actor_{name}", "histogram", text, "actor")
         self._make("dead_letters", "counter", "messages that were told and not handled", "reason")
         self._make("failures", "counter", "failures of actors")
         self._make("run_rows", "counter", "rows that were sent into runs of graphs")
         self._make("run_rows_dropped", "counter", "rows that runs did not use", "reason")
 
     def _make(self, name: str, kind: str, text: str, *labels: str) -> None:
-        cls = CounterMetricFamily if kind == "counter" else GaugeMetricFamily
+        cls: Any = {
+            "counter": CounterMetricFamily,
+            "gauge": GaugeMetricFamily,
+            "histogram": HistogramMetricFamily,
+        }[kind]
         self._families[name] = cls(
             f"callboard_{name}", text[0].upper() + text[1:], labels=("system", *labels)
         )
@@ -126,6 +147,15 @@ class _Families:
     def add(self, name: str, value: float, *labels: str) -> None:
         """Add a sample."""
         self._families[name].add_metric(labels, value)
+
+    def add_times(
+        self, prefix: str, times: tuple[TimeDistribution, TimeDistribution], *labels: str
+    ) -> None:
+        """Add the histograms of what is processed, and of mailboxes."""
+        for (name, _), one in zip(_TIMES, times, strict=True):
+            buckets = [(str(bound / 1e9), float(one.at_most(bound))) for bound in _BOUNDS]
+            buckets.append(("+Inf", float(one.count)))
+            self._families[prefix + name].add_metric(labels, buckets, one.total_ns / 1e9)
 
     def add_all(self, metrics: Iterable[tuple[str, str, str]], values: Any, *labels: str) -> None:
         """Add a sample to each of several metrics."""
@@ -161,6 +191,8 @@ class _Source:
             _merge(by_label.setdefault(cls.__qualname__, [0.0] * len(_ACTORS)), one)
         for label, values in by_label.items():
             families.add_all(_ACTORS, values, name, label)
+        for label, times in runtime.class_times.items():
+            families.add_times("", times.read(), name, label)
         for worker in runtime.team.everyone:
             figures = worker.dispatches, worker.waited_ns / 1e9, worker.waits
             families.add_all(_WORKERS, figures, name, worker.name)
@@ -168,16 +200,20 @@ class _Source:
             families.add("dead_letters", count, name, reason)
         families.add("failures", runtime.dead_letters.failure_count, name)
         self._add_runs(system, families, name)
-        for path, values in self._named(system) if self._patterns else ():
-            families.add_all(_NAMED, values, name, path)
+        for path, ref in self._named(system) if self._patterns else ():
+            figures = ref.messages, ref.busy_ns / 1e9, ref.queue_length or 0
+            families.add_all(_NAMED, figures, name, path)
+            own = ref._own_times()
+            if own is not None:
+                families.add_times("actor_", own, name, path)
 
-    def _named(self, system: Observed) -> Iterator[tuple[str, list[float]]]:
-        """Yield the figures of actors that the patterns name. One path is one series."""
+    def _named(self, system: Observed) -> Iterator[tuple[str, ActorRef[Any]]]:
+        """Yield the actors that the patterns name. One path is one series."""
         seen = set()
         for ref, path in actors_and_paths(system._runtime):
             if path not in seen and any(fnmatchcase(path, one) for one in self._patterns):
                 seen.add(path)
-                yield path, [ref.messages, ref.busy_ns / 1e9, ref.queue_length or 0]
+                yield path, ref
 
     def _add_runs(self, system: Observed, families: _Families, name: str) -> None:
         for values in self._operators.values():

@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from callboard.observing.pictures import ActorRow, Picture, RunRow
+from callboard.core.text import time_in_words
+from callboard.observing.pictures import ActorRow, ClassRow, Picture, RunRow
 
 # The reasons that somebody should look at, and their colours.
 COLOURS = {
@@ -26,6 +27,8 @@ def draw(frame: Picture, sort: str, *, stacks: bool, footer: str = "") -> Render
     """Return what shows a frame."""
     parts: list[RenderableType] = [_head(frame), _workers(frame)]
     parts += [_run(run) for run in frame.runs]
+    if frame.classes:
+        parts.append(_classes(frame.classes))
     parts.append(_actors(frame.actors, sort))
     parts += _troubles(frame)
     if stacks:
@@ -98,11 +101,25 @@ def _actors(rows: tuple[ActorRow, ...], sort: str) -> Table:
     return table
 
 
+def _classes(rows: tuple[ClassRow, ...]) -> Table:
+    names = ("class", "rate", "p50", "p99", "mailbox p50", "mailbox p99")
+    table = _table(*names, right=1)
+    for row in rows:
+        times = (row.p50, row.p99, row.mailbox_p50, row.mailbox_p99)
+        table.add_row(*_texts(row.name, f"{row.rate:,.0f}/s", *map(time_in_words, times)))
+    return table
+
+
 def _run(run: RunRow) -> Table:
-    table = _table(
-        "operator", "load", "in/s", "out/s", "us a row", "queued", "lag", "workers", "why", right=1
-    )
-    table.title = Text(f"{run.title}, {run.rate:,.0f} rows/s")
+    has_time = any(row.watermark_lag is not None for row in run.operators)
+    names = ["operator", "load", "in/s", "out/s", "us a row", "queued", "lag", "workers", "why"]
+    if has_time:
+        names.insert(7, "event lag")
+    table = _table(*names, right=1)
+    title = f"{run.title}, {run.rate:,.0f} rows/s"
+    if run.p50 is not None:
+        title += f", latency p50 {time_in_words(run.p50)}, p99 {time_in_words(run.p99)}"
+    table.title = Text(title)
     table.title_justify = "left"
     for row in run.operators:
         style = "bold red" if row is run.slowest else ""
@@ -114,6 +131,11 @@ def _run(run: RunRow) -> Table:
             f"{row.cost * 1e6:,.3f}",
             f"{row.queued:,.0f}",
             "-" if row.lag is None else f"{row.lag:.3f} s",
+            *(
+                ["-" if row.watermark_lag is None else f"{row.watermark_lag:,g}"]
+                if has_time
+                else []
+            ),
             f"{row.workers}",
             row.words,
             style=style,

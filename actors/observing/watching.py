@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from callboard.core import checks
+from callboard.core.monitoring.time_distribution import NO_TIMES, TimeDistribution
 from callboard.diagnosis import at_work, needs_token
 from callboard.observing.branches import MOST_LINES
 from callboard.observing.branches import branches as tree_of
@@ -19,6 +20,7 @@ from callboard.observing.kept_letters import MOST_LETTERS
 from callboard.observing.scan import ActorScan
 from callboard.observing.wait import REASONS, Wait
 from callboard.observing.waits import wait_of
+from callboard.scheduling.monitor import ClassStatistics
 from callboard.statistics import figures_of_actor, figures_of_worker
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ STUCK_AFTER = 1.0
 """The seconds after which an actor in one message is stuck, as in `system.waits()`."""
 MOST_ACTORS = 1000
 MOST_OPERATORS = 500
+MOST_CLASSES = 20
 
 
 class SystemView:
@@ -42,6 +45,7 @@ class SystemView:
         self._scan = ActorScan(runtime)
         self._graphs: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._numbers = itertools.count(1)
+        self._times: dict[str, tuple[TimeDistribution, TimeDistribution]] = {}
 
     def answer(self, question: str) -> dict[str, Any]:
         """Answer a question in JSON: see `look()`. Raises ValueError."""
@@ -123,6 +127,7 @@ class SystemView:
                 for _, _, ref, messages, busy in first
                 if ref.worker is not None
             ],
+            "classes": self._classes(),
             "stuck": [asdict(one) for one in waits.values() if one.reason == "stuck"],
             "workers": [
                 asdict(figures_of_worker(worker, *inside.get(worker, (None, None))))
@@ -138,6 +143,29 @@ class SystemView:
             "failures": dead.failure_count,
             "latest_failures": [[path, report.summary] for path, report in dead.failures[-5:]],
         }
+
+    def _classes(self) -> list[dict[str, Any]]:
+        """Return the times of classes of actors since the last look, the busiest first."""
+        before, now = self._times, self._runtime.class_times
+        self._times = {name: times.read() for name, times in now.items()}
+        found = []
+        for name, times in self._times.items():
+            old = before.get(name, (NO_TIMES, NO_TIMES))
+            processing, in_mailbox = (one.since(was) for one, was in zip(times, old, strict=True))
+            found.append(ClassStatistics.of(name, processing, in_mailbox))
+        found.sort(key=lambda one: one.processing.total_ns, reverse=True)
+        return [
+            {
+                "name": one.name,
+                "messages": one.messages,
+                "p50": one.p50,
+                "p99": one.p99,
+                "mailbox_p50": one.mailbox_p50,
+                "mailbox_p99": one.mailbox_p99,
+            }
+            for one in found[:MOST_CLASSES]
+            if one.messages or one.mailbox_p50 is not None
+        ]
 
     def _operators(self, shapes: Collection[int]) -> list[dict[str, Any]]:
         system = self._runtime.system

@@ -53,6 +53,7 @@ struct Node {
         unsigned char bytes[8];  // of the record's 16; the others follow
     };
     void* second{nullptr};
+    std::int64_t sent_at{0};  // where times in the mailbox are measured: see _inside/sending/actor_cell.hpp
     Node() : first(nullptr) {}
 
     // Each on a cache line of its own: nodes that were made one after another travel on different cores.

@@ -20,26 +20,18 @@ namespace callboard {
 // The worker's thread alone, but for the ring, which any thread reads.
 class Recorder {
 public:
-    struct InWork {
-        DispatchRecord record;     // of actor 0: nobody wants one
-        std::uint64_t serial{0};   // no other dispatch of any worker has it
-        std::size_t first{0};      // where its uses begin
-        std::uint64_t sent{0};     // sampled messages
-        std::uint64_t taken{0};    // likewise, and dead letters
-    };
-
     // `serial` is less than that of each later dispatch, and apart from those of all other workers.
     Recorder(std::uint64_t capacity, std::uint64_t serial) : ring(capacity), last_serial_(serial) {}
 
-    // `began` is the time.
-    InWork begin(std::uint64_t actor, std::int64_t began) {
-        const InWork outer = in_work_;
-        in_work_ = InWork{};
+    // `began` is the time. Each is followed by its end().
+    void begin(std::uint64_t actor, std::int64_t began) {
+        if (__builtin_expect(in_work_.serial != 0, 0)) outer_.push_back(in_work_);
+        in_work_.record = DispatchRecord{};
         in_work_.record.actor = actor;
         in_work_.record.began = began;
         in_work_.serial = ++last_serial_;
         in_work_.first = uses_.size();
-        return outer;
+        in_work_.sent = in_work_.taken = 0;
     }
 
     bool wants_record() const { return in_work_.record.actor != 0; }
@@ -101,7 +93,7 @@ public:
 
     // The actor may be another thread's by now. The records of its channels come before that of the dispatch. There
     // are no more of them than a quarter of the ring has room for.
-    void end(const InWork& outer, bool is_ready) {
+    void end(bool is_ready) {
         DispatchRecord& record = in_work_.record;
         if (record.actor != 0) {
             if (is_ready) note_state(state_ready);
@@ -110,8 +102,14 @@ public:
             for (std::size_t at = in_work_.first; at < uses_.size() && at < most; ++at) ring.write(uses_[at].as_record());
             ring.write(record);
         }
-        uses_.resize(in_work_.first);
-        in_work_ = outer;
+        if (__builtin_expect(uses_.size() != in_work_.first, 0)) uses_.resize(in_work_.first);
+        if (__builtin_expect(outer_.empty(), 1)) {
+            in_work_.serial = 0;
+            in_work_.record.actor = 0;
+            return;
+        }
+        in_work_ = outer_.back();
+        outer_.pop_back();
     }
 
     // Whether it is time to take the records out, to lose none: asked after each dispatch, true once for each half of
@@ -136,8 +134,17 @@ private:
         ring.write(record);
     }
 
+    struct InWork {
+        DispatchRecord record;     // of actor 0: nobody wants one
+        std::uint64_t serial{0};   // no other dispatch of any worker has it; 0: none is in work
+        std::size_t first{0};      // where its uses begin
+        std::uint64_t sent{0};     // sampled messages
+        std::uint64_t taken{0};    // likewise, and dead letters
+    };
+
     std::vector<ChannelUse> uses_;
     InWork in_work_;
+    std::vector<InWork> outer_;  // those around it
     std::uint64_t last_serial_;
     std::uint64_t taken_at_{0};
 };

@@ -36,6 +36,7 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
 
     cdef cppclass LatencyMarkers:
         vector[Times] finished()
+        vector[Times] latest(size_t most)
 
     ctypedef void (*SliceNote)(const Stage& stage, int64_t begin, int64_t end, uint64_t rows) noexcept nogil
 

@@ -62,6 +62,17 @@ public:
         return finished_;
     }
 
+    // Those of the latest `most` of them.
+    std::vector<Times> latest(std::size_t most) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (finished_.size() <= most) return finished_;
+        std::vector<Times> found;
+        std::size_t at = finished_.size() == kept ? static_cast<std::size_t>(next_.load(relaxed) / every_) % kept : 0;
+        at += finished_.size() - most;
+        for (; most != 0; --most, ++at) found.push_back(finished_[at % finished_.size()]);
+        return found;
+    }
+
 private:
     static constexpr std::size_t kept = 65536;
     struct Slot {

@@ -74,4 +74,26 @@ TEST("room wakes all who wait, and none who left") {
     CHECK(!gone.park(0));
 }
 
+TEST("a mailbox without a capacity counts what was sent and what was taken") {
+    Limits limits(Limits::no_capacity, 0);
+    CHECK(limits.only_counts());
+    CHECK_EQUAL(limits.reserve(5), 5);
+    limits.exceed(2);
+    limits.give_back(4);
+    CHECK_EQUAL(limits.count(), 3);
+    CHECK_EQUAL(limits.peak.load(std::memory_order_relaxed), 7);
+    limits.exceed(3);
+    CHECK_EQUAL(limits.peak.load(std::memory_order_relaxed), 7);
+    limits.take_back(1);
+    CHECK_EQUAL(limits.count(), 5);
+    CHECK(limits.has_room());
+}
+
+TEST("room that is not used is taken back") {
+    Limits limits(capacity, 0);
+    CHECK_EQUAL(limits.reserve(3), 3);
+    limits.take_back(1);
+    CHECK_EQUAL(limits.count(), 2);
+}
+
 CHECK_MAIN

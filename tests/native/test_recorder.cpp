@@ -28,12 +28,12 @@ ChannelUse* use(Recorder& recorder, std::uint64_t& serial, std::uint32_t& place,
 
 TEST("a dispatch's parts are one record, with the state that was noted") {
     Recorder recorder(8, 100);
-    const Recorder::InWork outer = recorder.begin(7, 500);
+    recorder.begin(7, 500);
     recorder.note(1'000, 10, 2);
     recorder.note(1'500, 20, 3);
     recorder.note_actor(4, 900, 5);
     recorder.note_state(state_output);
-    recorder.end(outer, false);
+    recorder.end(false);
     CHECK_EQUAL(recorder.ring.written(), 1u);
     const DispatchRecord record = at(recorder, 0);
     CHECK_EQUAL(record.time, 1'500);
@@ -49,12 +49,14 @@ TEST("a dispatch's parts are one record, with the state that was noted") {
 
 TEST("an actor that keeps its readiness is ready, unless it has ended") {
     Recorder recorder(8, 100);
-    recorder.end(recorder.begin(1, 500), true);
-    const Recorder::InWork outer = recorder.begin(1, 500);
+    recorder.begin(1, 500);
+    recorder.end(true);
+    recorder.begin(1, 500);
     recorder.note_state(state_ended);
     recorder.note_state(state_input);
-    recorder.end(outer, true);
-    recorder.end(recorder.begin(1, 500), false);
+    recorder.end(true);
+    recorder.begin(1, 500);
+    recorder.end(false);
     CHECK_EQUAL(at(recorder, 0).kind, state_ready);
     CHECK_EQUAL(at(recorder, 1).kind, state_ended);
     CHECK_EQUAL(at(recorder, 2).kind, state_input);
@@ -65,10 +67,10 @@ TEST("a dispatch of an actor that nobody wants recorded leaves no record, and ta
     std::uint64_t serial = 0;
     std::uint32_t place = 0;
     bool is_new = false;
-    const Recorder::InWork outer = recorder.begin(0, 500);
+    recorder.begin(0, 500);
     CHECK(!recorder.wants_record());
     CHECK(recorder.use(serial, place, is_new) == nullptr);
-    recorder.end(outer, false);
+    recorder.end(false);
     CHECK_EQUAL(recorder.ring.written(), 0u);
 }
 
@@ -76,13 +78,13 @@ TEST("a dispatch inside another one has its own record, and its own uses of chan
     Recorder recorder(16, 100);
     std::uint64_t outer_serial = 0, inner_serial = 0;
     std::uint32_t outer_place = 0, inner_place = 0;
-    const Recorder::InWork none = recorder.begin(1, 500);
+    recorder.begin(1, 500);
     use(recorder, outer_serial, outer_place, true)->channel = 11;
-    const Recorder::InWork outer = recorder.begin(2, 500);
+    recorder.begin(2, 500);
     use(recorder, inner_serial, inner_place, true)->channel = 22;
-    recorder.end(outer, false);
+    recorder.end(false);
     use(recorder, outer_serial, outer_place, false)->has_moved = true;
-    recorder.end(none, false);
+    recorder.end(false);
     CHECK_EQUAL(recorder.ring.written(), 4u);
     CHECK_EQUAL(ChannelUse::of(at(recorder, 0)).channel, 22);
     CHECK_EQUAL(at(recorder, 1).actor, 2u);
@@ -97,23 +99,23 @@ TEST("an end's note is of one dispatch: the next one begins anew") {
     std::uint64_t serial = 0;
     std::uint32_t place = 0;
     for (int i = 0; i < 3; ++i) {
-        const Recorder::InWork outer = recorder.begin(1, 500);
+        recorder.begin(1, 500);
         use(recorder, serial, place, true);
         use(recorder, serial, place, false);
-        recorder.end(outer, false);
+        recorder.end(false);
     }
     CHECK_EQUAL(recorder.ring.written(), 6u);
 }
 
 TEST("a dispatch with very many channels fills a quarter of the ring at most, and says so") {
     Recorder recorder(16, 100);
-    const Recorder::InWork outer = recorder.begin(1, 500);
+    recorder.begin(1, 500);
     for (int i = 0; i < 9; ++i) {
         std::uint64_t serial = 0;
         std::uint32_t place = 0;
         use(recorder, serial, place, true)->channel = i;
     }
-    recorder.end(outer, false);
+    recorder.end(false);
     CHECK_EQUAL(recorder.ring.written(), 5u);
     CHECK_EQUAL(at(recorder, 4).uses, 9u);
 }
@@ -122,7 +124,8 @@ TEST("the records are due once for each half of the ring") {
     Recorder recorder(8, 100);
     int due = 0;
     for (int i = 0; i < 16; ++i) {
-        recorder.end(recorder.begin(1, 500), false);
+        recorder.begin(1, 500);
+    recorder.end(false);
         due += recorder.is_due();
     }
     CHECK_EQUAL(due, 4);

@@ -18,7 +18,7 @@ from tests.observing.actors import Box, Holder, Passage, until
 
 
 def labels_of(sample: Any) -> list[str]:
-    """Return a sample's labels, the system's first."""
+    """Return a sample's labels, the system's first, a bucket's bound last."""
     return [sample.labels["system"], *(v for k, v in sample.labels.items() if k != "system")]
 
 
@@ -177,6 +177,65 @@ def test_scrapes_while_actors_come_and_go_are_whole() -> None:
         counts = [one.get(("messages_total", "shop", "Box"), 0) for one in found]
         assert counts == sorted(counts)
         assert counts[-1] <= 2001
+
+
+def buckets_of(
+    found: dict[tuple[str, ...], float], name: str, label: str
+) -> list[tuple[float, float]]:
+    """Return the bounds and the counts of a histogram in a scrape."""
+    return [
+        (float(key[3]), count)
+        for key, count in found.items()
+        if key[:3] == (f"{name}_bucket", "shop", label)
+    ]
+
+
+def test_times_of_classes_are_histograms_whose_counts_are_cumulative() -> None:
+    with ActorSystem("shop", workers=1, monitoring="mailboxes") as system:
+        boxes = [system.spawn(Box) for _ in range(2)]
+        scraper = Scraper(system)
+        for box in boxes:
+            box.tell_many(range(500))
+        system.drain(60)
+        found = scraper.scrape()
+        (statistics,) = system.statistics().classes
+    for name, distribution in (
+        ("processing_seconds", statistics.processing),
+        ("mailbox_seconds", statistics.in_mailbox),
+    ):
+        buckets = buckets_of(found, name, "Box")
+        assert buckets == sorted(buckets)
+        counts = [count for _, count in buckets]
+        assert counts == sorted(counts)
+        assert buckets[-1] == (float("inf"), distribution.count)
+        assert found[f"{name}_count", "shop", "Box"] == distribution.count > 0
+        assert found[f"{name}_sum", "shop", "Box"] == pytest.approx(distribution.total_ns / 1e9)
+        for bound, count in buckets[:-1]:
+            assert count == distribution.at_most(round(bound * 1e9))
+    assert found["processing_seconds_count", "shop", "Box"] == 1000
+
+
+def test_actors_that_patterns_name_have_histograms_from_the_first_scrape_on() -> None:
+    with ActorSystem("shop", workers=1, monitoring="mailboxes") as system:
+        box, other = system.spawn(Box, name="box"), system.spawn(Box, name="other")
+        scraper = Scraper(system, actors=["/box"])
+        scraper.scrape()
+        box.tell_many(range(500))
+        other.tell_many(range(500))
+        system.drain(60)
+        found = scraper.scrape()
+        assert found["actor_processing_seconds_count", "shop", "/box"] == 500
+        assert 0 < found["actor_mailbox_seconds_count", "shop", "/box"] < 500
+        assert ("actor_processing_seconds_count", "shop", "/other") not in found
+        assert found["processing_seconds_count", "shop", "Box"] == 1000
+
+
+def test_without_monitoring_there_are_no_histograms() -> None:
+    with ActorSystem("shop", workers=1) as system:
+        system.spawn(Box, name="box").tell(1)
+        system.drain(60)
+        found = Scraper(system, actors=["/box"]).scrape()
+        assert [key for key in found if "_seconds_bucket" in key[0]] == []
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from callboard.__main__ import main
 from callboard.observing import watching
 from callboard.observing.conversation import MOST_CONVERSATIONS, Watcher
 from callboard.observing.endpoint import refuse_another_user
-from callboard.observing.pictures import picture_of
+from callboard.observing.pictures import OperatorRow, picture_of
 from callboard.observing.top import View, without_children
 from callboard.streams import entry
 from tests.observing.actors import Box, Holder, Passage, Pinger, until
@@ -118,6 +118,99 @@ def test_operators_have_rates_costs_and_reasons(folder: Path) -> None:
         assert len(run.finish(60)) == 4
         assert picture_of(None, watcher.look()).runs == ()
         watcher.close()
+
+
+def test_watermarks_have_their_lag_and_runs_their_latency(
+    folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passage = Passage()
+
+    def slow(row: int) -> int:
+        if row == 50:
+            passage.pass_through()
+        return row
+
+    def time_of(row: int) -> int:
+        return row
+
+    graph = entry("n").watermarks(time_of, lag=7).map(slow).collect()
+    with ActorSystem("shop", workers=2, observable=True) as system:
+        run = system.run(graph, batch_size=10, markers=1)
+        watcher = watcher_of(folder)
+        run.send("n", range(40))
+        run.snapshot()  # all rows are through
+        frame = picture_of(None, watcher.look())
+        (one,) = frame.runs
+        assert [row.watermark_lag for row in one.operators] == [7, 7, 7]
+        assert one.p50 is not None
+        assert one.p99 is not None
+        assert 0 < one.p50 <= one.p99
+        run.send("n", range(40, 100))
+        assert passage.entered.wait(30)
+        until(lambda: operators_of(watcher)[0].watermark_lag == 7)
+        _, mapped, collected = operators_of(watcher)
+        assert mapped.name == "slow"
+        assert mapped.watermark_lag is not None
+        assert mapped.watermark_lag >= 99 - 49 + 7  # its watermark is that of row 49 at most
+        assert collected.watermark_lag is not None
+        assert collected.watermark_lag >= mapped.watermark_lag
+        assert str(run.statistics()).splitlines()[3].split()[-1] == f"{mapped.watermark_lag:g}"
+        monkeypatch.setenv("COLUMNS", "250")
+        assert main(["top", "--once", "--every", "0.05"]) == 0
+        out = capsys.readouterr().out
+        assert "event lag" in out
+        assert ", latency p50 " in out
+        passage.leave.set()
+        assert len(run.finish(60)) == 100
+        watcher.close()
+
+
+def operators_of(watcher: Watcher) -> tuple[OperatorRow, ...]:
+    (one,) = picture_of(None, watcher.look()).runs
+    return one.operators
+
+
+def test_classes_have_the_percentiles_since_the_last_look(
+    folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ActorSystem("shop", workers=1, monitoring="mailboxes", observable=True) as system:
+        box = system.spawn(Box, name="box")
+        watcher = watcher_of(folder)
+        before = watcher.look()
+        box.tell_many(range(1000))
+        system.drain(60)
+        frame = picture_of(before, watcher.look())
+        (row,) = frame.classes
+        assert (row.name, round(row.rate * frame.seconds)) == ("Box", 1000)
+        assert row.p50 is not None
+        assert row.p99 is not None
+        assert 0 < row.p50 <= row.p99
+        assert row.mailbox_p99 is not None
+        assert picture_of(before, watcher.look()).classes == ()
+        watcher.close()
+        pinger, other = system.spawn(Pinger), system.spawn(Pinger)
+        pinger.tell(other)
+        other.tell(pinger)
+        pinger.tell(1_000_000_000)  # until the end of the system
+        monkeypatch.setenv("COLUMNS", "200")
+        assert main(["top", "--once", "--every", "0.2"]) == 0
+        pinger.stop()
+        assert "mailbox p99" in capsys.readouterr().out
+
+
+def test_a_dump_has_the_distributions_and_the_runs(folder: Path, capsys: Out) -> None:
+    with ActorSystem("shop", workers=1, monitoring="mailboxes", observable=True) as system:
+        system.spawn(Box, name="box").tell_many(range(100))
+        system.drain(60)
+        with system.run(entry("n").filter(bool, name="some").collect()) as run:
+            run.send("n", [0, 1, 2])
+            run.snapshot()
+            assert main(["dump", "shop"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (box,) = (one for one in found["classes"] if one["name"] == "Box")
+    assert sum(count for _, count in box["processing"]["buckets"]) == box["messages"] == 100
+    (graph,) = found["graphs"]
+    assert graph["operators"][0]["rows_in"] == 3
 
 
 def test_an_observer_that_is_killed_leaves_nothing(folder: Path) -> None:

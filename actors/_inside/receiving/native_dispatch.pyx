@@ -4,7 +4,7 @@ cimport cython
 
 from callboard._inside.receiving.dispatch cimport dead_letter_all
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
-from callboard._inside.sending.actor_cell cimport ActorCell, native_cell
+from callboard._inside.sending.actor_cell cimport ActorCell, native_cell, note_taken
 from callboard._inside.sending.letter cimport FENCE, take_letter
 from callboard._inside.sending.ref cimport LIVE, ActorRef
 from callboard._inside.sending.variables cimport put_on, take_off
@@ -84,14 +84,15 @@ cdef Outcome run_loop(
                     break
                 continue
             actor.asked = node
+        if cell.limits != NULL:
+            cell.limits.give_back(1)
+            note_taken(node, cell, context)
         actor.receive(node)
         if actor.asked != NULL:
             answer_nothing(actor)
             assert holds(actor.asked == NULL)
         if node.kind == Kind.buffer:
             (<Buffer*>node.first).drop()
-        if cell.limits != NULL:
-            cell.limits.give_back(1)
         if cell.has_system() or ref.phase != LIVE:
             take_off(cell, context)
             account(cell, context, handled)

@@ -7,6 +7,7 @@
 
 #include "callboard/_inside/sending/envelope.hpp"
 #include "callboard/core/memory/node.hpp"
+#include "callboard/core/monitoring/actor_times.hpp"
 #include "callboard/scheduling/cell.hpp"
 #include "callboard/scheduling/context.hpp"
 
@@ -15,7 +16,7 @@ namespace callboard {
 // Flags of a cell that the scheduler never reads. Set before it is first scheduled, but for `closed`, which
 // its runner sets, and `forked`. A closed cell goes on through the states of others, and its dispatch turns
 // messages into dead letters.
-inline constexpr std::uint32_t limited = first_own_flag;             // `limits` is there: bounded, prioritised
+inline constexpr std::uint32_t limited = first_own_flag;             // `limits` is there: bounded
 inline constexpr std::uint32_t closed_cell = first_own_flag << 1;
 inline constexpr std::uint32_t native_cell = first_own_flag << 2;    // its messages are native values
 inline constexpr std::uint32_t forked_cell = first_own_flag << 3;    // a copy in a child process: refuses all use
@@ -23,8 +24,9 @@ inline constexpr std::uint32_t carrying_cell = first_own_flag << 4;  // its mess
 inline constexpr std::uint32_t task_cell = first_own_flag << 5;      // it takes no messages
 inline constexpr std::uint32_t wearing_cell = first_own_flag << 7;   // ... which are in place while it handles them
 inline constexpr std::uint32_t sampled_cell = first_own_flag << 6;   // a trace shows some of its messages: sampling.pxd
+inline constexpr std::uint32_t counted_cell = first_own_flag << 8;   // `limits` is there, and only counts
 // A sender of a native value to a cell with one of these takes the slow way.
-inline constexpr std::uint32_t guarded_cell = limited | closed_cell | forked_cell;
+inline constexpr std::uint32_t guarded_cell = limited | counted_cell | closed_cell | forked_cell;
 // A sender of a Python object to a cell with one of these does.
 inline constexpr std::uint32_t lonely_cell = guarded_cell | native_cell | carrying_cell | task_cell;  // or of many
 inline constexpr std::uint32_t slow_cell = lonely_cell | sampled_cell;
@@ -56,9 +58,49 @@ struct ActorCell : Cell {
     return node;
 }
 
+// How long messages wait in a mailbox: one in sixteen has a time stamp, where monitoring counts the messages of mailboxes.
+//
+// Each thread that sends stamps about one in sixteen of its messages, at random distances, so that no pattern in them is
+// met each time. A look at the clock for each message would cost more than the rest of monitoring. The stamp is in the
+// message's node, so it is the time of this very message. It is written before the push, and read after the pop.
+//
+// A mailbox with times is one with limits: its senders go the slow way, and all write the field, be it 0. Others neither
+// write nor read it.
+__attribute__((noinline)) inline std::int64_t stamp_now(Context* context) {
+    // A xorshift generator: distances from 1 to 31.
+    context->stamps ^= context->stamps << 13;
+    context->stamps ^= context->stamps >> 17;
+    context->stamps ^= context->stamps << 5;
+    context->until_stamp = 1 + context->stamps % 31;
+    return context->clock.now();
+}
+
+// The sender, before it pushes a message to a cell with limits.
+inline void stamp(Node* node, Cell* to, Context* context) {
+    if (to->times.load(relaxed) == nullptr) return;
+    node->sent_at = --context->until_stamp == 0 ? stamp_now(context) : 0;
+}
+
+// The receiver, on its worker, when it takes a message of a cell with limits out.
+inline void note_taken(Node* node, Cell* cell, Context* context) {
+    ActorTimes* const times = cell->times.load(acquire);  // pairs with whoever gave the cell its own
+    if (times == nullptr || __builtin_expect(node->sent_at == 0, 1) || context->worker == nullptr) return;
+    times->note_waited(context->index, context->clock.now() - node->sent_at);
+}
+
 // Pushes a message that has its room. True: the caller must wake the actor.
 [[gnu::always_inline]] inline bool push(Cell* to, Context* context, Envelope envelope) {
     return to->tail.push(filled(context->nodes.take(to->spare), envelope));
 }
+
+// push() where the message is counted and may be stamped.
+[[gnu::always_inline]] inline bool push_stamped(Cell* to, Context* context, Envelope envelope) {
+    Node* const node = filled(context->nodes.take(to->spare), envelope);
+    stamp(node, to, context);
+    return to->tail.push(node);
+}
+
+// Whether the only difference to a plain cell is that its messages are counted.
+inline bool is_only_counted(const Cell* cell) { return (cell->flags.load(relaxed) & slow_cell) == counted_cell; }
 
 }  // namespace callboard

@@ -16,12 +16,17 @@ cdef extern from "callboard/_inside/sending/actor_cell.hpp" namespace "callboard
     const uint32_t task_cell
     const uint32_t wearing_cell
     const uint32_t sampled_cell
+    const uint32_t counted_cell
     const uint32_t guarded_cell
     const uint32_t lonely_cell
     const uint32_t slow_cell
 
     Node* filled(Node* node, Envelope envelope)
     bint push(Cell* to, Context* context, Envelope envelope)
+    void stamp(Node* node, Cell* to, Context* context)
+    void note_taken(Node* node, Cell* cell, Context* context)
+    bint push_stamped(Cell* to, Context* context, Envelope envelope)
+    bint is_only_counted(const Cell* cell)
 
 
 cdef inline ActorCell* cell_of(Handle ref) noexcept nogil:

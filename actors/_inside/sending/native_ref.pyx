@@ -4,7 +4,7 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XINCREF
 
-from callboard._inside.sending.actor_cell cimport guarded_cell
+from callboard._inside.sending.actor_cell cimport guarded_cell, stamp
 from callboard._inside.sending.admission cimport admit, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, REFUSED, Fate, dead_letter_and_go_on
 from callboard._inside.sending.envelope cimport Envelope, to_tell
@@ -25,6 +25,7 @@ cdef void wake_closed(ActorRef to, Context* context) noexcept nogil:
 cdef bint may_send(ActorRef to, Node* node, Context* context) noexcept nogil:
     """The slow way of send(): True if the mailbox has room, or made some. Else the node is spent."""
     cdef Fate found = look_in(to.cell, False)
+    stamp(node, to.cell, context)
     if found == ADMITTED:
         return True
     with gil:
@@ -122,7 +123,7 @@ cdef class NativeRef(ActorRef):
             pack(node, <object>envelope.message)
         except BaseException:
             context.nodes.give(node, self.cell.spare)
-            self.cell.limits.give_back(1)
+            self.cell.limits.take_back(1)
             raise
         self.push_packed(node, envelope, context)
         return 0
@@ -133,5 +134,6 @@ cdef class NativeRef(ActorRef):
             Py_XINCREF(envelope.reply_to)
             node.flags = wants_answer
             node.reply_to = envelope.reply_to
+        stamp(node, self.cell, context)
         if self.cell.tail.push(node):
             self.wake(context)

@@ -13,8 +13,8 @@ from callboard._inside.answers.circles cimport circle
 from callboard._inside.answers.sampling cimport sample
 from callboard._inside.answers.yielding cimport ends_burst, let_workers_run
 from callboard._inside.sending.actor_cell cimport (
-    ActorCell, carrying_cell, closed_cell, filled, forked_cell, lonely_cell, native_cell, push, sampled_cell, slow_cell,
-    task_cell,
+    ActorCell, carrying_cell, closed_cell, filled, forked_cell, is_only_counted, lonely_cell, native_cell, push,
+    push_stamped, sampled_cell, slow_cell, stamp, task_cell,
 )
 from callboard._inside.sending.admission cimport admit_or_dead_letter, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL
@@ -282,6 +282,12 @@ cdef class ActorRef(Waiter):
 
     cdef int send_slowly(self, Envelope envelope, Context* context) except -1:
         """Send to an actor that is stopped, or has limits, or wants its senders' variables."""
+        if is_only_counted(self.cell):
+            self.cell.limits.exceed(1)
+            if push_stamped(self.cell, context, envelope):
+                self.wake(context)
+            note_sent(self, context, 1)
+            return 0
         cdef Fate found = self.take_room(context)
         if found != ADMITTED and not self.is_admitted(found, &envelope, context):
             return 0
@@ -407,6 +413,7 @@ cdef class ActorRef(Waiter):
             return future
         node = filled(context.nodes.take(self.cell.spare), envelope)
         node.flags = wants_answer  # where a native actor looks
+        stamp(node, self.cell, context)
         if self.cell.tail.push(node):
             self.wake(context)
         return future
@@ -433,6 +440,7 @@ cdef class ActorRef(Waiter):
                 carried.variables = variables
                 envelope.sender = <PyObject*>carried
         node = filled(context.nodes.take(self.cell.spare), envelope)
+        stamp(node, self.cell, context)
         if self.cell.has(sampled_cell):
             self.offer_sample(node, &envelope, context)
         if self.cell.tail.push(node):

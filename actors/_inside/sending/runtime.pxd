@@ -1,6 +1,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from callboard._inside.answers.deadlines cimport Deadlines
+from callboard.core.monitoring.class_times cimport ClassTimes
 from callboard.scheduling.team cimport Team
 
 
@@ -21,6 +22,7 @@ cdef class Runtime:
     cdef public object circles         # looks for circles of full channels: see channels/circles.pyx
     cdef public object logs            # of the workers, where there are some: see statistics.py
     cdef dict children                 # top-level actors, in the order of their spawning
+    cdef dict times                    # of each class of actors, by its name: see times_of()
     cdef dict names                    # (parent or None, name) -> ref
     cdef uint64_t last_number
     cdef readonly bint manual
@@ -37,3 +39,4 @@ cdef class Runtime:
     cdef int tell_change(self) except -1
     cdef str ending(self)
     cdef uint64_t next_number(self) noexcept
+    cdef ClassTimes times_of(self, str name)

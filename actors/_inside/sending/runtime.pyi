@@ -7,6 +7,7 @@ from typing_extensions import disjoint_base
 
 from callboard._inside.receiving.event_loop import EventLoop
 from callboard._inside.sending.ref import ActorRef
+from callboard.core.monitoring.class_times import ClassTimes
 from callboard.dead_letters import DeadLetters
 from callboard.scheduling.config import Config
 from callboard.scheduling.placement import PlacementPolicy
@@ -65,6 +66,8 @@ class Runtime:
     def system(self) -> ActorSystem | None: ...
     @property
     def top(self) -> list[ActorRef[Any]]: ...
+    @property
+    def class_times(self) -> dict[str, ClassTimes]: ...
     @property
     def named(self) -> dict[tuple[ActorRef[Any] | None, str], ActorRef[Any]]: ...
     def refuse_fork(self) -> None: ...

@@ -3,7 +3,14 @@
 cimport cython
 from libc.stdint cimport uint64_t
 
+from callboard.core.monitoring.class_times cimport ClassTimes
+from callboard.core.sealed cimport maker_key
+
 from callboard.core.errors import ForkedSystem
+
+# Times are told apart for so many names of classes. Programs that make classes as they run have more.
+cdef Py_ssize_t MOST_CLASSES = 1000
+cdef str OTHERS = "(others)"
 
 
 cdef class Runtime:
@@ -23,6 +30,7 @@ cdef class Runtime:
         self.manual = manual
         self.children = {}
         self.names = {}
+        self.times = {}
 
     @property
     def system(self):
@@ -60,6 +68,24 @@ cdef class Runtime:
         if not self.closing:
             return "stopped"
         return "system stopped" if self.system_ref is not None else "system collected"
+
+    @property
+    def class_times(self):
+        """A copy of the table of times: the name of a class -> its ClassTimes. Empty where monitoring is off."""
+        return dict(self.times)
+
+    cdef ClassTimes times_of(self, str name):
+        """Return the times of the classes with this name, as `__qualname__`."""
+        cdef ClassTimes found = self.times.get(name)
+        if found is not None:
+            return found
+        if len(self.times) >= MOST_CLASSES:
+            name = OTHERS
+        with cython.critical_section(self):
+            found = self.times.get(name)
+            if found is None:
+                found = self.times[name] = ClassTimes.__new__(ClassTimes, maker_key(), len(self.team.workers))
+        return found
 
     cdef uint64_t next_number(self) noexcept:
         with cython.critical_section(self):

@@ -3,7 +3,7 @@
 from libc.stdint cimport uint32_t
 
 from callboard._inside.answers.future cimport Future
-from callboard._inside.sending.actor_cell cimport ActorCell
+from callboard._inside.sending.actor_cell cimport ActorCell, note_taken
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.intake cimport MESSAGE, NOTHING, UNFIT, TakeResult
 from callboard._inside.sending.letter cimport fetch
@@ -30,6 +30,7 @@ cdef inline bint take_oldest(ActorCell* cell, Context* context, Envelope* envelo
     context.nodes.give(spent, cell.spare)
     if cell.limits != NULL:
         cell.limits.give_back(1)
+        note_taken(node, cell, context)
     return True
 
 

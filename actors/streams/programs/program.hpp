@@ -1,11 +1,28 @@
-// How a program calls a function of the user's.
+// How a program calls a function of the user's, and how far its event time has come.
 #pragma once
 
 #include <Python.h>
 
+#include <limits>
+
+#include "callboard/core/atomics.hpp"
 #include "callboard/streams/programs/unawaited.hpp"
 
 namespace callboard {
+
+// How far event time has come somewhere, as a number: for those who look. Any thread notes, and any reads.
+class EventProgress {
+public:
+    void note(double time) {
+        if (time != time) return;
+        double before = time_.load(relaxed);
+        while (!(before >= time) && !time_.compare_exchange_weak(before, time, relaxed, relaxed)) {}
+    }
+    double get() const { return time_.load(relaxed); }  // not a number: nowhere
+
+private:
+    Atomic<double> time_{std::numeric_limits<double>::quiet_NaN()};
+};
 
 // PyObject_CallOneArg() for one function and many rows: how it is called is found out once. An answer that
 // nobody would await is an error.

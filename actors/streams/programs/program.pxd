@@ -11,6 +11,10 @@ cdef extern from "Python.h":
 cdef extern from "callboard/streams/programs/program.hpp" namespace "callboard":
     object call_one(vectorcallfunc how, object function, object row)
 
+    cppclass EventProgress:
+        void note(double time)
+        double get()
+
 
 cdef class Watermark:
     # A punctuation among the rows: event time has come to `time`.
@@ -90,6 +94,8 @@ cdef class Program:
     cdef vector[Exit] exits          # its edges, in the order of ports
     cdef vector[int64_t] passed      # for each port, how many rows left by it
     cdef bint rests                  # after rows, as ns_per_row says
+    cdef EventProgress watermark         # the latest that it handed on, or took as a sink
+    cdef EventProgress newest            # the latest time of a row, where it reads times
 
     cpdef process(self, Batch batch, list into)
     cpdef process_many(self, list batches, list into)
@@ -121,6 +127,7 @@ cdef class Program:
     cdef int emit(self, list outputs, object lineage, list into) except -1
 
 
+cdef double time_as_number(object instant) noexcept
 cdef Watermark watermark_at(object time)
 cdef list outputs_of(object result)
 cdef int pass_on(Batch batch, Py_ssize_t at, list into) except -1

@@ -15,11 +15,14 @@ A program with several inputs has process_many() of its own, and is stateful.
 import cython
 
 from cpython.object cimport PyObject
+from libc.math cimport NAN, isfinite
 from libc.stdint cimport INT64_MAX
 
 from callboard.core.asserting cimport holds
 from callboard.core.instants cimport instant_of
 from callboard.streams.programs.unawaited cimport refuse_unawaited
+
+from datetime import datetime
 
 from callboard.streams.errors import Failure, StreamError
 
@@ -60,6 +63,16 @@ cdef int check_comparable(time) except -1:
     if time is None or time != time:
         raise ValueError(f"a watermark's time is one that can be compared, not {time!r}")
     return 0
+
+
+cdef double time_as_number(object instant) noexcept:
+    """Return an instant as a number, a datetime's in seconds since 1970; not a number: infinity, or what is none."""
+    cdef double number
+    try:
+        number = instant.timestamp() if isinstance(instant, datetime) else instant
+    except Exception:  # a tuple, or a time of the user's own
+        return NAN
+    return number if isfinite(number) else NAN
 
 
 cdef Watermark watermark_at(time):

@@ -14,7 +14,9 @@ from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
 from callboard.scheduling.flow.stage cimport Division, RowCounts, Work
 from callboard.scheduling.flow.values cimport Values
-from callboard.streams.programs.program cimport Batch, DividedBatch, Ending, Part, Program, Watermark
+from callboard.streams.programs.program cimport (
+    Batch, DividedBatch, Ending, Part, Program, Watermark, time_as_number,
+)
 from callboard.streams.programs.values cimport lot_of, rows_of
 
 from callboard.streams.errors import StreamError
@@ -55,7 +57,7 @@ cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts)
     cdef list into = fresh(program, batch)
     try:
         for one in batches:
-            counts.taken += rows_among(one.rows)
+            counts.taken += note_rows(program, one.rows) if program.exits.empty() else rows_among(one.rows)
         program.process_many(batches, into)
     except BaseException as raised:
         error = named(program.name, raised)
@@ -120,6 +122,21 @@ cdef int64_t rows_among(list rows) noexcept:
     return count
 
 
+cdef int64_t note_rows(Program program, list rows) noexcept:
+    """rows_among(), which notes the last watermark for those who look how far event time has come."""
+    cdef Py_ssize_t at
+    cdef int64_t count = 0
+    cdef object mark = None
+    for at in range(len(rows)):
+        if type(<object>PyList_GET_ITEM(rows, at)) is Watermark:
+            mark = <object>PyList_GET_ITEM(rows, at)
+        else:
+            count += 1
+    if mark is not None:
+        program.watermark.note(time_as_number((<Watermark>mark).instant))
+    return count
+
+
 cdef bint is_dropped(Program program, int64_t serial) noexcept:
     """The run failed in an earlier round, or was cancelled."""
     return serial > program.ending.stopped_at.load()
@@ -151,7 +168,7 @@ cdef void* output_of(
     cdef Batch out
     cdef bint empty = not final and error is None
     for out in into:
-        counts.given += rows_among(out.rows)
+        counts.given += note_rows(program, out.rows)
         assert holds(error is not None or out.lineages is None or len(out.lineages) == len(out.rows))
         empty = empty and not out.rows
         if error is not None:

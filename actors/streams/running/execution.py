@@ -28,6 +28,7 @@ from callboard.streams.running.callers import CallLock, LockHold, caller_here
 from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.seeing import waits_of_operators
 from callboard.streams.running.standstill import Standstill, what_it_waits_for
+from callboard.streams.running.statistics import lags_of, recent_latency
 from callboard.streams.running.tally import DeadLetterTally
 from callboard.system import ActorSystem
 
@@ -207,6 +208,8 @@ class Execution:
     def figures(self) -> dict[str, Any]:
         """Return the figures of the run and of each operator so far, for JSON."""
         skipped, late, unpaired = self.tally.totals()
+        lags = lags_of(self.flow)
+        times = recent_latency(self.flow)
         operators = [
             {
                 "name": view.name,
@@ -217,6 +220,7 @@ class Execution:
                 "workers": view.workers,
                 "cost": view.cost,
                 "busy": view.busy,
+                "watermark_lag": lags.get(step),
             }
             for step, view in self.flow.operators()
         ]
@@ -227,6 +231,7 @@ class Execution:
             "skipped": skipped,
             "late": late,
             "unpaired": unpaired,
+            "latency": None if times is None else {"p50": times.median, "p99": times.p99},
             "operators": operators,
         }
 

@@ -2,6 +2,7 @@
 
 cimport cython
 from cpython.ref cimport Py_INCREF
+from libc.math cimport NAN, fmax
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
@@ -232,6 +233,24 @@ cdef class GraphFlow(GraphStages):
             found.append((figures.taken(), figures.busy_ns() / 1e9))
         return found
 
+    def event_times(self):
+        """Return the newest event time that is known, and for each operator that of its watermark, by what it is in
+        the plan. Numbers; a datetime's is in seconds. None: not known."""
+        cdef Program program
+        cdef double newest = NAN
+        cdef dict watermarks = {}
+        for number in self.programs:
+            program = <Program>self.programs[number]
+            watermarks[number] = number_or_none(program.watermark.get())
+            newest = fmax(newest, fmax(program.watermark.get(), program.newest.get()))
+        return number_or_none(newest), watermarks
+
+    def latest_times(self, size_t most):
+        """Return times() of the latest `most` marked rounds that left."""
+        cdef vector[Times] finished = self.flow.markers().latest(most)
+        cdef Times one
+        return [(one.serial, one.arrived, one.begun, one.left) for one in finished]
+
     def times(self):
         """Return the times of the latest marked rounds: (serial, arrived, begun, left), in monotonic ns."""
         cdef vector[Times] finished = self.flow.markers().finished()
@@ -322,6 +341,10 @@ cdef class GraphFlow(GraphStages):
             now = monotonic_ns()
             inserted = self.speed_up.inserted()
         return (done, now, inserted) if enough else None
+
+
+cdef object number_or_none(double number):
+    return number if number == number else None
 
 
 cdef void wake_lane(ActorRef ref) noexcept nogil:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -52,6 +53,10 @@ class OperatorStatistics:
     hot_keys: tuple[Counted, ...] = ()
     """For a keyed operator of a run with `hot_keys`, those that came most often, the most frequent
     first: each came at most `count` times, and at least `count - error`."""
+    watermark_lag: float | None = None
+    """How far the operator's watermark is behind the newest event time that the run has seen, in
+    the unit of event times, in seconds for datetimes. None: it has no watermark, or its time is no
+    number."""
 
     @property
     def busiest(self) -> float:
@@ -81,6 +86,9 @@ class Latency:
     """(upper bound, count) by powers of two of a microsecond."""
 
 
+# The latest rounds are those that ended in so many nanoseconds, so many at the most.
+RECENT_NS = 10_000_000_000
+MOST_RECENT = 256
 # How many operators the text of statistics has, and how much of a name.
 MOST_LINES = 40
 MOST_OF_NAME = 32
@@ -140,10 +148,13 @@ class RunStatistics:
 def _cells(operators: Sequence[OperatorStatistics]) -> list[tuple[str, ...]]:
     """Return what stands in a table of operators, its header first."""
     names = ("operator", "rows in", "rows out", "queued", "workers", "us a row", "busy s")
-    rows: list[tuple[str, ...]] = [names]
+    has_time = any(one.watermark_lag is not None for one in operators)
+    rows: list[tuple[str, ...]] = [(*names, "event lag") if has_time else names]
     for one in operators:
         figures = f"{one.rows_in:,}", f"{one.rows_out:,}", f"{one.queued:,.0f}", f"{one.workers}"
-        rows.append((one.name, *figures, f"{one.cost * 1e6:,.3f}", f"{one.busy:,.3f}"))
+        lag = "-" if one.watermark_lag is None else f"{one.watermark_lag:,g}"
+        times = f"{one.cost * 1e6:,.3f}", f"{one.busy:,.3f}", *([lag] if has_time else [])
+        rows.append((one.name, *figures, *times))
     return rows
 
 
@@ -172,6 +183,7 @@ def collect(
     middle = times[len(times) // 5 : max(len(times) * 4 // 5, len(times) // 5 + 1)]
     begun = [one for one in middle if one[2]]
     operators = flow.operators()
+    lags = lags_of(flow)
     skipped, late, unpaired = tally.totals()
     last = dict(operators)  # of an operator in several steps, the one that works
     return RunStatistics(
@@ -200,6 +212,7 @@ def collect(
                 lanes=programs[step].work_of_lanes() if last[step] is operator else (),
                 partitions=_partitions(flow, step, programs) if last[step] is operator else (),
                 hot_keys=programs[step].hot_keys() if last[step] is operator else (),
+                watermark_lag=lags.get(step),
             )
             for step, operator in operators
         ),
@@ -212,6 +225,23 @@ def _partitions(
     if isinstance(programs[step], LanePrograms):  # each lane has all rows
         return ()
     return tuple(PartitionStatistics(rows, busy) for rows, busy in flow.partitions(step))
+
+
+def lags_of(flow: GraphFlow) -> dict[int, float]:
+    """Return how far the watermark of each operator that has one is behind. Any thread."""
+    newest, watermarks = flow.event_times()
+    return {
+        step: max(newest - mark, 0.0)
+        for step, mark in watermarks.items()
+        if mark is not None and newest is not None
+    }
+
+
+def recent_latency(flow: GraphFlow) -> Latency | None:
+    """Summarise the time from arrival to end of measured rounds that ended just now. Any thread."""
+    since = time.monotonic_ns() - RECENT_NS
+    ended = (one for one in flow.latest_times(MOST_RECENT) if one[3] >= since)
+    return latency([(left - arrived) / 1e9 for _, arrived, _, left in ended])
 
 
 def latency(seconds: Sequence[float]) -> Latency | None:

@@ -7,8 +7,8 @@ from libc.stdint cimport int64_t
 
 from callboard.core.asserting cimport holds
 from callboard.streams.programs.program cimport (
-    Batch, Program, PyVectorcall_Function, Watermark, call_one, pass_on, vectorcallfunc,
-    watermark_at,
+    Batch, Program, PyVectorcall_Function, Watermark, call_one, pass_on, time_as_number,
+    vectorcallfunc, watermark_at,
 )
 from callboard.core.instants cimport in_zone, instant_of, zone_of
 from callboard.core.text import safe_repr
@@ -59,6 +59,8 @@ cdef class Clock(Program):
                 if lineages is not None:
                     main.lineages.extend([lineages[at[0]]] * (1 if watermark is None else 2))
             at[0] += 1
+        if self.latest is not None:
+            self.newest.note(time_as_number(self.latest))
         return 0
 
     cdef Watermark count(self, given):

@@ -1,0 +1,7 @@
+from typing import final
+
+from callboard.core.monitoring.time_distribution import TimeDistribution
+
+@final
+class ClassTimes:
+    def read(self) -> tuple[TimeDistribution, TimeDistribution]: ...
