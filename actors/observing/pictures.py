@@ -254,6 +254,7 @@ def _places(
             load=0.0,
             queued=0,
             lag=None,
+            watermark_lag=None,
             workers=calls,
             words=f"{place['entities']} entities",
             key=path,

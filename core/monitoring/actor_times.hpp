@@ -46,7 +46,7 @@ public:
     std::uint64_t sum() const { return sum_.get(); }
 
 private:
-    // Of 32 bits where they have room for it: that takes half the time.
+    // A division of 32 bits, where they have room for it, takes half the time.
     static std::uint64_t mean(std::uint64_t sum, std::uint64_t count) {
         if (__builtin_expect((sum | count) >> 32 == 0, 1))
             return static_cast<std::uint32_t>(sum) / static_cast<std::uint32_t>(count);
@@ -60,7 +60,7 @@ private:
 // The times of the actors of one class, or of one actor, which are noted with those of its class, too.
 class ActorTimes {
 public:
-    // Of `workers` workers, who are told by their index, and of all dedicated ones together.
+    // There are `workers` workers, told by their index, and all dedicated ones are together.
     explicit ActorTimes(std::uint32_t workers, ActorTimes* of_class = nullptr)
         : workers_(workers), of_class_(of_class), places_(new Atomic<Place*>[workers + 1]()) {}
     ActorTimes(const ActorTimes&) = delete;
