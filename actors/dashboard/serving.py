@@ -45,14 +45,14 @@ class Dashboard:
         number = checks.whole("`port`", port, 0, 65_535, error=ConfigError)
         if token is not None and (not isinstance(token, str) or len(token) < 16):
             raise ConfigError("`token` is a string of 16 characters or more")
-        self.token = secrets.token_urlsafe(24) if token is None else token
+        self._token = secrets.token_urlsafe(24) if token is None else token
         self._viewers = Viewers(systems, RemoteServers(servers))
         self._socket = _listener(host, number)
         bound = self._socket.getsockname()
         where = f"[{bound[0]}]" if self._socket.family == socket.AF_INET6 else bound[0]
-        self.url = f"http://{where}:{bound[1]}/#{self.token}"
+        self.url = f"http://{where}:{bound[1]}/#{self._token}"
         options = uvicorn.Config(
-            application(self._viewers, self.token),
+            application(self._viewers, self._token),
             log_config=None,
             access_log=False,
             lifespan="off",

@@ -8,7 +8,8 @@ import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 from callboard._inside.sending.runtime import Runtime
 from callboard.core import checks
@@ -40,6 +41,17 @@ class ServedPage(Protocol):
         ...
 
     def stop(self) -> None:
+        """Serve no more."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         """Serve no more."""
         ...
 
@@ -168,8 +180,9 @@ class Observed:
         It has each dispatch by worker, waits, slices of operators, lengths of mailboxes, dead
         letters, failures and restarts. https://ui.perfetto.dev opens it. `format` is "perfetto" or
         "json", which Chrome's viewer shows, too; without it, the path's end says which. At `limit`
-        bytes it ends. It ends with its system at the latest. One of `arrows` messages has an arrow,
-        from the dispatch that sent it to the one that took it.
+        bytes it ends. It ends with its system at the latest. One of `arrows` messages between
+        actors has an arrow, from the dispatch that sent it to the one that took it; of several
+        traces at a time the smallest number holds.
 
         Raises CallboardError if monitoring is off, ConfigError, and OSError if the file cannot be
         made.
@@ -189,7 +202,8 @@ class Observed:
     def picture(self, by: str | None = None) -> TalkPicture:
         """Return who tells and asks whom, and about how often, as the traces so far have seen it.
 
-        It is made of the messages that have arrows. A notebook draws it, and its text is a table.
+        It is made of the samples that traces take of messages: those with arrows, and some from
+        outside. A notebook draws it, and its text is a table.
         `by` is "actor", "class", or None: actors if they are few, else their classes.
 
         Raises CallboardError without a trace, and ConfigError.

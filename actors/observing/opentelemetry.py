@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
     from callboard.observing.observed import Observed
 
+__all__ = ["instrument", "traceparent"]
+
 _MOST_SENDERS = 1000  # spans whose messages are counted, the latest
 _W3C = TraceContextTextMapPropagator()
 

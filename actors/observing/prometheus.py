@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from callboard.core.monitoring.time_distribution import TimeDistribution
     from callboard.observing.observed import Observed
 
+__all__ = ["SystemCollector"]
+
 # The metrics: the name, the kind, the labels beside the system's, and what it is.
 _ACTORS = (
     ("actors", "gauge", "live actors"),

@@ -68,8 +68,8 @@ class View:
     def footer(self) -> str:
         """Return the last line: the keys, or what is being typed."""
         if self.typed is not None:
-            return f"actors whose path has: {self.typed}_  (Enter, or Escape)"
-        found = f"paths with {self.part!r}  " if self.part else ""
+            return f"actors whose path or class has: {self.typed}_  (Enter, or Escape)"
+        found = f"actors with {self.part!r}  " if self.part else ""
         return f"{'PAUSED  ' if self.paused else ''}{found}{KEYS}"
 
 
@@ -115,7 +115,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--sort", choices=list(SORTS.values()), default="load")
     parser.add_argument("--every", type=float, default=1.0, help="seconds between two looks")
     parser.add_argument("--lines", type=int, default=20, help="of actors")
-    parser.add_argument("--filter", default="", help="only actors whose path has this in it")
+    parser.add_argument("--filter", default="", help="only actors whose path or class has this in it")
     parser.add_argument("--stacks", action="store_true", help="of the actors that are stuck")
     options = parser.parse_args(arguments)
     if not 0.05 <= options.every <= 30:

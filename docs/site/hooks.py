@@ -38,6 +38,8 @@ MODULES = (
     "callboard.native",
     "callboard.nets",
     "callboard.observing",
+    "callboard.observing.opentelemetry",
+    "callboard.observing.prometheus",
     "callboard.policies",
     "callboard.remote",
     "callboard.remote.errors",
