@@ -119,10 +119,10 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         and `monitored` are the classes of the actors in the logs; None: all. `trace` is the path of
         a file for a trace of all that runs, or a FlightRecorder; with it `monitoring` is `times` at
         least. With `observable` the commands `top`, `dashboard`, `info`, `tree` and `dump` of
-        `callboard` may look into the system, and it keeps its latest 100 dead letters. `pin` ties each worker to a core. `drain_timeout` is in seconds.
-        `context` says which context variables actors see: see `spawn`. `config` is a dict or the
-        path of a TOML file, whose settings win over the keywords, so that an operator can tune
-        without touching code.
+        `callboard` may look into the system, and it keeps its latest 100 dead letters. `pin` ties
+        each worker to a core. `drain_timeout` is in seconds. `context` says which context variables
+        actors see: see `spawn`. `config` is a dict or the path of a TOML file, whose settings win
+        over the keywords, so that an operator can tune without touching code.
 
         Raises ConfigError, OSError where a trace cannot be written, and CallboardError where gevent
         or eventlet has replaced threads.

@@ -115,7 +115,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--sort", choices=list(SORTS.values()), default="load")
     parser.add_argument("--every", type=float, default=1.0, help="seconds between two looks")
     parser.add_argument("--lines", type=int, default=20, help="of actors")
-    parser.add_argument("--filter", default="", help="only actors whose path or class has this in it")
+    parser.add_argument("--filter", default="", help="only actors with this in path or class")
     parser.add_argument("--stacks", action="store_true", help="of the actors that are stuck")
     options = parser.parse_args(arguments)
     if not 0.05 <= options.every <= 30:
