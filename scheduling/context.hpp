@@ -9,6 +9,7 @@
 
 #include "callboard/core/memory/node.hpp"
 #include "callboard/core/threads/spinner.hpp"
+#include "callboard/core/monitoring/sampler.hpp"
 #include "callboard/core/tick_clock.hpp"
 #include "callboard/scheduling/forward.hpp"
 
@@ -29,8 +30,7 @@ struct alignas(cache_line) Context {
     void* python{nullptr};    // a worker's thread's PyThreadState
     std::uint32_t catching_up{0};   // how many of the next dispatches may be long: see turn.hpp
     std::int64_t past_quantum{0};   // when the long one in work got there
-    std::uint32_t until_stamp{1};   // so many more messages to the next one that is stamped: see actor_cell.hpp
-    std::uint32_t stamps{1};        // the state of their random numbers
+    Sampler stamps;                 // which messages are stamped: see actor_cell.hpp
     TickClock clock;                // of what monitoring measures
     std::int64_t turn_began{0};     // of the dispatch in work, not later than it did; 0: see turn.hpp
 };

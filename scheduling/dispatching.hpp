@@ -56,7 +56,7 @@ __attribute__((noinline)) inline void record(Cell* cell, Context* context, std::
     const std::int64_t now = std::max(context->clock.now(), worker->started);  // two clocks, nanoseconds apart
     const std::int64_t spent = charge_now(cell, worker, now);
     ActorTimes* const times = cell->times.load(acquire);  // pairs with whoever gave the cell its own
-    if (times != nullptr && messages != 0) times->note_handled(worker->index, spent, messages);
+    if (times != nullptr) times->note_handled(worker->index, spent, messages);
     if (worker->recorder == nullptr || !worker->recorder->wants_record()) return;
     worker->recorder->note(now, spent, messages);
     const std::int64_t queue = cell->limits != nullptr ? cell->limits->count() : -1;

@@ -130,6 +130,8 @@ cdef ActorRef spawn_by(
         join_family(ref)
         if runtime.sampled_every != 0:  # after that: who begins a trace sees this actor, or is seen here
             ref._be_sampled(True)
+            if runtime.sampled_every == 0:  # the trace has ended meanwhile
+                ref._be_sampled(False)
         if runtime.closing and parent is None:
             refuse(runtime)  # who stops the system may not have seen this actor among the others
         ref.cell.set_affinity(affinity_of(ref, placement, dedicated).core, relaxed)

@@ -194,14 +194,37 @@ def _within(
     finally:
         contexts.detach(token)
     if type(answer) is CoroutineType:
-        return _go_on(context, span, answer)
+        return _go_on(_Begun(context, span, answer))
     _end(span, None)
     return answer
 
 
-async def _go_on(
-    context: contexts.Context, span: trace.Span | None, coroutine: Coroutine[Any, Any, Any]
-) -> Any:
+class _Begun:
+    """A handler's coroutine, and its span. If it is never run, both end with this object."""
+
+    def __init__(
+        self,
+        context: contexts.Context,
+        span: trace.Span | None,
+        coroutine: Coroutine[Any, Any, Any],
+    ) -> None:
+        self._parts = context, span, coroutine
+        self._is_taken = False
+
+    def take(self) -> tuple[contexts.Context, trace.Span | None, Coroutine[Any, Any, Any]]:
+        """Return the parts: they are the caller's to end."""
+        self._is_taken = True
+        return self._parts
+
+    def __del__(self) -> None:
+        if not self._is_taken:
+            _, span, coroutine = self._parts
+            coroutine.close()
+            _end(span, None)
+
+
+async def _go_on(begun: _Begun) -> Any:
+    context, span, coroutine = begun.take()
     token = contexts.attach(context)
     try:
         answer = await coroutine

@@ -36,9 +36,9 @@ public:
         return (8 + bucket % 8 + 1) << (bucket / 8 - 1);
     }
 
-    // One thread at a time. `count` times, together `sum`.
+    // One thread at a time. `count` times, together `sum`. Without any, it is a further part of times that were counted.
     void add(std::uint64_t sum, std::uint64_t count) {
-        counts_[bucket_of(count == 1 ? sum : mean(sum, count))].add(count);
+        if (count != 0) counts_[bucket_of(count == 1 ? sum : mean(sum, count))].add(count);
         sum_.add(sum);
     }
 

@@ -14,7 +14,12 @@ public:
     bool takes(std::uint32_t every) {
         assert(every != 0 && every < 1u << 31);
         const std::uint32_t most = 2 * every - 1;
-        if (left_ > most || left_ == 0) left_ = distance(most);  // it was drawn for another rate, or never
+        if (every != every_) {  // of another system: messages that take turns are samples with a chance of their own
+            every_ = every;
+            left_ = 0;
+            return distance(every) == 1;
+        }
+        if (left_ == 0) left_ = distance(most);
         if (--left_ != 0) return false;
         left_ = distance(most);
         return true;
@@ -29,7 +34,7 @@ private:
         return static_cast<std::uint32_t>((state_ >> 32) % most) + 1;
     }
 
-    std::uint32_t left_{0};
+    std::uint32_t every_{0}, left_{0};
     std::uint64_t state_{0x9e3779b97f4a7c15 ^ reinterpret_cast<std::uintptr_t>(this)};  // each thread's is another
 };
 

@@ -90,6 +90,11 @@ class TraceFile:
 
     def take(self, worker: WorkerThread) -> None:
         """Write what a worker has recorded. It calls this itself before its ring is full."""
+        self._take(worker)
+        if self._file is None:
+            self._on_close(self)  # it is full, or the disk is: nothing is recorded for it any more
+
+    def _take(self, worker: WorkerThread) -> None:
         with self._lock:
             if self._file is None:
                 return
@@ -111,7 +116,7 @@ class TraceFile:
         self._on_close(self)
         is_forked = os.getpid() != self._pid  # the file is the parent's
         for worker in self._reader.workers() if not is_forked else ():
-            self.take(worker)
+            self._take(worker)
         with self._lock:
             if not is_forked:
                 self._write_notes()

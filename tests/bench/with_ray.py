@@ -1,5 +1,6 @@
 """Ray, started and ended around a stretch of a benchmark, and what its processes spend."""
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ def ray_with(cores: int) -> Iterator[Any]:
         include_dashboard=False,
         configure_logging=False,
         log_to_driver=False,
-        logging_level="ERROR",
+        logging_level=logging.ERROR,
     )
     try:
         yield ray

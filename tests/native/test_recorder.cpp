@@ -176,13 +176,13 @@ TEST("a blocked actor's line has what it waits for, its messages and those that 
 TEST("sampled messages are records before that of the dispatch, and no more than the ring has room for") {
     Recorder recorder(64, 100);
     CHECK(!recorder.note_sent(8, 1, 500));  // in no dispatch
-    const Recorder::InWork outer = recorder.begin(7, 500);
+    recorder.begin(7, 500);
     for (std::uint64_t arrow = 1; arrow <= 9; ++arrow) {
         CHECK_EQUAL(recorder.note_sent(8, arrow, 600), arrow <= 8);
         recorder.note_taken(9, arrow, 700);
     }
     recorder.note(1'000, 10, 2);
-    recorder.end(outer, false);
+    recorder.end(false);
     CHECK_EQUAL(recorder.ring.written(), 17u);
     const DispatchRecord sent = at(recorder, 0), taken = at(recorder, 1);
     CHECK(sent.kind == record_sent && taken.kind == record_taken);

@@ -1,6 +1,7 @@
 // The clock by ticks, beside the kernel's.
 #include "callboard/core/tick_clock.hpp"
 
+#include <cstdlib>
 #include <thread>
 
 #include "check.hpp"
@@ -38,5 +39,56 @@ TEST("clocks of several threads agree") {
     shown[1] = clock.now();
     CHECK(shown[1] >= shown[0] - 10'000);
 }
+
+#if defined(__x86_64__)
+
+namespace {
+
+// A counter of 2 ticks a nanosecond, and a clock that stands still while the machine sleeps.
+struct Machine {
+    static inline std::uint64_t counter = 1'000'000;
+    static inline std::int64_t clock = 1'000;
+    static inline bool even = true;
+    static inline int looks = 0;
+
+    static bool are_even() { return even; }
+    static std::uint64_t ticks() { return counter; }
+    static std::int64_t ns() { return ++looks, clock; }
+    static void work(std::int64_t ns) { counter += 2 * static_cast<std::uint64_t>(ns), clock += ns; }
+    static void sleep(std::int64_t ns) { counter += 2 * static_cast<std::uint64_t>(ns); }
+};
+
+}  // namespace
+
+TEST("after a machine has slept, at any time and for any time, the clock is right within 10 ms of work") {
+    for (const std::int64_t awake : {5'000'000ll, 30'000'000ll, 700'000'000ll, 3'000'000'000ll}) {
+        for (const std::int64_t asleep : {1'000'000ll, 20'000'000'000ll, 3'600'000'000'000ll, 30'000'000'000'000ll}) {
+            callboard::TickClockBy<Machine> clock;
+            for (std::int64_t worked = 0; worked < awake; worked += 100'000) Machine::work(100'000), clock.now();
+            Machine::sleep(asleep);
+            for (int i = 0; i < 100; ++i) Machine::work(100'000), clock.now();
+            for (int i = 0; i < 100'000; ++i) {
+                Machine::work(100'000);
+                CHECK(std::abs(clock.now() - Machine::clock) <= 20'000);
+            }
+        }
+    }
+}
+
+TEST("the kernel's clock is read seldom while the counter can be relied on, and each time where it cannot") {
+    callboard::TickClockBy<Machine> clock;
+    for (int i = 0; i < 1'000; ++i) Machine::work(100'000), clock.now();
+    const int before = Machine::looks;
+    for (int i = 0; i < 1'000; ++i) Machine::work(100'000), clock.now();
+    CHECK(Machine::looks - before <= 101);
+    Machine::even = false;
+    callboard::TickClockBy<Machine> other;
+    const int uneven = Machine::looks;
+    for (int i = 0; i < 1'000; ++i) Machine::work(100'000), CHECK_EQUAL(other.now(), Machine::clock);
+    CHECK_EQUAL(Machine::looks - uneven, 1'000);
+    Machine::even = true;
+}
+
+#endif
 
 CHECK_MAIN

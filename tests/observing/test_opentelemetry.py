@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("opentelemetry.sdk.trace")
 
 from opentelemetry import baggage, trace
+from opentelemetry import context as contexts
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -28,6 +29,7 @@ from callboard import (
     PriorityMailbox,
     Supervision,
 )
+from callboard.observing import opentelemetry
 from callboard.observing.opentelemetry import instrument, traceparent
 from tests.observing.actors import Box
 
@@ -379,3 +381,20 @@ def test_without_a_provider_messages_are_handled_as_ever() -> None:
         instrument(system)
         box = system.spawn(Box)
         assert box.ask(0).result(30) is None
+
+
+async def answered(message: str) -> str:
+    return message
+
+
+def test_a_coroutine_that_never_begins_ends_its_span_and_says_nothing(
+    recorded: Recorded, recwarn: pytest.WarningsRecorder
+) -> None:
+    """As where an ask is cancelled before the event loop comes to it."""
+    span = recorded.tracer.start_span("process Answered")
+    coroutine = opentelemetry._within(contexts.Context(), span, answered, ("never",))
+    coroutine.close()
+    del coroutine
+    gc.collect()
+    assert [span.name for span in recorded.spans()] == ["process Answered"]
+    assert not recwarn.list

@@ -80,7 +80,8 @@ def test_leaving_the_system_waits_until_all_is_handled(tmp_path: Path) -> None:
         for number in range(5_000, 5_100):
             pool.tell(number)
         processes = pids(pool)
-        folder = Path(pool.refs[0].connection.address.path).parent
+        first: Any = pool.refs[0]
+        folder = Path(first.connection.address.path).parent
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert system.dead_letters.count == 0
     assert not any(map(is_running, processes))
@@ -289,7 +290,9 @@ def test_a_pool_can_be_watched(system: ActorSystem, tmp_path: Path) -> None:
     system.spawn(Watcher, pool, told)
     system.drain(LIMIT)
     pool.stop()
-    eventually(lambda: told == [Terminated(pool.parent)], "it is told")
+    parent = pool.parent
+    assert parent is not None
+    eventually(lambda: told == [Terminated(parent)], "it is told")
 
 
 def test_a_pool_is_resized_and_loses_nothing(system: ActorSystem, tmp_path: Path) -> None:
@@ -342,7 +345,9 @@ def test_stopping_a_pool_after_its_queue(system: ActorSystem, tmp_path: Path) ->
     pool = system.pool(Work, str(tmp_path), processes=2)
     pool.tell_many(range(1_000))
     pool.stop(after_queue=True)
-    eventually(lambda: not pool.parent.is_alive and not system.actors, "it has ended")
+    parent = pool.parent
+    assert parent is not None
+    eventually(lambda: not parent.is_alive and not system.actors, "it has ended")
     assert sorted(number for part in noted(tmp_path) for number in part) == [*range(1_000)]
 
 
@@ -368,7 +373,7 @@ def test_a_stop_ends_the_wait_for_a_process_that_takes_no_more(
     pool.tell(["sleep", 3_600])
     with ThreadPoolExecutor(1) as threads:
         telling = threads.submit(pool.tell_many, range(100_000))
-        (ref,) = pool.refs
+        ref: Any = pool.refs[0]
         eventually(lambda: ref.connection.unacknowledged > 10_000, "it has no more credit")
         pool.stop()
         with pytest.raises(ConnectionLost):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import ActorSystem, ConfigError
-from callboard.streams import Run, entry
+from callboard.streams import Run, StreamError, entry
 from callboard.streams.programs.round_sizes import RoundSizes
 from callboard.testing import ManualSystem
 
@@ -127,3 +127,23 @@ def test_results_send_each_row_once_though_sending_takes_many_tries() -> None:
         releasing.start()
         assert list(results) == list(range(300))
         releasing.join()
+
+
+@pytest.mark.parametrize("size", [None, 512])
+def test_an_error_of_results_says_which_of_its_rows_were_sent(size: int | None) -> None:
+    """Rows are taken many at a time, and sent few at a time."""
+
+    def fails_late(row: int) -> int:
+        if row == 40:
+            raise ValueError("row 40")
+        return row
+
+    rows = iter(range(3_000))
+    with ActorSystem(workers=1) as system:
+        graph = entry("rows", int).map(fails_late).collect()
+        run = system.run(graph, batch_size=size, window=4)
+        with pytest.raises(StreamError, match="at input 40") as raised:
+            list(run.results(rows))
+        error: Any = raised.value
+        assert error.sent == run.position["rows"]
+        assert [*range(error.sent), *getattr(error, "unsent", ()), *rows] == list(range(3_000))

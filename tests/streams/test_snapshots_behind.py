@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -9,12 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callboard import ActorSystem
 from callboard.core.threads.interpreter import has_gil
-from callboard.streams import Graph, Snapshot, entry
+from callboard.streams import Graph, Run, RunTimeout, Snapshot, entry
 from callboard.streams.programs.saved import Columns
+from callboard.streams.snapshots.cut import Cut
 from callboard.streams.snapshots.state_codec import state_codec
 from callboard.testing import ManualSystem
 from tests.streams.shapes import Functions, Running
+
+WAIT = 60
 
 
 def kept(rows: list[int], row: int) -> list[int]:
@@ -98,3 +103,78 @@ def test_values_can_wait_that_nobody_else_can_change() -> None:
         assert Columns([[make()]], refs=1).can_wait() is can, make()
     assert Columns([[1, ("a", 2)]]).can_wait()
     assert not Columns([[[1]]]).can_wait()
+
+
+class Behind:
+    """Snapshots of a run that stay behind: they are cut, and encoded when the test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cut, self.go_on = threading.Event(), threading.Event()
+        encoded = Cut.encoded
+
+        def later(cut: Cut, pause: float) -> Snapshot:
+            if threading.current_thread().name == "behind":
+                self.cut.set()
+                assert self.go_on.wait(WAIT)
+            return encoded(cut, pause)
+
+        monkeypatch.setattr(Cut, "encoded", later)
+
+    def of(self, run: Run[Any], got: list[Snapshot]) -> threading.Thread:
+        def snap() -> None:
+            got.append(run.snapshot())
+
+        thread = threading.Thread(target=snap, name="behind")
+        thread.start()
+        assert self.cut.wait(WAIT)
+        return thread
+
+
+def test_a_snapshot_waits_until_the_one_before_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else states would be noted for the later one alone, and change under the earlier one."""
+    behind = Behind(monkeypatch)
+    graph = entry("rows").key_by(lambda row: row[0]).fold([], second).collect()
+    got: list[Snapshot] = []
+    with ActorSystem(workers=1) as system:
+        run = system.run(graph)
+        run.send("rows", [(key, 0) for key in range(5)])
+        thread = behind.of(run, got)
+        with pytest.raises(RunTimeout, match=r"another snapshot of .* is being encoded"):
+            run.snapshot(timeout=0.01)
+        run.send("rows", [(key, 1) for key in range(5)])
+        run._work.wait(run._work.flow.admitted, None)
+        behind.go_on.set()
+        thread.join(WAIT)
+        run.cancel()
+    with ActorSystem(workers=1) as system:
+        assert system.run(graph, restore=got[0]).finish(WAIT) == [(key, [0]) for key in range(5)]
+
+
+def second(rows: list[int], row: tuple[int, int]) -> list[int]:
+    return kept(rows, row[1])
+
+
+def endless(rows: list[Any], row: tuple[int, int]) -> list[Any]:
+    """Put the state of key 9 into itself, twice."""
+    if row[0] == 9 and not rows:
+        rows += [rows, rows]
+    return rows
+
+
+def test_a_state_that_has_itself_and_came_behind_the_cut_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    behind = Behind(monkeypatch)
+    graph = entry("rows").key_by(lambda row: row[0]).fold([], endless).collect()
+    got: list[Snapshot] = []
+    with ActorSystem(workers=1) as system:
+        run = system.run(graph)
+        run.send("rows", [(0, 0)])
+        thread = behind.of(run, got)
+        run.send("rows", [(9, 1), (9, 2), (9, 3)])
+        run._work.wait(run._work.flow.admitted, None)
+        behind.go_on.set()
+        thread.join(WAIT)
+        run.cancel()
+    with ActorSystem(workers=1) as system:
+        assert system.run(graph, restore=got[0]).finish(WAIT) == [(0, [])]

@@ -25,6 +25,7 @@ class EventLoop:
         self._ended: asyncio.Event | None = None
         self._calls: list[asyncio.Handle] = []
         self._is_woken = False  # the loop is about to look at the calls
+        self._no_variables = Context()  # asyncio would copy the caller's, while others change them
 
     def call(self, function: Callable[[], object], context: Context | None = None) -> None:
         """Call `function()` on the loop's thread. In any thread.
@@ -36,19 +37,19 @@ class EventLoop:
         if loop is None:
             loop = self._started()
         call = asyncio.Handle(function, (), loop, context)
-        with self._lock:
-            if self._is_woken and not loop.is_closed():
-                self._calls.append(call)
-                return
-            self._calls.append(call)
-            self._is_woken = True
-        # Only the first of many calls wakes the loop, which is a system call.
         try:
-            loop.call_soon_threadsafe(self._make_calls)
+            with self._lock:
+                self._calls.append(call)
+                if self._is_woken and not loop.is_closed():
+                    return
+                self._is_woken = True
+            # Only the first of many calls wakes the loop, which is a system call.
+            loop.call_soon_threadsafe(self._make_calls, context=self._no_variables)
         except BaseException:
             with self._lock:
                 self._is_woken = False
-                self._calls.remove(call)
+                if call in self._calls:  # the loop may have it, if an interrupt came late
+                    self._calls.remove(call)
             raise
 
     def _make_calls(self) -> None:
@@ -67,7 +68,7 @@ class EventLoop:
                     self._calls[:0] = calls
                     wakes, self._is_woken = not self._is_woken, True
                 if wakes and self._loop is not None:
-                    self._loop.call_soon(self._make_calls)
+                    self._loop.call_soon(self._make_calls, context=self._no_variables)
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:

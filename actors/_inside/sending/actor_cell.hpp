@@ -66,19 +66,12 @@ struct ActorCell : Cell {
 //
 // A mailbox with times is one with limits: its senders go the slow way, and all write the field, be it 0. Others neither
 // write nor read it.
-__attribute__((noinline)) inline std::int64_t stamp_now(Context* context) {
-    // A xorshift generator: distances from 1 to 31.
-    context->stamps ^= context->stamps << 13;
-    context->stamps ^= context->stamps >> 17;
-    context->stamps ^= context->stamps << 5;
-    context->until_stamp = 1 + context->stamps % 31;
-    return context->clock.now();
-}
+inline constexpr std::uint32_t stamped_of = 16;
 
 // The sender, before it pushes a message to a cell with limits.
 inline void stamp(Node* node, Cell* to, Context* context) {
     if (to->times.load(relaxed) == nullptr) return;
-    node->sent_at = --context->until_stamp == 0 ? stamp_now(context) : 0;
+    node->sent_at = context->stamps.takes(stamped_of) ? context->clock.now() : 0;
 }
 
 // The receiver, on its worker, when it takes a message of a cell with limits out.

@@ -25,11 +25,12 @@ cdef void wake_closed(ActorRef to, Context* context) noexcept nogil:
 cdef bint may_send(ActorRef to, Node* node, Context* context) noexcept nogil:
     """The slow way of send(): True if the mailbox has room, or made some. Else the node is spent."""
     cdef Fate found = look_in(to.cell, False)
+    if found != ADMITTED:
+        with gil:
+            if not admit_or_dead_letter_node(to, found, node, context):
+                return False
     stamp(node, to.cell, context)
-    if found == ADMITTED:
-        return True
-    with gil:
-        return admit_or_dead_letter_node(to, found, node, context)
+    return True
 
 
 cdef bint admit_or_dead_letter_node(ActorRef to, Fate found, Node* node, Context* context) noexcept:

@@ -49,10 +49,15 @@ cdef inline void note_sent(ActorRef ref, Context* context, uint32_t messages) no
         let_workers_run(&ref.cell.tail)
 
 
+cdef bint is_from_elsewhere(ActorRef ref, Context* context) noexcept:
+    """Tell whether the thread's actor is of another system, whose actors have numbers of their own."""
+    return context.current != NULL and (<ActorRef>context.current.owner).runtime is not ref.runtime
+
+
 cdef void sample_all(ActorRef ref, Node* node, Node* last, Context* context) noexcept:
     """Make samples of some of a chain's messages, which the calling thread's actor is about to send."""
     cdef uint32_t every = ref.runtime.sampled_every
-    if every == 0:
+    if every == 0 or is_from_elsewhere(ref, context):
         return
     sample(last, ref.cell.number, True, every, context)
     while node != last:
@@ -451,7 +456,7 @@ cdef class ActorRef(Waiter):
         """Make a trace's sample of a message that is about to be pushed, if its turn has come."""
         cdef uint32_t every = self.runtime.sampled_every
         cdef bint is_own = context.current != NULL and sender_of(envelope) is <object>context.current.owner
-        if every != 0:
+        if every != 0 and not is_from_elsewhere(self, context):
             sample(node, self.cell.number, is_own, every, context)
 
     def _be_sampled(self, is_sampled):

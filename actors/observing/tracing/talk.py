@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from callboard.scheduling.tracing.recording import RecordReader
 from callboard.scheduling.worker import WorkerThread
 
+UNKNOWN = "(ended, or not monitored)"
+
 if TYPE_CHECKING:
     from callboard.statistics import Logs
 
@@ -61,6 +63,6 @@ class Talk:
         """Return the paths and the classes of the actors, as far as they are remembered."""
         classes = self._logs.classes
         return {
-            number: (path.decode(), classes.get(number, "(ended)"))
+            number: (path.decode(), classes.get(number, UNKNOWN))
             for number, path in self._logs.paths.copy().items()
         }

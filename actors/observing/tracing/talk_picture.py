@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 
 from callboard.core.text import sendable
-from callboard.observing.tracing.talk import Talk
+from callboard.observing.tracing.talk import UNKNOWN, Talk
 
 BY = ("actor", "class")
 OUTSIDE = "(outside)"
@@ -104,7 +104,7 @@ def picture_of(talk: Talk, system: str, by: str | None) -> TalkPicture:
     def name(number: int) -> str:
         if number == 0:
             return OUTSIDE
-        return names[number][which] if number in names else "(ended)"
+        return names[number][which] if number in names else UNKNOWN
 
     counts: Counter[tuple[str, str]] = Counter()
     for (sender, receiver), count in messages.items():

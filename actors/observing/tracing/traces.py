@@ -132,13 +132,12 @@ class Traces:
                 return
             self._talk.begin(every)
             runtime.sampled_every = every
-            actors = list(all_actors(runtime))
-        for ref in actors:
-            ref._be_sampled(every != 0)
-        if every:
-            self._logs.add_reader(self._talk.take)
-        else:
-            self._logs.remove_reader(self._talk.take)
+            for ref in list(all_actors(runtime)):
+                ref._be_sampled(every != 0)
+            if every:
+                self._logs.add_reader(self._talk.take)
+            else:
+                self._logs.remove_reader(self._talk.take)
 
     def _workers(self) -> list[WorkerThread]:
         team = self._runtime.team  # whose lists are read without its lock: see RecordReader

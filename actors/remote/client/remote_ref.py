@@ -10,11 +10,12 @@ from callboard import Future
 from callboard.core import checks
 from callboard.core.batches import iterator_over
 from callboard.core.handles import CopiedAsItself
+from callboard.core.text import safe_repr
 from callboard.recipient import together
 from callboard.remote.client.answer import RemoteAnswer
 from callboard.remote.client.session import SessionOwner
 from callboard.remote.protocol.conversation import Submission
-from callboard.remote.protocol.kinds import MessageKind
+from callboard.remote.protocol.kinds import LONGEST_TRACE, MessageKind
 from callboard.remote.wire.arrow_ipc import write_batch
 
 if TYPE_CHECKING:
@@ -115,7 +116,13 @@ class RemoteRef(CopiedAsItself):
     def _trace(self) -> str | None:
         """Return the `traceparent` of the caller's span, if it is to go along."""
         traces = self.connection.traces
-        return None if traces is None else traces()
+        found = None if traces is None else traces()
+        if found is not None and not _may_travel(found):
+            raise TypeError(
+                f"traces() returns a traceparent, of {LONGEST_TRACE} ASCII characters at most, or "
+                f"None, not {safe_repr(found)}"
+            )
+        return found
 
     def _submissions(self, messages: Iterable[Any]) -> Iterator[Submission]:
         source = iterator_over("tell_many()", messages, "messages")
@@ -150,6 +157,10 @@ class RemoteRef(CopiedAsItself):
 
     def __hash__(self) -> int:
         return hash((id(self.connection), self.name))
+
+
+def _may_travel(trace: object) -> bool:
+    return isinstance(trace, str) and trace.isascii() and len(trace) <= LONGEST_TRACE
 
 
 def no_life(ref: object, name: str) -> AttributeError:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from callboard.core.handles import public_names
 from callboard.core.markup import paragraph, table
 
 _HEADER = ("operator", "gain", "", "rows/s")
@@ -27,6 +28,8 @@ class WhatIf:
     gain: float
     uncertainty: float
     gains: tuple[float, ...]
+
+    __dir__ = public_names
 
     @property
     def predicted(self) -> float:

@@ -101,7 +101,8 @@ cdef class Late:
         if self.is_over:
             return False
         with self.lock:
-            if key not in self.early:
+            # What is not as it was at the cut is of a new key, or of one that was taken.
+            if key not in self.early and stays(<PyObject*>state, Py_REFCNT(<PyObject*>state), 0):
                 self.early[key] = copied(state)
         return True
 
@@ -118,7 +119,7 @@ cdef class Late:
 
 
 cdef object copied(object value):
-    """A copy down to what cannot change."""
+    """A copy down to what cannot change, of a value that stays(): it is a tree, and not deep."""
     if type(value) is list:
         return [copied(each) for each in <list>value]
     if type(value) is tuple:

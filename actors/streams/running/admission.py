@@ -56,6 +56,7 @@ class Admission(Execution):
         self.batch_size = batch_size or MOST_ROWS  # at most
         self.lock = CallLock()  # of senders
         self.turn = CallLock()  # of a snapshot, which senders let go first
+        self.saving = CallLock()  # of a snapshot, until it is encoded: states are noted for one
         self.plan = plan
         self.sent = dict.fromkeys(plan.entries, 0)
         self.finishing = False  # finish() was called
@@ -239,6 +240,19 @@ class Admission(Execution):
         deadline = _deadline("snapshot()", timeout)
         self.refuse_loop("snapshot()", "await snapshot_soon()")
         self.refuse_worker("snapshot()", "await snapshot_soon()")
+        saving = self.saving.hold()
+        try:
+            if not self.acquire(saving, deadline):
+                raise RunTimeout(f"another snapshot of {self!r} is being encoded")
+            cut, pause, rounds = self._cut_in_a_pause(codec, deadline)
+            snapshot = cut.encoded(pause)
+        finally:
+            saving.release()
+        self._recovery.save(snapshot, rounds)
+        return snapshot
+
+    def _cut_in_a_pause(self, codec: Codec, deadline: float | None) -> tuple[Cut, float, int]:
+        """Return a cut, how long senders waited for it, and behind how many rounds it is."""
         turn, hold = self.turn.hold(), self.lock.hold()
         try:
             if not (self.acquire(turn, deadline) and self.acquire(hold, deadline)):
@@ -247,16 +261,11 @@ class Admission(Execution):
             if not self.wait(self.flow.admitted, deadline):
                 raise RunTimeout(f"rows are on their way in {self!r}: {self.slowest()}")
             self._refuse_if_ended(deadline)
-            rounds = self.flow.admitted
             begun = time.monotonic()
-            cut = self._cut(codec)
-            pause = time.monotonic() - begun
+            return self._cut(codec), time.monotonic() - begun, self.flow.admitted
         finally:
             hold.release()
             turn.release()
-        snapshot = cut.encoded(pause)
-        self._recovery.save(snapshot, rounds)
-        return snapshot
 
     def _cut(self, codec: Codec) -> Cut:
         """Take the states, while nothing changes them."""

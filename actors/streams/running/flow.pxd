@@ -16,7 +16,7 @@ cdef struct Lane:
 cdef class GraphFlow(GraphStages):
     cdef vector[Lane] lanes           # of all pools
     cdef readonly int64_t rows        # that came in; watermarks are none
-    cdef vector[int64_t] rows_until   # and how many of them with the latest `window` rounds, by their numbers
+    cdef vector[int64_t] rows_until   # and how many of them with each of the latest rounds, by its number
     cdef int64_t rows_seen            # at the last look at what they take
     cdef vector[int64_t] busy_seen    # of the stages
 

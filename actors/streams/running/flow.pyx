@@ -110,8 +110,8 @@ cdef class GraphFlow(GraphStages):
                 Py_INCREF(batch)
                 self.slots[i] = <void*>batch
         assert holds(self.flow.has_room())  # which nobody else takes
-        self.rows_until.resize(self.window)  # once
-        self.rows_until[self.flow.admitted() % self.window] = self.rows
+        self.rows_until.resize(self.window + 1)  # once: those on their way, and the latest that has left
+        self.rows_until[self.flow.admitted() % (self.window + 1)] = self.rows
         self.flow.admit(self.slots.data())
         if self.caller == NULL:
             return True
@@ -136,7 +136,7 @@ cdef class GraphFlow(GraphStages):
         cdef int64_t rows
         cdef size_t i
         with cython.critical_section(self):
-            rows = 0 if done == 0 else self.rows_until[(done - 1) % self.window] - self.rows_seen
+            rows = 0 if done == 0 else self.rows_until[(done - 1) % (self.window + 1)] - self.rows_seen
             if rows <= 0:
                 return -1
             self.rows_seen += rows

@@ -331,12 +331,17 @@ class _Sending:
         self._source = source
         self._entry = entry
         self._rows = rows
+        self._sent = 0
 
     def go_on(self, timeout: float) -> None:
         try:
             self._source.send(self._entry, self._rows, timeout=timeout)
-        except RunTimeout as error:
-            self._rows = self._rows[getattr(error, "sent", 0) :]
+        except BaseException as error:
+            sent = getattr(error, "sent", 0)
+            self._rows = self._rows[sent:]
+            self._sent += sent
+            with suppress(Exception):  # an exception of the caller's may refuse attributes
+                error.sent, error.unsent = self._sent, self._rows  # type: ignore[attr-defined]
             raise
 
 

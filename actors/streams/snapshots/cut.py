@@ -44,13 +44,16 @@ class Cut:
 
     def take(self, step: Step, program: Program, parts: list[Any] | None = None) -> None:
         """Take the state of a program, or these parts of it. Raises SnapshotError."""
+        columns: list[Columns] = []
         try:
             head, *columns = (program.snapshot(self._kept) if parts is None else parts) or [None]
             encoded = None if head is None else self._codec.encode([*head])
             noted = [self._noted_part(part) for part in columns]
-        except SnapshotError:
-            raise
-        except Exception as error:
+        except BaseException as error:
+            for part in columns:
+                part.let_go()
+            if isinstance(error, SnapshotError) or not isinstance(error, Exception):
+                raise
             raise _unsaved(step, error) from error
         self._noted.append(_Noted(step, program.serials, encoded, noted))
         if isinstance(program, Call) and program.place is not None:

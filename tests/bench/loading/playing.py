@@ -113,7 +113,7 @@ def by_ray_data(some: list[Sample], workers: int) -> Iterator[Batches]:
             rows = ray.data.from_items([sample._asdict() for sample in some])
             loaded = rows.map(lambda row: {"picture": load(Sample(**row))})
             for batch in loaded.iter_batches(batch_size=TOGETHER):
-                yield batch["picture"]
+                yield batch["picture"]  # type: ignore[misc]
 
         list(play(some[:workers]))
         yield play(some)

@@ -116,3 +116,18 @@ def test_a_trace_that_is_none_is_a_message_without_a_parent(tmp_path: Path) -> N
 def test_traces_that_cannot_be_called_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="`traces` is a function, not '00-0af7"):
         connect(f"unix:{os.fspath(tmp_path)}/s", traces=PARENT)
+
+
+@pytest.mark.parametrize("bad", [b"00-aa", "\ud800", "é", "0" * 513, 7])
+def test_a_trace_that_cannot_travel_is_an_error_of_its_call_alone(bad: Any, tmp_path: Path) -> None:
+    found = [bad]
+    with ActorSystem(workers=1) as system:
+        entries = {"echo": system.spawn(Echo)}
+        server = Server(system, serve_entries(entries), f"unix:{tmp_path}/s")
+        options: Any = {"traces": lambda: found.pop() if found else None}
+        with connect(str(server.address), timeout=DEADLINE, **options) as connection:
+            echo = connection.ref("echo")
+            with pytest.raises(TypeError, match=r"traces\(\) returns a traceparent, .*, not"):
+                echo.ask(1)
+            assert echo.ask(2).result(DEADLINE) == 2
+        server.stop()
