@@ -271,7 +271,7 @@ seed mailbox/ordered/reorder.hpp 's/if (state\.compare_exchange_strong(found, wa
 seed mailbox/ordered/reorder.hpp 's/limit_\.store(limit = most, release)/limit_.store((limit = most) + 1, release)/' reorder "room for one value"
 seed mailbox/ordered/hybrid.hpp 's/if (passed_on_\.push(index) != passed_on_\.none) return;/return;/' hybrid "passes the partition on"
 seed mailbox/ordered/hybrid.hpp 's/if (!partitions_\[partition\]->claims\.own_or_delegate()) return true;/(void)partitions_[partition]->claims.own_or_delegate();/' hybrid "room for one value: each"
-seed mailbox/ordered/hybrid.hpp 's/if (!partitions_\[partition\]->values.try_push(std::move(value))) return false;/(void)master_->try_push(partition), (void)partitions_[partition]->values.try_push(value);/; s/const bool fits = master_->try_push(partition);/const bool fits = true;/' hybrid "room for two values: each"
+seed mailbox/ordered/hybrid.hpp 's/if (!partitions_\[partition\]->values.try_push(std::move(value))) return false;/(void)master_of(partition).try_push(partition), (void)partitions_[partition]->values.try_push(value);/; s/const bool fits = master_of(partition).try_push(partition);/const bool fits = true;/' hybrid "room for two values: each"
 seed scheduling/worker.hpp 's/if (stealable\.load(relaxed) != 0 \&\&/if (false \&\&/' stealing "a watcher that goes to sleep"
 seed scheduling/worker.hpp 's/if (may_move \&\& idles/if (false \&\& may_move \&\& idles/' stealing "a worker that begins"
 seed scheduling/worker.hpp "s/if (team->sleepers\.load(seq_cst) != 0 \&\& !others_idle()) call();//" stealing "and another begins to work"
