@@ -133,7 +133,8 @@ class Behind:
 def test_a_snapshot_waits_until_the_one_before_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else states would be noted for the later one alone, and change under the earlier one."""
     behind = Behind(monkeypatch)
-    graph = entry("rows").key_by(lambda row: row[0]).fold([], second).collect()
+    nothing: list[int] = []
+    graph: Graph[Any] = entry("rows").key_by(lambda row: row[0]).fold(nothing, second).collect()
     got: list[Snapshot] = []
     with ActorSystem(workers=1) as system:
         run = system.run(graph)
@@ -165,7 +166,8 @@ def test_a_state_that_has_itself_and_came_behind_the_cut_is_left_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     behind = Behind(monkeypatch)
-    graph = entry("rows").key_by(lambda row: row[0]).fold([], endless).collect()
+    nothing: list[Any] = []
+    graph: Graph[Any] = entry("rows").key_by(lambda row: row[0]).fold(nothing, endless).collect()
     got: list[Snapshot] = []
     with ActorSystem(workers=1) as system:
         run = system.run(graph)
