@@ -1,5 +1,7 @@
 // Operators seem faster in turns, while two lanes work and rounds come in. Every round has to come through, in order,
 // and nobody pauses once the experiment is over.
+#include <sched.h>
+
 #include <thread>
 
 #include "callboard/scheduling/flow/flow.hpp"
@@ -52,6 +54,12 @@ struct Member {
     }
 };
 
+// On one processor there is nothing to pause: no two slices overlap.
+bool may_overlap() {
+    cpu_set_t processors;
+    return sched_getaffinity(0, sizeof processors, &processors) == 0 && CPU_COUNT(&processors) > 1;
+}
+
 }  // namespace
 
 TEST("rounds come through in order while operators seem faster in turns") {
@@ -92,7 +100,7 @@ TEST("rounds come through in order while operators seem faster in turns") {
     });
     void* batch = &flow;
     const auto deadline = monotonic_ns() + patience;
-    for (; rounds < 2000 || (pauses.load(relaxed) < 10 && monotonic_ns() < deadline); ++rounds) {
+    for (; rounds < 2000 || (may_overlap() && pauses.load(relaxed) < 10 && monotonic_ns() < deadline); ++rounds) {
         await([&] { return flow.has_room(); });
         experiment.arrives();
         flow.admit(&batch);
@@ -105,7 +113,7 @@ TEST("rounds come through in order while operators seem faster in turns") {
         CHECK(member->in_order);
         CHECK_EQUAL(member->rounds, rounds);
     }
-    CHECK(pauses.load(relaxed) > 0);
+    CHECK(pauses.load(relaxed) > 0 || !may_overlap());
     const auto before = pauses.load(relaxed);
     experiment.arrives();
     experiment.leaves(false);
