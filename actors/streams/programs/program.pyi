@@ -44,7 +44,7 @@ class Program:
     ports: tuple[str, ...]
     errors: str
     releases_gil: bool
-    def divided_among(self, lanes: int, /) -> int: ...
+    def divided_among(self, lanes: int) -> int: ...
     looks_every: float
     tally: Any
     def __init__(
