@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from callboard._inside.sending.native_ref import NativeRef
+from callboard.core.tracebacks import current_frames
 
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
@@ -77,7 +77,7 @@ def why_not_idle(runtime: Runtime) -> str:
     """
     lines = []
     actors = {ref.number: ref for ref in all_actors(runtime)}
-    frames = sys._current_frames()
+    frames = current_frames()
     now = time.monotonic_ns()
     for worker in runtime.team.everyone:
         if worker.is_idle or worker.thread is None:

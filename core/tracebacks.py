@@ -1,8 +1,30 @@
-"""Tracebacks that begin where a user's code does."""
+"""Tracebacks that begin where a user's code does, and what threads do just now."""
 
 from __future__ import annotations
 
+import gc
+import sys
+import threading
+from types import FrameType
+
 _OURS = ("callboard._inside.", "callboard.scheduling.")
+_looking = threading.Lock()
+
+
+def current_frames() -> dict[int, FrameType]:
+    """Return the frame of each thread, by its identifier, without a garbage collection meanwhile.
+
+    CPython 3.11 keeps its list of threads locked, and makes a dictionary. A collection that this
+    begins waits for the same lock for ever if it ends a `threading.local` (python/cpython#106883).
+    """
+    with _looking:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return sys._current_frames()
+        finally:
+            if collects:
+                gc.enable()
 
 
 def from_users_code(error: BaseException) -> BaseException:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import traceback
 from collections.abc import Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from callboard.core.tracebacks import current_frames
 from callboard.diagnosis import actors_and_paths, at_work, holder_of_token, queued
 from callboard.observing.wait import Wait, Waits
 
@@ -36,7 +36,7 @@ def waits_of(runtime: Runtime, stuck_after: float) -> Waits:
     """Say of every live actor, and every operator of a running graph, why it does nothing."""
     working = at_work(runtime)
     holder = holder_of_token(runtime, working)
-    frames = sys._current_frames()
+    frames = current_frames()
     actors = [
         wait_of(ref, path, working, holder, stuck_after, frames)
         for ref, path in actors_and_paths(runtime)
@@ -54,7 +54,7 @@ def wait_of(
     stuck_after: float,
     frames: Mapping[int, FrameType],
 ) -> Wait:
-    """Say why one actor does nothing. `frames` are those of `sys._current_frames()`."""
+    """Say why one actor does nothing. `frames` are those of `current_frames()`."""
     words = ref.waits_for
     if words is not None:  # an actor that waits for room is in work, too
         return Wait("actor", path, _reason(words), f"waits for {words}")

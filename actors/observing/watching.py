@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from callboard.core import checks
 from callboard.core.monitoring.time_distribution import NO_TIMES, TimeDistribution
+from callboard.core.tracebacks import current_frames
 from callboard.diagnosis import at_work, needs_token
 from callboard.observing.branches import MOST_LINES
 from callboard.observing.branches import branches as tree_of
@@ -94,7 +94,7 @@ class SystemView:
         in_work = [ref for ref in others if ref.number in working]
         tokens = (working[ref.number][0] for ref in in_work if needs_token(ref))
         holder = next(tokens, None) if team.token else None
-        frames = sys._current_frames()
+        frames = current_frames()
         waits: dict[ActorRef[Any], Wait] = {}
         for ref in {*others, *(entry[2] for entry in first)}:
             waits[ref] = wait_of(ref, ref._short_path, working, holder, STUCK_AFTER, frames)

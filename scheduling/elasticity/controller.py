@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import threading
 import time
 import traceback
@@ -13,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from callboard.core.errors import CallboardError
 from callboard.core.log import log
+from callboard.core.tracebacks import current_frames
 from callboard.scheduling.elasticity.history import LevelChange, LevelStatistics
 from callboard.scheduling.elasticity.leveled import LeveledGraph, LeveledTeam, LeveledWorker
 from callboard.scheduling.elasticity.measurement import Measurement, StageLoad, Strategy
@@ -141,7 +141,7 @@ class Controller:
         if self._told.get(worker) != now:
             self._told[worker] = now
             thread = worker.thread
-            frame = None if thread is None else sys._current_frames().get(thread.ident or 0)
+            frame = None if thread is None else current_frames().get(thread.ident or 0)
             log.warning(
                 "a worker is to be suspended, and has not come back from its actor",
                 system=self._name,

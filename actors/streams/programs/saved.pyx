@@ -101,7 +101,7 @@ cdef class Late:
         if self.is_over:
             return False
         with self.lock:
-            # What is not as it was at the cut is of a new key, or of one that was taken.
+            # A state that is not as it was at the cut has a new key, or one that was taken.
             if key not in self.early and stays(<PyObject*>state, Py_REFCNT(<PyObject*>state), 0):
                 self.early[key] = copied(state)
         return True

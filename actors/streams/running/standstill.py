@@ -9,7 +9,6 @@ run ends.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 import traceback
@@ -17,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from callboard.core.log import log
+from callboard.core.tracebacks import current_frames
 from callboard.scheduling.flow.heuristics import OperatorView
 from callboard.scheduling.worker import WorkerThread
 from callboard.streams.running.flow import GraphFlow
@@ -81,7 +81,7 @@ class Standstill:
 
     def _stacks(self) -> list[str]:
         """Say where workers are, as far as they are in Python."""
-        frames = sys._current_frames()
+        frames = current_frames()
         found = []
         for worker in self._workers:
             frame = None if worker.thread is None else frames.get(worker.thread.ident or 0)
