@@ -25,6 +25,9 @@ class Counters:
     def times(self) -> list[tuple[int, int, int, int]]:
         return [(serial, 0, serial * 1000, serial * 2000) for serial in range(1, 11)]
 
+    def event_times(self) -> tuple[None, dict[int, Any]]:
+        return None, {}
+
 
 def test_latencies_are_of_the_middle_of_the_stream_from_the_20th_to_the_80th_percentile() -> None:
     statistics = collect(cast("Any", Counters()), Tally(), 10, 2.0, sites=[], programs=[])

@@ -10,7 +10,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
 from typing import Any
 
 import pytest
@@ -92,11 +91,13 @@ def test_of_operators_on_threads_the_one_that_the_others_wait_for_gains() -> Non
     assert slow.predicted > 1.5 * slow.baseline > 0
 
 
+def next_pair(last: tuple[int, int], row: int) -> tuple[int, int]:
+    return row, last[1] + 1
+
+
 def test_the_outputs_are_the_same_and_in_order_while_operators_seem_faster() -> None:
-    numbers = count()
-    graph = (
-        entry("x").map(computing(10), name="map").map(lambda row: (row, next(numbers))).collect()
-    )
+    numbered = entry("x").map(computing(10), name="map").scan((-1, -1), next_pair)
+    graph = numbered.collect()
     with ActorSystem(workers=2) as system:
         run = system.run(graph, batch_size=8, window=8)
         answered = threading.Event()
