@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "callboard/core/memory/node.hpp"
-#include "callboard/core/threads/spinner.hpp"
 #include "callboard/core/monitoring/sampler.hpp"
+#include "callboard/core/threads/spinner.hpp"
 #include "callboard/core/tick_clock.hpp"
 #include "callboard/scheduling/forward.hpp"
 

@@ -24,7 +24,8 @@ def test_all_answers_come(by: str, at_once: int) -> None:
     if by == "ray":
         pytest.importorskip("ray")
     result = one.play("calling.playing", "none", 40, {"by": by, "at_once": at_once})
-    assert (result.got, result.want) == (820, 820)
+    answers = hash(tuple(range(1, 41)))
+    assert (result.got, result.want) == (answers, answers)
 
 
 def test_what_processes_below_this_one_spend_is_seen() -> None:

@@ -21,9 +21,9 @@ inline constexpr std::uint32_t closed_cell = first_own_flag << 1;
 inline constexpr std::uint32_t native_cell = first_own_flag << 2;    // its messages are native values
 inline constexpr std::uint32_t forked_cell = first_own_flag << 3;    // a copy in a child process: refuses all use
 inline constexpr std::uint32_t carrying_cell = first_own_flag << 4;  // its messages carry their senders' variables
-inline constexpr std::uint32_t task_cell = first_own_flag << 5;      // it takes no messages
-inline constexpr std::uint32_t wearing_cell = first_own_flag << 7;   // ... which are in place while it handles them
-inline constexpr std::uint32_t sampled_cell = first_own_flag << 6;   // a trace shows some of its messages: sampling.pxd
+inline constexpr std::uint32_t wearing_cell = first_own_flag << 5;   // ... which are in place while it handles them
+inline constexpr std::uint32_t task_cell = first_own_flag << 6;      // it takes no messages
+inline constexpr std::uint32_t sampled_cell = first_own_flag << 7;   // a trace shows some of its messages: sampling.pxd
 inline constexpr std::uint32_t counted_cell = first_own_flag << 8;   // `limits` is there, and only counts
 // A sender of a native value to a cell with one of these takes the slow way.
 inline constexpr std::uint32_t guarded_cell = limited | counted_cell | closed_cell | forked_cell;

@@ -43,7 +43,7 @@ def run(n: int, *, by: str, at_once: int = 1) -> Result:
             got += call_all(lot)
         spent = watch.stop()
         spent["cpu"] += cpu_of_children() - elsewhere
-    return Result(n, got=sum(got), want=sum(range(1, n + 1)), **spent)
+    return Result(n, got=hash(tuple(got)), want=hash(tuple(range(1, n + 1))), **spent)
 
 
 @contextmanager

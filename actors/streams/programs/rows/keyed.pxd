@@ -1,7 +1,8 @@
 # Programs whose states are objects.
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.rows.stateful cimport Stateful, Table
+from callboard.streams.programs.rows.stateful cimport Stateful
+from callboard.streams.programs.rows.tables cimport Table
 
 
 cdef class Objects(Stateful):

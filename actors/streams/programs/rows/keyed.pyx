@@ -13,7 +13,8 @@ from callboard.core.instants cimport as_given
 from callboard.streams.programs.program cimport Batch, Watermark, outputs_of, pass_on
 from callboard.streams.errors import Failure
 from callboard.streams.programs.program import Raised, Side
-from callboard.streams.programs.rows.stateful cimport Stateful, Table, born_of
+from callboard.streams.programs.rows.stateful cimport Stateful, born_of
+from callboard.streams.programs.rows.tables cimport Table
 from callboard.streams.programs.saved cimport Late
 from callboard.streams.programs.shared_function cimport own
 from callboard.streams.programs.unawaited cimport is_true, refuse_unawaited
@@ -260,7 +261,7 @@ cdef class Scan(Stateful):
             table.put(key, state, serial)
         else:
             if table.late is not None:
-                keep_late(table, key, <object>found)
+                table.keep_late(key, <object>found)
             state = own(self.function)(<object>found, row)
             refuse_unawaited(state)
             table.states[key] = state
@@ -270,15 +271,8 @@ cdef class Scan(Stateful):
 
     cdef list mark(self, Table table, object key, object state, object time):
         if table.late is not None:
-            keep_late(table, key, state)
+            table.keep_late(key, state)
         return [state if self.key is None else (as_given(key), state)]
-
-
-cdef int keep_late(Table table, object key, object state) except -1:
-    """Others may change a state from now on, and a snapshot may lack it yet."""
-    if not table.late.keep(key, state):
-        table.late = None
-    return 0
 
 
 cdef class Count(Stateful):

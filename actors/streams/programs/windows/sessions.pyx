@@ -13,7 +13,7 @@ from callboard.core.instants cimport in_zone, instant_of, zone_of
 from callboard.core.text import safe_repr
 from callboard.streams.programs.rows.keyed cimport Timed
 from callboard.streams.programs.program import Raised, Side
-from callboard.streams.programs.rows.stateful cimport EventTime, Table
+from callboard.streams.programs.rows.tables cimport EventTime, Table
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 from callboard.streams.programs.windows.window_states import whole
 from callboard.streams.programs.windows.bounds import check_time
