@@ -82,7 +82,8 @@ def main() -> None:
             for level in ("times", "workers"):
                 ways[level] = {"monitoring": level}
                 ways[f"traced, {level}"] = ways[level] | {"trace": str(folder / "run.trace")}
-            times = {way: min(ping_pong(balls, **ways[way]) for _ in range(ROUNDS)) for way in ways}
+            rounds = [{way: ping_pong(balls, **ways[way]) for way in ways} for _ in range(ROUNDS)]
+            times = {way: min(one[way] for one in rounds) for way in ways}
             off = times["off"]
             print(f"ping-pong of {balls} balls: {off:.0f} ns a message;", end=" ")
             print(", ".join(f"{way} {each / off - 1:+.0%}" for way, each in times.items()))

@@ -1,8 +1,10 @@
 """The begins and ends of a trace's arrows."""
 
-from callboard._inside.answers.actor_context cimport ActorContext
+from libc.stdint cimport uint32_t
+
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Kind
+from callboard.scheduling.context cimport Context
 
 cdef extern from "callboard/core/monitoring/recorder.hpp" namespace "callboard" nogil:
     pass
@@ -14,14 +16,12 @@ cdef extern from "callboard/_inside/answers/sampling.hpp" namespace "callboard" 
 cdef ArrowNumbers arrows
 
 
-cdef void sample(Node* node, uint64_t receiver, bint is_own, uint32_t every, Context* context) noexcept nogil:
-    """Make a sample of a Python message that is about to be pushed, if its turn has come: one of `every` is one.
+cdef void mark_sample(Node* node, uint64_t receiver, bint is_own, Context* context) noexcept nogil:
+    """Make a sample of a Python message that is about to be pushed, and whose turn has come: see Sampler.
 
     It has an arrow if the thread is in the middle of a recorded dispatch of the sender, as `is_own` says.
     """
     cdef uint32_t arrow
-    if not (<ActorContext*>context).sampler.takes(every):
-        return
     node.tag = 0
     if is_own and context.recorder != NULL:
         arrow = arrows.next()

@@ -86,14 +86,9 @@ inline void note_taken(Node* node, Cell* cell, Context* context) {
     return to->tail.push(filled(context->nodes.take(to->spare), envelope));
 }
 
-// push() where the message is counted and may be stamped.
-[[gnu::always_inline]] inline bool push_stamped(Cell* to, Context* context, Envelope envelope) {
-    Node* const node = filled(context->nodes.take(to->spare), envelope);
-    stamp(node, to, context);
-    return to->tail.push(node);
+// Whether the only difference to a plain cell is that its messages are counted, or are samples.
+inline bool is_only_watched(const Cell* cell) {
+    return (cell->flags.load(relaxed) & slow_cell & ~(counted_cell | sampled_cell)) == 0;
 }
-
-// Whether the only difference to a plain cell is that its messages are counted.
-inline bool is_only_counted(const Cell* cell) { return (cell->flags.load(relaxed) & slow_cell) == counted_cell; }
 
 }  // namespace callboard

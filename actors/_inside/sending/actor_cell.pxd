@@ -25,8 +25,7 @@ cdef extern from "callboard/_inside/sending/actor_cell.hpp" namespace "callboard
     bint push(Cell* to, Context* context, Envelope envelope)
     void stamp(Node* node, Cell* to, Context* context)
     void note_taken(Node* node, Cell* cell, Context* context)
-    bint push_stamped(Cell* to, Context* context, Envelope envelope)
-    bint is_only_counted(const Cell* cell)
+    bint is_only_watched(const Cell* cell)
 
 
 cdef inline ActorCell* cell_of(Handle ref) noexcept nogil:

@@ -10,11 +10,11 @@ from libc.stdint cimport uint32_t
 
 from callboard._inside.answers.actor_context cimport ActorContext
 from callboard._inside.answers.circles cimport circle
-from callboard._inside.answers.sampling cimport sample
+from callboard._inside.answers.sampling cimport mark_sample
 from callboard._inside.answers.yielding cimport ends_burst, let_workers_run
 from callboard._inside.sending.actor_cell cimport (
-    ActorCell, carrying_cell, closed_cell, filled, forked_cell, is_only_counted, lonely_cell, native_cell, push,
-    push_stamped, sampled_cell, slow_cell, stamp, task_cell,
+    ActorCell, carrying_cell, closed_cell, filled, forked_cell, is_only_watched, lonely_cell, native_cell, push,
+    sampled_cell, slow_cell, stamp, task_cell,
 )
 from callboard._inside.sending.admission cimport admit_or_dead_letter, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL
@@ -59,9 +59,11 @@ cdef void sample_all(ActorRef ref, Node* node, Node* last, Context* context) noe
     cdef uint32_t every = ref.runtime.sampled_every
     if every == 0 or is_from_elsewhere(ref, context):
         return
-    sample(last, ref.cell.number, True, every, context)
-    while node != last:
-        sample(node, ref.cell.number, True, every, context)
+    while True:
+        if (<ActorContext*>context).sampler.takes(every):
+            mark_sample(node, ref.cell.number, True, context)
+        if node == last:
+            return
         node = node.get_next(relaxed)
 
 
@@ -287,10 +289,10 @@ cdef class ActorRef(Waiter):
 
     cdef int send_slowly(self, Envelope envelope, Context* context) except -1:
         """Send to an actor that is stopped, or has limits, or wants its senders' variables."""
-        if is_only_counted(self.cell):
-            self.cell.limits.exceed(1)
-            if push_stamped(self.cell, context, envelope):
-                self.wake(context)
+        if is_only_watched(self.cell):
+            if self.cell.limits != NULL:
+                self.cell.limits.exceed(1)
+            self.push_watched(envelope, context)
             note_sent(self, context, 1)
             return 0
         cdef Fate found = self.take_room(context)
@@ -434,7 +436,6 @@ cdef class ActorRef(Waiter):
     cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1:
         """Push a message that has its room, together with `variables`, a Context or None."""
         cdef Carried carried
-        cdef Node* node
         assert holds(variables is None or self.cell.has(carrying_cell))
         if variables is not None:
             if envelope.reply_to != NULL:
@@ -444,20 +445,27 @@ cdef class ActorRef(Waiter):
                 carried.sender = <object>envelope.sender if envelope.sender != NULL else None
                 carried.variables = variables
                 envelope.sender = <PyObject*>carried
-        node = filled(context.nodes.take(self.cell.spare), envelope)
-        stamp(node, self.cell, context)
-        if self.cell.has(sampled_cell):
-            self.offer_sample(node, &envelope, context)
-        if self.cell.tail.push(node):
-            self.wake(context)
+        self.push_watched(envelope, context)
         return 0
 
-    cdef void offer_sample(self, Node* node, Envelope* envelope, Context* context) noexcept:
-        """Make a trace's sample of a message that is about to be pushed, if its turn has come."""
-        cdef uint32_t every = self.runtime.sampled_every
+    cdef inline void push_watched(self, Envelope envelope, Context* context) noexcept:
+        """Push a message that has its room, which may be stamped, and be a sample."""
+        cdef Node* node = filled(context.nodes.take(self.cell.spare), envelope)
+        cdef uint32_t every
+        if self.cell.limits != NULL:
+            stamp(node, self.cell, context)
+        if self.cell.has(sampled_cell):
+            every = self.runtime.sampled_every
+            if every != 0 and (<ActorContext*>context).sampler.takes(every):
+                self.make_sample(node, &envelope, context)
+        if self.cell.tail.push(node):
+            self.wake(context)
+
+    cdef void make_sample(self, Node* node, Envelope* envelope, Context* context) noexcept:
+        """Make a trace's sample of a message that is about to be pushed."""
         cdef bint is_own = context.current != NULL and sender_of(envelope) is <object>context.current.owner
-        if every != 0 and not is_from_elsewhere(self, context):
-            sample(node, self.cell.number, is_own, every, context)
+        if not is_from_elsewhere(self, context):
+            mark_sample(node, self.cell.number, is_own, context)
 
     def _be_sampled(self, is_sampled):
         """Have traces show some of the messages, from now on, or no more. Native actors have none that they could."""
