@@ -51,7 +51,7 @@ class Seed(NamedTuple):
 
 SEEDS = {
     "a key that is dropped leaves the number of its first row behind": Seed(
-        "actors/streams/programs/rows/stateful.pyx",
+        "actors/streams/programs/rows/tables.pyx",
         "            del self.born[key]\n",
         "            pass\n",
         "tests/streams/test_windows.py tests/streams/test_partitions.py",

@@ -54,7 +54,11 @@ def test_a_system_that_was_not_made_for_it_has_no_socket(folder: Path, capsys: O
         ActorSystem(workers=1, observable=1)  # type: ignore[arg-type]
 
 
-def test_info_tree_and_dump_show_a_system(folder: Path, capsys: Out) -> None:
+def test_info_tree_and_dump_show_a_system(
+    folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = ActorSystem.waits
+    monkeypatch.setattr(ActorSystem, "waits", lambda system: waits(system, 600.0))
     passage = Passage()
     with (
         ActorSystem("shop", workers=1, observable=True) as system,

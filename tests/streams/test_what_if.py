@@ -10,7 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -19,6 +19,8 @@ from callboard.core.errors import ConfigError, WouldBlock
 from callboard.streams import Run, RunEnded, RunError, StreamError, WhatIf, entry
 from callboard.streams.experiments.what_if import Period, WhatIfs, compared
 from callboard.testing import ManualSystem
+
+T = TypeVar("T")
 
 
 def computing(loops: int) -> Callable[[int], int]:
@@ -69,13 +71,26 @@ def two(first: Callable[[int], int], second: Callable[[int], int]) -> Any:
     return entry("x").map(first, name="first").map(second, name="second").filter(bool).collect()
 
 
+def answer_that(holds: Callable[[T], bool], ask: Callable[[], T]) -> T:
+    """Ask until the answer is as it has to be, five times at most: other programs make noise."""
+    answer = ask()
+    for _ in range(4):
+        if holds(answer):
+            break
+        answer = ask()
+    assert holds(answer), answer
+    return answer
+
+
 def test_of_operators_on_one_worker_the_one_with_the_most_work_gains_most() -> None:
+    def second_gains(answers: WhatIfs) -> bool:
+        gains = {one.operator: one.gain for one in answers}
+        return gains["second"] > 1.0 > gains["first"]  # 9 in truth, and 0.0
+
     with fed(two(computing(20), computing(20_000))) as run:
-        answers = run.what_if(faster=0.9, seconds=3.0)
-    gains = {one.operator: one.gain for one in answers}
+        answers = answer_that(second_gains, lambda: run.what_if(faster=0.9, seconds=3.0))
     assert answers[0].operator == "second"
     assert answers == tuple(sorted(answers, key=_by_gain))
-    assert gains["second"] > 1.0 > gains["first"]  # 9 in truth, and 0.0
 
 
 def _by_gain(one: WhatIf) -> float:
@@ -84,10 +99,11 @@ def _by_gain(one: WhatIf) -> float:
 
 def test_of_operators_on_threads_the_one_that_the_others_wait_for_gains() -> None:
     with fed(two(waiting(0.001), waiting(0.01)), rows=1, threading="dedicated") as run:
-        quick = run.what_if("first", 0.8, seconds=3.0)
-        slow = run.what_if("second", 0.8, seconds=3.0)
-    assert slow.gain > 0.5 > quick.gain  # 4 in truth, and 0.0
-    assert slow.is_sure
+        answer_that(lambda quick: quick.gain < 0.5, lambda: run.what_if("first", 0.8, seconds=3.0))
+        slow = answer_that(  # its gain is 4 in truth, and that of the other 0.0
+            lambda slow: slow.gain > 0.5 and slow.is_sure,
+            lambda: run.what_if("second", 0.8, seconds=3.0),
+        )
     assert slow.predicted > 1.5 * slow.baseline > 0
 
 

@@ -34,7 +34,7 @@ from callboard.streams.programs.unawaited cimport refuse_unawaited
 # For each hot key that is asked for: of `most` keys, a count is too high by 1 in `100 * most` of all rows at most.
 cdef int COUNTERS = 100
 
-# Of a keyed operator, if the user does not say how many.
+# A keyed operator has so many partitions, if the user does not say how many.
 cdef int PARTITIONS_OF_LANE = 4
 cdef int LEAST_PARTITIONS = 8
 
