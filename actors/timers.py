@@ -46,7 +46,10 @@ class Timer(CopiedAsItself):
 
 
 class _Sleep(Future[None]):
+    """A timer that only completes this future, so that it needs no action and no lock for that."""
+
     __slots__ = ()
+    is_over = False  # one that is cancelled stays in the heap until it is due
 
     @property
     def _what(self) -> str:
@@ -67,7 +70,7 @@ class Timers(Deadlines):
         # stay taken: those are functions in Python, the lock's own are not.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
-        self._heap: list[tuple[float, int, Timer]] = []
+        self._heap: list[tuple[float, int, Timer | _Sleep]] = []
         self._cancelled = 0  # of those in the heap
         self._order = itertools.count()
         self._thread: threading.Thread | None = None
@@ -94,9 +97,12 @@ class Timers(Deadlines):
 
     def sleep(self, seconds: float) -> Future[None]:
         """Return a future that is done after `seconds`."""
-        future: Future[None] = _Sleep()
-        self.call_after(seconds, lambda: future.set_result(None))
-        return future
+        seconds = checks.seconds("a timer's delay", seconds)
+        sleep = _Sleep()
+        if not self.started:
+            self.start()
+        self._add(self.now() + seconds, sleep)
+        return sleep
 
     def start(self) -> None:
         """Start the thread, if it is needed and does not run."""
@@ -142,9 +148,10 @@ class Timers(Deadlines):
             pending, self._heap = self._heap, []
             self._changed.notify()
         for _, _, timer in pending:
-            action = self._claim(timer)
-            if action is not None and timer.at_close:
-                self._act(action)
+            if not isinstance(timer, _Sleep):
+                action = self._claim(timer)
+                if action is not None and timer.at_close:
+                    self._act(action)
 
     def _cancel(self, timer: Timer) -> bool:
         with self._lock:
@@ -159,10 +166,11 @@ class Timers(Deadlines):
                 self._cancelled = 0
             return True
 
-    def _add(self, due: float, timer: Timer) -> None:
+    def _add(self, due: float, timer: Timer | _Sleep) -> None:
         with self._lock:
             if self.closed:
-                timer.is_over = True
+                if isinstance(timer, Timer):
+                    timer.is_over = True
                 return
             heapq.heappush(self._heap, (due, next(self._order), timer))
             if self._heap[0][2] is timer:
@@ -175,6 +183,7 @@ class Timers(Deadlines):
         self.started = True
 
     def _run(self) -> None:
+        self.wake_on_time()
         while True:
             with self._lock:
                 if self.closed:
@@ -182,10 +191,8 @@ class Timers(Deadlines):
                 # An ask that is noted from here on, however late it is due, waits for the lock.
                 ahead = self.fall_asleep(math.inf)
                 self._set_timers_of_asks()
-                timer, due = None, math.inf
-                if self._heap:
-                    due, _, timer = self._heap[0]
                 now = self.now()
+                due = self._heap[0][0] if self._heap else math.inf
                 if now < due:
                     # Not later than it said it would: most asks to come then need not wake it.
                     until = min(ahead, due) if ahead > now else due
@@ -193,9 +200,21 @@ class Timers(Deadlines):
                     asleep = until - now
                     self._changed.wait(None if asleep == math.inf else min(asleep, 1e6))
                     continue
-                heapq.heappop(self._heap)
-            if timer is not None:
+                taken = self._take_due(now)
+            for due, _, timer in taken:
                 self._fire(timer, due)
+
+    def _take_due(self, now: float) -> list[tuple[float, int, Timer | _Sleep]]:
+        """Take timers that are due from the heap: one, or all sleeps before the first other one.
+
+        An action may cancel the timer that comes next, a sleep's end cannot. The caller has the
+        lock.
+        """
+        taken = [heapq.heappop(self._heap)]
+        if isinstance(taken[0][2], _Sleep):
+            while self._heap and self._heap[0][0] <= now and isinstance(self._heap[0][2], _Sleep):
+                taken.append(heapq.heappop(self._heap))
+        return taken
 
     def _claim(self, timer: Timer) -> Callable[[], object] | None:
         """Return the action of a timer that left the heap, or None if it was cancelled before."""
@@ -206,15 +225,18 @@ class Timers(Deadlines):
             timer.is_over = timer.period is None or self.closed
             return timer.action
 
-    def _act(self, action: Callable[[], object]) -> None:
+    def _act(self, action: Callable[..., object], *arguments: Any) -> None:
         try:
-            action()
+            action(*arguments)
         except BaseException as error:
             if comes_from_signal(error):
                 raise
             log.error("a timer failed", exc_info=error)
 
-    def _fire(self, timer: Timer, due: float) -> None:
+    def _fire(self, timer: Timer | _Sleep, due: float) -> None:
+        if isinstance(timer, _Sleep):
+            self._act(timer.set_result, None)
+            return
         action = self._claim(timer)
         if action is None:
             return
@@ -247,8 +269,10 @@ class ManualTimers(Timers):
 
     def next_due(self) -> float | None:
         """Return when the next timer is due, or None."""
-        while self._heap and self._heap[0][2].is_over:
-            self._claim(heapq.heappop(self._heap)[2])
+        with self._lock:
+            while self._heap and self._heap[0][2].is_over:
+                heapq.heappop(self._heap)
+                self._cancelled = max(0, self._cancelled - 1)
         return self._heap[0][0] if self._heap else None
 
     def advance_to(self, when: float) -> None:

@@ -1,5 +1,6 @@
 """Timers: `after`, `every`, `sleep`, and the clock that drives them."""
 
+import ctypes
 import sys
 import threading
 import weakref
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, Supervision
+from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, Future, Supervision
 from callboard.testing import ManualSystem
 from callboard.timers import ManualTimers, Timer, Timers
 
@@ -319,6 +320,47 @@ def test_a_timer_whose_action_fails_leaves_the_others_alone() -> None:
     timers.call_after(1, lambda: fired.append("other"))
     timers.advance_to(1)
     assert fired == ["other"]
+
+
+def test_sleeps_that_are_due_together_end_in_their_order_among_other_timers() -> None:
+    timers, go_on, over = Timers(), threading.Event(), threading.Event()
+    ended: list[str] = []
+    timers.call_after(0, lambda: go_on.wait(30))  # the thread stays here until all are due
+
+    def sleep(name: str) -> None:
+        timers.sleep(0).add_done_callback(lambda _: ended.append(name))
+
+    sleep("a")
+    sleep("b")
+    cancelled: list[Timer] = []
+    timers.call_after(0, lambda: ended.append(f"c, {cancelled[0].cancel()}"))
+    cancelled.append(timers.call_after(0, lambda: ended.append("never")))
+    sleep("d")
+    timers.call_after(0, over.set)
+    go_on.set()
+    assert over.wait(30)
+    timers.close()
+    assert ended == ["a", "b", "c, True", "d"]
+
+
+def test_a_sleep_that_was_cancelled_and_one_of_closed_timers_do_no_harm() -> None:
+    timers = ManualTimers()
+    cancelled, pending = timers.sleep(1), timers.sleep(2)
+    assert cancelled.cancel()
+    timers.advance_to(1)
+    timers.close()
+    assert timers.next_due() is None
+    assert not pending.done()
+    assert not timers.sleep(1).done()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux")
+def test_the_timers_thread_is_woken_within_a_microsecond_of_its_time() -> None:
+    timers = Timers()
+    slack = Future[int]()
+    timers.call_after(0, lambda: slack.set_result(ctypes.CDLL(None).prctl(30, 0, 0, 0, 0)))
+    assert slack.result(30) == 1_000  # nanoseconds, from PR_GET_TIMERSLACK
+    timers.close()
 
 
 def test_closed_timers_take_no_more() -> None:

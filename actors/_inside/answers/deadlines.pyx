@@ -5,6 +5,7 @@ cimport cython
 
 from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
+from callboard.core.clock cimport wake_on_time as have_thread_wake_on_time
 
 from callboard.core import checks
 
@@ -37,6 +38,10 @@ cdef class Deadlines:
     def now(self):
         """Return the time in seconds, from an arbitrary zero."""
         return monotonic_ns() * 1e-9
+
+    def wake_on_time(self):
+        """Have the caller's thread wake as soon as its time has come. It is that of the timers."""
+        have_thread_wake_on_time()
 
     def take(self):
         """Return the asks that were noted, and forget them."""
