@@ -25,6 +25,8 @@ cdef class Errand(Apart):
     cdef bint was_cancelled(self) noexcept
     cdef bint is_of(self, object asked) noexcept
     cdef void withdraw(self) noexcept
+    cdef void take_answer(self, object answer) except *
+    cdef void collect(self, object answer, object error) except *
     cdef object held_back(self, object value, object error)
 
 

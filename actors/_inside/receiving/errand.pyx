@@ -15,7 +15,8 @@ import contextvars
 from collections.abc import Coroutine
 
 cimport cython
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from callboard._inside.answers.actor_context cimport ActorContext, actor_context
 from callboard._inside.answers.future cimport Future, Wake
@@ -25,6 +26,7 @@ from callboard._inside.sending.letter cimport Letter, variables_of
 from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.variables cimport kept
 from callboard.core.asserting cimport holds
+from callboard.core.awaitable cimport PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult, PYGEN_ERROR, set_steps
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.forward cimport Worker
@@ -170,7 +172,6 @@ cdef class Errand(Apart):
             return
         coroutine = task_coroutine(self, self.coroutine, True)
         self.task = asyncio.Task(coroutine, loop=asyncio.get_running_loop(), context=self.context)
-        self.task.add_done_callback(self.collect)
 
     def cancel_task(self):
         """Cancel the task; if it is over, and only what it sent holds the end up, end."""
@@ -191,20 +192,28 @@ cdef class Errand(Apart):
         if awaited is not None and (awaited.asker is self.ref or awaited.target is None):
             asyncio.get_running_loop().call_soon(awaited._abandon, None)  # when the task waits no more
 
-    def collect(self, task):
+    cdef void take_answer(self, object answer) except *:
+        """The task has ended with this."""
+        if asyncio.iscoroutine(answer):  # it is to be awaited, too
+            self.coroutine = answer
+            self.begin()
+        else:
+            self.collect(answer, None)
+
+    def take_error(self, task):
+        """The task has failed, or was cancelled."""
+        try:
+            task.result()
+        except TaskEnded as error:
+            self.collect(None, error.__cause__)
+        except BaseException as error:
+            self.collect(None, error)
+
+    cdef void collect(self, object answer, object error) except *:
         """The task is over."""
         cdef Outgoing outgoing = <Outgoing>self.ref.extra.outgoing
         assert holds(self.ending is None and not self.over)
-        try:
-            self.ending = (task.result(), None)
-            if asyncio.iscoroutine(self.ending[0]):  # it is to be awaited, too
-                self.coroutine, self.ending = self.ending[0], None
-                self.begin()
-                return
-        except TaskEnded as error:
-            self.ending = (None, error.__cause__)
-        except BaseException as error:
-            self.ending = (None, error)
+        self.ending = (answer, error)
         if outgoing is not None and outgoing.letters and not self.cancelled and (
             self.flight is not None or not isinstance(self.ending[1], asyncio.CancelledError)
         ):
@@ -267,6 +276,11 @@ cdef class Errand(Apart):
         (<Future>self.outcome).complete(value, error)
 
 
+cdef int reraise() except -1:
+    """Raise the exception that a C call left."""
+    return -1
+
+
 cdef class _EndOfRest(Wake):
     cdef Team team
 
@@ -297,17 +311,36 @@ cdef class _TaskCoroutine:
     cdef object coroutine
     cdef tuple kept           # what to go on with, once it is held back no more
     cdef bint is_main         # the coroutine of `receive`, not of a task that it made
+    cdef bint has_ended       # and its answer was the result of the last step
 
     def __await__(self):
         return self
 
     def send(self, value):
         """Go on."""
-        return self.step(value, None)
+        answer = self.go_on_or_end(value, None)
+        if self.has_ended:
+            raise StopIteration(answer)
+        return answer
 
     def throw(self, kind, error=None, traceback=None):
         """Go on with an exception."""
-        return self.step(None, kind if error is None else error)
+        answer = self.go_on_or_end(None, kind if error is None else error)
+        if self.has_ended:
+            raise StopIteration(answer)
+        return answer
+
+    cdef object go_on_or_end(self, object value, object error):
+        """Return what is awaited, or the answer, which the errand hears of at once: errors come by the task."""
+        try:
+            result = self.step(value, error)
+        except BaseException:
+            if self.is_main:
+                self.errand.task.add_done_callback(self.errand.take_error)
+            raise
+        if self.has_ended and self.is_main:
+            self.errand.take_answer(result)
+        return result
 
     cdef object step(self, object value, object error):
         assert holds(actor_context().on_event_loop)
@@ -352,18 +385,15 @@ cdef class _TaskCoroutine:
         cdef ActorContext* context = actor_context()
         cdef Cell* outer = context.current
         if self.errand.over:  # a task that it left behind speaks for nobody
-            return self.coroutine.send(value) if error is None else self.coroutine.throw(error)
+            return self.resume(value, error)
         context.current = self.errand.ref.cell
         if self.is_main and self.errand.flight is None:
             self.errand.ref.note_wait(None)
         try:
             while True:
                 context.awaited = NULL
-                if error is None:
-                    awaited = self.coroutine.send(value)
-                else:
-                    awaited = self.coroutine.throw(error)
-                if not self.is_main or context.awaited == NULL:
+                awaited = self.resume(value, error)
+                if self.has_ended or not self.is_main or context.awaited == NULL:
                     return awaited
                 if self.errand.flight is None:
                     error = self.errand.ref.note_wait(<Future>context.awaited)
@@ -378,6 +408,18 @@ cdef class _TaskCoroutine:
         finally:
             context.current = outer
 
+    cdef object resume(self, object value, object error):
+        """Run the coroutine until it awaits something, which is returned, or ends, which is noted."""
+        cdef PyObject* result = NULL
+        if error is None:
+            self.has_ended = PyIter_Send(<PyObject*>self.coroutine, <PyObject*>value, &result) == PYGEN_RETURN
+            return owned(result)
+        try:
+            return self.coroutine.throw(error)
+        except StopIteration as end:
+            self.has_ended = True
+            return end.value
+
     def close(self):
         """End in the middle."""
         if self.errand.access is not None:
@@ -389,4 +431,23 @@ cdef class _TaskCoroutine:
         return getattr(self.coroutine, name)
 
 
+cdef object owned(PyObject* result):
+    """Return what a step in C has left; raise the exception if there is nothing."""
+    if result == NULL:
+        reraise()
+    value = <object>result
+    Py_DECREF(value)
+    return value
+
+
+cdef PySendResult am_send(PyObject* task, PyObject* value, PyObject** result) except? PYGEN_ERROR:
+    """Go on, as `send`, without an exception for the answer."""
+    result[0] = NULL
+    answer = (<_TaskCoroutine>task).go_on_or_end(<object>value, None)
+    Py_INCREF(answer)
+    result[0] = <PyObject*>answer
+    return PYGEN_RETURN if (<_TaskCoroutine>task).has_ended else PYGEN_NEXT
+
+
+set_steps(<PyTypeObject*>_TaskCoroutine, am_send, NULL)
 Coroutine.register(_TaskCoroutine)
