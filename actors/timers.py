@@ -205,15 +205,13 @@ class Timers(Deadlines):
                 self._fire(timer, due)
 
     def _take_due(self, now: float) -> list[tuple[float, int, Timer | _Sleep]]:
-        """Take timers that are due from the heap: one, or all sleeps before the first other one.
+        """Take the first timer and the sleeps behind it that are due. The caller has the lock.
 
-        An action may cancel the timer that comes next, a sleep's end cannot. The caller has the
-        lock.
+        Another timer stays in the heap until the one before it is over, which may cancel it.
         """
         taken = [heapq.heappop(self._heap)]
-        if isinstance(taken[0][2], _Sleep):
-            while self._heap and self._heap[0][0] <= now and isinstance(self._heap[0][2], _Sleep):
-                taken.append(heapq.heappop(self._heap))
+        while self._heap and self._heap[0][0] <= now and isinstance(self._heap[0][2], _Sleep):
+            taken.append(heapq.heappop(self._heap))
         return taken
 
     def _claim(self, timer: Timer) -> Callable[[], object] | None:

@@ -336,11 +336,13 @@ def test_sleeps_that_are_due_together_end_in_their_order_among_other_timers() ->
     timers.call_after(0, lambda: ended.append(f"c, {cancelled[0].cancel()}"))
     cancelled.append(timers.call_after(0, lambda: ended.append("never")))
     sleep("d")
+    later = timers.sleep(1_000)
     timers.call_after(0, over.set)
     go_on.set()
     assert over.wait(30)
     timers.close()
     assert ended == ["a", "b", "c, True", "d"]
+    assert not later.done()
 
 
 def test_a_sleep_that_was_cancelled_and_one_of_closed_timers_do_no_harm() -> None:
