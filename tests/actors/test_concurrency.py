@@ -375,6 +375,51 @@ def test_what_finds_no_room_holds_the_actor_back_in_its_order(system: ActorSyste
     assert [number for number in got if number % 2 == 0] == list(range(0, 16, 2))
 
 
+def test_a_message_that_begins_does_not_pass_a_step_that_has_waited_for_room(
+    system: ActorSystem,
+) -> None:
+    entered, let_go = threading.Event(), Future[None]()
+    blocked, unblock = threading.Event(), threading.Event()
+    loops: list[Any] = []
+    got: list[str] = []
+
+    class Slow(Actor[str]):
+        async def receive(self, message: str) -> None:
+            entered.set()
+            await let_go
+            got.append(message)
+
+    slow = system.spawn(Slow, mailbox=BoundedMailbox(1), name="slow")
+    slow.tell("first")
+    assert entered.wait(DEADLINE)
+
+    class Sends(Actor[str]):
+        async def receive(self, message: str) -> None:
+            loops.append(asyncio.get_running_loop())
+            slow.tell(message + "1")
+            slow.tell(message + "2")
+            await asyncio.sleep(0)
+            slow.tell(message + "3")
+
+    ref = system.spawn(Sends, event_loop=True, concurrency=2)
+    answers = [ref.ask("a")]
+    eventually(lambda: ref.waits_for == "room at /slow", "it waits for room")
+    (loop,) = loops
+    for _ in range(3):  # until its next step waits, too
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(DEADLINE)
+    loop.call_soon_threadsafe(lambda: (blocked.set(), unblock.wait(DEADLINE)))
+    assert blocked.wait(DEADLINE)
+    answers.append(ref.ask("b"))
+    eventually(lambda: "_make_calls" in repr(loop._ready), "the loop is to begin it")
+    let_go.set_result(None)
+    eventually(lambda: "Outgoing.go_on" in repr(loop._ready), "the loop is to hear of the room")
+    unblock.set()
+    for answer in answers:
+        answer.result(DEADLINE)
+    system.drain(DEADLINE)
+    assert got == ["first", "a1", "a2", "a3", "b1", "b2", "b3"]
+
+
 def test_its_waits_are_seen(system: ActorSystem) -> None:
     doors, notes = gates(1), list[str]()
     ref = system.spawn(Gates, doors, notes, concurrency=2)

@@ -27,7 +27,7 @@ cdef class Errand(Apart):
     cdef void withdraw(self) noexcept
     cdef void take_answer(self, object answer) except *
     cdef void collect(self, object answer, object error) except *
-    cdef object held_back(self, object value, object error)
+    cdef object held_back(self, object step, object error)
 
 
 cdef Errand make_errand(ActorRef ref, object coroutine, object variables=*)

@@ -228,21 +228,25 @@ cdef class Errand(Apart):
             extra.outgoing = Outgoing.__new__(Outgoing)
         (<Outgoing>extra.outgoing).add(to, letter, variables, self)
 
-    cdef object held_back(self, object value, object error):
-        """Return what a step is to wait for before it goes on with `value` or `error`, or None.
+    cdef object held_back(self, object step, object error):
+        """Return what a step that would go on, perhaps with `error`, is to wait for first, or None.
 
         Raises MailboxFull, of a message that found no room.
         """
         cdef Outgoing outgoing = <Outgoing>self.ref.extra.outgoing
-        if outgoing is None or isinstance(error, asyncio.CancelledError):
+        if outgoing is None:
             return None
-        refusal = outgoing.take_refusal(self)
-        if not outgoing.letters:
+        is_cancelled = isinstance(error, asyncio.CancelledError)
+        refusal = None if is_cancelled else outgoing.take_refusal(self)
+        if refusal is None and not is_cancelled and outgoing.holds_back(step):
+            return outgoing.wait(step)
+        outgoing.let_go_on(step)
+        if outgoing.is_over():
             self.ref.extra.outgoing = None
         if refusal is not None:
             refusal.__context__ = error
             raise refusal
-        return outgoing.wait() if outgoing.letters else None
+        return None
 
     def finish(self):
         """End as the coroutine did; what it sent has found its room, or does not wait any longer."""
@@ -253,9 +257,10 @@ cdef class Errand(Apart):
                 outgoing.ends.remove(self.finish)
             outgoing.send_all()
             assert holds(not outgoing.letters)
+            refusal = outgoing.take_refusal(self)
             if error is None:
-                error = outgoing.take_refusal(self)
-            if not outgoing.ends and not outgoing.refusals:
+                error = refusal
+            if outgoing.is_over():
                 self.ref.extra.outgoing = None
         self.end(value if error is None else None, error)
 
@@ -350,7 +355,7 @@ cdef class _TaskCoroutine:
             self.kept = None
         if not self.errand.over:
             try:
-                awaited = self.errand.held_back(value, error)
+                awaited = self.errand.held_back(self, error)
             except MailboxFull as refusal:
                 value, error = None, refusal
             else:
@@ -422,6 +427,9 @@ cdef class _TaskCoroutine:
 
     def close(self):
         """End in the middle."""
+        cdef Outgoing outgoing = <Outgoing>self.errand.ref.extra.outgoing
+        if outgoing is not None:
+            outgoing.let_go_on(self)
         if self.errand.access is not None:
             self.errand.access.waiting.pop(self, None)
         self.coroutine.close()

@@ -8,12 +8,15 @@ cdef class Outgoing:
     cdef object letters       # a deque of (ActorRef, Letter, variables, errand), in the order of their sending
     cdef object fence         # of the first one's receiver: the future that says that there may be room
     cdef object timer         # for the first one
-    cdef list steps           # futures of asyncio, of the steps that wait
+    cdef dict steps           # those that wait -> the futures of asyncio that they yield, in their order
     cdef dict refusals        # errand -> a MailboxFull that it is to be told of
     cdef list ends            # what to call when nothing waits any more
 
     cdef int add(self, ActorRef to, Letter letter, object variables, object errand) except -1
-    cdef object wait(self)
+    cdef bint holds_back(self, object step) except -1
+    cdef object wait(self, object step)
+    cdef int let_go_on(self, object step) except -1
+    cdef bint is_over(self) except -1
     cdef object take_refusal(self, object errand)
     cdef int send_all(self) except -1
     cdef bint send(self, tuple entry, bint past_capacity) except -1

@@ -28,7 +28,7 @@ cdef class Outgoing:
     def __cinit__(self):
         self.loop = asyncio.get_running_loop()
         self.letters = deque()
-        self.steps = []
+        self.steps = {}
         self.ends = []
         self.refusals = {}
 
@@ -46,12 +46,26 @@ cdef class Outgoing:
             self.wait_for_first()
         return 0
 
-    cdef object wait(self):
+    cdef bint holds_back(self, object step) except -1:
+        """Tell whether a step is to wait: for room, or for steps that have waited before it."""
+        return bool(self.letters) or (len(self.steps) != 0 and next(iter(self.steps)) is not step)
+
+    cdef object wait(self, object step):
         """Return a future that a step of a task can yield, to be resumed when there is a reason to."""
         future = self.loop.create_future()
         future._asyncio_future_blocking = True  # as its __await__ does
-        self.steps.append(future)
+        self.steps[step] = future  # in its old place, if it has one
         return future
+
+    cdef int let_go_on(self, object step) except -1:
+        """A step waits no more: it goes on, or ends."""
+        self.steps.pop(step, None)
+        if not self.letters:
+            self.resume_steps()
+
+    cdef bint is_over(self) except -1:
+        """Tell whether nothing waits, and nobody is to be told anything."""
+        return not (self.letters or self.steps or self.ends or self.refusals)
 
     cdef object take_refusal(self, object errand):
         return self.refusals.pop(errand, None)
@@ -158,8 +172,8 @@ cdef class Outgoing:
         return 0
 
     cdef int resume_steps(self) except -1:
-        steps, self.steps = self.steps, []
-        for future in steps:
+        """Have those that wait look again, in their order."""
+        for future in self.steps.values():
             if not future.done():
                 future.set_result(None)
         return 0
