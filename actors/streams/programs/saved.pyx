@@ -18,7 +18,7 @@ cdef set PLAIN = {type(None), bool, int, float, complex, str, bytes, date, datet
 cdef int DEEPEST = 64
 cdef bint HAS_GIL = has_gil()  # elsewhere threads count references apart
 
-cdef Py_ssize_t AHEAD = 8  # values that memory is asked for before they are looked at
+cdef Py_ssize_t AHEAD = 16  # values that memory is asked for before they are looked at
 
 cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
@@ -33,8 +33,6 @@ cdef extern from "Python.h":
     PyObject* PyTuple_GET_ITEM(object value, Py_ssize_t at) noexcept
     bint PyDict_Next(object value, Py_ssize_t* at, PyObject** key, PyObject** each) noexcept
     void prefetch "__builtin_prefetch"(const void* place) noexcept
-    ctypedef struct PyListObject:
-        PyObject** ob_item
 
 
 @cython.final
@@ -136,25 +134,12 @@ cdef object copied(object value):
 cdef bint stay(list values, Py_ssize_t refs) except -1:
     """Whether nobody else can change these, of which there are so many references if a program alone has them."""
     cdef Py_ssize_t at, n = len(values)
-    for at in range(n):  # they are all over the memory, and so is what they have
-        if at + 2 * AHEAD < n:
-            prefetch(PyList_GET_ITEM(values, at + 2 * AHEAD))
-        if at + AHEAD < n:
-            prefetch_items(PyList_GET_ITEM(values, at + AHEAD))
+    for at in range(n):
+        if at + AHEAD < n:  # they are all over the memory
+            prefetch(PyList_GET_ITEM(values, at + AHEAD))
         if not stays(PyList_GET_ITEM(values, at), refs, 0):
             return False
     return True
-
-
-cdef void prefetch_items(PyObject* value) noexcept:
-    """Ask for the memory of the first items of a tuple, or of where a list has them."""
-    cdef PyTypeObject* kind = Py_TYPE(value)
-    cdef Py_ssize_t at
-    if kind == &PyTuple_Type:
-        for at in range(min(PyTuple_GET_SIZE(value), 4)):
-            prefetch(PyTuple_GET_ITEM(<object>value, at))
-    elif kind == &PyList_Type and PyList_GET_SIZE(value) > 0:
-        prefetch((<PyListObject*>value).ob_item)
 
 
 cdef bint stays(PyObject* value, Py_ssize_t refs, int depth) except -1:
