@@ -393,8 +393,8 @@ cdef class ActorRef(Waiter):
         """Return a Future that is done when all messages sent before have been handled, or are dead.
 
         It is a fence that goes through the mailbox in its turn, whatever room there is, and that no handler sees. It
-        fails if the actor stops. With a PriorityMailbox it is done when nothing waits. Return None for a mailbox that drops or refuses messages when it is full, because a fence
-        would take a message's room.
+        fails if the actor stops. With a PriorityMailbox it is done when nothing waits. Return None for a mailbox that
+        drops or refuses messages when it is full, because a fence would take a message's room.
         """
         cdef void* overflow = (<ActorCell*>self.cell).overflow
         if overflow != NULL and not (<Overflow>overflow).waits:
