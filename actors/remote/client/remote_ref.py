@@ -165,7 +165,7 @@ class RemoteRef(CopiedAsItself):
 
 
 class _Leaving(Future[None]):
-    """Of messages that wait until they can leave. A cancelled `await` takes them back."""
+    """A future of messages that wait until they can leave. A cancelled `await` takes them back."""
 
     __slots__ = ("_session", "_submission")
 
