@@ -19,6 +19,7 @@ def spawn_divided(
     kwargs: dict[str, Any],
     options: dict[str, Any],
 ) -> ActorRef[Any]: ...
+def check_options(runtime: Runtime, cls: type, options: dict[str, Any]) -> None: ...
 
 class Spawning(Spawns):
     _runtime: Runtime

@@ -76,13 +76,17 @@ def spawn_divided(Runtime runtime, ActorRef parent or None, cls, tuple args, dic
     return spawn_by(runtime, parent, recipe_of(cls), args, kwargs, options)
 
 
+def check_options(Runtime runtime, cls, dict options):
+    """Raise what spawn_divided() would raise because of these options, and make no actor."""
+    cdef Recipe plain = recipe_of(cls)
+    make_unborn(runtime, None, plain, (), {}, {**plain.defaults, **options})
+    if options.get("placement") is not None:
+        runtime.config.placement_policy(options["placement"])
+
+
 cdef ActorRef spawn_by(
         Runtime runtime, ActorRef parent, Recipe plain, tuple args, dict kwargs, dict options):
-    name = mailbox = placement = supervision = context = None
-    cdef uint32_t weight = 0
-    cdef bint dedicated = False
-    cdef bint event_loop = False
-    cdef uint32_t concurrency = 1
+    name = placement = None
     if plain.defaults:
         options = {**plain.defaults, **options}
     if runtime.tuned:
@@ -90,8 +94,47 @@ cdef ActorRef spawn_by(
         options = {**options, **runtime.config.spawn_options(plain.cls, options.get("name"))}
     if options:
         name = options.get("name")
-        mailbox = options.get("mailbox")
         placement = options.get("placement")
+    if runtime.closing or runtime.forked:
+        refuse(runtime)
+    cdef ActorRef ref = make_unborn(runtime, parent, plain, args, kwargs, options)
+    if name is not None:
+        take_name(ref, name)
+    if runtime.logs is not None:
+        note_spawn(ref)
+    try:
+        join_family(ref)
+        if runtime.sampled_every != 0:  # after that: who begins a trace sees this actor, or is seen here
+            ref._be_sampled(True)
+            if runtime.sampled_every == 0:  # the trace has ended meanwhile
+                ref._be_sampled(False)
+        if runtime.closing and parent is None:
+            refuse(runtime)  # who stops the system may not have seen this actor among the others
+        ref.cell.set_affinity(affinity_of(ref, placement, ref.cell.has(dedicated_cell)).core, relaxed)
+        if args or kwargs:
+            take_held(ref, args, kwargs)
+    except BaseException:
+        part_from_held(ref)
+        leave_parent(ref)
+        close_unborn(ref)
+        raise
+    assert holds(ref.phase == FRESH and ref.cell.get_affinity(relaxed) != NULL and ref.cell.owner == <void*>ref)
+    make_ready(ref.cell, current_context())
+    if runtime.on_spawn is not None:
+        runtime.on_spawn()
+    return ref
+
+
+cdef ActorRef make_unborn(
+        Runtime runtime, ActorRef parent, Recipe plain, tuple args, dict kwargs, dict options):
+    """Make the ref of an actor that nobody knows yet. Raises SpawnError and others for options that are wrong."""
+    mailbox = supervision = context = None
+    cdef uint32_t weight = 0
+    cdef bint dedicated = False
+    cdef bint event_loop = False
+    cdef uint32_t concurrency = 1
+    if options:
+        mailbox = options.get("mailbox")
         priority = options.get("priority")
         if priority is not None:
             weight = checks.whole("an actor's priority", priority, 0, 2**32 - 1, error=SpawnError)
@@ -100,8 +143,6 @@ cdef ActorRef spawn_by(
         event_loop = checks.flag("event_loop", options.get("event_loop", False), error=SpawnError)
         concurrency = checks.whole("concurrency", options.get("concurrency", 1), 1, MOST_AT_ONCE, error=SpawnError)
         context = options.get("context")
-    if runtime.closing or runtime.forked:
-        refuse(runtime)
     cdef Recipe recipe = plain
     if args or kwargs or supervision is not None or event_loop or concurrency != 1:
         recipe = recipe_with(plain, args, kwargs, supervision)
@@ -122,30 +163,6 @@ cdef ActorRef spawn_by(
         carry(ref, context)
     if runtime.spans is not None and not (recipe.native or recipe.many or recipe.runs):
         ref.cell.set(carrying_cell)
-    if name is not None:
-        take_name(ref, name)
-    if runtime.logs is not None:
-        note_spawn(ref)
-    try:
-        join_family(ref)
-        if runtime.sampled_every != 0:  # after that: who begins a trace sees this actor, or is seen here
-            ref._be_sampled(True)
-            if runtime.sampled_every == 0:  # the trace has ended meanwhile
-                ref._be_sampled(False)
-        if runtime.closing and parent is None:
-            refuse(runtime)  # who stops the system may not have seen this actor among the others
-        ref.cell.set_affinity(affinity_of(ref, placement, dedicated).core, relaxed)
-        if args or kwargs:
-            take_held(ref, args, kwargs)
-    except BaseException:
-        part_from_held(ref)
-        leave_parent(ref)
-        close_unborn(ref)
-        raise
-    assert holds(ref.phase == FRESH and ref.cell.get_affinity(relaxed) != NULL and ref.cell.owner == <void*>ref)
-    make_ready(ref.cell, current_context())
-    if runtime.on_spawn is not None:
-        runtime.on_spawn()
     return ref
 
 

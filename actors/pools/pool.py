@@ -17,6 +17,7 @@ from typing import Any
 
 from callboard import Actor, ActorSystem, Future
 from callboard._inside.arguments import divided
+from callboard._inside.spawn import check_options
 from callboard.core import checks
 from callboard.core.errors import CallboardError, SpawnError
 from callboard.core.log import log
@@ -353,6 +354,8 @@ def spawn_pool(
     if processes is None:
         processes = usable_cores() if bounds is None else bounds.least
     count = checks.whole("processes", processes)
+    if bounds is not None and not bounds.least <= count <= bounds.most:
+        raise ValueError(f"processes={count} is not within elastic={safe_repr(elastic)}")
     pickles = checks.flag("pickle", pickle)
     if by is not None and router is not None:
         raise TypeError("pool() takes router= or by=, and not both")
@@ -363,6 +366,7 @@ def spawn_pool(
     make_codec(by_names, False)  # which says what is wrong with them
     if inspect.getattr_static(cls, "supervision", None) is None:
         options = {"supervision": "restart", **options}
+    check_options(system._runtime, cls, options)
     modules = {one.__module__ for one in (cls, *by_names.values())}
     spec = {
         "modules": [str(folder) for folder in sys.path],

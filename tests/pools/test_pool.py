@@ -22,6 +22,7 @@ from callboard import (
     Actor,
     ActorStopped,
     ActorSystem,
+    BoundedMailbox,
     CallboardError,
     DeadLetter,
     DrainTimeout,
@@ -258,6 +259,20 @@ def test_failures_and_answers_are_those_of_actors(system: ActorSystem, tmp_path:
     assert {number for number, _ in left} == {1, 2}
 
 
+def test_what_a_full_mailbox_in_a_process_refuses_is_one_dead_letter(
+    system: ActorSystem, tmp_path: Path
+) -> None:
+    found = letters(system)
+    pool = system.pool(Work, str(tmp_path), processes=1, mailbox=BoundedMailbox(1, "fail"))
+    pool.tell_many(range(50))
+    system.drain(LIMIT)
+    refused = [letter.message for letter in found]
+    (handled,) = noted(tmp_path)
+    assert refused
+    assert {letter.reason for letter in found} == {"refused"}
+    assert handled + refused == [*range(50)]
+
+
 def test_an_actor_that_cannot_start_ends_the_pool_which_says_why(system: ActorSystem) -> None:
     pool = system.pool(Broken, processes=2, supervision="stop", name="broken")
     assert pool.parent is not None
@@ -429,6 +444,14 @@ def test_a_pool_says_what_is_wrong(system: ActorSystem, tmp_path: Path) -> None:
         system.pool(Work, folder, processes=1, router=LeastLoadedRouter, by="key")
     with pytest.raises(ValueError, match="pickle is True or False"):
         system.pool(Work, folder, processes=1, pickle="yes")  # type: ignore[arg-type]
+    with pytest.raises(SpawnError, match="wants a BoundedMailbox or a PriorityMailbox"):
+        system.pool(Work, folder, processes=1, mailbox=5)  # type: ignore[arg-type]
+    with pytest.raises(SpawnError, match="dedicated is True or False, not 'yes'"):
+        system.pool(Work, folder, processes=1, dedicated="yes")  # type: ignore[arg-type]
+    with pytest.raises(CallboardError, match="nowhere"):
+        system.pool(Work, folder, processes=1, placement="nowhere")
+    with pytest.raises(ValueError, match=r"processes=3 is not within elastic=\(1, 2\)"):
+        system.pool(Work, folder, processes=3, elastic=(1, 2))
     with ManualSystem() as manual, pytest.raises(CallboardError, match="has no processes"):
         manual.pool(Work, folder, processes=1)
     assert system.actors == []

@@ -1,14 +1,14 @@
-"""Failures whose texts cannot be sent as they are: who asked hears of them all the same."""
+"""Odd failures are told: texts that cannot be sent, and messages that a mailbox refuses."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorSystem, Supervision
+from callboard import Actor, ActorSystem, DeadLetter, MailboxFull, Supervision
 from callboard.remote import Connection, Persistent, Server, ServerLimits, connect, serve_entries
 from callboard.remote.errors import RemoteFailure
-from tests.remote.conftest import DEADLINE
+from tests.remote.conftest import DEADLINE, Gate, eventually
 
 _NAME = "caf\udce9"  # as os.listdir() has the name of a file that is not in UTF-8
 
@@ -73,3 +73,25 @@ def test_the_health_says_of_a_batch_with_an_odd_failure_what_fits(tmp_path: Path
             assert health["state"] == "failing"
             assert "cannot be applied: caf\\udce9xxx" in health["trouble"]
         server.stop()
+
+
+def test_what_a_mailbox_refuses_is_a_dead_letter_there(
+    connection: Connection, server: Server
+) -> None:
+    letters: list[DeadLetter] = []
+    server._system.dead_letters.subscribe(letters.append)
+    refusing = connection.ref("refusing")
+    refusing.tell(1)
+    eventually(lambda: Gate.seen == [1], "the gate has its first message")
+    refusing.tell_many([2, 3, 4])  # of which one fills the mailbox
+    with pytest.raises(RemoteFailure, match="MailboxFull"):
+        connection.flush(DEADLINE)
+    refusing.tell(5)
+    with pytest.raises(RemoteFailure, match="MailboxFull"):
+        connection.flush(DEADLINE)
+    assert [(letter.message, letter.reason) for letter in letters] == [
+        (number, "refused") for number in (3, 4, 5)
+    ]
+    assert all(isinstance(letter.error, MailboxFull) for letter in letters)
+    Gate.opened.set()
+    eventually(lambda: Gate.seen == [1, 2], "the others are handled")

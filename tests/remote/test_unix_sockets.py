@@ -12,7 +12,7 @@ from callboard.remote.errors import AddressError
 from callboard.remote.sockets import listening, security
 from callboard.remote.sockets.address import UnixAddress
 from callboard.remote.sockets.listening import Listener
-from tests.remote.conftest import DEADLINE, Start
+from tests.remote.conftest import DEADLINE, Start, eventually, loss
 
 
 class Credentials:
@@ -129,3 +129,16 @@ def test_a_relative_socket_goes_with_its_server_from_another_directory(
 def test_a_place_that_is_not_there_is_an_error(start: Start, tmp_path: Path) -> None:
     with pytest.raises(AddressError, match="cannot listen on unix:"):
         start(f"unix:{tmp_path}/no/f")
+
+
+def test_a_server_that_does_not_answer_is_said_to_be_silent(tmp_path: Path) -> None:
+    url = f"unix:{tmp_path}/silent"
+
+    def is_said() -> bool:
+        said = loss(lambda: connect(url, timeout=0.05))
+        return "it took the connection, and did not answer" in said  # else it was too early
+
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(url.removeprefix("unix:"))
+        listening.listen(1000)
+        eventually(is_said, "it is reached in time")

@@ -50,8 +50,13 @@ class RemoteAnswer(Future[Any]):
         return is_first
 
     def cancel(self) -> bool:
-        """Want it no more, while the server goes on. False if it was complete already."""
+        """Want it no more: it is taken back if it has not left, else the server goes on.
+
+        False if it was complete already.
+        """
         is_first = super().cancel()
+        if is_first:
+            self._session.forget(self)
         self._session.wake(self)
         self._connection = None
         return is_first

@@ -94,7 +94,8 @@ class Connection(CopiedAsItself):
         return self.session.unacknowledged
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until all messages are handled; without `timeout`, for the connection's.
+        """Wait until all messages are handled; without `timeout`, for the connection's. Asks that
+        timed out or were cancelled are not waited for.
 
         Raises ConnectionLost if that is unknown for some of them, RemoteFailure if some were
         refused, and AskTimeout.
@@ -106,7 +107,7 @@ class Connection(CopiedAsItself):
         except AskTimeout:
             raise AskTimeout(
                 f"flush(): not all that was sent to {self.address} was handled in {seconds:g} s; "
-                f"{self.unacknowledged} messages that were told are not known to be"
+                f"{self.session.outstanding} messages, asks included, are not known to be"
             ) from None
 
     def flush_soon(self) -> Future[None]:

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from callboard import CallboardError
+from callboard.core import checks
+from callboard.core.errors import ConfigError
 from callboard.remote.client.connection import connect
 
 
@@ -22,6 +24,10 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--timeout", type=float, default=5.0, metavar="S", help="(5)")
     options = parser.parse_args(arguments)
+    try:
+        checks.seconds("--timeout", options.timeout, zero=False, error=ConfigError)
+    except ConfigError as error:
+        parser.error(str(error))
     try:
         connection = connect(
             options.address,

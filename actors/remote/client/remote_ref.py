@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from callboard import Future
 from callboard.core import checks
 from callboard.core.batches import iterator_over
+from callboard.core.errors import CallboardError
 from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
 from callboard.recipient import together
 from callboard.remote.client.answer import RemoteAnswer
-from callboard.remote.client.session import SessionOwner
+from callboard.remote.client.session import RemoteSession, SessionOwner
 from callboard.remote.protocol.conversation import Submission
 from callboard.remote.protocol.kinds import LONGEST_TRACE, MessageKind
 from callboard.remote.wire.arrow_ipc import write_batch
@@ -43,7 +44,10 @@ class RemoteRef(CopiedAsItself):
         self.connection.deliver(self._submission(_TELL, message), "tell")
 
     def tell_soon(self, message: Any) -> Future[None]:
-        """Send `message` as soon as the server takes it; return a future that is done then."""
+        """Send `message` as soon as the server takes it; return a future that is done then.
+
+        A cancelled `await` takes the message back, unless it was sent just before.
+        """
         return self._soon(self._submission(_TELL, message))
 
     def tell_many(self, messages: Iterable[Any]) -> None:
@@ -102,9 +106,10 @@ class RemoteRef(CopiedAsItself):
         raise no_life(self, "ended")
 
     def _soon(self, submission: Submission) -> Future[None]:
-        self.connection.session.submit(submission)
+        session = self.connection.session
+        session.submit(submission)
         assert submission.sent is not None
-        return submission.sent
+        return submission.sent if submission.sent.done() else _Leaving(session, submission)
 
     def _submission(self, kind: MessageKind, message: Any) -> Submission:
         data = self.connection.codec.encode(message)
@@ -157,6 +162,40 @@ class RemoteRef(CopiedAsItself):
 
     def __hash__(self) -> int:
         return hash((id(self.connection), self.name))
+
+
+class _Leaving(Future[None]):
+    """A future of messages that wait until they can leave. A cancelled `await` takes them back."""
+
+    __slots__ = ("_session", "_submission")
+
+    def __init__(self, session: RemoteSession, submission: Submission) -> None:
+        super().__init__()
+        self._session = session
+        self._submission = submission
+        assert submission.sent is not None
+        submission.sent.add_done_callback(self._note_sent)
+
+    def __await__(self) -> Generator[Any, None, None]:
+        try:
+            yield from super().__await__()
+        except BaseException:
+            if self._session.withdraw(self._submission):
+                text = "a message was not sent: the wait for credit was cancelled"
+                self.set_exception(CallboardError(text))
+            raise
+
+    def cancel(self) -> bool:
+        """Take back what has not left. False if all has."""
+        self._session.withdraw(self._submission)
+        return super().cancel()
+
+    def _note_sent(self, sent: Future[None]) -> None:
+        error = sent.exception()
+        if error is None:
+            self.set_result(None)
+        else:
+            self.set_exception(error)
 
 
 def _may_travel(trace: object) -> bool:

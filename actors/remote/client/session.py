@@ -94,7 +94,7 @@ class RemoteSession:
         self._link: DrivenLink | None = None  # written with the lock
         self._current: object = None  # the connection's name; written with the lock
         self._error: RemoteError | None = None  # why there will be no other connection
-        self.trouble = "it was not tried yet"
+        self.trouble = "the first attempt has not ended"
         """Why there is no connection, or was none the last time."""
         self.opened: Future[None] = Future()
         """Done at the first WELCOME; it fails when the session ends without one."""
@@ -194,8 +194,16 @@ class RemoteSession:
         self._do(withdraw)
         return is_withdrawn
 
+    def forget(self, answer: Future[Any]) -> None:
+        """Take note that an ask is wanted no more. It is taken back if it has not left."""
+        if self.pid == os.getpid():
+            self._do(self._talk.forget, answer)
+
     def flush(self) -> Future[None]:
-        """Return a future that is done when all was handled. Raises like `submit()`."""
+        """Return a future that is done when all was handled, but for asks that are wanted no more.
+
+        Raises like `submit()`.
+        """
         flushed: Future[None] = Future()
         self._do(self._flush, flushed)
         return flushed
@@ -232,8 +240,12 @@ class RemoteSession:
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(timer.cancel)
 
+        def expire() -> None:
+            if answer.set_exception(error):
+                self.forget(answer)
+
         def begin() -> None:
-            timer = loop.call_later(seconds, answer.set_exception, error)
+            timer = loop.call_later(seconds, expire)
             answer.add_done_callback(partial(cancel, timer))
 
         with suppress(RuntimeError):  # the session has ended, and the ask has failed
@@ -334,6 +346,7 @@ class RemoteSession:
         loop = asyncio.get_running_loop()
         welcome: asyncio.Future[None] = loop.create_future()
         connected = await dial(self._address, self._context, self._server_user)
+        self.trouble = "it took the connection, and did not answer"
         splitter = Splitter(_BEFORE_WELCOME)
         link = DrivenLink(
             loop,

@@ -170,7 +170,8 @@ class Conversation:
         self._pinged = 0
         self.lost = 0
         """Messages that were told and that connections lost, and nobody was told of it yet."""
-        self._refused: RemoteError | None = None  # the first of what was told and failed
+        self._refused: Failed | None = None  # the first of what was told and failed
+        self._refusals = 0  # how many there were, with that one
         self._output: list[Buffer] = []
         self._outcomes: list[Completion] = []
 
@@ -203,9 +204,8 @@ class Conversation:
             raise ConnectionLost(
                 f"the connection was lost, and {lost} messages on it were not acknowledged", lost
             )
-        if self._refused is not None:
-            refused, self._refused = self._refused, None
-            raise refused
+        if (refusal := self._take_refusal()) is not None:
+            raise refusal
 
     def submit(self, submission: Submission) -> None:
         """Send it as soon as there is a connection, and credit. Those before it go first."""
@@ -222,6 +222,14 @@ class Conversation:
         self.waiting.remove(submission)
         self._go_on()  # with what waited behind it, or for the end of it
         return True
+
+    def forget(self, answer: Future[Any]) -> None:
+        """Take note that an ask is wanted no more. It is taken back if it has not left."""
+        for submission in self.waiting:
+            if submission.answer is answer:
+                self.waiting.remove(submission)
+                break
+        self._go_on()
 
     def flush(self, flushed: Future[None]) -> None:
         """Complete a future when all was handled; it fails if some of it was lost."""
@@ -281,7 +289,7 @@ class Conversation:
             self.lost = lost = self.lost + lost
         else:
             self._lose([told for _, _, told in self._told if told is not None], why)
-        asked = len(self._answers)
+        asked = sum(not answer.done() for answer in self._answers.values())
         for answer in (*self._answers.values(), *self._pings.values()):
             self._complete(
                 answer, None, ConnectionLost(f"{why}; whether it was handled is unknown")
@@ -318,8 +326,18 @@ class Conversation:
             self._complete(self._answers.pop(event.sequence), None, error)
         elif self._on_loss is not None:
             self._refuse(event)
-        elif self._refused is None:
-            self._refused = RemoteFailure(event.kind, event.text)
+        else:
+            self._refused = self._refused or event
+            self._refusals += 1
+
+    def _take_refusal(self) -> RemoteFailure | None:
+        """Return what came of what was told and failed, once."""
+        refused, self._refused = self._refused, None
+        count, self._refusals = self._refusals, 0
+        if refused is None:
+            return None
+        more = f" (the first of {count} failures)" if count > 1 else ""
+        return RemoteFailure(refused.kind, refused.text + more)
 
     def _note_credit(self, messages: int) -> None:
         """Forget what is acknowledged, of what is kept."""
@@ -337,7 +355,8 @@ class Conversation:
         for told in self._told:
             if told[0] == event.sequence and told[2] is not None:
                 submission, told[2] = told[2], None
-                self._call_on_loss([submission], RemoteFailure(event.kind, event.text))
+                if event.kind != errors.MailboxFull.__name__:  # of which there are dead letters
+                    self._call_on_loss([submission], RemoteFailure(event.kind, event.text))
 
     def _call_on_loss(self, submissions: list[Submission], error: RemoteError) -> None:
         assert self._on_loss is not None
@@ -379,12 +398,24 @@ class Conversation:
         self._complete(submission.answer, None, error)
 
     def _note_rest(self) -> None:
-        on_its_way = 0 if self.side is None else self.side.account.messages
-        if self._flushes and not self.waiting and not on_its_way:
-            refused, self._refused = self._refused, None
+        if self._flushes and not self.waiting and not self._is_waited_for():
+            refusal = self._take_refusal()
             for flushed in self._flushes:
-                self._complete(flushed, None, refused)
+                self._complete(flushed, None, refusal)
             self._flushes.clear()
+
+    def _is_waited_for(self) -> bool:
+        """Tell whether a flush is to wait for what is on its way.
+
+        It does not wait for asks that timed out or were cancelled. A pool, which is told of losses,
+        does: its process works on them.
+        """
+        side = self.side
+        if side is None or not side.account.messages:
+            return False
+        if self._on_loss is not None or side.unacknowledged:
+            return True
+        return not all(answer.done() for answer in self._answers.values())
 
     def _complete(
         self, future: Future[Any] | None, value: Any, error: BaseException | None = None

@@ -174,7 +174,8 @@ class ServerSide:
                 Farewell.VERSION,
             )
         if not self._is_secret(bytes(secret)):
-            raise Rejected("the secret is not the server's", Farewell.SECRET)
+            why = "the secret is not the server's" if secret else "the server wants a secret"
+            raise Rejected(why, Farewell.SECRET)
         self.is_greeted = True
         return Greeting()
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import length_hint
 from typing import Any
 
 from callboard import ActorRef, Future
-from callboard.core.errors import ConfigError
+from callboard.core.errors import ConfigError, MailboxFull
 from callboard.core.text import safe_repr
 from callboard.recipient import Recipient, is_recipient
 from callboard.remote.errors import RemoteError
@@ -50,11 +51,25 @@ class ActorEntry(ServedEntry):
         return self.ref._room
 
     def tell(self, values: list[Any]) -> None:
-        """Tell all of `values`. Raises MailboxFull, as the mailbox's policy says."""
-        if len(values) == 1:
-            self.ref.tell(values[0])
-        else:
-            self.ref.tell_many(values)
+        """Tell all of `values`. Raises MailboxFull, as the mailbox's policy says.
+
+        The value that it refuses, and those behind it, have become dead letters then.
+        """
+        left = iter(values)
+        try:
+            if len(values) == 1:
+                self.ref.tell(next(left))
+            else:
+                self.ref.tell_many(left)
+        except MailboxFull as error:
+            for value in values[-1 - length_hint(left) :]:
+                self._refuse(value, error)
+            raise
+
+    def _refuse(self, value: Any, error: MailboxFull) -> None:
+        system = self.ref.system
+        if system is not None:
+            system.dead_letters.post(value, self.ref, None, "refused", error)
 
     def ask(self, value: Any) -> Future[Any]:
         """Ask."""

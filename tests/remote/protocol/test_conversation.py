@@ -258,9 +258,8 @@ TestNetwork = Network.TestCase
 TestKeptNetwork = KeptNetwork.TestCase
 
 
-def test_a_told_message_that_is_refused_goes_to_who_wants_to_hear_of_losses() -> None:
-    heard: list[tuple[list[Submission], RemoteError]] = []
-    client = Conversation(CODEC, SECRET, on_loss=lambda *loss: heard.append(loss))
+def tell_and_fail(client: Conversation, *kinds: str | None) -> list[Submission]:
+    """Tell as many messages, which fail at the server by errors of these kinds."""
     connection = SimulatedConnection()
     server = SimulatedServer()
     splitter = Splitter(LIMITS.frame)
@@ -280,17 +279,33 @@ def test_a_told_message_that_is_refused_goes_to_who_wants_to_hear_of_losses() ->
 
     client.begin()
     move()
-    told = [Submission(MessageKind.TELL, "first", (CODEC.encode(n),)) for n in range(3)]
+    told = [Submission(MessageKind.TELL, "first", (CODEC.encode(n),)) for n in range(len(kinds))]
     for submission in told:
         client.submit(submission)
     move()
-    for place, (_, delivery) in enumerate(server.taken):
-        if place == 1:
-            connection.say(connection.side.failed(delivery, "CodecError", "no such type"))
+    for kind, (_, delivery) in zip(kinds, server.taken, strict=True):
+        if kind is not None:
+            connection.say(connection.side.failed(delivery, kind, "no such type"))
         connection.say(connection.side.handled(delivery))
     move()
+    return told
+
+
+def test_a_told_message_that_is_refused_goes_to_who_wants_to_hear_of_losses() -> None:
+    heard: list[tuple[list[Submission], RemoteError]] = []
+    client = Conversation(CODEC, SECRET, on_loss=lambda *loss: heard.append(loss))
+    told = tell_and_fail(client, None, "CodecError", "MailboxFull")  # the last is a dead letter
     ((submissions, error),) = heard
     assert submissions == [told[1]]
     assert str(error) == "CodecError: no such type"
     assert not client._told
+    client.raise_trouble()
+
+
+def test_the_error_of_what_was_told_and_failed_says_how_many_failed() -> None:
+    client = Conversation(CODEC, SECRET)
+    tell_and_fail(client, "CodecError", None, "MailboxFull")
+    with pytest.raises(RemoteFailure) as raised:
+        client.raise_trouble()
+    assert str(raised.value) == "CodecError: no such type (the first of 2 failures)"
     client.raise_trouble()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from callboard.remote import connect
+from callboard.remote.client import look
 from tests.remote.conftest import DEADLINE, eventually
 
 APP = """
@@ -161,17 +162,26 @@ def test_health_is_told_to_who_watches(tmp_path: Path, processes: list[Process])
     served = Process(tmp_path, "--types", "app:TYPES", "--max-connections", "7")
     processes.append(served)
     served.wait_ready()
-    look = [sys.executable, "-m", "callboard", "health", served.url, "--timeout", "60"]
-    seen = subprocess.run(look, cwd=tmp_path, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-m", "callboard", "health", served.url, "--timeout", "60"]
+    seen = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert json.loads(seen.stdout)["state"] == "serving"
     assert json.loads(seen.stdout)["connections"] == 1
     served.process.terminate()
     assert served.end()[0] == 0
     gone = subprocess.run(
-        [*look, "--timeout", "0.1"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [*command, "--timeout", "0.1"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert gone.returncode == 1
     assert "no connection to unix:" in gone.stderr
+
+
+@pytest.mark.parametrize("timeout", ["-1", "0", "nan"])
+def test_health_says_which_timeout_is_wrong(
+    timeout: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        look.main(["unix:nobody", "--timeout", timeout])
+    assert "--timeout is a number of seconds above 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

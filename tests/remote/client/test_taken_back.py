@@ -1,0 +1,72 @@
+"""Messages that nobody wants any more: none is waited for, and some are taken back."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from callboard import AskCancelled, AskTimeout, CallboardError
+from callboard.remote import Connection, ServerLimits, connect, connect_soon
+from tests.remote.conftest import DEADLINE, Gate, Start, eventually
+
+
+def test_a_flush_waits_for_no_ask_that_was_cancelled_or_timed_out(connection: Connection) -> None:
+    gate = connection.ref("gate")
+    asked = gate.ask("wait")
+    late = gate.ask("wait", timeout=0.01)
+    flushed = connection.flush_soon()
+    with pytest.raises(AskTimeout):
+        late.result(DEADLINE)
+    assert not flushed.done()
+    asked.cancel()
+    assert flushed.done()
+    assert flushed.exception() is None
+    connection.session._io.call(lambda: connection.session._hang_up("for the test"))
+    connection.flush(DEADLINE)
+
+
+@pytest.mark.parametrize("timeout", [None, 0.01])
+def test_an_ask_that_is_wanted_no_more_before_it_has_left_is_taken_back(
+    start: Start, timeout: float | None
+) -> None:
+    server = start()
+    with connect(str(server.address), timeout=DEADLINE) as connection:
+        server.stop()
+        eventually(lambda: connection.session.server is None, "the loss is noticed")
+        notes = connection.ref("notes")
+        answer = notes.ask(1, timeout)
+        flushed = connection.flush_soon()
+        if timeout is None:
+            assert not flushed.done()
+            answer.cancel()
+        flushed.result(DEADLINE)
+        assert isinstance(answer.exception(DEADLINE), AskTimeout if timeout else AskCancelled)
+        start()
+        assert notes.ask("all").result(DEADLINE) == []
+
+
+def test_a_tell_soon_that_is_cancelled_before_it_has_left_is_taken_back(start: Start) -> None:
+    server = start(limits=ServerLimits(messages=1))
+
+    async def main() -> None:
+        async with await connect_soon(str(server.address), timeout=DEADLINE) as connection:
+            gate = connection.ref("gate")
+            await gate.tell_soon(1)
+            cancelled = gate.tell_soon(2)
+            assert cancelled.cancel()
+            assert cancelled.cancelled()
+            waits = gate.tell_soon(3)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(waiting(waits), 0.01)
+            with pytest.raises(CallboardError, match="was not sent"):
+                waits.result()
+            kept = gate.tell_soon(4)
+            Gate.opened.set()
+            await kept
+
+    asyncio.run(main())
+    assert Gate.seen == [1, 4]
+
+
+async def waiting(future: Any) -> Any:
+    return await future
