@@ -34,7 +34,7 @@ def test_a_send_whose_value_was_taken_returns_though_its_task_is_cancelled() -> 
 def test_the_cancellation_comes_at_the_next_await() -> None:
     async def main() -> None:
         sender, receiver = channel(0)
-        after = []
+        after: list[int] = []
 
         async def send() -> None:
             await sender.send("value")
@@ -56,7 +56,7 @@ def test_the_cancellation_comes_at_the_next_await() -> None:
 def test_a_time_limit_of_asyncio_that_comes_too_late_cancels_nothing_later() -> None:
     async def main() -> None:
         sender, receiver = channel(0)
-        over = []
+        over: list[asyncio.Timeout] = []
 
         async def send() -> None:
             async with asyncio.timeout(WAIT) as limit:
@@ -80,7 +80,7 @@ def test_a_time_limit_of_asyncio_that_comes_too_late_cancels_nothing_later() -> 
 def test_a_time_limit_of_asyncio_still_ends_what_comes_after_the_send() -> None:
     async def main() -> None:
         sender, receiver = channel(0)
-        over = []
+        over: list[asyncio.Timeout] = []
 
         async def send() -> None:
             async with asyncio.timeout(WAIT) as limit:
@@ -102,7 +102,7 @@ def test_a_time_limit_of_asyncio_still_ends_what_comes_after_the_send() -> None:
 def test_a_task_group_still_ends_a_sender_whose_value_was_taken() -> None:
     async def main() -> None:
         sender, receiver = channel(0)
-        sent = []
+        sent: list[int] = []
 
         async def send() -> None:
             for number in range(2):
@@ -135,7 +135,7 @@ def test_in_trio_the_send_returns_and_the_next_checkpoint_is_cancelled() -> None
     async def main() -> None:
         sender, receiver = channel(0)
         operation = sender.send("value")
-        after = []
+        after: list[str] = []
 
         async def send() -> None:
             await operation
