@@ -40,7 +40,7 @@ def short_repr(value: object) -> str:
     """
     try:
         text = sendable(_SHORT.repr(value))
-        return text if len(text) <= 2 * _MOST else f"{text[: 2 * _MOST]}..."
+        return text if len(text) <= 2 * _MOST else f"{text[: 2 * _MOST - 3]}..."
     except BaseException as error:  # sys.exit() is none that the reader of a text is to follow
         if comes_from_signal(error):
             raise

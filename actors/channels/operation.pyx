@@ -1,11 +1,12 @@
 """Operations that may have to wait: tried at once, and again whenever the other side has done something."""
 
+import asyncio
 
 cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-from callboard._inside.answers.future cimport driven_by_worker
+from callboard._inside.answers.future cimport driven_by_worker, trio_here
 from callboard.channels.circles cimport note_full
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
@@ -26,7 +27,8 @@ from callboard.core.errors import AskTimeout, CallboardError
 cdef class Operation:
     """The awaitable of `send()`, `receive()` and `select()`: await it once.
 
-    Nothing has happened before. Cancelled while it waits, it takes nothing and sends nothing.
+    Nothing has happened before. Cancelled while it waits, it takes nothing and sends nothing. A cancellation that
+    comes when a value was handed over already is for the next `await` of the task.
     """
 
     def __dir__(self):
@@ -141,17 +143,18 @@ cdef class Operation:
         self.spare.keep(<PyObject*>self)
 
     cdef int go_on(self, object error) except -1:
-        """Raise `error`, with nothing taken or sent; unless it is a time limit, and it was done just then."""
+        """Raise `error`, with nothing taken or sent; unless it was done just then, and the error can be for later."""
         cdef bint is_done
         wait, self.waiting, self.hosted = self.waiting, None, None
         if wait is not None:
             (<ChannelWait>wait).leave()
         assert holds(not self.is_over)
         is_done = self.is_done_after_all()
-        if not isinstance(error, AskTimeout):
+        if isinstance(error, AskTimeout):
+            if not is_done:
+                raise ChannelTimeout(f"{self!r}: nothing could be done in {self.timeout} s") from None
+        elif not is_done or not is_put_off(error):
             raise error
-        if not is_done:
-            raise ChannelTimeout(f"{self!r}: nothing could be done in {self.timeout} s") from None
         self.is_over = True
         return 0
 
@@ -203,6 +206,27 @@ cdef class Operation:
         outcome = <object>result
         Py_DECREF(outcome)
         return outcome
+
+
+cdef bint is_put_off(object error) except -1:
+    """Have the task cancelled at its next `await` instead of this one. False: `error` is no cancellation of a task."""
+    trio = trio_here()
+    if trio is not None:
+        return isinstance(error, trio.Cancelled)  # which its scope raises at each checkpoint
+    if not isinstance(error, asyncio.CancelledError) or asyncio._get_running_loop() is None:
+        return False
+    task = asyncio.current_task()
+    if task is None or not task.cancelling():
+        return False
+    task.get_loop().call_soon(cancel_again, task, error.args)
+    return True
+
+
+def cancel_again(task, args):
+    """Cancel a task, unless it has ended or left what was cancelled. It is counted once in all."""
+    if not task.done() and task.cancelling():
+        task.uncancel()
+        task.cancel(*args)
 
 
 cdef object current_error():

@@ -307,6 +307,18 @@ def test_an_option_that_may_be_an_argument_is_neither(system: ActorSystem, optio
     assert system.actors == []
 
 
+def test_a_class_that_takes_any_arguments_by_name_is_not_given_options(system: ActorSystem) -> None:
+    class Open(Actor[Any]):
+        def __init__(self, **kwargs: Any) -> None:
+            self.given = kwargs
+
+        def receive(self, message: Any) -> Any:
+            return self.given
+
+    ref = system.spawn(Open, name="first", years=3)
+    assert (ref.name, ref.ask("x").result(30)) == ("first", {"years": 3})
+
+
 def test_an_argument_that_is_given_by_position_leaves_its_name_to_the_option(
     system: ActorSystem,
 ) -> None:

@@ -303,7 +303,10 @@ def test_an_on_stop_that_fails_is_logged_and_the_actor_ends(
     ref = system.spawn(Clumsy)
     assert ask(ref, "x") == 1
     ref.stop()
-    system.drain()
+    end = ref.ended.result(30)
+    assert end.reason == "failed"
+    assert end.cause is not None
+    assert (end.cause.type, end.cause.text) == (LookupError, "in on_stop")
     assert not ref.is_alive
     assert "on_stop failed" in caplog.text
 

@@ -21,7 +21,7 @@ from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import blocking, refuse_to_block
 from callboard.hosting import InThread, until_done
 from callboard.nets.drawing import mermaid_of_run
-from callboard.nets.errors import NetEnded, NetTimeout
+from callboard.nets.errors import NetEnded, NetError, NetTimeout
 from callboard.nets.kernel.building import parts_within
 from callboard.nets.markup import markup_of
 from callboard.nets.running.conductor import Conductor
@@ -289,7 +289,10 @@ class NetRun(CopiedAsItself):
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         try:
             with blocking():  # calls that take their time were refused before
-                return future.result(left)
+                error = future.exception(left)
+            if isinstance(error, NetError):
+                raise error.again()  # the actor keeps the other one, and no frames of the caller's
+            return future.result()
         except AskTimeout:
             why = self._why_idle() if self._is_run_here else " in time"
             what = f"{kind.__name__.lower()}() of {self!r}"

@@ -1,9 +1,12 @@
 """Outputs and records of those who leave early: none is lost, and none overtakes another."""
 
 import asyncio
+import gc
 import random
 import threading
+import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -161,6 +164,27 @@ def test_errors_show_no_more_than_the_beginning_of_a_record(system: ActorSystem)
     with pytest.raises(BoxError) as caught:
         run.send([{"n": "x" * 100_000}])
     assert len(str(caught.value)) < 1_000
+
+
+def test_a_run_whose_send_raised_is_freed_with_its_actor(system: ActorSystem) -> None:
+    class Held:
+        """Among the caller's locals, which the error's traceback has."""
+
+    held: list[weakref.ref[Held]] = []
+
+    def fail() -> None:
+        local = Held()
+        held.append(weakref.ref(local))
+        with system.run(box(lambda n: n // 0, "(n) -> (m)")) as run:
+            run.send(ROWS)
+
+    with suppress(BoxError):
+        fail()
+    gc.collect()
+    system.drain()  # the run's actor has been told
+    gc.collect()
+    assert held[0]() is None
+    assert system.actors == []
 
 
 def test_an_operator_wants_a_net() -> None:
