@@ -116,7 +116,7 @@ public:
     std::uint32_t add_lane(LaneKinds kinds, void (*wake)(void*), void* lane) {
         const auto number = static_cast<std::uint32_t>(lanes_.size());
         assert(number < most_lanes);
-        lanes_.push_back({kinds, wake, lane});
+        lanes_.push_back({kinds, wake, lane, nullptr});
         idle_.fetch_or(std::uint64_t{1} << number, relaxed);
         for (LaneKinds kind : {native_lanes, python_lanes})
             if (kinds & kind) of_kind_[kind] |= std::uint64_t{1} << number;
@@ -150,7 +150,7 @@ public:
         const std::int64_t begin = slices_.now();
         std::int64_t time = begin;
         std::int64_t looked = begin;
-        const Stage* last = nullptr;
+        const Stage* last = lanes_[lane].last;  // a row may have taken its whole last turn
         idle_.fetch_and(~bit, relaxed);
         for (;;) {
             if (__builtin_expect(!(active_.load(relaxed) & bit), 0)) {
@@ -158,7 +158,10 @@ public:
                 anything_waits();
                 return {Rest::idle, 0};
             }
-            if (time - begin > slices_.turn_ns) return {Rest::turn_over, 0};
+            if (time - begin > slices_.turn_ns) {
+                lanes_[lane].last = last;
+                return {Rest::turn_over, 0};
+            }
             if (const Stage* stage = step_at(kinds, time, bit, last)) {
                 last = stage;
                 if (slices_.one_by_one) return {Rest::turn_over, 0};
@@ -205,6 +208,7 @@ private:
         LaneKinds kinds;
         void (*wake)(void*);
         void* lane;
+        const Stage* last{nullptr};  // where its runner was when its turn was over
     };
 
     // `bit` is the lane's; 0 for a thread that is not a lane. `time` is now, also when it returns: the clock

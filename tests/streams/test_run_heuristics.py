@@ -133,3 +133,24 @@ def test_throttling_does_not_hold_up_a_manual_system() -> None:
     with ManualSystem(max_steps=1000) as system:
         run = system.run(entry("x", int).throttle(1).collect(), batch_size=1)
         assert feed(run, "x", range(10)) == list(range(10))
+
+
+def test_workers_follow_slow_rows_to_the_operator_behind() -> None:
+    begun: list[str] = []
+    pause = threading.Event()
+
+    def slow(row: int) -> int:
+        begun.append("slow")
+        pause.wait(0.005)  # longer than a turn
+        return row
+
+    def quick(row: int) -> int:
+        begun.append("quick")
+        return row
+
+    graph = entry("x").map(slow, releases_gil=True).map(quick, releases_gil=True).collect()
+    with ActorSystem(workers=2) as system:
+        run = system.run(graph, batch_size=1)
+        run.send("x", range(100))
+        assert run.finish(timeout=60) == [*range(100)]
+    assert begun.index("quick") < 90  # it came after all of the slow ones
