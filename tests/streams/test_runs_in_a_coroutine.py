@@ -137,7 +137,7 @@ def test_errors_of_an_asynchronous_iterable_come_with_what_was_sent() -> None:
             assert await run.finish_soon() == [0, 1, 2]
             with pytest.raises(RunEnded) as ended:
                 await run.send_soon("rows", failing(3))
-            assert (ended.value.sent, ended.value.unsent) == (0, [0])  # type: ignore[attr-defined]
+            assert (ended.value.sent, ended.value.unsent) == (0, [0])
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
 

@@ -118,6 +118,7 @@ class Loose:
 
 class Slotted:
     __slots__ = ("hidden",)
+    hidden: int
 
 
 @dataclass(slots=True)
@@ -125,7 +126,7 @@ class LooseSlots(Slotted):
     x: int = 0
 
     def receive(self, row: int) -> None:
-        self.hidden = row
+        self.hidden = row  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(("cls", "named"), [(Loose, "total, most"), (LooseSlots, "hidden")])
@@ -199,7 +200,8 @@ def test_values_of_any_metaclass_are_states_keys_and_parts_of_both(one: Any, oth
         assert in_two(last.collect(), [one], [other], cls) in ([one], [[one, other]])
     keyed = rows.key_by(lambda row: row).count().collect()
     assert in_two(keyed, [one, other], [one], cls) == [(one, 1), (other, 1), (one, 2)]
-    pairs = rows.key_by(lambda row: (row, 1)).fold([], lambda found, row: [*found, (row,)])
+    none: list[Any] = []
+    pairs = rows.key_by(lambda row: (row, 1)).fold(none, lambda found, row: [*found, (row,)])
     [(key, found)] = in_two(pairs.collect(), [one], [one], cls)
     assert (key, type(key[0]), found) == ((one, 1), cls, [(one,), (one,)])
 
@@ -238,7 +240,7 @@ def test_a_graph_whose_keys_came_or_went_is_another(then: Callable[[Any], Any]) 
 
 def of_version_1(snapshot: Snapshot) -> bytes:
     position, steps, kept = msgpack.unpackb(snapshot.to_bytes()[_HEAD.size :])
-    body = msgpack.packb([position, [step[:-1] for step in steps], kept])
+    body: bytes = msgpack.packb([position, [step[:-1] for step in steps], kept])
     return _HEAD.pack(_MAGIC, 1, zlib.crc32(body), len(body)) + body
 
 
