@@ -120,6 +120,28 @@ def test_rows_of_an_asynchronous_iterable_are_sent_as_they_come(model: str) -> N
     assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(1, 501)]
 
 
+async def failing(rows: int) -> AsyncIterator[int]:
+    for row in range(rows):
+        yield row
+    raise LookupError(rows)
+
+
+def test_errors_of_an_asynchronous_iterable_come_with_what_was_sent() -> None:
+    async def main() -> None:
+        async with ActorSystem(workers=1) as system:
+            run = system.run(entry("rows").collect())
+            with pytest.raises(LookupError) as caught:
+                await run.send_soon("rows", failing(3))
+            assert caught.value.sent == 3  # type: ignore[attr-defined]
+            assert caught.value.unsent == []  # type: ignore[attr-defined]
+            assert await run.finish_soon() == [0, 1, 2]
+            with pytest.raises(RunEnded) as ended:
+                await run.send_soon("rows", failing(3))
+            assert (ended.value.sent, ended.value.unsent) == (0, [0])
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+
 def test_an_asynchronous_iterable_waits_for_room(opened: threading.Event) -> None:
     def wait(row: int) -> int:
         opened.wait(DEADLINE)

@@ -116,7 +116,7 @@ def changed(at: int, byte: int) -> Callable[[bytes], bytes]:
         (lambda data: data[:-1], r"is broken: it has \d+ bytes, and not \d+"),
         (lambda data: data + b"x", r"is broken: it has \d+ bytes, and not \d+"),
         (changed(-1 + 40, 255), r"is broken: its checksum is [0-9a-f]{8}, not [0-9a-f]{8}"),
-        (changed(11, 2), "is a snapshot of version 2, and this release reads 1"),
+        (changed(11, 3), "is a snapshot of version 3, and this release reads 2"),
     ],
 )
 def test_bytes_that_are_no_whole_snapshot_are_refused(
@@ -129,7 +129,7 @@ def test_bytes_that_are_no_whole_snapshot_are_refused(
 
 def test_the_version_stands_behind_the_name_of_the_format() -> None:
     data = snapshot_of(counts, ["a"]).to_bytes()
-    assert struct.unpack_from("!10sH", data) == (b"callboard\n", 1)
+    assert struct.unpack_from("!10sH", data) == (b"callboard\n", 2)
 
 
 # --- directories ----------------------------------------------------------------------------------

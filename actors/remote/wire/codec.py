@@ -7,7 +7,7 @@ else is an extension, by number:
     2  set         the same                         8  timedelta   days, seconds, microseconds
     3  frozenset   the same                         9  Decimal     as str() writes it
     4  int         two's complement, big endian    10  UUID        16 bytes
-    5  datetime    ISO 8601, in ASCII              11  dataclass   an array: name, fields in order
+    5  datetime    ISO 8601, in ASCII              11  dataclass   an array: name, `DataclassParts`
     6  date        the same                        12  Enum        an array: name, member
     13 datetime    with a fold or a named zone     14  time        the same
 
@@ -19,14 +19,13 @@ arrives as a datetime in UTC.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from functools import partial
 from struct import Struct
 from typing import Any
 from uuid import UUID
@@ -38,6 +37,7 @@ from callboard.core.handles import public_names
 from callboard.core.text import safe_repr, safe_str
 from callboard.remote.errors import CodecError
 from callboard.remote.wire import times
+from callboard.remote.wire.dataclass_parts import DataclassParts
 from callboard.remote.wire.row_columns import columns_of
 from callboard.remote.wire.unpacking import DEEPEST as DEEPEST
 from callboard.remote.wire.unpacking import Unpacking
@@ -106,16 +106,15 @@ class Codec:
         if name in self._decodings and self._decodings[name][0] is not cls:
             raise ConfigError(f"two types are registered as {name!r}: give them names in a dict")
 
-    def register(self, name: str, cls: type) -> None:
-        """Register a dataclass or an enumeration. Raises ConfigError for all else."""
+    def register(self, name: str, cls: type, *, exactly: bool = False) -> None:
+        """Register a dataclass or an enumeration. Raises ConfigError for all else.
+
+        `exactly` is about dataclasses: see DataclassParts.
+        """
         self._check_name(name, cls)
-        if isinstance(cls, type) and dataclasses.is_dataclass(cls):
-            fields = [field.name for field in dataclasses.fields(cls) if field.init]
-            self._encodings[cls] = (
-                _DATACLASS,
-                lambda value: [name, *[getattr(value, field) for field in fields]],
-            )
-            self._decodings[name] = (cls, partial(_make_dataclass, cls, fields))
+        if isinstance(cls, type) and is_dataclass(cls):
+            taken = DataclassParts(cls, exactly)
+            self.add(name, cls, taken.parts, taken.make)
         elif isinstance(cls, type) and issubclass(cls, enum.Flag):
             self._encodings[cls] = (_ENUM, lambda value: [name, value.value])
             self._decodings[name] = (cls, lambda items: cls(*items))
@@ -273,10 +272,6 @@ def named(types: Types) -> Iterable[tuple[str, type]]:
             f"types= is a dict of names and classes, or several classes, not {safe_repr(types)}"
         )
     return [(getattr(cls, "__qualname__", repr(cls)), cls) for cls in types]
-
-
-def _make_dataclass(cls: type, fields: list[str], values: list[Any]) -> Any:
-    return cls(**dict(zip(fields, values, strict=True)))
 
 
 def _whole(value: int) -> bytes:

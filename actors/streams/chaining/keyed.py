@@ -77,7 +77,7 @@ class KeyedStream(Generic[K, T]):
             partition=self._partition,
             fewer=self._partitions is None,
         )
-        operator = replace(operator, program=program, partitions=self._partitions)
+        operator = replace(operator, program=program, partitions=self._partitions, is_keyed=True)
         return self._stream._then(operator, name, errors, releases_gil=releases_gil)
 
     def stateful(

@@ -55,6 +55,7 @@ class Operator:
     stateful: bool = False
     partitions: int | None = 1
     """The number of parts that keys are divided into; None: each run decides."""
+    is_keyed: bool = False
     detail: str = ""
     constraint: Constraint = UNCONSTRAINED
     waits: bool = False

@@ -34,6 +34,8 @@ class Step:
     """That of its operator."""
     detail: str = ""
     """The words by which its operator says more than its kind."""
+    is_keyed: bool = False
+    """It has a state for each key."""
 
     def model(self, default: Model) -> Model:
         """Return the model that it runs by, where `default` is the run's."""

@@ -83,7 +83,16 @@ class _Planner:
             read = ((self.add_step(step_ahead), 0),)
         make = partial(operator.make, name, *lineage, by_row=by_row)
         number = self.add_step(
-            Step(name, make, read, *limits, waits=waits, kind=kind, detail=detail)
+            Step(
+                name,
+                make,
+                read,
+                *limits,
+                waits=waits,
+                kind=kind,
+                detail=detail,
+                is_keyed=operator.is_keyed,
+            )
         )
         for port in range(len(operator.ports)):
             self.sources[Outlet(operator, port)] = number, port

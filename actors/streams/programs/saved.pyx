@@ -179,6 +179,7 @@ cdef bint stays(PyObject* value, Py_ssize_t refs, int depth) except -1:
     return <object><PyObject*>kind in PLAIN or is_batch(<object><PyObject*>kind)
 
 
-cdef bint is_batch(type cls) except -1:
+cdef bint is_batch(cls) except -1:
     """Whether values are Arrow's record batches, for which nobody need import pyarrow."""
+    # Not `type cls`: that takes no class of a metaclass, such as an enumeration.
     return cls.__name__ == "RecordBatch" and cls.__module__ == "pyarrow.lib"

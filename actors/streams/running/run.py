@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from callboard._inside.answers.future import Future
@@ -171,11 +172,19 @@ class Run(CopiedAsItself, Generic[R]):
         return result
 
     async def _pour(self, entry: str, rows: AsyncIterable[Any], timeout: float | None) -> None:
-        async for row in rows:
-            try:
-                self.send(entry, [row])
-            except WouldBlock:
-                await self.send_soon(entry, [row], timeout=timeout)
+        sent, unsent = 0, []
+        try:
+            async for row in rows:
+                unsent = [row]
+                try:
+                    self.send(entry, [row])
+                except WouldBlock:
+                    await self.send_soon(entry, [row], timeout=timeout)
+                sent, unsent = sent + 1, []
+        except Exception as error:  # and no cancellation, after which the row may go in
+            with suppress(Exception):  # an exception of the caller's may refuse attributes
+                error.sent, error.unsent = sent, unsent  # type: ignore[attr-defined]
+            raise
 
     def finish_soon(self, timeout: float | None = None) -> Future[R]:
         """Like finish(), but return a future at once, to be awaited in an event loop."""

@@ -88,9 +88,8 @@ class Cut:
             except Exception as error:
                 raise _unsaved(step, error) from error
             sources = [[*source] for source in step.sources]
-            steps.append(
-                StepState(step.name, step.kind, step.detail, sources, serials, head, pieces)
-            )
+            said = step.name, step.kind, step.detail, sources
+            steps.append(StepState(*said, serials, head, pieces, step.is_keyed))
         kept = list(self._pieces_of(self._kept_rows))
         for place in self._files:
             place.sync()

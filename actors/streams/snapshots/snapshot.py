@@ -30,7 +30,7 @@ from callboard.streams.snapshots.state_codec import state_codec
 if TYPE_CHECKING:
     from callboard.remote.wire.codec import Codec, Types
 
-VERSION = 1
+VERSION = 2  # the first one did not say which steps have keys
 
 _HEAD = Struct("!10sHIQ")
 _MAGIC = b"callboard\n"
@@ -52,6 +52,8 @@ class StepState(NamedTuple):
     head: bytes | None
     """None: it has no state."""
     pieces: list[Piece]
+    is_keyed: bool | None = None
+    """None: a snapshot of version 1 does not say."""
 
     def what_differs(self, step: Step, number: int) -> str:
         """Say what a step of a plan has that this one had not; nothing if they are the same."""
@@ -64,6 +66,12 @@ class StepState(NamedTuple):
             return (
                 f"operator {number}, {step.name!r} ({step.kind}), is {step.detail!r} in the graph, "
                 f"and was {self.detail!r} in the snapshot"
+            )
+        if self.is_keyed not in (None, step.is_keyed):
+            now, then = ("keys", "none") if step.is_keyed else ("no keys", "some")
+            return (
+                f"operator {number}, {step.name!r} ({step.kind}), has {now} in the graph, and had "
+                f"{then} in the snapshot"
             )
         if self.sources != [[*source] for source in step.sources]:
             return f"operator {number}, {step.name!r} ({step.kind}), reads other streams now"

@@ -37,7 +37,7 @@ def state_codec(types: Types = ()) -> Codec:
         elif isinstance(cls, type) and issubclass(cls, Exception):
             codec.add(name, cls, _arguments, cls)
         else:
-            codec.register(name, cls)
+            codec.register(name, cls, exactly=True)
     return codec
 
 

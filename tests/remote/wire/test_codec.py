@@ -80,7 +80,7 @@ def exactly(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         return type(value), value
     if isinstance(value, Point):
-        return Point, exactly(value.x), exactly(value.y)
+        return Point, exactly(value.x), exactly(value.y), exactly(value.length)
     if isinstance(value, datetime):
         return datetime, value.tzinfo, value.utcoffset(), value.fold, value.replace(tzinfo=None)
     if isinstance(value, time):
@@ -313,6 +313,9 @@ FORGED = {
     "a dataclass without a name": ext(11, b"\x90"),
     "a dataclass whose name is a list": ext(11, b"\x91\x90"),
     "a dataclass with too few fields": ext(11, b"\x92\xa5Point\x01"),
+    "a dataclass with a field too many": ext(11, b"\x95\xa5Point\x01\x02\x80\x80"),
+    "a dataclass with a field that it has not": ext(11, b"\x94\xa5Point\x01\x02\x81\xa1x\x01"),
+    "a dataclass with fields in a list": ext(11, b"\x94\xa5Point\x01\x02\x91\xa1x"),
     "an enumeration as a dataclass": ext(11, b"\x92\xa6Colour\xa3RED"),
     "a dataclass as an enumeration": ext(12, b"\x93\xa5Point\x01\x02"),
     "a member that is none": ext(12, b"\x92\xa6Colour\xa4BLUE"),
@@ -376,6 +379,24 @@ def test_types_may_have_other_names() -> None:
     assert there.decode(here.encode(Point(1, [2]))) == Point(1, [2])
     with pytest.raises(CodecError, match="no type is registered here as 'point'"):
         CODEC.decode(here.encode(Point(1)))
+
+
+def test_fields_that_are_no_arguments_of_the_constructor_arrive() -> None:
+    point = Point(1)
+    object.__setattr__(point, "length", 2.5)
+    assert CODEC.decode(CODEC.encode([point]))[0].length == 2.5
+
+
+def test_without_such_fields_they_are_what_the_constructor_makes_them() -> None:
+    of_an_older_release = ext(11, b"\x93\xa5Point\x01\x02")
+    assert exactly(CODEC.decode(of_an_older_release)) == exactly(Point(1, 2))
+
+
+def test_a_dataclass_with_attributes_that_are_no_fields_is_refused() -> None:
+    point = Point(1)
+    object.__setattr__(point, "extra", 2)
+    with pytest.raises(CodecError, match=r"Point has attributes that are no fields.* extra\."):
+        CODEC.encode([point])
 
 
 @pytest.mark.parametrize("types", [[int], [Nameless], {"x": "Point"}, [None]])

@@ -28,9 +28,9 @@ cdef class Table:
         self.heap = []
 
     cdef int put(self, object key, object state, int64_t serial) except -1:
-        """Give a new key its state. ValueError: it is NaN, which would be a new key each time; or it is in another
-        partition."""
-        check_value("a key", key)
+        """Give a new key its state. ValueError: it is NaN, or has it, which would be a new key each time; or it is in
+        another partition."""
+        check_key("a key", key)
         assert holds(key not in self.states)
         if self.homes is not None:
             self.check_home(key, self.homes.setdefault(key, self.number))
@@ -61,3 +61,12 @@ cdef class Table:
                 f"equal keys have one partition, and {safe_repr(as_given(key))} has {home} and {self.number}"
             )
         return 0
+
+
+cdef int check_key(str what, object key) except -1:
+    """ValueError: it is NaN, or a tuple with NaN in it, which is equal to itself only while it is the same object."""
+    check_value(what, key)
+    if type(key) is tuple:
+        for part in <tuple>key:
+            check_key("a part of a key", part)
+    return 0

@@ -77,9 +77,11 @@ class _Regular:
         except (TypeError, ArithmeticError, ValueError):
             fits = False
         if not fits:
+            lacks = isinstance(size, timedelta) and type(self.origin) is int and self.origin == 0
             raise GraphError(
                 f"windows of {safe_repr(size)} that begin {safe_repr(step)} after each other "
                 f"cannot be laid out from the origin {safe_repr(self.origin)}"
+                + (": give origin=, a datetime at which one starts" if lacks else "")
             )
         return bounds
 
