@@ -45,7 +45,11 @@ BAD = [
     ([{"a": 1}, {"a": "x"}, {"a": 3}, {"a": 2.5}, {"a": 5}, {"a": 6}], None, [1]),
     ([{"a": 1}, (1, 2), {"a": 3}, {1: 2}, {"a": object()}, {"a": 6}], None, [1, 3, 4]),
     ([{}, {}, {}, {"a": 1}], None, [0, 1, 2]),
-    ([(1, 2), (1, 300), (1,), {"a": "x"}, "no", (5, 6)], [("a", "int8"), ("b", "int8")], [1, 2, 3, 4]),
+    (
+        [(1, 2), (1, 300), (1,), {"a": "x"}, "no", (5, 6)],
+        [("a", "int8"), ("b", "int8")],
+        [1, 2, 3, 4],
+    ),
     ([{"a": 2**70}, {"a": 1}], None, [0]),
 ]
 
@@ -76,7 +80,9 @@ def test_bad_rows_go_to_the_side_output_each_by_its_number() -> None:
 
 def test_a_run_that_fails_names_the_bad_row() -> None:
     given = [{"a": 0}, {"a": 1}, {"a": "x"}, {"a": 3}]
-    with pytest.raises(StreamError, match=r"operator 'to_arrow' failed at input 1, \(1, 2\)") as info:
+    with pytest.raises(
+        StreamError, match=r"operator 'to_arrow' failed at input 1, \(1, 2\)"
+    ) as info:
         batches_of([{"a": 1}, (1, 2), {"a": 3}], 3)
     says = "to_arrow() wants rows that are dictionaries, not (1, 2)"
     assert str(info.value.__cause__) == says

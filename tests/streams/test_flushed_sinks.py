@@ -113,10 +113,12 @@ def test_an_async_method_of_a_sink_is_refused_when_the_graph_is_made(method: str
 
 
 @pytest.mark.parametrize("threading", THREADING)
-def test_a_flush_that_returns_what_is_to_be_awaited_fails_the_run(threading: Any) -> None:
+def test_a_flush_that_returns_what_is_to_be_awaited_fails_the_run(
+    threading: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for answer in (Future(), asyncio.sleep(0)):
         sink = Sink()
-        sink.flush = lambda answer=answer: answer  # type: ignore[method-assign]
+        monkeypatch.setattr(sink, "flush", lambda answer=answer: answer)
         with pytest.raises(StreamError) as raised:
             play(sink, threading)
         assert isinstance(raised.value.__cause__, TypeError)
@@ -153,6 +155,31 @@ def test_the_end_of_the_system_ends_a_run_that_was_not_finished(
     assert "a run was never finished" in caplog.text
     with pytest.raises(RunEnded):
         run.finish()
+
+
+def test_stop_closes_a_runs_sink_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    sink = Sink()
+    system = ActorSystem()
+    run = system.run(into(sink))
+    run.send("a", [1])
+    system.stop()
+    assert sink.calls[-1] == "close"
+    assert "never finished" not in caplog.text
+
+
+def test_the_end_of_async_with_closes_the_sink_of_a_run_that_was_not_finished(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    sink = Sink()
+
+    async def main() -> None:
+        async with ActorSystem() as system:
+            run = system.run(into(sink))
+            await run.send_soon("a", [1])
+
+    asyncio.run(main())
+    assert sink.calls == [2, "close"]
+    assert "a run was never finished" in caplog.text
 
 
 def test_a_run_without_rows_ends_with_its_system_and_without_a_word(

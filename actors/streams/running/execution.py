@@ -261,7 +261,8 @@ class Execution:
 
     def end_with_system(self) -> None:
         """End, as its system has stopped: close files and sinks. In any thread."""
-        if self.flow.admitted and self.flow.failure is None:
+        is_left = self.system._leave_by is not None  # by the end of `with`, and not by stop()
+        if is_left and self.flow.admitted and self.flow.failure is None:
             entries = ", ".join(self._plan.entries)
             log.warning("a run was never finished", run=repr(self), entries=entries)
         self.flow.cancel()
