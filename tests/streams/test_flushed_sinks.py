@@ -116,9 +116,10 @@ def test_an_async_method_of_a_sink_is_refused_when_the_graph_is_made(method: str
 def test_a_flush_that_returns_what_is_to_be_awaited_fails_the_run(
     threading: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for answer in (Future(), asyncio.sleep(0)):
+    answers: list[Any] = [Future(), asyncio.sleep(0)]
+    while answers:
         sink = Sink()
-        monkeypatch.setattr(sink, "flush", lambda answer=answer: answer)
+        monkeypatch.setattr(sink, "flush", answers.pop)
         with pytest.raises(StreamError) as raised:
             play(sink, threading)
         assert isinstance(raised.value.__cause__, TypeError)

@@ -45,8 +45,9 @@ def _check_channel(sink: SupportsPut[Any]) -> None:
     if isinstance(sink, type):
         raise GraphError(f"a sink with put() and close() is an object, not its class: {sink!r}")
     for name in ("put", "flush", "close"):
-        if hasattr(sink, name):
-            check_function(f"a sink's {name}()", getattr(sink, name))
+        method = getattr(sink, name, None)
+        if method is not None:
+            check_function(f"a sink's {name}()", method)
 
 
 def _call(hook: Callable[[], object]) -> None:
@@ -125,8 +126,9 @@ class Ends(Chainable[T]):
             return self._end("to", told, name, errors, label="tell", detail=detail, waits=True)
         if _is_channel(sink):
             _check_channel(sink)
-            flush_sink = partial(_call, sink.flush) if hasattr(sink, "flush") else None
-            put = partial(Call, function=sink.put, finish=flush_sink, end=partial(_close, sink))
+            flush_sink = getattr(sink, "flush", None)
+            finish = None if flush_sink is None else partial(_call, flush_sink)
+            put = partial(Call, function=sink.put, finish=finish, end=partial(_close, sink))
             return self._end("to", put, name, errors, label="put", detail=path_of(sink), waits=True)
         if isinstance(sink, str | PathLike):
             check_name("a file's name", os.fspath(sink))
