@@ -64,6 +64,7 @@ class Hosted:
     config: Config
     _runtime: Runtime
     _signals: Signals
+    _leave_by: float | None
 
     @property
     def is_run_here(self) -> bool:
@@ -149,7 +150,7 @@ async def leave(system: Hosted, error: BaseException | None) -> None:
     if runtime.forked:
         return
     seconds = system.config.drain_timeout
-    deadline = time.monotonic() + seconds
+    deadline = system._leave_by = time.monotonic() + seconds
     drained: Future[None] = DONE
     late: DrainTimeout | None = None
     try:

@@ -365,6 +365,8 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         if ended and not team.end(time_left(deadline)):
             ended, stuck = False, why_not_idle(runtime)
         runtime.closed = True
+        for graph in self._graphs():
+            graph.end_with_system()
         self._logs.finish()
         self._end_observing()
         _exit.forget(self)

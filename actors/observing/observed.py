@@ -72,6 +72,10 @@ class RunningGraph(Protocol):
         """Have its threads wait no more for answers, as the system is being stopped. Any thread."""
         ...
 
+    def end_with_system(self) -> None:
+        """Let go what it holds: the system has stopped. Any thread."""
+        ...
+
     def figures(self) -> dict[str, Any]:
         """Return the figures of the run and of each operator so far, for JSON."""
         ...

@@ -103,6 +103,9 @@ class ProcessFamily:
     def leave_waits(self) -> None:
         """Do nothing: no thread of its waits for answers."""
 
+    def end_with_system(self) -> None:
+        """Do nothing: its actors hold what it has."""
+
     def figures(self) -> dict[str, Any]:
         """Return the name and the processes, and no figures of rows: those are of graphs."""
         counts = dict.fromkeys(("rows", "skipped", "late", "unpaired"), 0)

@@ -43,26 +43,33 @@ class StreamError(RunError):
 
     `operator` is the operator's name, and `row` the input that it raised at. `serial` is that
     input's number among all that came to the operator, from 0; with several inputs, among those of
-    one. Watermarks are inputs and have numbers, too. At the end of the stream `row` is None, and
-    `serial` the number of all inputs. `serial` is None if it raised at no input in particular.
+    one. Watermarks are inputs and have numbers, too. If it raised behind an input, `when` says
+    where, as "in flush()"; then `row` is None, and `serial` the number of inputs so far. `serial`
+    is None if it raised at no input in particular.
     """
 
     _raised_by: int = 0  # the id() of the program that stops with it
 
-    def __init__(self, operator: str, serial: int | None = None, row: Any = None) -> None:
-        super().__init__(operator, serial, row)
+    def __init__(
+        self, operator: str, serial: int | None = None, row: Any = None, when: str = ""
+    ) -> None:
+        super().__init__(operator, serial, row, when)
         self.operator = operator
         self.serial = serial
         self.row = row
+        self.when = when
 
     def __str__(self) -> str:
         if self.serial is None:
             return f"operator {self.operator!r} failed"
+        if self.when:
+            inputs = "1 input" if self.serial == 1 else f"{self.serial} inputs"
+            return f"operator {self.operator!r} failed {self.when}, after {inputs}"
         return f"operator {self.operator!r} failed at input {self.serial}, {safe_repr(self.row)}"
 
     def again(self) -> StreamError:
         """Make another one for the same failure, to be raised: each call raises its own."""
-        error = StreamError(self.operator, self.serial, self.row)
+        error = StreamError(self.operator, self.serial, self.row, self.when)
         error.__cause__ = self.__cause__
         return error
 

@@ -211,3 +211,17 @@ def test_the_failure_of_a_run_within_an_operator_is_that_operators() -> None:
     graph = stream.map(refused_inside, errors="skip").collect()
     assert graph.run_sequentially({"rows": range(6)}, tally=tally) == [0, 0.5, 1, 1.5, 2.5]
     assert tally.skips == {"refused_inside": 1}
+
+
+def test_an_error_at_the_end_of_the_stream_names_no_row() -> None:
+    graph = entry("rows").stateful(Picky, name="picky").collect()
+    with pytest.raises(StreamError) as caught:
+        graph.run_sequentially({"rows": [1, 2, 3, 0]})
+    assert str(caught.value) == "operator 'picky' failed at the end of the stream, after 4 inputs"
+
+
+def test_a_stateless_operator_behind_key_by_is_refused_with_a_hint() -> None:
+    keyed: Any = entry("rows").key_by(abs)
+    with pytest.raises(AttributeError, match=r"a keyed stream has no 'map': .* before key_by\(\)"):
+        keyed.map(abs)
+    assert not hasattr(keyed, "_nothing")

@@ -1,12 +1,15 @@
 """A sink with `put`, `flush` and `close`: flushed after the last row of a run that succeeds."""
 
+import asyncio
+import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from callboard import ActorSystem
-from callboard.streams import Graph, Tally, entry
-from callboard.streams.errors import RunError
+from callboard import ActorSystem, Future
+from callboard.streams import Graph, StreamError, Tally, entry
+from callboard.streams.errors import GraphError, RunEnded, RunError
 
 THREADING = ["dynamic", "manual", "dedicated", "assigned"]
 
@@ -96,3 +99,95 @@ def test_the_sink_of_a_cancelled_run_is_closed_and_not_flushed() -> None:
         run.cancel()
     assert sink.calls[-1] == "close"
     assert "flush" not in sink.calls
+
+
+@pytest.mark.parametrize("method", ["put", "flush", "close"])
+def test_an_async_method_of_a_sink_is_refused_when_the_graph_is_made(method: str) -> None:
+    async def never(*_: Any) -> None:
+        pass
+
+    sink = Sink()
+    setattr(sink, method, never)
+    with pytest.raises(GraphError, match=rf"a sink's {method}\(\) is a function that answers, not"):
+        into(sink)
+
+
+@pytest.mark.parametrize("threading", THREADING)
+def test_a_flush_that_returns_what_is_to_be_awaited_fails_the_run(
+    threading: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[Any] = [Future(), asyncio.sleep(0)]
+    while answers:
+        sink = Sink()
+        monkeypatch.setattr(sink, "flush", answers.pop)
+        with pytest.raises(StreamError) as raised:
+            play(sink, threading)
+        assert isinstance(raised.value.__cause__, TypeError)
+        assert "nobody would await" in str(raised.value.__cause__)
+        assert sink.calls[-1] == "close"
+
+
+def test_a_sinks_class_in_the_place_of_an_object_is_refused() -> None:
+    with pytest.raises(GraphError, match=r"put\(\) and close\(\) is an object, not its class: <cl"):
+        entry("a").to(Sink)
+
+
+def test_an_error_of_flush_names_no_row() -> None:
+    with pytest.raises(StreamError) as raised:
+        into(Sink("flush")).run_sequentially([("a", [0, 1, 2])])
+    assert str(raised.value) == "operator 'put' failed in flush(), after 3 inputs"
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert (str(again), again.row, again.serial) == (str(raised.value), None, 3)
+    assert str(raised.value.again()) == str(raised.value)
+
+
+@pytest.mark.parametrize("threading", THREADING)
+def test_the_end_of_the_system_ends_a_run_that_was_not_finished(
+    threading: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sink, path = Sink(), tmp_path / "rows.txt"
+    rows = entry("a")
+    with ActorSystem(workers=2) as system:
+        run = system.run(Graph(rows.to(sink), rows.to(path)), threading=threading)
+        run.send("a", [1, 2, 3])
+    assert sink.calls == [1, 2, 3, "close"]  # without flush(): nobody has said that this is all
+    assert path.read_text() == "1\n2\n3\n"
+    assert repr(run).startswith("<Run ended")
+    assert "a run was never finished" in caplog.text
+    with pytest.raises(RunEnded):
+        run.finish()
+
+
+def test_stop_closes_a_runs_sink_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    sink = Sink()
+    system = ActorSystem()
+    run = system.run(into(sink))
+    run.send("a", [1])
+    system.stop()
+    assert sink.calls[-1] == "close"
+    assert "never finished" not in caplog.text
+
+
+def test_the_end_of_async_with_closes_the_sink_of_a_run_that_was_not_finished(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    sink = Sink()
+
+    async def main() -> None:
+        async with ActorSystem() as system:
+            run = system.run(into(sink))
+            await run.send_soon("a", [1])
+
+    asyncio.run(main())
+    assert sink.calls == [2, "close"]
+    assert "a run was never finished" in caplog.text
+
+
+def test_a_run_without_rows_ends_with_its_system_and_without_a_word(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    sink = Sink()
+    with ActorSystem() as system:
+        run = system.run(into(sink))
+    assert (sink.calls, repr(run)) == (["close"], "<Run ended, 0 of 0 rounds done>")
+    assert "never finished" not in caplog.text

@@ -43,6 +43,9 @@ class NetSight:
     def leave_waits(self) -> None:
         """Do nothing: no thread of its waits for answers."""
 
+    def end_with_system(self) -> None:
+        """Do nothing: its actors hold what it has."""
+
     def figures(self) -> dict[str, Any]:
         """Return the figures as of the last look, and ask for the next."""
         asked = self._asked

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
+from inspect import isawaitable
 from os import PathLike
 from typing import Any, Protocol, TypeGuard, TypeVar, cast
 
@@ -20,6 +21,7 @@ from callboard.streams.planning.operator import Errors, Operator, label_of
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.rows.files import Mode, to_file
 from callboard.streams.programs.rows.sinks import Call, Collect, Tell, TellAll
+from callboard.streams.programs.unawaited import check_answer
 
 T = TypeVar("T", covariant=True)
 C = TypeVar("C", contravariant=True)
@@ -36,9 +38,24 @@ class SupportsPut(Protocol[C]):
 
 
 def _is_channel(sink: object) -> TypeGuard[SupportsPut[Any]]:
-    return not isinstance(sink, type) and all(
-        callable(getattr(sink, name, None)) for name in ("put", "close")
-    )
+    return all(callable(getattr(sink, name, None)) for name in ("put", "close"))
+
+
+def _check_channel(sink: SupportsPut[Any]) -> None:
+    if isinstance(sink, type):
+        raise GraphError(f"a sink with put() and close() is an object, not its class: {sink!r}")
+    for name in ("put", "flush", "close"):
+        method = getattr(sink, name, None)
+        if method is not None:
+            check_function(f"a sink's {name}()", method)
+
+
+def _call(hook: Callable[[], object]) -> None:
+    """Call a sink's method, which is done when it returns. Raises TypeError if it is not."""
+    answer = hook()
+    check_answer(answer)
+    if isawaitable(answer):
+        raise TypeError(f"{hook!r} returned {safe_repr(answer)}, which nobody would await")
 
 
 def _close(sink: SupportsPut[Any]) -> None:
@@ -46,7 +63,7 @@ def _close(sink: SupportsPut[Any]) -> None:
     hand_on = getattr(sink, "hand_on", None)
     if hand_on is not None:
         hand_on()
-    sink.close()
+    _call(sink.close)
 
 
 class Ends(Chainable[T]):
@@ -82,8 +99,9 @@ class Ends(Chainable[T]):
         with `put(row)` and `close()`. A full channel holds the stream up, and `send()` with it. A
         thread of its own runs the sink, as above, because it waits. If the object has `flush()`,
         that is called after the last row. An exception there fails the run, or is skipped and
-        counted, by `errors`. A run that fails, or is cancelled, only closes the object. An
-        exception of `close()` is only logged.
+        counted, by `errors`. A run that fails, is cancelled, or is not finished when its system
+        ends, only closes the object. An exception of `close()` is only logged. None of the three is
+        `async`, or returns what is to be awaited.
 
         In a file each row is a line: strings as they are, and all else as JSON, objects of
         dataclasses among it. A run opens the file when it is made, and raises RunError if another
@@ -107,8 +125,10 @@ class Ends(Chainable[T]):
             detail = path_of(sink)
             return self._end("to", told, name, errors, label="tell", detail=detail, waits=True)
         if _is_channel(sink):
+            _check_channel(sink)
             flush_sink = getattr(sink, "flush", None)
-            put = partial(Call, function=sink.put, finish=flush_sink, end=partial(_close, sink))
+            finish = None if flush_sink is None else partial(_call, flush_sink)
+            put = partial(Call, function=sink.put, finish=finish, end=partial(_close, sink))
             return self._end("to", put, name, errors, label="put", detail=path_of(sink), waits=True)
         if isinstance(sink, str | PathLike):
             check_name("a file's name", os.fspath(sink))

@@ -133,7 +133,8 @@ class Graph(Generic[R]):
         name if there are several, None if there is none. `tally` counts the skipped rows.
 
         The result does not depend on `batch_size`, the number of rows that go through the graph at
-        a time. Every other way to run the graph has the same result.
+        a time, unless a function changes what it has given or was given. Every other way to run the
+        graph has the same result.
 
         Functions see the caller's context variables; values that they set stay in the run.
 

@@ -61,6 +61,16 @@ class KeyedStream(Generic[K, T]):
         some = "" if self._partitions is None else f"{self._partitions} "
         return f"<KeyedStream: {some}partitions of {self._stream!r}>"
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(
+                f"a keyed stream has no {name!r}: an operator with a state follows key_by(), and "
+                "others stand before key_by(), or behind that operator",
+                name=name,
+                obj=self,
+            )
+
     def _then(
         self,
         operator: Operator,

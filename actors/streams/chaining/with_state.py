@@ -94,7 +94,11 @@ class WithState(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[A]:
-        """Give `function(accumulator, row)` for each row; it is the accumulator of the next."""
+        """Give `function(accumulator, row)` for each row; it is the accumulator of the next.
+
+        It is a new object each time: one that was given and is changed then has changed for the
+        operators behind, too.
+        """
         return self._then(accumulators.accumulator("scan", initial, function), name, errors)
 
     def fold(
@@ -132,7 +136,12 @@ class WithState(Chainable[T]):
     ) -> Stream[Any]:
         """Give Arrow batches of `size` rows, and one of those left at the end.
 
-        Rows are dictionaries or dataclass objects; with a `schema`, tuples as well.
+        Rows are dictionaries or dataclass objects; with a `schema`, tuples as well. A batch has the
+        columns of the `schema`, or all that a row of it has, in the order in which they first come.
+        A value that is missing is null.
+
+        A row that does not fit the `schema`, or the rows of its batch before it, is an error of its
+        own, and the batch has the others.
         """
         return self._then(lists.to_arrow(size, schema), name, errors)
 

@@ -10,6 +10,7 @@ from callboard.streams.checks import check_count, check_function
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator, label_of
 from callboard.streams.programs.columns.rows_and_batches import batch_of
+from callboard.streams.programs.rows.keyed import Gather
 from callboard.streams.programs.unawaited import Answering
 
 
@@ -29,7 +30,8 @@ def batch(size: int) -> Operator:
 def to_arrow(size: int, schema: Any) -> Operator:
     """Make Arrow batches of rows."""
     check_count("a batch's size", size)
-    return _lists("to_arrow", batch_of(schema), size)
+    program = partial(Gather, function=batch_of(schema), size=size)
+    return Operator(kind="to_arrow", program=program, detail=f"{size:,} rows", stateful=True)
 
 
 def _lists(kind: str, function: Any, size: int, label: str = "") -> Operator:

@@ -119,6 +119,7 @@ cdef class Program:
     # For programs. work() is process() from row `at` on, and leaves `at` on the row that raised.
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1
     cdef int failed(self, Batch batch, Py_ssize_t at, object error, list into) except -1
+    cdef str hook(self)
     cdef int failed_at(self, int64_t serial, object row, object error, object lineage, list into) except -1
     # Raise what ends the run, because of an error; whether an error is that.
     cdef int end(self, object error) except -1

@@ -314,7 +314,13 @@ cdef class Program:
         lineage = None
         if batch.lineages is not None:
             lineage = batch.lineages[at] if of_a_row else batch.end
+        if not of_a_row and self.errors == "fail":
+            self.end_with(StreamError(self.name, batch.first + at, None, self.hook()), error)
         return self.failed_at(batch.first + at, row, error, lineage, into)
+
+    cdef str hook(self):
+        """In which of the user's functions it fails behind a row, as errors say it."""
+        return "at the end of the stream"
 
     cdef int failed_at(self, int64_t serial, object row, object error, object lineage, list into) except -1:
         """The same, of an input with this number; `lineage` is the failure's, where rows have one."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from callboard.core import checks
 from callboard.core.errors import ConfigError
+from callboard.core.log import log
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block
 from callboard.observing.shape import GraphShape
@@ -257,6 +258,15 @@ class Execution:
         """Cancel it if its threads wait for answers: its system is being stopped. In any thread."""
         if any(isinstance(each, Answers) and each.holds_thread for each in self.programs):
             self.flow.cancel()
+
+    def end_with_system(self) -> None:
+        """End, as its system has stopped: close files and sinks. In any thread."""
+        is_left = self.system._leave_by is not None  # by the end of `with`, and not by stop()
+        if is_left and self.flow.admitted and self.flow.failure is None:
+            entries = ", ".join(self._plan.entries)
+            log.warning("a run was never finished", run=repr(self), entries=entries)
+        self.flow.cancel()
+        self.end()
 
     # --- failures ---------------------------------------------------------------------------------
 

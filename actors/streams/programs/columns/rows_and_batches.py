@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from callboard.core import checks
 from callboard.core.batches import is_table, iterator_over, refuse_twins
 from callboard.core.text import safe_repr
 from callboard.streams.checks import MOST
+from callboard.streams.errors import GraphError
 
 
 def rows_of(batch: Any) -> Iterable[Any]:
@@ -71,19 +73,91 @@ def _arrow_batches(table: Any) -> Iterable[Any]:
     return (batch for batch in table.to_batches())
 
 
-def batch_of(schema: Any = None) -> Callable[[list[Any]], Any]:
-    """Make a function from rows to an Arrow batch. Needs pyarrow, when it is called."""
-
-    def to_batch(rows: list[Any]) -> Any:
+def batch_of(schema: Any = None) -> Callable[[list[Any]], tuple[Any, dict[int, Exception]]]:
+    """Make a function from rows to an Arrow batch of those that fit, or None, and the errors of the
+    others by their places. It needs pyarrow. Raises GraphError if the schema is not one of pyarrow.
+    """
+    if schema is not None:
         import pyarrow as pa
 
-        if schema is not None and isinstance(rows[0], tuple):
-            values = zip(*rows, strict=True)
-            columns = [pa.array(next(values), field.type) for field in schema]
-            return pa.RecordBatch.from_arrays(columns, schema=schema)
-        if dataclasses.is_dataclass(rows[0]):
-            names = [field.name for field in dataclasses.fields(rows[0])]
-            rows = [{name: getattr(row, name) for name in names} for row in rows]
-        return pa.RecordBatch.from_pylist(rows, schema=schema)
+        if not isinstance(schema, pa.Schema):
+            raise GraphError(f"to_arrow()'s schema is one of pyarrow, not {safe_repr(schema)}")
+
+    def to_batch(rows: list[Any]) -> tuple[Any, dict[int, Exception]]:
+        try:
+            return _batch(rows, schema), {}
+        except Exception:
+            errors = _errors(rows, schema)
+        good = [row for place, row in enumerate(rows) if place not in errors]
+        try:
+            return _batch(good, schema) if good else None, errors
+        except Exception as error:  # which one it is cannot be found
+            return None, {place: errors.get(place, error) for place in range(len(rows))}
 
     return to_batch
+
+
+def _batch(rows: list[Any], schema: Any) -> Any:
+    """Make a batch of all rows. Without a schema it has the columns that any of them has."""
+    import pyarrow as pa
+
+    if schema is None:
+        records = [row if type(row) is dict else _record(row) for row in rows]
+        names = [*dict.fromkeys(chain.from_iterable(records))]
+        columns = [pa.array([record.get(name) for record in records]) for name in names]
+    else:
+        names = schema.names
+        values = zip(*[_values(row, names) for row in rows], strict=True)
+        columns = [pa.array(each, field.type) for each, field in zip(values, schema, strict=True)]
+    if not names:
+        raise ValueError("a row without columns has no place in an Arrow batch")
+    if schema is None:
+        return pa.RecordBatch.from_arrays(columns, names)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _errors(rows: list[Any], schema: Any) -> dict[int, Exception]:
+    """Find the rows that have no place in a batch with the schema, or with the rows before them."""
+    errors: dict[int, Exception] = {}
+    known: dict[str, dict[Any, Any]] = {}  # of each column: a value of each type that has come
+    for place, row in enumerate(rows):
+        try:
+            if schema is None:
+                _learn(_record(row), known)
+            else:
+                _batch([row], schema)
+        except Exception as error:
+            errors[place] = error
+    return errors
+
+
+def _learn(record: Mapping[Any, Any], known: dict[str, dict[Any, Any]]) -> None:
+    import pyarrow as pa
+
+    found = {}
+    for name, value in record.items():
+        field = pa.field(name, pa.array([value]).type)
+        others = known.get(name, {})
+        if field.type not in others:
+            pa.array([*others.values(), value])
+        found[name] = field.type
+    for name, kind in found.items():
+        known.setdefault(name, {}).setdefault(kind, record[name])
+
+
+def _record(row: Any) -> Mapping[Any, Any]:
+    if isinstance(row, Mapping):
+        return row
+    if dataclasses.is_dataclass(row) and not isinstance(row, type):
+        return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
+    raise TypeError(f"to_arrow() wants rows that are dictionaries, not {safe_repr(row)}")
+
+
+def _values(row: Any, names: list[str]) -> Iterable[Any]:
+    """Return the values of a row in the order of a schema."""
+    if not isinstance(row, tuple):
+        record = _record(row)
+        return [record.get(name) for name in names]
+    if len(row) != len(names):
+        raise ValueError(f"{safe_repr(row)} has {len(row)} values for {len(names)} columns")
+    return row

@@ -21,3 +21,13 @@ class Scan(Program):
     ) -> None: ...
 
 class Count(Program): ...
+
+@disjoint_base
+class Gather(Program):
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[list[Any]], tuple[Any, dict[int, Exception]]],
+        size: int,
+        **options: Any,
+    ) -> None: ...

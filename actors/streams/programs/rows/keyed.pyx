@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t
 
 from callboard.core.asserting cimport holds
 from callboard.core.instants cimport as_given
-from callboard.streams.programs.program cimport Batch, Watermark, outputs_of, pass_on
+from callboard.streams.programs.program cimport Batch, Program, Watermark, outputs_of, pass_on
 from callboard.streams.errors import Failure
 from callboard.streams.programs.program import Raised, Side
 from callboard.streams.programs.rows.stateful cimport Stateful, born_of
@@ -304,3 +304,59 @@ cdef class MutableInteger:
     """A number that is changed where it is, so that a row costs one look into the table."""
 
     cdef int64_t value
+
+
+cdef class Gather(Program):
+    """Makes an output of each `size` rows, and of those left at the end.
+
+    `function(rows)` returns it, or None; and the errors of rows that are not in it, by their places in the list.
+    Each is an error of that row.
+    """
+
+    cdef object function
+    cdef object size
+    cdef list rows     # that wait
+    cdef list serials  # theirs
+
+    def __init__(self, str name, function, size, **options):
+        super().__init__(name, kind="stateful", **options)
+        self.function, self.size = function, size
+        self.rows, self.serials = [], []
+
+    cpdef list snapshot(self, object kept):
+        return [(), Columns([self.rows.copy(), self.serials.copy()])]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        for rows, serials in columns:
+            self.rows += rows
+            self.serials += serials
+
+    cpdef process(self, Batch batch, list into):
+        Program.process(self, batch, into)
+        if batch.final and self.rows:
+            self.give(batch.end, into)
+
+    cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
+        cdef list rows = batch.rows
+        while at[0] < len(rows):
+            row = rows[at[0]]
+            if type(row) is Watermark:
+                pass_on(batch, at[0], into)
+            else:
+                self.rows.append(row)
+                self.serials.append(batch.first + at[0])
+                if len(self.rows) == self.size:
+                    self.give(None if batch.lineages is None else batch.lineages[at[0]], into)
+            at[0] += 1
+        return 0
+
+    cdef int give(self, object lineage, list into) except -1:
+        """Give the output of the rows that wait, with the lineage of what completes it."""
+        cdef list rows = self.rows, serials = self.serials
+        self.rows, self.serials = [], []
+        output, errors = self.function(rows)
+        for place, error in errors.items():
+            self.failed_at(serials[place], rows[place], error, lineage, into)
+        if output is not None:
+            self.emit([output], lineage, into)
+        return 0

@@ -69,6 +69,9 @@ cdef class Call(Program):
             except Exception as error:
                 self.failed(batch, len(batch.rows), error, into)
 
+    cdef str hook(self):
+        return "in flush()"
+
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
         cdef list rows = batch.rows
         cdef Py_ssize_t n = len(rows)
