@@ -57,7 +57,10 @@ class WhatIf:
             )
         if not self.is_sure:
             return f"the run would do about the same {self.baseline:,.0f} rows/s ({within})."
-        return f"the run would do {self.predicted:,.0f} rows/s instead of {self.baseline:,.0f} ({within})."
+        return (
+            f"the run would do {self.predicted:,.0f} rows/s instead of {self.baseline:,.0f} "
+            f"({within})."
+        )
 
 
 class WhatIfs(tuple[WhatIf, ...]):
