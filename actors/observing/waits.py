@@ -40,7 +40,7 @@ def waits_of(runtime: Runtime, stuck_after: float) -> Waits:
     holder = holder_of_token(runtime, working)
     frames = current_frames()
     actors = [
-        wait_of(ref, path, working, holder, stuck_after, frames)
+        wait_of(ref, path, working, holder, stuck_after, frames, runtime.event_loop.thread)
         for ref, path in actors_and_paths(runtime)
     ]
     system = runtime.system
@@ -55,12 +55,15 @@ def wait_of(
     holder: WorkerThread | None,
     stuck_after: float,
     frames: Mapping[int, FrameType],
+    loop: threading.Thread | None,
 ) -> Wait:
-    """Say why one actor does nothing. `frames` are those of `current_frames()`."""
+    """Say why one actor does nothing. `frames` are those of `current_frames()`.
+
+    `loop` is the thread of the system's event loop.
+    """
     since = ref._step_since
     if since:
         seconds = max(0, time.monotonic_ns() - since) / 1e9
-        loop = ref.runtime.event_loop.thread
         return _in_message(
             path, "not awaited", "the event loop", loop, seconds, stuck_after, frames
         )

@@ -21,9 +21,7 @@ LONG_TIME = 3600.0
 
 def test_a_mailbox_between_the_two_has_no_further_event(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "callboard")
-    with ManualSystem(
-        name="shop", monitoring="mailboxes"
-    ) as system:  # its actors take one message in a step
+    with ManualSystem(name="shop") as system:  # its actors take one message in a step
         ref = system.spawn(Box, name="box", mailbox=BoundedMailbox(100))
         events: list[MailboxEvent] = []
         watch = system.watch_mailboxes(high=10, low=4, every=LONG_TIME, to=events.append)
@@ -135,6 +133,8 @@ def test_wrong_options_are_refused(options: dict[str, Any], text: str) -> None:
 @pytest.mark.parametrize("level", ["off", "times"])
 def test_a_system_that_does_not_count_mailboxes_refuses_to_watch_them(level: str) -> None:
     text = f"'shop' counts no mailboxes, because monitoring is '{level}': make it with monitoring="
-    with ActorSystem("shop", workers=1, monitoring=level) as system:
-        with pytest.raises(CallboardError, match=text):
-            system.watch_mailboxes(high=5)
+    with (
+        ActorSystem("shop", workers=1, monitoring=level) as system,
+        pytest.raises(CallboardError, match=text),
+    ):
+        system.watch_mailboxes(high=5)
