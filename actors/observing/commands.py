@@ -40,7 +40,7 @@ def systems_of(
 ) -> list[tuple[Path, dict[str, Any]]]:
     """Find the systems of a process or of a name, or all, by who they say they are.
 
-    Of one that does not answer soon, `silent` is called with the number of its process. Raises
+    `silent` is called with the number of each process that does not answer soon. Raises
     CallboardError, OSError.
     """
     return [
