@@ -52,8 +52,9 @@ class BoundedMailbox(Mailbox):
     the end of its message, where MailboxFull is raised, too. Its messages wait beside it.
 
     A worker never sleeps while it has an actor to run, and wakes up for one that gets a message.
-    Actors that run while another waits for room may exceed capacities, because a wait within a wait
-    might never end.
+    A wait within a wait might never end. So an actor that runs while another waits for room waits
+    10 ms at most, in which its worker runs the receiver and nobody else, and then exceeds the
+    capacity by the message.
     """
 
     capacity: int

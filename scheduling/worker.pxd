@@ -48,6 +48,7 @@ cdef class WorkerThread:
     cdef void tell_drainer(self) noexcept nogil
     cdef bint step(self) noexcept
     cdef bint step_to(self, Cell* wanted) noexcept
+    cdef bint step_only_to(self, Cell* wanted) noexcept
     cdef void dispatch_or_delegate(self, Cell* cell) noexcept
     cdef void dispatch_nested(self, Cell* cell) noexcept
 

@@ -444,6 +444,10 @@ cdef class WorkerThread:
 
     cdef bint step_to(self, Cell* wanted) noexcept:
         """Like step(), but dispatch `wanted` if it is among the first that are ready."""
+        return self.step_only_to(wanted) or self.step()
+
+    cdef bint step_only_to(self, Cell* wanted) noexcept:
+        """Dispatch `wanted` if it is among the first that are ready, and no other. False: it is not."""
         cdef Cell* passed[LOOK_AHEAD]
         cdef Cell* cell = NULL
         cdef int count = 0
@@ -462,7 +466,7 @@ cdef class WorkerThread:
                 assert holds(cell.get_ready_on(relaxed) == NULL)
                 self.dispatch_or_delegate(cell)
                 return True
-        return self.step()
+        return False
 
     cdef void dispatch_or_delegate(self, Cell* cell) noexcept:
         """Dispatch a cell within a native actor's dispatch, too, which need not have the token."""

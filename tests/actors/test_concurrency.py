@@ -283,6 +283,30 @@ def test_a_stop_after_the_queue_waits_for_what_is_in_the_middle(
     assert sorted(notes[2:4]) == ["end 0", "end 1"]
 
 
+@on_both_hosts
+def test_nothing_begins_that_comes_after_a_stop_after_the_queue(
+    system: ActorSystem, event_loop: bool
+) -> None:
+    class Echo(Actor[int]):
+        def receive(self, message: int) -> int:
+            return message
+
+    doors, notes = gates(3), list[str]()
+    ref = system.spawn(Gates, doors, notes, concurrency=3, event_loop=event_loop)
+    ref.tell(0)
+    until(notes, 1)
+    ref.stop(after_queue=True)
+    late = [ref.ask(1), ref.ask(2)]
+    system.spawn(Echo).ask(0).result(DEADLINE)  # by now a worker has looked at those
+    for door in doors:
+        door.set_result(None)
+    assert ref.ended.result(DEADLINE).reason == "stopped"
+    assert notes == ["begin 0", "end 0", "stopped"]
+    for answer in late:
+        with pytest.raises(ActorStopped):
+            answer.result(DEADLINE)
+
+
 def test_a_priority_mailbox_says_which_message_begins_next(system: ActorSystem) -> None:
     doors, notes = gates(5), list[str]()
     ref = system.spawn(

@@ -1,7 +1,9 @@
 """A worker on which an actor waits for room in a full mailbox: what it does meanwhile."""
 
+import asyncio
 import resource
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -147,3 +149,72 @@ def test_a_thousand_senders_of_one_worker_that_find_no_room_do_not_nest(overflow
         assert system.dead_letters.count == 0
     assert deepest == 2
     assert sorted(seen) == [-1, -1, *range(count)]
+
+
+class Sleeper(Actor[int]):
+    def receive(self, number: int) -> None:
+        time.sleep(1e-5)  # lets the interpreter go, and is no wait for anything
+
+
+@pytest.mark.parametrize("overflow", ["block", "help", "throttle"])
+def test_all_of_many_senders_on_one_worker_keep_to_the_capacities(overflow: str) -> None:
+    with ActorSystem(workers=1) as system:
+        paths = []
+        for _ in range(3):
+            target = system.spawn(Sleeper, mailbox=BoundedMailbox(10, overflow, timeout=PATIENCE))
+            system.spawn(Sender, target).tell(range(500))
+            paths.append(target.path)
+        system.drain(60)
+        found = [system.statistics().of(path) for path in paths]
+    assert [one.messages for one in found] == [500] * 3
+    assert max(one.peak for one in found) <= 10
+
+
+def test_a_sender_that_runs_in_anothers_wait_waits_for_a_receiver_with_a_thread_of_its_own() -> (
+    None
+):
+    with ActorSystem(workers=1) as system:
+        paths = []
+        for _ in range(2):
+            target = system.spawn(Sleeper, dedicated=True, mailbox=BoundedMailbox(10))
+            system.spawn(Sender, target).tell(range(2000))
+            paths.append(target.path)
+        system.drain(60)
+        found = [system.statistics().of(path) for path in paths]
+    assert [one.messages for one in found] == [2000] * 2
+    assert max(one.peak for one in found) < 1000  # 10 unless a thread gets no time for 10 ms
+
+
+def test_a_long_line_of_full_mailboxes_passes_all_messages() -> None:
+    class Relay(Actor[int]):
+        def __init__(self, following: ActorRef[int] | None) -> None:
+            self.following = following
+
+        def receive(self, number: int) -> None:
+            if self.following is not None:
+                self.following.tell_many([number, number])
+
+    with ActorSystem(workers=1) as system:
+        line: list[ActorRef[int]] = []
+        for _ in range(12):  # more than there may be waits within waits
+            following = line[-1] if line else None
+            line.append(system.spawn(Relay, following, mailbox=BoundedMailbox(1)))
+        line[-1].tell(0)
+        system.drain(60)
+        assert [ref.messages for ref in reversed(line)] == [2**place for place in range(12)]
+        assert system.dead_letters.count == 0
+
+
+@pytest.mark.parametrize("capacity", [1, 10])
+def test_waits_for_room_are_not_counted_as_messages(capacity: int) -> None:
+    async def main() -> None:
+        async with ActorSystem(workers=1, monitoring="times") as system:
+            ref = system.spawn(Echo, mailbox=BoundedMailbox(capacity))
+            for number in range(300):
+                await ref.tell_soon(number)
+            await system.drain_soon(60)
+            statistics = system.statistics()
+            assert statistics.of(ref.path).messages == 300
+            assert [one.messages for one in statistics.classes] == [300]
+
+    asyncio.run(main())

@@ -7,6 +7,7 @@ it stops or restarts all flights end: those on workers are closed at once, those
 cimport cython
 
 from callboard._inside.sending.dead_lettering cimport FAILED, STOPPED, dead_letter_and_go_on, stopped
+from callboard._inside.sending.letter cimport LastFence
 from callboard._inside.sending.ref cimport LIVE, SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard.core.asserting cimport holds
@@ -63,7 +64,7 @@ cdef void end_flight(ConcurrentMessage flight) noexcept:
     flight.coroutine = flight.awaited = flight.errand = None
     del extra.flights[flight]
     flight.count(False)
-    if ref.phase == SUSPENDED and not extra.ends:
+    if ref.phase == SUSPENDED and not extra.ends and not extra.closes:
         ref.phase = LIVE
     if extra.fences is not None:
         pass_fences(extra, flight)
@@ -89,6 +90,9 @@ cdef void pass_fence_after_flights(ActorRef ref, Letter letter) noexcept:
     if extra.fences is None:
         extra.fences = []
     extra.fences.append((set(extra.flights), letter))
+    if type(letter.reply_to) is LastFence:
+        extra.closes = True
+        ref.phase = SUSPENDED
 
 
 cdef bint waits_for_flights(ActorRef ref, object error) noexcept:

@@ -131,24 +131,24 @@ cdef inline uint32_t run_each(
     cdef PyObject* args[3]  # the first is free for the callee
     args[1] = <PyObject*>ref.instance
     while take(ref, cell, context, &envelope):
-        handled += 1
-        hand_over(ref, cell, context, &envelope, &args[1])
+        handled += hand_over(ref, cell, context, &envelope, &args[1])
         if cell.has_system() or ref.phase != LIVE or not goes_on(context, handled, limit):
             break
     count[0] = handled
     return limit
 
 
-cdef inline void hand_over(
+cdef inline bint hand_over(
     ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope, PyObject** args
 ) noexcept:
-    """Call the handler, and let the message go. `args` are the instance and a place for the message."""
+    """Call the handler, and let the message go. `args` are the instance and a place for the message. False: it was a
+    fence, which does not count."""
     cdef PyObject* result
     assert holds(cell.in_work == NULL and envelope.message != NULL)
     assert holds(envelope.reply_to == NULL or envelope.sender == NULL)  # asked, or told
     if envelope.reply_to != NULL and envelope.message == <PyObject*>FENCE:
         pass_fence(ref, envelope)
-        return
+        return False
     if context.trace != NULL:
         note(ref, context, <object>envelope.message)
     cell.in_work = envelope
@@ -161,6 +161,7 @@ cdef inline void hand_over(
     cell.in_work = NULL
     DECREF(envelope.message)
     Py_XDECREF(envelope.sender)
+    return True
 
 
 cdef void pass_fence(ActorRef ref, Envelope* envelope) noexcept:
@@ -233,7 +234,7 @@ cdef uint32_t run_many(ActorRef ref, ActorCell* cell, Context* context, uint32_t
     if asked:
         if ref.phase == LIVE and not cell.has_system():
             args[1] = <PyObject*>ref.instance
-            hand_over(ref, cell, context, &envelope, &args[1])
+            handled -= not hand_over(ref, cell, context, &envelope, &args[1])
         else:  # the batch before it failed, or stopped the actor
             kept.append(take_over(&envelope))
     if kept:

@@ -76,6 +76,7 @@ cdef Outcome run_loop(
         if node.flags & wants_answer:
             if node.kind == Kind.ask:
                 pass_native_fence(cell, node)
+                handled -= 1  # it does not count
                 if cell.has_system() or ref.phase != LIVE:
                     take_off(cell, context)
                     account(cell, context, handled)

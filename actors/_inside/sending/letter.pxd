@@ -22,6 +22,10 @@ cdef class Carried:
     cdef bint is_of_timer     # in a PriorityMailbox: see ranked.pyx
 
 
+cdef class LastFence(Future):
+    pass
+
+
 # The message of a fence: an ask that no handler sees. Its answer says that all messages before it
 # have been handled.
 cdef object FENCE

@@ -30,6 +30,10 @@ cdef class Carried:
     """A message's sender, and what else there is to know of where the message comes from."""
 
 
+cdef class LastFence(Future):
+    """The answer of a fence behind which the actor stops, so that it begins no message behind it."""
+
+
 cdef Letter letter_of(object message, object sender, Future reply_to):
     """Return a letter of its parts."""
     assert holds(sender is None or reply_to is None)

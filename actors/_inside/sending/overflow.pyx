@@ -20,6 +20,11 @@ from callboard.core.errors import MailboxFull
 from callboard.core.log import log
 
 
+# A wait within a wait lasts so long, and there are so many in each other; then the mailbox's capacity is exceeded.
+cdef int64_t WITHIN_NS = 10_000_000
+cdef uint32_t DEEPEST = 8
+
+
 cdef class Overflow:
     """A sender's policy when the mailbox is full."""
 
@@ -49,11 +54,12 @@ cdef class Block(Overflow):
         cdef Limits* limits = to.cell.limits
         cdef int64_t begin = monotonic_ns()
         cdef int64_t left
-        # Only the outermost dispatch on a thread waits. One that runs while another below it on the stack
+        # Only the outermost dispatch on a thread waits for long. One that runs while another below it on the stack
         # waits must come back: what it waits for may wait for that other. And so the stack stays low.
         cdef uint32_t outermost = 1 if runtime.manual else 0
         cdef str obstacle = None
         # The clock of a manual system stands still meanwhile: a wait that lasts is one of many steps.
+        cdef bint is_below
         cdef bint is_logical = runtime.manual and (context.worker != NULL or runtime.system.is_run_here)
         cdef int64_t steps = runtime.system.max_steps if is_logical else -1
         assert holds(limits != NULL and limits.capacity > 0)
@@ -61,15 +67,19 @@ cdef class Block(Overflow):
             left = limits.timeout_ns - (0 if is_logical else monotonic_ns() - begin)
             # In the middle of a message, and in a hook, the actor itself is current; the runner is one further
             # down the stack, too.
-            if context.current == to.cell or (
-                    context.worker != NULL and limits.get_runner(relaxed) == <void*>context):
+            is_below = context.worker != NULL and limits.get_runner(relaxed) == <void*>context
+            if context.current == to.cell or (is_below and context.depth <= outermost):
                 obstacle = (
                     f"is full ({limits.capacity} messages), and its actor is in the middle of the message "
                     "that led to this send, so nobody can make room"
                 )
             elif context.depth > outermost:
-                limits.exceed(1)
-                return ADMITTED
+                if is_below or runtime.manual or not self.wait_within(to, context, begin):
+                    limits.exceed(1)
+                    return ADMITTED
+                if limits.reserve(1):
+                    return ADMITTED
+                continue
             elif left <= 0:
                 obstacle = stayed_full(limits)
             elif steps == 0:
@@ -111,6 +121,22 @@ cdef class Block(Overflow):
         # Nothing to run here: the receiver is with another worker, or waits in the middle of a message.
         with nogil:
             wait_for_room(limits[0], context, left)
+            await_interpreter(monotonic_ns())
+        PyErr_CheckSignals()
+        return True
+
+    cdef bint wait_within(self, Handle to, Context* context, int64_t begin) except -1:
+        """In a wait within a wait, run the receiver, and no other, or wait a little for its worker. False: no more."""
+        cdef int64_t left
+        if context.depth > DEEPEST:
+            return False
+        if (<WorkerThread>context.worker.owner).step_only_to(to.cell):
+            return True
+        left = begin + WITHIN_NS - monotonic_ns()
+        if left <= 0:
+            return False
+        with nogil:
+            wait_for_room(to.cell.limits[0], context, left)
             await_interpreter(monotonic_ns())
         PyErr_CheckSignals()
         return True

@@ -19,7 +19,7 @@ from callboard._inside.sending.actor_cell cimport (
 from callboard._inside.sending.admission cimport admit_or_dead_letter, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL
 from callboard._inside.sending.envelope cimport copied, to_ask, to_tell
-from callboard._inside.sending.letter cimport FENCE, Carried, Letter, copy_of, letter_of, sender_of
+from callboard._inside.sending.letter cimport FENCE, Carried, LastFence, Letter, copy_of, letter_of, sender_of
 from callboard._inside.sending.overflow cimport Overflow, drop_all
 from callboard._inside.sending.unsent cimport BEHIND, SENT, Unsent, is_awaited, wait_behind, wait_outside
 from callboard._inside.sending.variables cimport current_variables
@@ -274,7 +274,7 @@ cdef class ActorRef(Waiter):
         if after_queue is False:  # first of all: at the interpreter's end there may be no `checks`
             self.send_system(SystemKind.stop, None, None)
         elif checks.flag("after_queue", after_queue) and self.is_alive:
-            fence = self.send_fence()
+            fence = self.send_fence(LastFence)
             if not fence.attach(partial(_stop_at, self)):
                 _stop_at(self, fence)
 
@@ -392,15 +392,14 @@ cdef class ActorRef(Waiter):
     def _fence(self):
         """Return a Future that is done when all messages sent before have been handled, or are dead.
 
-        It is a fence that goes through the mailbox in its turn, whatever room there is, and that no handler sees;
-        statistics count it as a message. It fails if the actor stops. With a PriorityMailbox it is done when
-        nothing waits. Return None for a mailbox that drops or refuses messages when it is full, because a fence
+        It is a fence that goes through the mailbox in its turn, whatever room there is, and that no handler sees. It
+        fails if the actor stops. With a PriorityMailbox it is done when nothing waits. Return None for a mailbox that drops or refuses messages when it is full, because a fence
         would take a message's room.
         """
         cdef void* overflow = (<ActorCell*>self.cell).overflow
         if overflow != NULL and not (<Overflow>overflow).waits:
             return None
-        return self.send_fence()
+        return self.send_fence(Future)
 
     @property
     def _keeps_messages(self):
@@ -408,9 +407,9 @@ cdef class ActorRef(Waiter):
         cdef void* overflow = (<ActorCell*>self.cell).overflow
         return overflow == NULL or (<Overflow>overflow).waits
 
-    cdef Future send_fence(self):
+    cdef Future send_fence(self, type kind):
         cdef Context* context = current_context()
-        cdef Future future = Future.__new__(Future)
+        cdef Future future = <Future>kind.__new__(kind)
         cdef Envelope envelope = to_ask(<PyObject*>FENCE, <PyObject*>future)
         cdef Fate found
         cdef Node* node
