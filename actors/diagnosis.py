@@ -79,6 +79,7 @@ def why_not_idle(runtime: Runtime) -> str:
     actors = {ref.number: ref for ref in all_actors(runtime)}
     frames = current_frames()
     now = time.monotonic_ns()
+    on_loop = set()
     for worker in runtime.team.everyone:
         if worker.is_idle or worker.thread is None:
             continue
@@ -89,12 +90,29 @@ def why_not_idle(runtime: Runtime) -> str:
         frame = frames.get(worker.thread.ident or 0)
         if frame is not None:
             lines.extend(line.rstrip() for line in traceback.format_stack(frame))
-    waiting = (ref for ref in actors.values() if ref.is_waiting and not ref.is_at_rest)
+    for ref in actors.values():
+        if step := ref._step_since:
+            since = (now - step) / 1e9
+            lines.append(f"the event loop runs {ref._short_path}, for about {max(since, 0):.1f} s")
+            loop = runtime.event_loop.thread
+            frame = None if loop is None else frames.get(loop.ident or 0)
+            if frame is not None:
+                lines.extend(line.rstrip() for line in traceback.format_stack(frame))
+            on_loop.add(ref)
+    waiting = (
+        ref
+        for ref in actors.values()
+        if ref not in on_loop and ref.is_waiting and not ref.is_at_rest
+    )
     lines.extend(_some(_waits(ref) for ref in waiting))
     lines.extend(_some(_owes(ref) for ref in actors.values() if ref.owes))
     working = at_work(runtime)
     holder = holder_of_token(runtime, working)
-    ready = (ref for ref in actors.values() if ref.state == "R" and ref.number not in working)
+    ready = (
+        ref
+        for ref in actors.values()
+        if ref.state == "R" and ref.number not in working and ref not in on_loop
+    )
     lines.extend(_some(f"{ref._short_path} {queued(ref, holder)[1]}" for ref in ready))
     system = runtime.system
     for graph in [] if system is None else system._graphs():

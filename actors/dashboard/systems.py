@@ -46,7 +46,7 @@ class _Sockets:
         self._paths: dict[str, Path] = {}
 
     def find(self, belongs: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
-        found = [(path, one) for path, one in systems_of(None, "who") if belongs(one)]
+        found = [(path, one) for path, one in systems_of(None) if belongs(one)]
         self._paths = {path.stem: path for path, _ in found}
         return [{"key": path.stem, **one} for path, one in found]
 

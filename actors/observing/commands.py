@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard.core.errors import CallboardError
+from callboard.observing import endpoint
 from callboard.observing.endpoint import ask, folder_of_sockets
 
 HINT = (
@@ -34,16 +35,24 @@ def dump(arguments: Sequence[str]) -> int:
     return _each("dump", arguments, lambda path, _: print(json.dumps(ask(path, "dump"))))
 
 
-def systems_of(which: str | None, question: str = "info") -> list[tuple[Path, dict[str, Any]]]:
-    """Find the systems of a process or of a name, or all, by their answers to a question.
+def systems_of(
+    which: str | None, silent: Callable[[int], object] = lambda pid: None
+) -> list[tuple[Path, dict[str, Any]]]:
+    """Find the systems of a process or of a name, or all, by who they say they are.
 
-    Raises CallboardError, OSError.
+    `silent` is called with the number of each process that does not answer soon. Raises
+    CallboardError, OSError.
     """
     return [
         (path, found)
-        for path, found in _systems(question)
+        for path, found in _systems(silent)
         if which is None or which in (str(found["pid"]), found["system"])
     ]
+
+
+def say_silent(pid: int) -> None:
+    """Name a process that does not answer."""
+    print(f"process {pid} does not answer", file=sys.stderr)
 
 
 def _each(
@@ -56,9 +65,12 @@ def _each(
     which = parser.parse_args(arguments).which
     shown = 0
     try:
-        for path, found in systems_of(which):
-            show(path, found)
-            shown += 1
+        for path, found in systems_of(which, say_silent):
+            try:
+                show(path, found)
+                shown += 1
+            except (TimeoutError, BlockingIOError):
+                say_silent(found["pid"])
     except (CallboardError, OSError) as error:
         print(f"callboard {command}: {error}", file=sys.stderr)
         return 1
@@ -67,14 +79,18 @@ def _each(
     return 0 if shown else 1
 
 
-def _systems(question: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _systems(silent: Callable[[int], object]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Find the systems that answer; forget the sockets of processes that have ended."""
     for path in sorted(folder_of_sockets().glob("*.sock")):
+        pid = int(path.name.partition("-")[0])
         try:
-            found = ask(path, question)
+            found = ask(path, "who", endpoint.BRIEF_PATIENCE)
         except (ConnectionError, FileNotFoundError):
-            if not _is_alive(int(path.name.partition("-")[0])):
+            if not _is_alive(pid):
                 path.unlink(missing_ok=True)
+            continue
+        except (TimeoutError, BlockingIOError):
+            silent(pid)
             continue
         if found is not None:
             yield path, found
@@ -91,7 +107,8 @@ def _is_alive(pid: int) -> bool:
 
 
 def _print_info(path: Path, found: dict[str, Any]) -> None:
-    reasons = ", ".join(f"{reason} {count}" for reason, count in found["reasons"].items())
+    counts = (ask(path, "info") or {"reasons": {}})["reasons"]
+    reasons = ", ".join(f"{reason} {count}" for reason, count in counts.items())
     print(f"{found['pid']} {found['system']}: {reasons or 'no actors'}")
 
 

@@ -26,6 +26,8 @@ LONGEST_QUESTION = 64
 """In bytes."""
 PATIENCE = 5.0
 """How long a question or the reading of an answer may take, in seconds."""
+BRIEF_PATIENCE = 2.0
+"""How long a system may take to say who it is, in seconds: a stopped process never does."""
 
 _PEER = struct.Struct("3i")  # pid, uid, gid
 
@@ -161,10 +163,13 @@ def refuse_another_user(connection: socket.socket) -> None:
         raise PermissionError(f"{connection.getpeername()} is another user's")
 
 
-def ask(path: Path, question: str) -> Any:
-    """Ask at a socket. Raises OSError, and ValueError for what is no answer."""
+def ask(path: Path, question: str, patience: float = 6 * PATIENCE) -> Any:
+    """Ask at a socket. Raises OSError, and ValueError for what is no answer.
+
+    TimeoutError or BlockingIOError is raised if nothing comes for `patience` seconds.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(6 * PATIENCE)
+        connection.settimeout(patience)
         connection.connect(str(path))
         refuse_another_user(connection)
         connection.sendall(f"{question}\n".encode())

@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 
 from callboard._inside.sending.runtime import Runtime
 from callboard.core import checks
-from callboard.core.errors import ConfigError
+from callboard.core.errors import CallboardError, ConfigError
 from callboard.observing.answers import answer
 from callboard.observing.endpoint import Endpoint
 from callboard.observing.kept_letters import KeptLetters
@@ -232,10 +232,15 @@ class Observed:
         less time may have no event; it calls the function. Senders and receivers do no more work.
         It ends with the system, with its `stop()`, and when nobody has what this returns.
 
-        Mailboxes without limits are counted from the monitoring level "mailboxes" on. Raises
-        ConfigError.
+        Raises CallboardError below the monitoring level "mailboxes", at which mailboxes without
+        limits are not counted, and ConfigError.
         """
         self._runtime.refuse_fork()
+        if not (self.config.counted or self._runtime.manual):  # a manual system has no levels
+            raise CallboardError(
+                f"the system {self._runtime.name!r} counts no mailboxes, because monitoring is "
+                f"{self.config.monitoring!r}: make it with monitoring='mailboxes'"
+            )
         most = checks.whole("`high`", high, error=ConfigError)
         least = most // 2 if low is None else checks.whole("`low`", low, 0, error=ConfigError)
         seconds = checks.seconds("`every`", every, zero=False, error=ConfigError)

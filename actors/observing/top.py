@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard.core.errors import CallboardError
-from callboard.observing.commands import HINT, systems_of
+from callboard.observing.commands import HINT, say_silent, systems_of
 from callboard.observing.conversation import Watcher
 from callboard.observing.endpoint import refuse_another_user
 from callboard.observing.keyboard import Keyboard
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
             raise
         return _fail("needs Rich: pip install 'callboard[top]'")
     try:
-        systems = without_children(systems_of(options.which))
+        systems = without_children(systems_of(options.which, say_silent))
         if not systems:
             return _fail(HINT)
         if len(systems) > 1:

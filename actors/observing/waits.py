@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import threading
+import time
 import traceback
 from collections.abc import Mapping
 from types import FrameType
@@ -38,7 +40,7 @@ def waits_of(runtime: Runtime, stuck_after: float) -> Waits:
     holder = holder_of_token(runtime, working)
     frames = current_frames()
     actors = [
-        wait_of(ref, path, working, holder, stuck_after, frames)
+        wait_of(ref, path, working, holder, stuck_after, frames, runtime.event_loop.thread)
         for ref, path in actors_and_paths(runtime)
     ]
     system = runtime.system
@@ -53,13 +55,27 @@ def wait_of(
     holder: WorkerThread | None,
     stuck_after: float,
     frames: Mapping[int, FrameType],
+    loop: threading.Thread | None,
 ) -> Wait:
-    """Say why one actor does nothing. `frames` are those of `current_frames()`."""
+    """Say why one actor does nothing. `frames` are those of `current_frames()`.
+
+    `loop` is the thread of the system's event loop.
+    """
+    since = ref._step_since
+    if since:
+        seconds = max(0, time.monotonic_ns() - since) / 1e9
+        return _in_message(
+            path, "not awaited", "the event loop", loop, seconds, stuck_after, frames
+        )
     words = ref.waits_for
     if words is not None:  # an actor that waits for room is in work, too
         return Wait("actor", path, _reason(words), f"waits for {words}")
     if ref.number in working:
-        return _in_message(path, *working[ref.number], stuck_after, frames)
+        worker, seconds = working[ref.number]
+        where = f"worker {worker.name}"
+        return _in_message(
+            path, "been in one message", where, worker.thread, seconds, stuck_after, frames
+        )
     return Wait("actor", path, *queued(ref, holder))
 
 
@@ -69,15 +85,17 @@ def _reason(words: str) -> str:
 
 def _in_message(
     path: str,
-    worker: WorkerThread,
+    what: str,
+    where: str,
+    thread: threading.Thread | None,
     seconds: float,
     stuck_after: float,
     frames: Mapping[int, FrameType],
 ) -> Wait:
-    """Return the entry of an actor that a worker runs."""
+    """Return the entry of an actor that a worker runs, or the event loop."""
     if seconds < stuck_after:
-        return Wait("actor", path, "running", f"runs on worker {worker.name}", seconds)
-    words = f"has been in one message for {seconds:.1f} s, on worker {worker.name}"
-    frame = None if worker.thread is None else frames.get(worker.thread.ident or 0)
+        return Wait("actor", path, "running", f"runs on {where}", seconds)
+    words = f"has {what} for {seconds:.1f} s, on {where}"
+    frame = None if thread is None else frames.get(thread.ident or 0)
     stack = "" if frame is None else "".join(traceback.format_stack(frame))
     return Wait("actor", path, "stuck", words, seconds, stack)

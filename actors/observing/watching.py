@@ -89,6 +89,7 @@ class SystemView:
         runtime = self._runtime
         system, team, dead = runtime.system, runtime.team, runtime.dead_letters
         working = at_work(runtime)
+        loop = runtime.event_loop.thread
         since = {number: seconds for number, (_, seconds) in working.items()}
         seconds, (live, idle, queued), first, others = self._scan.look(sort, most, since, part)
         in_work = [ref for ref in others if ref.number in working]
@@ -97,7 +98,7 @@ class SystemView:
         frames = current_frames()
         waits: dict[ActorRef[Any], Wait] = {}
         for ref in {*others, *(entry[2] for entry in first)}:
-            waits[ref] = wait_of(ref, ref._short_path, working, holder, STUCK_AFTER, frames)
+            waits[ref] = wait_of(ref, ref._short_path, working, holder, STUCK_AFTER, frames, loop)
         inside = {
             working[ref.number][0]: (waits[ref].name, working[ref.number][1]) for ref in in_work
         }
@@ -107,7 +108,7 @@ class SystemView:
             def wait(ref: ActorRef[Any]) -> Wait:
                 found = waits.get(ref)
                 path = ref._short_path
-                return found or wait_of(ref, path, working, holder, STUCK_AFTER, frames)
+                return found or wait_of(ref, path, working, holder, STUCK_AFTER, frames, loop)
 
             tree = tree_of(runtime, branches, wait)
         level = None if team.controller is None else team.controller.statistics()

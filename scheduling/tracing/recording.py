@@ -20,8 +20,17 @@ from callboard.core.handles import public_names
 from callboard.core.log import log
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder
 from callboard.scheduling.tracing.formats import Names, TraceFormat, format_for
-from callboard.scheduling.tracing.track_encoder import records_written, take_records, taken_from
+from callboard.scheduling.tracing.track_encoder import (
+    RECORD_SIZE,
+    records_written,
+    take_records,
+    taken_from,
+)
 from callboard.scheduling.worker import WorkerThread
+
+# Near its end a trace takes so many records at a time, so that as many as fit are in it. A record
+# has at most so many bytes in a file, but for names.
+_FEW, _LONGEST = 64, 1000
 
 Workers = Callable[[], list[WorkerThread]]
 
@@ -103,7 +112,14 @@ class TraceFile:
             if lost:
                 self.note(f"{worker.name} overwrote {lost} records")
             self._write_notes()
-            self._write(self._format.records(worker, records, self._names))
+            room = self._limit - self._written
+            fits = len(records) // RECORD_SIZE * _LONGEST <= room
+            size = len(records) if fits and records else _FEW * RECORD_SIZE
+            for at in range(0, len(records), size):
+                if self._file is None:
+                    break
+                piece = records[at : at + size]
+                self._write(self._format.records(worker, piece, self._names))
             if (left := self._reader.forget_ended()) is not None:
                 self._format.forget_all_but(left)
 

@@ -53,7 +53,7 @@ def test_processes_of_a_pool_are_shown_and_looked_into(folder: Path) -> None:
         for ref in pool.refs:
             ref.ask(1).result(60)
         url = system.serve_dashboard().url
-        until(lambda: len(systems_of(None, "who")) == 3)
+        until(lambda: len(systems_of(None)) == 3)
         seen = picture(url)
         assert (seen["key"], names(seen)[0], sorted(names(seen)[1:])) == (
             "own",

@@ -147,6 +147,26 @@ def test_the_socket_of_a_process_that_has_ended_is_forgotten(folder: Path, capsy
         assert not old.exists()
 
 
+@pytest.mark.parametrize("command", ["info", "tree", "dump", "top"])
+def test_a_process_that_does_not_answer_is_named_and_the_others_are_shown(
+    command: str, folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if command == "top":
+        pytest.importorskip("rich")
+    monkeypatch.setattr(endpoint, "BRIEF_PATIENCE", 0.2)
+    with (
+        ActorSystem("shop", workers=1, observable=True),
+        socket.socket(socket.AF_UNIX) as stopped,
+    ):
+        stopped.bind(str(folder / f"{os.getppid()}-0.sock"))  # as if this were stopped
+        stopped.listen()
+        options = ["shop", "--once", "--every", "0.05"] if command == "top" else []
+        assert main([command, *options]) == 0
+    found = capsys.readouterr()
+    assert found.err == f"process {os.getppid()} does not answer\n"
+    assert "shop" in found.out
+
+
 def test_a_system_that_is_collected_is_observed_no_more(folder: Path) -> None:
     systems = [ActorSystem(workers=1, observable=True)]
     assert list(folder.iterdir())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorSystem, BoundedMailbox, ConfigError
+from callboard import Actor, ActorSystem, BoundedMailbox, CallboardError, ConfigError
 from callboard.observing import MailboxEvent
 from callboard.testing import ManualSystem
 from tests.observing.actors import Box, Holder, Passage, until
@@ -69,7 +69,7 @@ def test_events_come_by_themselves_and_to_a_ref() -> None:
 
     kinds: list[str] = []
     passage = Passage()
-    with ActorSystem(workers=2) as system:
+    with ActorSystem(workers=2, monitoring="mailboxes") as system:
         listener = system.spawn(Listener, dedicated=True)
         holder: Any = system.spawn(Holder, mailbox=BoundedMailbox(10))
         with system.watch_mailboxes(high=1, low=0, every=0.01, to=listener):
@@ -86,7 +86,7 @@ def test_a_subscriber_that_fails_is_logged_and_changes_nothing(
         raise ValueError(event.kind)
 
     passage = Passage()
-    with ActorSystem(workers=1) as system:
+    with ActorSystem(workers=1, monitoring="mailboxes") as system:
         holder: Any = system.spawn(Holder, mailbox=BoundedMailbox(10))
         holder.tell_many([passage, passage])
         assert passage.entered.wait(30)
@@ -102,7 +102,7 @@ def threads_of_watches() -> int:
 
 
 def test_a_watch_ends_with_its_system_or_when_nobody_has_it() -> None:
-    with ActorSystem(workers=1) as system:
+    with ActorSystem(workers=1, monitoring="mailboxes") as system:
         system.spawn(Box)
         watches = [system.watch_mailboxes(high=1, every=0.01)]
         dropped = weakref.ref(watches.pop())
@@ -123,5 +123,18 @@ def test_a_watch_ends_with_its_system_or_when_nobody_has_it() -> None:
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], text: str) -> None:
-    with ActorSystem(workers=1) as system, pytest.raises(ConfigError, match=text):
+    with (
+        ActorSystem(workers=1, monitoring="mailboxes") as system,
+        pytest.raises(ConfigError, match=text),
+    ):
         system.watch_mailboxes(**options)
+
+
+@pytest.mark.parametrize("level", ["off", "times"])
+def test_a_system_that_does_not_count_mailboxes_refuses_to_watch_them(level: str) -> None:
+    text = f"'shop' counts no mailboxes, because monitoring is '{level}': make it with monitoring="
+    with (
+        ActorSystem("shop", workers=1, monitoring=level) as system,
+        pytest.raises(CallboardError, match=text),
+    ):
+        system.watch_mailboxes(high=5)

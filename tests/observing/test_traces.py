@@ -269,6 +269,20 @@ def test_a_trace_ends_at_its_limit_and_says_so(
     assert caplog.text.count("a trace is full, and ends here") == 2
 
 
+def test_a_trace_of_a_burst_that_is_longer_than_its_limit_has_what_fits(tmp_path: Path) -> None:
+    path, other = tmp_path / "run.perfetto-trace", tmp_path / "run.json"
+    with (
+        ActorSystem(workers=1, quantum=1, monitoring="times") as system,
+        system.tracing(path, limit=20_000),
+        system.tracing(other, limit=40_000),
+    ):
+        system.spawn(Box, name="box").tell_many(range(5_000))
+        system.drain(60)
+    assert 0 < len(read(path).of("/box")) < 5_000
+    assert 10_000 < path.stat().st_size <= 20_000
+    assert sum(one["name"] == "/box" for one in json.loads(other.read_text())) > 50
+
+
 def test_a_disk_that_is_full_ends_a_trace_and_nothing_else(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

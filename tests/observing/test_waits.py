@@ -18,6 +18,8 @@ from callboard import (
     DrainTimeout,
     Future,
     Supervision,
+    as_concurrent,
+    first,
 )
 from callboard.channels import channel
 from callboard.core.threads.interpreter import has_gil
@@ -141,6 +143,104 @@ def test_an_actor_on_the_event_loop_waits_for_that() -> None:
         waiter.tell(lambda _: asyncio.Event().wait())
         assert becomes(system, "/waiter", "event loop").words == "waits for its event loop"
         waiter.stop()
+
+
+class Blocks(Actor[Passage]):
+    """Blocks the event loop, and not only itself."""
+
+    async def receive(self, message: Passage) -> None:
+        message.pass_through()
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_an_actor_that_blocks_the_event_loop_is_stuck_there(concurrency: int) -> None:
+    passage, later = Passage(), Future[None]()
+    with ActorSystem(workers=1) as system:
+        fine = system.spawn(Waiter, name="fine", event_loop=True)
+        fine.tell(lambda _: wrapped(later))
+        becomes(system, "/fine", "event loop")
+        blocks = system.spawn(Blocks, name="blocks", event_loop=True, concurrency=concurrency)
+        blocks.tell(passage)
+        assert passage.entered.wait(30)
+        runs = system.waits(stuck_after=1000).of("/blocks")
+        stuck = system.waits(stuck_after=0).of("/blocks")
+        reasons = system.waits(stuck_after=0).reasons
+        waits_for = blocks.waits_for
+        with pytest.raises(DrainTimeout) as late:
+            system.drain(0.0)
+        passage.leave.set()
+        later.set_result(None)
+        system.drain(60)
+        after = system.waits(stuck_after=0).reasons
+    assert (runs.reason, runs.words) == ("running", "runs on the event loop")
+    assert stuck.reason == "stuck"
+    assert stuck.words.startswith("has not awaited for ")
+    assert stuck.words.endswith(" s, on the event loop")
+    assert stuck.seconds is not None
+    assert 0 <= stuck.seconds < 60
+    assert "in pass_through\n    assert self.leave.wait(60)" in stuck.stack
+    assert reasons == {"stuck": 1, "event loop": 1}
+    assert waits_for is None
+    assert "the event loop runs /blocks, for about " in str(late.value)
+    assert "in pass_through\n" in str(late.value)
+    assert "/fine waits in the middle of a message for its event loop" in str(late.value)
+    assert after == {"no input": 2}
+
+
+def test_a_task_that_an_actor_left_behind_is_named_if_it_blocks_the_event_loop() -> None:
+    class Leaves(Actor[Passage]):
+        async def receive(self, message: Passage) -> None:
+            async def block() -> None:
+                message.pass_through()
+
+            self.task = asyncio.create_task(block())
+
+    passage = Passage()
+    with ActorSystem(workers=1) as system:
+        system.spawn(Leaves, name="leaves", event_loop=True).tell(passage)
+        assert passage.entered.wait(30)
+        wait = system.waits(stuck_after=0).of("/leaves")
+        passage.leave.set()
+    assert wait.reason == "stuck"
+    assert "in pass_through\n" in wait.stack
+
+
+@pytest.mark.parametrize("event_loop", [False, True])
+def test_the_end_of_an_actor_waits_for_what_its_hook_awaits(event_loop: bool) -> None:
+    class Ends(Actor[Any]):
+        def __init__(self, wait: Callable[[Any], Any]) -> None:
+            self.wait = wait
+
+        def receive(self, message: Any) -> None:
+            pass
+
+        async def on_stop(self) -> None:
+            await self.wait(self)
+
+    later = Future[None]()
+    with ActorSystem(workers=1) as system:
+        answers = system.spawn(Answers, name="answers")
+        cases: list[tuple[str, str, Callable[[Any], Any]]] = [
+            ("answer", "an answer of /answers", lambda _: answers.ask(later)),
+            ("timer", "a timer", lambda me: first(me.sleep(3600), later)),
+        ]
+        if event_loop:
+            there = ("event loop", "its event loop", lambda _: wrapped(later))
+            cases.append(there)
+        for reason, words, wait in cases:
+            ends = system.spawn(Ends, wait, event_loop=event_loop, name=reason.replace(" ", "-"))
+            ends.ready.result(30)
+            ends.stop()
+            name = f"/{reason.replace(' ', '-')}"
+            assert becomes(system, name, reason).words == f"waits for {words}"
+            assert ends.waits_for == words
+            with pytest.raises(DrainTimeout, match=f"{name} waits .* for {words}"):
+                system.drain(0.0)
+        later.set_result(None)
+
+
+async def wrapped(future: Future[None]) -> None:
+    await asyncio.wrap_future(as_concurrent(future))
 
 
 def test_a_sender_without_room_says_where() -> None:

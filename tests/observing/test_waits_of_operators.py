@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorSystem, DrainTimeout, Future
+from callboard import Actor, ActorSystem, DrainTimeout, Future, as_concurrent
 from callboard.core.threads.interpreter import has_gil
 from callboard.streams import entry
 from tests.observing.actors import Holder, Passage, until
@@ -116,3 +117,27 @@ def test_an_operator_that_waits_for_answers_says_for_how_many() -> None:
         until(lambda: reason(system, "asks") == ("answer", "waits for 2 answers"))
         answer.set_result(7)
         assert run.finish(timeout=60) == [7, 7, 7]
+
+
+@pytest.mark.parametrize("kind", ["map", "ask"])
+def test_a_window_that_is_full_of_rows_that_wait_for_answers_names_their_operator(
+    kind: str,
+) -> None:
+    answer = Future[int]()
+
+    async def wait(row: int) -> int:
+        return await asyncio.wrap_future(as_concurrent(answer))
+
+    rows = entry("rows", int)
+    with ActorSystem(workers=1) as system:
+        if kind == "map":
+            held = rows.map(wait, in_flight=2, name="holds")
+        else:
+            held = rows.ask(system.spawn(Later, answer), in_flight=2, name="holds")
+        run = system.run(held.map(abs, name="absolute").collect(), batch_size=1, window=4)
+        run.send("rows", [1, 2, 3, 4])
+        until(lambda: reason(system, "holds") == ("answer", "waits for 2 answers"))
+        full = "wait: the window of 4 batches is full, by the operator 'holds'"
+        assert reason(system, "rows to come in") == ("window", full)
+        answer.set_result(7)
+        assert run.finish(timeout=60) == [7, 7, 7, 7]

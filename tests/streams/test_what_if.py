@@ -298,6 +298,11 @@ def test_an_answer_is_a_sentence_and_answers_are_a_table() -> None:
         "If 'write' took 20% less time, the run would do about the same 10,000 rows/s "
         "(+1.0% ± 2.0%)."
     )
+    unknown = WhatIf("write", 0.2, 10_000.0, 0.998, 1.015, (0.998,))
+    assert str(unknown) == (
+        "If 'write' took 20% less time, nobody can tell yet what the run would do instead of "
+        "10,000 rows/s (+99.8% ± 101.5%): ask again with more `seconds`."
+    )
     both = WhatIfs((sure, other))
     assert str(both).splitlines() == [
         "operator    gain          rows/s",

@@ -17,6 +17,7 @@ from collections.abc import Coroutine
 cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t
 
 from callboard._inside.answers.actor_context cimport ActorContext, actor_context
 from callboard._inside.answers.future cimport Future, Wake
@@ -27,6 +28,7 @@ from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.variables cimport kept
 from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult, PYGEN_ERROR, set_steps
+from callboard.core.clock cimport monotonic_ns
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.forward cimport Worker
@@ -414,6 +416,19 @@ cdef class _TaskCoroutine:
             context.current = outer
 
     cdef object resume(self, object value, object error):
+        """Run the coroutine as `run` does, and have others see that, and since when."""
+        cdef Extra extra = self.errand.ref.extra_now()
+        cdef int64_t outer = 0
+        if extra is not None:  # else the actor has ended
+            outer = extra.step_since
+            extra.step_since = monotonic_ns()
+        try:
+            return self.run(value, error)
+        finally:
+            if extra is not None:
+                extra.step_since = outer
+
+    cdef object run(self, object value, object error):
         """Run the coroutine until it awaits something, which is returned, or ends, which is noted."""
         cdef PyObject* result = NULL
         if error is None:

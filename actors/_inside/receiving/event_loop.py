@@ -27,6 +27,11 @@ class EventLoop:
         self._is_woken = False  # the loop is about to look at the calls
         self._no_variables = Context()  # asyncio would copy the caller's, while others change them
 
+    @property
+    def thread(self) -> threading.Thread | None:
+        """The thread; None before the first use."""
+        return self._thread
+
     def call(self, function: Callable[[], object], context: Context | None = None) -> None:
         """Call `function()` on the loop's thread. In any thread.
 

@@ -621,6 +621,12 @@ cdef class ActorRef(Waiter):
         return self.waits()[1]
 
     @property
+    def _step_since(self):
+        """When the step of its code began that the event loop runs just now, in monotonic ns; 0 if it runs none."""
+        cdef Extra extra = self.extra_now()
+        return 0 if extra is None else extra.step_since
+
+    @property
     def state(self):
         """The actor's state, as in the monitoring logs: `R`, it runs or is ready; `Bi`, it is blocked on input, such as
         a message; `Bo`, on room; `Ba`, on any of many channels; `Z`, it has ended."""

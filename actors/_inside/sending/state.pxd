@@ -1,4 +1,4 @@
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int64_t, uint32_t
 
 from callboard._inside.sending.letter cimport Letter
 
@@ -60,6 +60,7 @@ cdef class Extra:
     cdef bint lets_others_run     # a flight wants that
     cdef object access            # who may run its code: see access.pyx
     cdef object awaited_there     # what it waits for on the event loop, or in a thread of its own
+    cdef int64_t step_since       # when the step of its code began that the event loop runs now; 0: none
     cdef object full         # the actor at which it waits for room, on a worker's thread
     cdef set held                 # what ends with it: see held.pyx
     cdef dict owed                # asks that wait for futures of the actor's own: see owed.pyx

@@ -33,7 +33,9 @@ cdef tuple wait_in_words(bint is_idle, Phase phase, bint event_loop, Extra extra
     cdef object full = None
     if phase == CLOSED:
         return "Z", None
-    if phase >= RESTARTING:
+    if extra is not None and extra.step_since != 0:
+        return "R", None
+    if phase >= RESTARTING and (extra is None or extra.leaving is None):  # else it is in its on_stop()
         return "Bi", "a restart" if extra is not None and extra.backing_off else "the end of its children"
     if extra is not None:
         with cython.critical_section(extra):

@@ -10,6 +10,8 @@ from typing import NamedTuple
 from callboard.core.handles import public_names
 from callboard.core.markup import paragraph, table
 
+_LARGE = 0.1
+"""An uncertainty with which an unsure answer says nothing."""
 _HEADER = ("operator", "gain", "", "rows/s")
 
 
@@ -42,18 +44,23 @@ class WhatIf:
         return abs(self.gain) > self.uncertainty
 
     def __repr__(self) -> str:
-        return (
-            f"If {self.operator!r} took {self.faster:.0%} less time, the run would do "
-            f"{self._words()}"
-        )
+        return f"If {self.operator!r} took {self.faster:.0%} less time, {self._words()}"
 
     def _words(self) -> str:
         if self.gain == float("inf"):
-            return "any number of rows: nothing else takes time."
+            return "the run would do any number of rows: nothing else takes time."
         within = f"{self.gain:+.1%} ± {self.uncertainty:.1%}"
+        if not self.is_sure and self.uncertainty > _LARGE:
+            return (
+                f"nobody can tell yet what the run would do instead of {self.baseline:,.0f} rows/s "
+                f"({within}): ask again with more `seconds`."
+            )
         if not self.is_sure:
-            return f"about the same {self.baseline:,.0f} rows/s ({within})."
-        return f"{self.predicted:,.0f} rows/s instead of {self.baseline:,.0f} ({within})."
+            return f"the run would do about the same {self.baseline:,.0f} rows/s ({within})."
+        return (
+            f"the run would do {self.predicted:,.0f} rows/s instead of {self.baseline:,.0f} "
+            f"({within})."
+        )
 
 
 class WhatIfs(tuple[WhatIf, ...]):

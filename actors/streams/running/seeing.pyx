@@ -85,14 +85,17 @@ def waits_of_operators(GraphFlow flow):
 
 cdef str fullest_stage(GraphFlow flow):
     """Return the name of the operator that holds up the others: one that is at work, and has most to do."""
-    cdef Stage* found = stage_at(flow, 0)
-    cdef Stage* stage
     cdef size_t i
-    for i in range(1, flow.flow.stages().size()):
-        stage = stage_at(flow, i)
-        if (stage.lanes() > 0, stage.waiting()) >= (found.lanes() > 0, found.waiting()):
-            found = stage
-    return name_of_stage(flow, found)
+    last = max([(*work_at(flow, stage_at(flow, i)), i) for i in range(flow.flow.stages().size())])[-1]
+    return name_of_stage(flow, stage_at(flow, last))
+
+
+cdef tuple work_at(GraphFlow flow, Stage* stage):
+    """Say whether an operator works or waits for answers, and how many rounds are there."""
+    cdef Program program = <Program>flow.of_stages[stage.position]
+    if isinstance(program, Answers) and (<Answers>program).rounds:
+        return True, len((<Answers>program).rounds)
+    return stage.lanes() > 0, stage.waiting()
 
 
 cdef object wait_of(GraphFlow flow, Stage* stage, list busy):
