@@ -29,7 +29,7 @@ class DataclassParts:
         self.exactly = exactly
         self.given = [field.name for field in fields if field.init]
         self.late = [field.name for field in fields if not field.init]
-        # What Generic sets says nothing that a value needs.
+        # A value needs nothing that Generic sets.
         self.known = {"__orig_class__", *self.given, *self.late}
         self.slots = [
             name
