@@ -14,7 +14,7 @@ from callboard import Actor, ActorRef, ActorSystem
 from callboard.policies import PriorityPolicy
 
 ACTORS = 100
-MESSAGES = 100_000
+MESSAGES = 1_000_000  # in 20 ms the clock of times gets up to speed
 
 
 class FifoInPython(PriorityPolicy):
