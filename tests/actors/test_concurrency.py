@@ -431,7 +431,12 @@ def test_a_message_that_begins_does_not_pass_a_step_that_has_waited_for_room(
     (loop,) = loops
     for _ in range(3):  # until its next step waits, too
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(DEADLINE)
-    loop.call_soon_threadsafe(lambda: (blocked.set(), unblock.wait(DEADLINE)))
+
+    def hold() -> None:
+        blocked.set()
+        unblock.wait(DEADLINE)
+
+    loop.call_soon_threadsafe(hold)
     assert blocked.wait(DEADLINE)
     answers.append(ref.ask("b"))
     eventually(lambda: "_make_calls" in repr(loop._ready), "the loop is to begin it")

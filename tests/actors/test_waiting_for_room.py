@@ -167,7 +167,7 @@ def test_all_of_many_senders_on_one_worker_keep_to_the_capacities(overflow: str)
         system.drain(60)
         found = [system.statistics().of(path) for path in paths]
     assert [one.messages for one in found] == [500] * 3
-    assert max(one.peak for one in found) <= 10
+    assert max(one.peak or 0 for one in found) <= 10
 
 
 def test_a_sender_that_runs_in_anothers_wait_waits_for_a_receiver_with_a_thread_of_its_own() -> (
@@ -182,7 +182,7 @@ def test_a_sender_that_runs_in_anothers_wait_waits_for_a_receiver_with_a_thread_
         system.drain(60)
         found = [system.statistics().of(path) for path in paths]
     assert [one.messages for one in found] == [2000] * 2
-    assert max(one.peak for one in found) < 1000  # 10 unless a thread gets no time for 10 ms
+    assert max(one.peak or 0 for one in found) < 1000  # 10 unless a thread gets no time for 10 ms
 
 
 def test_a_long_line_of_full_mailboxes_passes_all_messages() -> None:
