@@ -218,11 +218,11 @@ cdef bint is_put_off(object error) except -1:
     task = asyncio.current_task()
     if task is None or not task.cancelling():
         return False
-    task.get_loop().call_soon(cancel_again, task, error.args)
+    task.get_loop().call_soon(_cancel_again, task, error.args)
     return True
 
 
-def cancel_again(task, args):
+def _cancel_again(task, args):
     """Cancel a task, unless it has ended or left what was cancelled. It is counted once in all."""
     if not task.done() and task.cancelling():
         task.uncancel()
