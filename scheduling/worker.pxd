@@ -23,6 +23,7 @@ cdef class WorkerThread:
     cdef Context* context
     cdef readonly object policy  # its PriorityPolicy, which owns core.ready
     cdef uint32_t nested          # dispatches within dispatches
+    cdef int vain_waits           # waits for room within a wait, since one found some: see overflow.pyx
     cdef uint64_t suspensions     # that have ended
     cdef bint retiring            # its only actor has ended
     cdef bint runs                # on a thread, from now on its own

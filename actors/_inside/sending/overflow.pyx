@@ -21,8 +21,10 @@ from callboard.core.log import log
 
 
 # A wait within a wait lasts so long, and there are so many in each other; then the mailbox's capacity is exceeded.
+# After so many in vain none waits until another finds room, or the outermost wait is over.
 cdef int64_t WITHIN_NS = 10_000_000
 cdef uint32_t DEEPEST = 8
+cdef int MOST_IN_VAIN = 10
 
 
 cdef class Overflow:
@@ -63,6 +65,8 @@ cdef class Block(Overflow):
         cdef bint is_logical = runtime.manual and (context.worker != NULL or runtime.system.is_run_here)
         cdef int64_t steps = runtime.system.max_steps if is_logical else -1
         assert holds(limits != NULL and limits.capacity > 0)
+        if context.worker != NULL and context.depth <= outermost:
+            (<WorkerThread>context.worker.owner).vain_waits = 0
         while obstacle is None:
             left = limits.timeout_ns - (0 if is_logical else monotonic_ns() - begin)
             # In the middle of a message, and in a hook, the actor itself is current; the runner is one further
@@ -78,6 +82,7 @@ cdef class Block(Overflow):
                     limits.exceed(1)
                     return ADMITTED
                 if limits.reserve(1):
+                    (<WorkerThread>context.worker.owner).vain_waits = 0
                     return ADMITTED
                 continue
             elif left <= 0:
@@ -127,13 +132,17 @@ cdef class Block(Overflow):
 
     cdef bint wait_within(self, Handle to, Context* context, int64_t begin) except -1:
         """In a wait within a wait, run the receiver, and no other, or wait a little for its worker. False: no more."""
+        cdef WorkerThread worker = <WorkerThread>context.worker.owner
         cdef int64_t left
         if context.depth > DEEPEST:
             return False
-        if (<WorkerThread>context.worker.owner).step_only_to(to.cell):
+        if worker.step_only_to(to.cell):
             return True
+        if worker.vain_waits >= MOST_IN_VAIN:
+            return False
         left = begin + WITHIN_NS - monotonic_ns()
         if left <= 0:
+            worker.vain_waits += 1
             return False
         with nogil:
             wait_for_room(to.cell.limits[0], context, left)
