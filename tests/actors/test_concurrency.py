@@ -291,17 +291,21 @@ def test_nothing_begins_that_comes_after_a_stop_after_the_queue(
         def receive(self, message: int) -> int:
             return message
 
-    doors, notes = gates(3), list[str]()
+    doors, notes = gates(4), list[str]()
     ref = system.spawn(Gates, doors, notes, concurrency=3, event_loop=event_loop)
-    ref.tell(0)
-    until(notes, 1)
+    ref.tell_many([0, 1])
+    until(notes, 2)
     ref.stop(after_queue=True)
-    late = [ref.ask(1), ref.ask(2)]
-    system.spawn(Echo).ask(0).result(DEADLINE)  # by now a worker has looked at those
-    for door in doors:
+    late = [ref.ask(2), ref.ask(3)]
+    echo = system.spawn(Echo)
+    echo.ask(0).result(DEADLINE)  # by now a worker has looked at those
+    doors[0].set_result(None)
+    until(notes, 3)
+    echo.ask(0).result(DEADLINE)  # and again, after one of two has ended
+    for door in doors[1:]:
         door.set_result(None)
     assert ref.ended.result(DEADLINE).reason == "stopped"
-    assert notes == ["begin 0", "end 0", "stopped"]
+    assert notes == ["begin 0", "begin 1", "end 0", "end 1", "stopped"]
     for answer in late:
         with pytest.raises(ActorStopped):
             answer.result(DEADLINE)
