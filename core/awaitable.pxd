@@ -21,3 +21,8 @@ cdef extern from "callboard/core/awaitable.hpp" namespace "callboard":
         void keep(PyObject* object)
 
     void set_steps(PyTypeObject* type, sendfunc send, iternextfunc next)
+
+
+cdef inline int reraise() except -1:
+    """Raise the exception that a C call left."""
+    return -1

@@ -13,7 +13,7 @@ from callboard.channels.pipe cimport Line
 from callboard.channels.wait cimport ChannelWait, begin_wait, now
 from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport (
-    PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult, set_steps,
+    PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult, reraise, set_steps,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle, actor_here
@@ -235,10 +235,6 @@ cdef object current_error():
         reraise()
     except BaseException as error:
         return error
-
-
-cdef int reraise() except -1:
-    return -1
 
 
 cdef PySendResult am_send(PyObject* self, PyObject* value, PyObject** result) except? PYGEN_ERROR:

@@ -24,7 +24,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
 from callboard.core.asserting cimport holds
-from callboard.core.awaitable cimport PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult
+from callboard.core.awaitable cimport PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult, reraise
 
 from callboard.core.text import safe_repr
 
@@ -176,11 +176,6 @@ cdef void drive(ActorRef ref, Envelope* envelope, object error) noexcept:
     except BaseException as raised:
         end_suspension(ref)
         fail_in_work(ref, with_advice(ref, raised), envelope)
-
-
-cdef int reraise() except -1:
-    """Raise the exception that a C call left."""
-    return -1
 
 
 cdef object obstacle(ActorRef ref, object awaited):

@@ -25,6 +25,7 @@ from callboard._inside.sending.waiting cimport (
     try_idle,
 )
 from callboard.core.asserting cimport holds
+from callboard.core.awaitable cimport reraise
 from callboard.core.memory.node cimport relaxed
 from callboard.scheduling.cell cimport Cell, Outcome
 from callboard.scheduling.context cimport Context
@@ -43,11 +44,6 @@ cdef extern from "Python.h":
 # How many messages one dispatch of a closed actor makes dead letters of. Its senders may go on for long, and the
 # worker has other actors.
 cdef uint32_t DEAD_LETTERS_AT_ONCE = 1024
-
-
-cdef int reraise() except -1:
-    """Raise the exception that a C call left."""
-    return -1
 
 
 cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcept:

@@ -27,7 +27,9 @@ from callboard._inside.sending.letter cimport Letter, variables_of
 from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.variables cimport kept
 from callboard.core.asserting cimport holds
-from callboard.core.awaitable cimport PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult, PYGEN_ERROR, set_steps
+from callboard.core.awaitable cimport (
+    PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult, reraise, set_steps,
+)
 from callboard.core.clock cimport monotonic_ns
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport current_context
@@ -281,11 +283,6 @@ cdef class Errand(Apart):
         cell_of(self.ref).in_work = NULL
         self.task = self.coroutine = None
         (<Future>self.outcome).complete(value, error)
-
-
-cdef int reraise() except -1:
-    """Raise the exception that a C call left."""
-    return -1
 
 
 cdef class _EndOfRest(Wake):

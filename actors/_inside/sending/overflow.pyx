@@ -60,8 +60,8 @@ cdef class Block(Overflow):
         # waits must come back: what it waits for may wait for that other. And so the stack stays low.
         cdef uint32_t outermost = 1 if runtime.manual else 0
         cdef str obstacle = None
-        # The clock of a manual system stands still meanwhile: a wait that lasts is one of many steps.
         cdef bint is_below
+        # The clock of a manual system stands still meanwhile: a wait that lasts is one of many steps.
         cdef bint is_logical = runtime.manual and (context.worker != NULL or runtime.system.is_run_here)
         cdef int64_t steps = runtime.system.max_steps if is_logical else -1
         assert holds(limits != NULL and limits.capacity > 0)
