@@ -1,7 +1,6 @@
 """`spawn(..., concurrency=n)`: an actor with up to n messages in the middle at one time."""
 
 import asyncio
-import threading
 from contextvars import ContextVar
 from typing import Any, Literal
 
@@ -13,7 +12,6 @@ from callboard import (
     Actor,
     ActorStopped,
     ActorSystem,
-    BoundedMailbox,
     DeadLetter,
     Future,
     PriorityMailbox,
@@ -371,86 +369,6 @@ def test_tasks_of_asyncio_wait_for_the_loop_beside_each_other(system: ActorSyste
     ref = system.spawn(Meets, event_loop=True, concurrency=3)
     asked = [ref.ask(number) for number in range(6)]
     assert [answer.result(DEADLINE) for answer in asked] == list(range(6))
-
-
-def test_what_finds_no_room_holds_the_actor_back_in_its_order(system: ActorSystem) -> None:
-    entered, let_go = threading.Event(), threading.Event()
-    got: list[int] = []
-
-    class Slow(Actor[int]):
-        def receive(self, message: int) -> None:
-            entered.set()
-            let_go.wait(DEADLINE)
-            got.append(message)
-
-    slow = system.spawn(Slow, mailbox=BoundedMailbox(1))
-    slow.tell(-1)
-    assert entered.wait(DEADLINE)
-
-    class Sends(Actor[int]):
-        async def receive(self, message: int) -> None:
-            slow.tell(2 * message)
-            await asyncio.sleep(0)
-            slow.tell(2 * message + 1)
-
-    ref = system.spawn(Sends, event_loop=True, concurrency=4)
-    answers = [ref.ask(number) for number in range(8)]
-    let_go.set()
-    for answer in answers:
-        answer.result(DEADLINE)
-    system.drain(DEADLINE)
-    assert sorted(got) == list(range(-1, 16))
-    assert [number for number in got if number % 2 == 0] == list(range(0, 16, 2))
-
-
-def test_a_message_that_begins_does_not_pass_a_step_that_has_waited_for_room(
-    system: ActorSystem,
-) -> None:
-    entered, let_go = threading.Event(), Future[None]()
-    blocked, unblock = threading.Event(), threading.Event()
-    loops: list[Any] = []
-    got: list[str] = []
-
-    class Slow(Actor[str]):
-        async def receive(self, message: str) -> None:
-            entered.set()
-            await let_go
-            got.append(message)
-
-    slow = system.spawn(Slow, mailbox=BoundedMailbox(1), name="slow")
-    slow.tell("first")
-    assert entered.wait(DEADLINE)
-
-    class Sends(Actor[str]):
-        async def receive(self, message: str) -> None:
-            loops.append(asyncio.get_running_loop())
-            slow.tell(message + "1")
-            slow.tell(message + "2")
-            await asyncio.sleep(0)
-            slow.tell(message + "3")
-
-    ref = system.spawn(Sends, event_loop=True, concurrency=2)
-    answers = [ref.ask("a")]
-    eventually(lambda: ref.waits_for == "room at /slow", "it waits for room")
-    (loop,) = loops
-    for _ in range(3):  # until its next step waits, too
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(DEADLINE)
-
-    def hold() -> None:
-        blocked.set()
-        unblock.wait(DEADLINE)
-
-    loop.call_soon_threadsafe(hold)
-    assert blocked.wait(DEADLINE)
-    answers.append(ref.ask("b"))
-    eventually(lambda: "_make_calls" in repr(loop._ready), "the loop is to begin it")
-    let_go.set_result(None)
-    eventually(lambda: "Outgoing.go_on" in repr(loop._ready), "the loop is to hear of the room")
-    unblock.set()
-    for answer in answers:
-        answer.result(DEADLINE)
-    system.drain(DEADLINE)
-    assert got == ["first", "a1", "a2", "a3", "b1", "b2", "b3"]
 
 
 def test_its_waits_are_seen(system: ActorSystem) -> None:

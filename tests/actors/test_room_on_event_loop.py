@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, DeadLetter, Future, MailboxFull
+from tests.remote.conftest import eventually
 
 WAITING = ["block", "help", "throttle"]
 PATIENCE = 600.0  # seconds, of mailboxes whose senders are to go on long before
@@ -309,3 +310,83 @@ def test_room_in_another_systems_mailbox_is_waited_for_likewise(
     assert sent.result(60) == "sent"
     other.drain()
     assert scene.seen == list(range(50))
+
+
+def test_what_finds_no_room_holds_the_actor_back_in_its_order(system: ActorSystem) -> None:
+    entered, let_go = threading.Event(), threading.Event()
+    got: list[int] = []
+
+    class Slow(Actor[int]):
+        def receive(self, message: int) -> None:
+            entered.set()
+            let_go.wait(PATIENCE)
+            got.append(message)
+
+    slow = system.spawn(Slow, mailbox=BoundedMailbox(1))
+    slow.tell(-1)
+    assert entered.wait(PATIENCE)
+
+    class Sends(Actor[int]):
+        async def receive(self, message: int) -> None:
+            slow.tell(2 * message)
+            await asyncio.sleep(0)
+            slow.tell(2 * message + 1)
+
+    ref = system.spawn(Sends, event_loop=True, concurrency=4)
+    answers = [ref.ask(number) for number in range(8)]
+    let_go.set()
+    for answer in answers:
+        answer.result(PATIENCE)
+    system.drain(PATIENCE)
+    assert sorted(got) == list(range(-1, 16))
+    assert [number for number in got if number % 2 == 0] == list(range(0, 16, 2))
+
+
+def test_a_message_that_begins_does_not_pass_a_step_that_has_waited_for_room(
+    system: ActorSystem,
+) -> None:
+    entered, let_go = threading.Event(), Future[None]()
+    blocked, unblock = threading.Event(), threading.Event()
+    loops: list[Any] = []
+    got: list[str] = []
+
+    class Slow(Actor[str]):
+        async def receive(self, message: str) -> None:
+            entered.set()
+            await let_go
+            got.append(message)
+
+    slow = system.spawn(Slow, mailbox=BoundedMailbox(1), name="slow")
+    slow.tell("first")
+    assert entered.wait(PATIENCE)
+
+    class Sends(Actor[str]):
+        async def receive(self, message: str) -> None:
+            loops.append(asyncio.get_running_loop())
+            slow.tell(message + "1")
+            slow.tell(message + "2")
+            await asyncio.sleep(0)
+            slow.tell(message + "3")
+
+    ref = system.spawn(Sends, event_loop=True, concurrency=2)
+    answers = [ref.ask("a")]
+    eventually(lambda: ref.waits_for == "room at /slow", "it waits for room")
+    (loop,) = loops
+    for _ in range(3):  # until its next step waits, too
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(PATIENCE)
+
+    def hold() -> None:
+        blocked.set()
+        unblock.wait(PATIENCE)
+
+    loop.call_soon_threadsafe(hold)
+    assert blocked.wait(PATIENCE)
+    answers.append(ref.ask("b"))
+    eventually(lambda: "_make_calls" in repr(loop._ready), "the loop is to begin it")
+    let_go.set_result(None)
+    eventually(lambda: "Outgoing.go_on" in repr(loop._ready), "the loop is to hear of the room")
+    unblock.set()
+    for answer in answers:
+        answer.result(PATIENCE)
+    system.drain(PATIENCE)
+    assert got == ["first", "a1", "a2", "a3", "b1", "b2", "b3"]
