@@ -14,11 +14,16 @@ from callboard._inside.answers.future import Future
 from callboard._inside.sending.runtime import Runtime
 from callboard.core import checks
 from callboard.core.errors import CallboardError, DrainTimeout
-from callboard.core.log import log
 from callboard.scheduling.config import Config
 from callboard.scheduling.team import obstacle_to_waiting
 from callboard.signals import Signals
-from callboard.stopping import LAST_WORDS, STOP_TIMEOUT, drain, drained_and_left
+from callboard.stopping import (
+    LAST_WORDS,
+    STOP_TIMEOUT,
+    drain,
+    drained_and_left,
+    log_left_behind,
+)
 
 R = TypeVar("R")
 
@@ -169,9 +174,12 @@ async def leave(system: Hosted, error: BaseException | None) -> None:
         try:
             await _stop(system, min(STOP_TIMEOUT, left), error)
         except DrainTimeout as behind:
-            if late is None:
+            if error is not None:
+                log_left_behind(runtime.name, behind)
+            elif late is None:
                 raise
-            late = drained_and_left(runtime.name, seconds, behind)
+            else:
+                late = drained_and_left(runtime.name, seconds, behind)
     if late is not None:
         raise late
     if error is None and runtime.failure is not None:
@@ -185,14 +193,14 @@ async def _stop(system: Hosted, timeout: float, error: BaseException | None) -> 
         system._stop(timeout)
         return
     stopped = InThread(f"{runtime.name}-stop", lambda _: system._stop(timeout))
-    error = await until_done(stopped) or error
-    late = stopped.exception()
-    if late is None or error is None or isinstance(error, Exception):
+    cancellation = await until_done(stopped)
+    if cancellation is None:
         stopped.result()
-    else:  # a cancellation goes on as one
-        log.error("actors are left behind", system=runtime.name, error=str(late))
-    if error is not None and not isinstance(error, Exception):
-        raise error
+        return
+    late = stopped.exception()
+    if isinstance(late, DrainTimeout):
+        log_left_behind(runtime.name, late)
+    raise cancellation
 
 
 async def until_done(future: Future[Any]) -> BaseException | None:

@@ -51,10 +51,13 @@ class BoundedMailbox(Mailbox):
     An actor on the event loop does not wait in tell(): it goes no further than its next `await`, or
     the end of its message, where MailboxFull is raised, too. Its messages wait beside it.
 
-    A worker never sleeps while it has an actor to run, and wakes up for one that gets a message.
-    A wait within a wait might never end. So an actor that runs while another waits for room waits
-    10 ms at most, in which its worker runs the receiver and nobody else, and then exceeds the
-    capacity by the message.
+    A worker does not sleep for room while it has another actor to run, and wakes up for one that
+    gets a message. A wait within a wait might never end. So when an actor runs while another waits
+    for room, and finds a mailbox full, its worker runs the receiver and nobody else. If the worker
+    cannot, the message exceeds the capacity, and the sender waits afterwards: it runs again when
+    the receiver has room, or 10 ms later, or `timeout`, whichever is first. If its worker has no
+    other actor to run, the sender waits so long before, too; where `timeout` is over then, the
+    policy holds as above.
     """
 
     capacity: int

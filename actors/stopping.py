@@ -32,6 +32,11 @@ def left_behind(system: str, what: str, stuck: str) -> DrainTimeout:
     return DrainTimeout(f"the system {system!r} {what}; its threads are left behind\n{stuck}")
 
 
+def log_left_behind(system: str, behind: DrainTimeout) -> None:
+    """Log what the end of a block left behind, where something else comes out of the block."""
+    log.error("actors are left behind", system=system, error=str(behind))
+
+
 def drained_and_left(system: str, seconds: float, behind: DrainTimeout) -> DrainTimeout:
     """Return the one error for what held up a drain of so many seconds, and then the stop."""
     what = f"did not become idle in {seconds:g} s, and did not stop then"

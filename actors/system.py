@@ -7,6 +7,7 @@ import signal
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, TracebackType
 from typing import Any, Protocol, Self, TypeVar
@@ -51,6 +52,7 @@ from callboard.stopping import (
     drain,
     drained_and_left,
     left_behind,
+    log_left_behind,
     on_change,
     time_left,
 )
@@ -72,9 +74,11 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
     That takes `drain_timeout` seconds in all, and half a second more at most, in which actors stop
-    that can. Then one DrainTimeout says what is stuck. Leaving it by an exception stops at once:
-    waiting messages become dead letters. After `install_signal_handlers()` the first signal drains,
-    too. In a coroutine use `async with`; if that is cancelled while it is left, it stops at once.
+    that can. Then one DrainTimeout says what is stuck. Leaving it by an exception does not drain:
+    waiting messages become dead letters. It waits for messages in work, for 10 s at most, or for
+    `drain_timeout` if that is less; the exception goes on, and the log says what is stuck. After
+    `install_signal_handlers()` the first signal drains, too. In a coroutine use `async with`; if
+    that is cancelled while it is left, it stops so, too.
 
     A system that is garbage-collected, or open when the interpreter exits, stops without draining.
     In a forked child its copy raises ForkedSystem.
@@ -365,15 +369,17 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         if ended and not team.end(time_left(deadline)):
             ended, stuck = False, why_not_idle(runtime)
         runtime.closed = True
-        for graph in self._graphs():
-            graph.end_with_system()
-        self._logs.finish()
-        self._end_observing()
-        _exit.forget(self)
-        self._signals.restore()
+        with ExitStack() as ends:  # all are called, the last first, also if Ctrl-C comes out of one
+            if not ended:
+                ends.callback(_exit.leave_behind, runtime)
+            ends.callback(self._signals.restore)
+            ends.callback(_exit.forget, self)
+            ends.callback(self._end_observing)
+            ends.callback(self._logs.finish)
+            for graph in self._graphs():
+                ends.callback(graph.end_with_system)
         log.info("system stopped", system=self.name)
         if not ended:
-            _exit.leave_behind(runtime)
             raise left_behind(self.name, f"did not stop in {seconds:.3g} s", stuck)
 
     def _tell_unmet(self) -> None:
@@ -453,10 +459,8 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
             try:
                 self.stop(min(STOP_TIMEOUT, left))
             except DrainTimeout as behind:
-                if isinstance(leaving, KeyboardInterrupt | SystemExit):
-                    # A user who pressed Ctrl-C wants the program to end, and not a handler of
-                    # errors to go on.
-                    log.error("actors are left behind", system=self.name, error=str(behind))
+                if leaving is not None:
+                    log_left_behind(self.name, behind)
                 elif late is None:
                     raise
                 else:

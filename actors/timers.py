@@ -203,6 +203,7 @@ class Timers(Deadlines):
                 taken = self._take_due(now)
             for due, _, timer in taken:
                 self._fire(timer, due)
+            del taken, timer  # they are over, and are not to live until the next is due
 
     def _take_due(self, now: float) -> list[tuple[float, int, Timer | _Sleep]]:
         """Take the first timer and the sleeps behind it that are due. The caller has the lock.

@@ -14,11 +14,11 @@ _OF_TABLE = 512  # rows that are made at a time, if batches have no size of thei
 # The call that gives the rows of a table, by a method that only this library's tables have.
 _ROWS_BY = {
     "to_pylist": ".to_pylist() or .to_batches()",  # of pyarrow
+    "fetchall": ".fetchall()",  # of DuckDB
     "iter_rows": ".iter_rows(named=True) or .to_arrow().to_batches()",  # of Polars
     "collect_schema": ".collect().iter_rows(named=True)",
     "itertuples": ".to_dict('records')",  # of pandas
     "toLocalIterator": ".toLocalIterator()",  # of Spark
-    "fetchall": ".fetchall()",  # of DuckDB
 }
 
 
@@ -41,7 +41,8 @@ def iterator_over(caller: str, rows: Any, what: str = "rows") -> Iterator[Any]:
 
 
 def rows_in(table: Any, size: int) -> Iterator[dict[str, Any]] | None:
-    """Return the rows of an Arrow table, or of a frame of Polars or pandas, as dictionaries.
+    """Return the rows of an Arrow table, of a frame of Polars or pandas, or of a relation of
+    DuckDB, as dictionaries.
 
     They are made so many at a time. None: it is no such table. Raises ValueError if two columns
     have one name.
@@ -53,6 +54,9 @@ def rows_in(table: Any, size: int) -> Iterator[dict[str, Any]] | None:
     if hasattr(kind, "to_batches") and hasattr(kind, "to_pylist"):
         batches = table.to_batches(max_chunksize=size)
         return (row for batch in batches for row in batch.to_pylist())
+    if hasattr(kind, "iter_rows") and hasattr(kind, "fetchall"):  # of DuckDB
+        names = table.columns
+        return (dict(zip(names, row, strict=True)) for row in table.iter_rows())
     if hasattr(kind, "iter_rows"):
         rows: Iterator[dict[str, Any]] = table.iter_rows(named=True)
         return rows

@@ -52,8 +52,13 @@ def _format_exception(logger: Any, method: str, event: Any) -> Any:
         return event
 
 
-def _render(logger: object, method: str, event: Any) -> str:
-    """Render `event key=value ...`, and a traceback on lines of its own."""
+# The frames between who logs and the standard library's logger: three of structlog's, one of ours.
+# A compiled caller has no frame, so the place of its records is that of the code around it.
+_FRAMES = 4
+
+
+def _render(logger: object, method: str, event: Any) -> Any:
+    """Render `event key=value ...`, and a traceback on lines of its own, for the logger's call."""
     trace = event.pop("exception", "")
     name = str(event.pop("event"))
     values = (
@@ -61,7 +66,7 @@ def _render(logger: object, method: str, event: Any) -> str:
         for key, value in event.items()
     )
     text = " ".join([name, *values])
-    return f"{text}\n{trace}" if trace else text
+    return (f"{text}\n{trace}" if trace else text,), {"stacklevel": _FRAMES + 1}
 
 
 log: structlog.stdlib.BoundLogger = structlog.wrap_logger(

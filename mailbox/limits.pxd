@@ -14,6 +14,7 @@ cdef extern from "callboard/mailbox/limits.hpp" namespace "callboard" nogil:
         void give_back(int64_t messages)
         void take_back(int64_t messages)
         bint only_counts()
+        bint has_room()
         int64_t count()
         uint64_t add_dropped "dropped.fetch_add" (uint64_t, memory_order)
         int64_t get_peak "peak.load" (memory_order)

@@ -6,7 +6,7 @@ from callboard.scheduling.roster cimport Roster
 
 
 cdef enum:
-    LOOK_AHEAD = 64  # how many ready actors step_to() passes by
+    LOOK_AHEAD = 64  # how many ready actors a step that looks for another passes by
 
 
 # Something else for a worker to sleep on than its parker.
@@ -23,7 +23,7 @@ cdef class WorkerThread:
     cdef Context* context
     cdef readonly object policy  # its PriorityPolicy, which owns core.ready
     cdef uint32_t nested          # dispatches within dispatches
-    cdef int vain_waits           # waits for room within a wait, since one found some: see overflow.pyx
+    cdef object others            # than one that waits for room on it, if one has: see overflow.pyx
     cdef uint64_t suspensions     # that have ended
     cdef bint retiring            # its only actor has ended
     cdef bint runs                # on a thread, from now on its own
@@ -48,7 +48,6 @@ cdef class WorkerThread:
     cdef void park(self) noexcept nogil
     cdef void tell_drainer(self) noexcept nogil
     cdef bint step(self) noexcept
-    cdef bint step_to(self, Cell* wanted) noexcept
     cdef bint step_only_to(self, Cell* wanted) noexcept
     cdef void dispatch_or_delegate(self, Cell* cell) noexcept
     cdef void dispatch_nested(self, Cell* cell) noexcept

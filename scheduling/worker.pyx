@@ -442,12 +442,8 @@ cdef class WorkerThread:
         self.dispatch_or_delegate(cell)
         return True
 
-    cdef bint step_to(self, Cell* wanted) noexcept:
-        """Like step(), but dispatch `wanted` if it is among the first that are ready."""
-        return self.step_only_to(wanted) or self.step()
-
     cdef bint step_only_to(self, Cell* wanted) noexcept:
-        """Dispatch `wanted` if it is among the first that are ready, and no other. False: it is not."""
+        """Like step(), but dispatch `wanted`, and no other. False: it is not among the first that are ready."""
         cdef Cell* passed[LOOK_AHEAD]
         cdef Cell* cell = NULL
         cdef int count = 0

@@ -48,22 +48,24 @@ class DelayedAsk(Future[Any]):
     def begin_in(self, seconds: float) -> None:
         """Call when `seconds` have passed, on the timers' thread."""
         calls = self.calls
-        timer = self.timers.call_after(seconds, self._begin_there, at_close=True)
+        timer = self.timers.call_after(seconds, self.begin_there, at_close=True)
         with self._lock:
             if self.calls == calls:  # else it was due at once
                 self._current = timer
         if self.done():
             timer.cancel()
         elif self.timers.closed:
-            self._fail_closed()
+            self.fail_closed()
 
-    def _begin_there(self) -> None:
+    def begin_there(self) -> None:
+        """Call now, on the timers' thread, unless it is done or the system has stopped."""
         if self.timers.closed:
-            self._fail_closed()
+            self.fail_closed()
         elif not self.done():
             as_event_loop(self.begin)  # a full mailbox must not hold timers up
 
-    def _fail_closed(self) -> None:
+    def fail_closed(self) -> None:
+        """Fail, because the system has stopped."""
         self.set_exception(SystemClosed("the system was stopped before the ask's next turn"))
 
     def follow(self, future: Future[Any]) -> None:
@@ -94,4 +96,4 @@ class DelayedAsk(Future[Any]):
     @property
     def _what(self) -> str | None:
         current = self._current
-        return current._what if isinstance(current, Future) else "a timer"
+        return current._what if isinstance(current, Future) else "an ask that waits to be sent"

@@ -15,10 +15,26 @@ from numbers import Number
 from callboard.core.checks import LARGEST, whole
 from callboard.core.text import safe_repr
 
+cdef extern from "Python.h":
+    int Py_EnterRecursiveCall(const char* where) except -1
+    void Py_LeaveRecursiveCall()
+
 
 cdef int check_key(object key) except -1:
     PyObject_Hash(key)
-    if isinstance(key, Number) and key != key:
+    return check_equal(key)
+
+
+cdef int check_equal(object key) except -1:
+    """ValueError: it is NaN, or a tuple with NaN in it, which is equal to itself only while it is the same object."""
+    if isinstance(key, tuple):
+        Py_EnterRecursiveCall(" while looking for NaN")
+        try:
+            for part in <tuple>key:
+                check_equal(part)
+        finally:
+            Py_LeaveRecursiveCall()
+    elif isinstance(key, Number) and key != key:
         raise ValueError(f"a key is equal to itself, not as {safe_repr(key)}")
     return 0
 

@@ -71,6 +71,8 @@ def _each(
                 shown += 1
             except (TimeoutError, BlockingIOError):
                 say_silent(found["pid"])
+            except (ConnectionError, FileNotFoundError):
+                print(f"process {found['pid']} has ended, or failed to answer", file=sys.stderr)
     except (CallboardError, OSError) as error:
         print(f"callboard {command}: {error}", file=sys.stderr)
         return 1
@@ -81,8 +83,10 @@ def _each(
 
 def _systems(silent: Callable[[int], object]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Find the systems that answer; forget the sockets of processes that have ended."""
-    for path in sorted(folder_of_sockets().glob("*.sock")):
-        pid = int(path.name.partition("-")[0])
+    for path in sorted(folder_of_sockets().glob("*-*.sock")):
+        if not (number := path.name.partition("-")[0]).isdecimal():
+            continue  # no system has made it
+        pid = int(number)
         try:
             found = ask(path, "who", endpoint.BRIEF_PATIENCE)
         except (ConnectionError, FileNotFoundError):
@@ -113,8 +117,9 @@ def _print_info(path: Path, found: dict[str, Any]) -> None:
 
 
 def _print_tree(path: Path, found: dict[str, Any]) -> None:
+    waits = ask(path, "waits") or []
     print(f"{found['pid']} {found['system']}")
-    for wait in ask(path, "waits") or []:
+    for wait in waits:
         name: str = wait["name"]
         depth, last = (name.count("/"), name.rpartition("/")[2]) if name[:1] == "/" else (1, name)
         print(f"{'  ' * depth}{last} {wait['words']}")

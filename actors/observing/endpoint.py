@@ -164,7 +164,7 @@ def refuse_another_user(connection: socket.socket) -> None:
 
 
 def ask(path: Path, question: str, patience: float = 6 * PATIENCE) -> Any:
-    """Ask at a socket. Raises OSError, and ValueError for what is no answer.
+    """Ask at a socket. Raises OSError: ConnectionError if no whole answer comes.
 
     TimeoutError or BlockingIOError is raised if nothing comes for `patience` seconds.
     """
@@ -176,4 +176,7 @@ def ask(path: Path, question: str, patience: float = 6 * PATIENCE) -> Any:
         parts = []
         while part := connection.recv(65536):
             parts.append(part)
-    return json.loads(b"".join(parts))
+    try:
+        return json.loads(b"".join(parts))
+    except ValueError:
+        raise ConnectionError(f"the process at {path} has ended, or failed to answer") from None

@@ -357,8 +357,8 @@ def spawn_pool(
     if processes is None:
         processes = usable_cores() if bounds is None else bounds.least
     count = checks.whole("processes", processes)
-    if bounds is not None and not bounds.least <= count <= bounds.most:
-        raise ValueError(f"processes={count} is not within elastic={safe_repr(elastic)}")
+    if bounds is not None:
+        bounds.refuse("processes", count)
     pickles = checks.flag("pickle", pickle)
     if by is not None and router is not None:
         raise TypeError("pool() takes router= or by=, and not both")

@@ -48,6 +48,11 @@ class Elastic:
             )
         return cls(*value, period=period)
 
+    def refuse(self, what: str, count: int) -> None:
+        """Raise ValueError for a number at first that is not within the bounds."""
+        if not self.least <= count <= self.most:
+            raise ValueError(f"{what}={count} is not within elastic=({self.least}, {self.most})")
+
 
 class Level:
     """The number of routees that an elastic router is to have, one look after the other."""

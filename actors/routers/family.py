@@ -217,6 +217,8 @@ def spawn_family(
         assert bounds is not None
         count = bounds.least
     count = checks.whole("the number of routees", count)
+    if bounds is not None:
+        bounds.refuse("routees", count)
     given = {"routees": count, "elastic": elastic, "name": name, **more}
     actor, args, kwargs, options = divided("spawn()", actor, args, kwargs, given)
     options = {**_defaults(actor, is_counted or bounds is not None), **options}

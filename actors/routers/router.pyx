@@ -115,7 +115,8 @@ cdef class Router:
 
         `spawner` is a system, or the actor that is to be their grandparent. Arguments and options are those of
         `system.spawn()`, and go to each; `name` is that of their parent. `elastic` is an Elastic, or the pair of
-        the least and the most of them. An actor that ends is replaced. Their `supervision` is "restart" unless
+        the least and the most of them; `routees` is then the number at first, within these bounds, and the least
+        unless it is given. An actor that ends is replaced. Their `supervision` is "restart" unless
         another is given. Raises like `system.spawn()`.
         """
         from callboard.routers.family import spawn_family

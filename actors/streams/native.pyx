@@ -127,7 +127,12 @@ cdef class NativeProgram(Program):
         """The same by one thread, for sequential runs."""
         if self.native.objects.empty():
             raise RuntimeError("the program was not made")
-        cdef Values* lot = lot_of(batch.rows)
+        cdef Py_ssize_t at = 0
+        cdef Values* lot = NULL
+        try:
+            lot = lot_of(batch.rows, &at)
+        except Exception as error:
+            self.end_with(StreamError(self.name, batch.first + at, batch.rows[at]), error)
         if lot == NULL and not batch.final:
             return
         if lot == NULL:

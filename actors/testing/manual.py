@@ -88,14 +88,14 @@ class ManualSystem(ActorSystem):
         self._trace: list[Taken] = []
         self._timers = ManualTimers()
         team = ManualTeam(False)
-        self._open(team, self._timers, manual=True)
         self._worker = ManualWorker(team, Seeded(seed), quantum, name)
         self._event_loop = ManualEventLoop(self._timers, self._worker)
-        self._runtime.event_loop = self._event_loop
         self._chance = random.Random(seed)
         if trace:
             self._worker.trace = partial(_note, self._trace)
         self._failed: deque[BaseException] = deque()  # in the step at hand
+        self._open(team, self._timers, manual=True)  # from here on the interpreter's exit stops it
+        self._runtime.event_loop = self._event_loop
         if failures == "raise":
             self._runtime.dead_letters._on_failure = self._failed.append
 

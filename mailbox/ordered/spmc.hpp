@@ -10,7 +10,10 @@
 // again only when it has seen head > h; then the claim h to h + 1 fails, whatever was read. So each value
 // is claimed once, in order. The same is true of several slots that are claimed at once.
 //
-// Progress: push is wait-free, pop lock-free (a failed claim means that another consumer got through).
+// A serial number that is skipped has no value. Nobody claims it: head passes it before tail does, so a consumer
+// that sees such a tail and an older head fails to claim.
+//
+// Progress: push and skip are wait-free, pop lock-free (a failed claim means that another consumer got through).
 #pragma once
 
 #include <cassert>
@@ -41,6 +44,16 @@ public:
         slots_[tail].store(value, relaxed);
         // Release pairs with try_pop(). seq_cst with size().
         tail_.store(tail + 1, seq_cst);
+        return true;
+    }
+
+    // The producer, in place of a push: the next serial number has no value. False: others are still there, before it.
+    [[nodiscard]] bool try_skip() {
+        const Alone<Producer> alone(*this);
+        const std::int64_t tail = tail_.load(relaxed);
+        if (head_.load(acquire) != tail) return false;  // pairs with the claim, as in try_push()
+        head_.store(head_seen_ = tail + 1, relaxed);
+        tail_.store(tail + 1, release);  // pairs with try_pop(), whose claim fails
         return true;
     }
 

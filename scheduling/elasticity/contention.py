@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from callboard.scheduling.elasticity.bounds import LevelBounds
 from callboard.scheduling.elasticity.light_load import HIGH, is_behind, workers_for
-from callboard.scheduling.elasticity.load import NOISE, SATURATED
+from callboard.scheduling.elasticity.load import NOISE, SATURATED, demand
 from callboard.scheduling.elasticity.measurement import Decision, Measurement
 from callboard.scheduling.elasticity.wording import number, rate, workers
 
@@ -58,7 +58,7 @@ class Contention:
         They are busy, and have not enough processors to be. Two periods in a row have to show it.
         """
         starved, self._starved = self._starved, None
-        full = now.busy >= SATURATED * now.level or is_behind(now, before)
+        full = demand(now) >= SATURATED * now.level or is_behind(now, before)
         if not self._looks_at(now) or full or now.starved < _STARVED * now.busy:
             return None
         self._starved = now
@@ -90,7 +90,7 @@ class Contention:
 def _fewer_did(now: Measurement, before: Measurement) -> Decision | None:
     dearer = now.busy * before.throughput > _DEARER * before.busy * now.throughput
     counted = before.throughput * before.seconds >= _COUNTABLE
-    full = now.busy >= SATURATED * now.level
+    full = demand(now) >= SATURATED * now.level
     if full or now.throughput > before.throughput or not dearer or not counted:
         return None
     less = f"no more than {workers(before.level)} in less of their time: {rate(before.throughput)}"

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 import traceback
-import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from callboard.core.errors import CallboardError
 from callboard.core.log import log
 from callboard.core.tracebacks import current_frames
+from callboard.scheduling.elasticity.counts import Counts
 from callboard.scheduling.elasticity.history import LevelChange, LevelStatistics
-from callboard.scheduling.elasticity.leveled import LeveledGraph, LeveledTeam, LeveledWorker
-from callboard.scheduling.elasticity.measurement import Measurement, StageLoad, Strategy
-from callboard.scheduling.elasticity.processors import Processors, queued_ns
+from callboard.scheduling.elasticity.leveled import LeveledTeam, LeveledWorker
+from callboard.scheduling.elasticity.measurement import Measurement, Strategy
+from callboard.scheduling.elasticity.processors import Processors
 
 # How many decisions that changed the level are remembered.
 MOST_CHANGES = 1000
@@ -52,7 +51,7 @@ class Controller:
         self._changes: deque[LevelChange] = deque(maxlen=MOST_CHANGES)
         self._reason = "Nothing has been measured yet."
         self._began = time.monotonic()
-        self._counts = _Counts()
+        self._counts = Counts()
         self._told: dict[LeveledWorker, tuple[int, int]] = {}
         self._ended = threading.Event()
 
@@ -119,18 +118,21 @@ class Controller:
 
     def _measure(self) -> Measurement:
         level = self._team.level
-        seconds, handled, busy, starved, loads = self._counts.take(self._team)
+        counted = self._counts.take(self._team)
+        seconds = counted.seconds
         machine, process = self._processors.read()
         return Measurement(
             level=level,
             seconds=seconds,
-            throughput=handled / seconds + sum(load.rows for load in loads),
-            busy=min(busy / seconds, float(level)),
-            starved=min(starved, busy) / seconds,
+            throughput=(counted.messages + counted.rows) / seconds,
+            busy=min(counted.busy / seconds, float(level)),
+            starved=min(counted.starved, counted.busy) / seconds,
             machine=machine,
             process=process,
-            waiting=sum(load.waiting for load in loads),
-            stages=tuple(loads),
+            waiting=counted.waiting,
+            waiting_cost=counted.backlog / counted.waiting if counted.waiting else 1.0,
+            held_back=min(1.0, counted.held_back / seconds),
+            stages=tuple(counted.stages),
             stuck=tuple(map(self._tell, self._team.lagging)),
         )
 
@@ -150,69 +152,3 @@ class Controller:
                 exception="".join(traceback.format_stack(frame)) if frame is not None else "",
             )
         return runs
-
-
-class _Counts:
-    """Counts, as they were at the last look."""
-
-    def __init__(self) -> None:
-        self._handled: dict[LeveledWorker, int] = {}
-        self._idle: dict[LeveledWorker, int] = {}
-        self._queued: dict[LeveledWorker, int] = {}
-        self._rows = weakref.WeakKeyDictionary[LeveledGraph, dict[int, int]]()
-        self._at = time.monotonic_ns()
-
-    def take(self, team: LeveledTeam) -> tuple[float, int, float, float, list[StageLoad]]:
-        """Return the seconds since the last call, and what was done in them.
-
-        That is the messages, the busy seconds of all workers, those of them in which a worker
-        waited for a processor, and the load of each stage.
-        """
-        now = time.monotonic_ns()
-        passed, self._at = now - self._at, now
-        handled, busy, starved = 0, 0, 0
-        for worker in team.workers[: team.started]:
-            count, idle, queued = worker.handled, worker.waited_ns, _queued_ns(worker)
-            handled += count - self._handled.get(worker, 0)
-            if worker in self._idle:
-                busy += max(0, passed - (idle - self._idle[worker]))
-                starved += max(0, queued - self._queued.get(worker, queued))
-            self._handled[worker], self._idle[worker] = count, idle
-            self._queued[worker] = queued
-        seconds = passed / 1e9
-        loads = [load for graph in team.following() for load in self._loads(graph, seconds)]
-        return seconds, handled, busy / 1e9, starved / 1e9, loads
-
-    def meet(self, team: LeveledTeam) -> None:
-        """Let workers that were started just now count from now on, and not from the next look."""
-        for worker in team.workers[: team.started]:
-            self._idle.setdefault(worker, worker.waited_ns)
-
-    def _loads(self, graph: LeveledGraph, seconds: float) -> Iterator[StageLoad]:
-        before = self._rows.setdefault(graph, {})
-        done = graph.done
-        on_their_way = graph.admitted - done
-        for place, (step, operator) in enumerate(graph.operators()):
-            rows = operator.taken
-            yield StageLoad(
-                name=operator.name,
-                rows=(rows - before.get(place, 0)) / seconds,
-                cost=operator.cost,
-                most_lanes=operator.most_workers,
-                busiest=_busiest(graph, step),
-                # A stage counts each round that waits as if it had rows for it. In a graph with
-                # many entries, few have.
-                waiting=min(operator.queued, on_their_way * rows / done if done else math.inf),
-            )
-            before[place] = rows
-
-
-def _queued_ns(worker: LeveledWorker) -> int:
-    number = None if worker.thread is None else worker.thread.native_id
-    return 0 if number is None else queued_ns(number)
-
-
-def _busiest(graph: LeveledGraph, step: int) -> float:
-    """Return the share of the rows that the partition with the most had; 0 without partitions."""
-    rows = [count for count, _ in graph.partitions(step)]
-    return max(rows) / sum(rows) if any(rows) else 0.0

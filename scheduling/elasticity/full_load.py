@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 from callboard.scheduling.elasticity.bounds import LevelBounds
 from callboard.scheduling.elasticity.light_load import AIM, is_behind, workers_for
-from callboard.scheduling.elasticity.load import GROWS, SATURATED, Steady, growth, works_off
+from callboard.scheduling.elasticity.load import (
+    GROWS,
+    SATURATED,
+    Steady,
+    demand,
+    growth,
+    is_held_back,
+    works_off,
+)
 from callboard.scheduling.elasticity.measurement import Decision, Measurement
 from callboard.scheduling.elasticity.remembered import Remembered, program_of
 from callboard.scheduling.elasticity.search import Search
@@ -52,8 +60,8 @@ class FullLoad:
         if works_off(now, before) is not None:
             return _working_off(now)
         self._moved = self._steady.moved(now.throughput)
-        too_few = self._spare and is_behind(now, before)
-        if not self._moved and not too_few and now.busy >= AIM * now.level:
+        too_few = self._spare and (is_behind(now, before) or is_held_back(now))
+        if not self._moved and not too_few and demand(now) >= AIM * now.level:
             return self._verified(now)
         self._steady = None
         return None
@@ -69,7 +77,7 @@ class FullLoad:
         if self._search is None:
             return self._begin(now, before, self._moved or [now.throughput])
         self._search.add(level, now.throughput)
-        if now.busy < SATURATED * level and level == max(self._search.measured):
+        if demand(now) < SATURATED * level and level == max(self._search.measured):
             # The throughput is what came in, and not what so many workers can do.
             self.settle()
             self._spare = True
@@ -97,7 +105,7 @@ class FullLoad:
                     f"{_did(now)}, as once before: then {best} did {rate(known[best])}.",
                 )
         more = max(0.0, growth(now, before))
-        if more > GROWS or now.busy < SATURATED * level:
+        if more > GROWS or demand(now) < SATURATED * level:
             if level >= highest:
                 self._search, self._steady = None, None if more > GROWS else Steady()
                 return Decision(

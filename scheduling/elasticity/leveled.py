@@ -56,6 +56,11 @@ class LeveledGraph(Protocol):
         """How many of them have left."""
         ...
 
+    @property
+    def held_back_ns(self) -> int:
+        """For how long senders have waited for room in it, in nanoseconds."""
+        ...
+
     def operators(self) -> Iterable[tuple[int, OperatorView]]:
         """Return its operators, with their places in the plan."""
         ...

@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 
 from callboard.scheduling.elasticity.bounds import LevelBounds
-from callboard.scheduling.elasticity.load import GROWS, NOISE, SATURATED, Steady, growth, works_off
+from callboard.scheduling.elasticity.load import (
+    GROWS,
+    NOISE,
+    SATURATED,
+    Steady,
+    demand,
+    growth,
+    works_off,
+)
 from callboard.scheduling.elasticity.measurement import Decision, Measurement
 from callboard.scheduling.elasticity.wording import are, number, rate, workers
 
@@ -52,7 +60,7 @@ class LightLoad:
         if self._steady is None:
             return None
         moved = self._steady.moved(now.busy, _LEAST_MOVE)
-        wants = now.busy >= SATURATED * now.level or is_behind(now, before)
+        wants = demand(now) >= SATURATED * now.level or is_behind(now, before)
         if not moved and not (wants and self._bounds.highest(now)[0] > now.level):
             return Decision(now.level, f"{_enough(now.level, now)}.")
         self._busy, self._computed, self._steady = moved[:-1], False, None

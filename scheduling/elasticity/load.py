@@ -17,20 +17,44 @@ _OUTRIGHT = 2.0
 _FEW = 10
 """Rows that wait before a worker are no backlog up to this number."""
 _WORKED_OFF = 0.02
+_HELD_BACK = 0.5
+"""The part of a period: senders that wait for longer would bring more."""
+
+
+def is_held_back(now: Measurement) -> bool:
+    """Say whether senders mostly wait for room: then more would come."""
+    return now.held_back > _HELD_BACK
 
 
 def growth(now: Measurement, before: Measurement | None) -> float:
-    """Return how much more waits than before, as a part of what was handled."""
-    if before is None or max(now.waiting, before.waiting) <= _FEW * now.level:
+    """Return how much more waits than before, as a part of what was handled.
+
+    Nothing, if senders mostly wait for room: more does not wait in the graph than may.
+    """
+    if before is None or is_held_back(now):
         return 0.0
-    return (now.waiting - before.waiting) / max(1.0, now.throughput * now.seconds)
+    if max(now.waiting, before.waiting) <= _FEW * now.level:
+        return 0.0
+    return (_backlog(now) - _backlog(before)) / max(1.0, now.throughput * now.seconds)
+
+
+def _backlog(now: Measurement) -> float:
+    return now.waiting * now.waiting_cost
 
 
 def works_off(now: Measurement, before: Measurement | None) -> float | None:
     """Return in how many periods a backlog is gone that becomes smaller, or None."""
     if before is None or growth(now, before) > -_WORKED_OFF:
         return None
-    return now.waiting / (before.waiting - now.waiting)
+    return _backlog(now) / (_backlog(before) - _backlog(now))
+
+
+def demand(now: Measurement) -> float:
+    """Return how many workers the load would have busy; all, if senders mostly wait for room.
+
+    Those that are idle then wait for each other, or for something that they have in common.
+    """
+    return float(now.level) if is_held_back(now) else now.busy
 
 
 def useful_workers(now: Measurement) -> float:

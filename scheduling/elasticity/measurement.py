@@ -34,7 +34,8 @@ class Measurement:
     seconds: float
     """How long the period was."""
     throughput: float
-    """Messages and rows of all actors and operators, a second."""
+    """Messages of all actors and rows of all operators, a second. Rows count by their cost: one
+    that takes twice as long as a mean row counts as two."""
     busy: float
     """How many of the level's workers had something to do, on average: 0 to `level`."""
     starved: float = 0.0
@@ -44,7 +45,11 @@ class Measurement:
     process: float = 0.0
     """How many processors this process used, on average."""
     waiting: float = 0.0
-    """Messages and rows that waited when the period ended."""
+    """Rows that waited when the period ended."""
+    waiting_cost: float = 1.0
+    """The cost of one of these, as a multiple of a mean row's."""
+    held_back: float = 0.0
+    """The part of the period in which a sender waited for room in a graph, 0 to 1."""
     stages: tuple[StageLoad, ...] = ()
     stuck: tuple[str, ...] = ()
     """Workers that were to be suspended and are still in a user's code, and where."""

@@ -14,6 +14,7 @@ from callboard.scheduling.elasticity.bounds import LevelBounds
 from callboard.scheduling.elasticity.contention import Contention
 from callboard.scheduling.elasticity.full_load import FullLoad
 from callboard.scheduling.elasticity.light_load import HIGH, LightLoad, is_behind
+from callboard.scheduling.elasticity.load import demand
 from callboard.scheduling.elasticity.measurement import Decision, Measurement
 from callboard.scheduling.elasticity.remembered import Remembered
 from callboard.scheduling.elasticity.wording import number, stays, stuck
@@ -76,7 +77,7 @@ class Rates:
         kept = self._load.keeps(now, self._before)
         if kept is not None:
             return self._contention.fewer(now, self._before) or kept
-        full = is_behind(now, self._before) or now.busy > HIGH * now.level
+        full = is_behind(now, self._before) or demand(now) > HIGH * now.level
         if full != (self._load is self._full):
             self._change_to(self._full if full else self._light, rising=self._before is not None)
             reverted = self._light.revert(now, self._before) if full else None

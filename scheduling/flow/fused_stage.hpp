@@ -98,7 +98,7 @@ public:
         [[maybe_unused]] const bool fits = to.ring.try_push(batch);
         assert(fits);
         to.brought.store(serial + 1, seq_cst);
-        if (inlets_.size() == 1 || is_complete()) announce();
+        if (inlets_.size() == 1 || completes(serial)) announce();
     }
 
     std::int64_t work(RowCounts& counts, double rows, std::uint32_t) override {
@@ -128,22 +128,18 @@ private:
         Spsc<void*> ring;
     };
 
-    static constexpr int most_depth = 256;
-
-    // As in an ordered stage: only the thread that put the last part of the next round announces it.
-    bool is_complete() {
-        const auto next = next_.load(relaxed);
+    // As in an ordered stage: only the thread that put the last part of a round announces it.
+    bool completes(std::int64_t serial) {
         auto input = missing_.load(relaxed);
         for (std::size_t i = 0; i < inlets_.size(); ++i) {
-            if (inlets_[input]->brought.load(seq_cst) <= next) return missing_.store(input, relaxed), false;
+            if (inlets_[input]->brought.load(seq_cst) <= serial) return missing_.store(input, relaxed), false;
             input = input + 1 == inlets_.size() ? 0 : input + 1;
         }
         return true;
     }
 
-    // As in an ordered stage: no lane is woken for an empty round. No member is called, so none may listen.
+    // As in an ordered stage. No member is called, so none may listen.
     bool pass_empty(std::int64_t serial) {
-        static thread_local int depth = 0;
         if (somebody_listens_ || inlets_.size() != 1 || depth == most_depth || waiting() > 0 || !enter()) return false;
         const bool is_next = waiting() <= 0;
         if (is_next) {

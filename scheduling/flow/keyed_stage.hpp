@@ -36,14 +36,11 @@ public:
 
     // A batch is a Division.
     void put(std::uint32_t, std::int64_t serial, void* batch) override {
-        if (batch == nullptr) {
-            send(serial, nullptr);
-        } else {
-            Division& division = *static_cast<Division*>(batch);
-            division.serial = serial;
-            division.is_timed = sample_every_ != 0 && is_sampled(serial, sample_every_);
-            hand_out(division);
-        }
+        if (batch == nullptr) return send(serial, nullptr);
+        Division& division = *static_cast<Division*>(batch);
+        division.serial = serial;
+        division.is_timed = sample_every_ != 0 && is_sampled(serial, sample_every_);
+        hand_out(division);
         announce();
     }
 

@@ -45,7 +45,7 @@ public:
         if (!to.has_ring(serial) && serial - next_.load(acquire) >= Inlet::few) to.make_ring(serial, window_);
         to.slot(serial) = batch;
         to.brought.store(serial + 1, seq_cst);
-        if (others_.empty() || is_complete()) announce();
+        if (others_.empty() || completes(serial)) announce();
     }
 
     std::int64_t work(RowCounts& counts, double rows, std::uint32_t) override {
@@ -81,31 +81,24 @@ private:
         }
     };
 
-    static constexpr int most_depth = 256;
-
     Inlet& inlet(std::size_t input) { return input == 0 ? first_ : *others_[input - 1]; }
     const Inlet& inlet(std::size_t input) const { return input == 0 ? first_ : *others_[input - 1]; }
 
-    // Only the thread that put the last part of the next round announces it. It begins to look where a part was
-    // missing the last time. So with many inputs, each is looked at about once for a round.
-    bool is_complete() {
-        const auto next = next_.load(relaxed);
+    // Only the thread that put the last part of a round announces it. It begins to look where a part was missing the
+    // last time: an input that lacks one round lacks all later ones. So with many inputs, each is looked at about once
+    // for a round, however many rounds wait.
+    bool completes(std::int64_t serial) {
         const auto inputs = others_.size() + 1;
         auto input = missing_.load(relaxed);
         for (std::size_t i = 0; i < inputs; ++i) {
-            if (inlet(input).brought.load(seq_cst) <= next) return missing_.store(input, relaxed), false;
+            if (inlet(input).brought.load(seq_cst) <= serial) return missing_.store(input, relaxed), false;
             input = input + 1 == inputs ? 0 : input + 1;
         }
         return true;
     }
 
-    // A thread that puts an empty round into an idle stage lets it pass: this wakes no lane and needs no
-    // interpreter. No other round comes meanwhile, because one thread puts at a time.
-    //
-    // In a row of such stages each call is within the last one's. So the depth is limited, and a lane goes on,
-    // before the thread's stack overflows.
+    // No other round comes meanwhile, because one thread puts at a time.
     bool pass_empty(std::int64_t serial) {
-        static thread_local int depth = 0;
         if (!others_.empty() || depth == most_depth || waiting() > 0 || !enter()) return false;
         const bool is_next = waiting() <= 0;
         if (is_next) {

@@ -303,14 +303,15 @@ private:
     }
 
     void anything_waits() override {
-        const auto idle = idle_.load(seq_cst);
+        const auto active = active_.load(seq_cst);
+        const auto idle = idle_.load(seq_cst) & active;
         if (idle == 0) return;
         LaneKinds kinds = 0;
         for (LaneKinds kind : {native_lanes, python_lanes})
             if (idle & of_kind_[kind]) kinds |= kind;
         each(kinds, [&](Stage& stage) {
             wake_for(stage);
-            return idle_.load(relaxed) == 0;
+            return (idle_.load(relaxed) & active) == 0;
         });
     }
 

@@ -21,7 +21,8 @@ public:
 
     std::int64_t waiting() const override { return ring_.size(); }
 
-    void put(std::uint32_t, std::int64_t, void* batch) override {
+    void put(std::uint32_t, std::int64_t serial, void* batch) override {
+        if (batch == nullptr && pass_empty(serial)) return;
         [[maybe_unused]] const bool fits = ring_.try_push(batch);
         assert(fits);
         announce();
@@ -40,6 +41,17 @@ public:
 private:
     static constexpr double worth_ns = 2000;  // of work, for a claim
     static constexpr std::int64_t most_at_once = 16;
+
+    // Also while lanes are at work on earlier rounds: the buffer keeps the order. The thread delivers nothing else,
+    // because no later round has come yet.
+    bool pass_empty(std::int64_t serial) {
+        if (depth == most_depth || !ring_.try_skip()) return false;
+        ++depth;
+        note_beginning(serial);
+        in_order_.send(serial, nullptr, [this](void* ready) { deliver(ready); });
+        --depth;
+        return true;
+    }
 
     // Several short rounds at once: each claim, and each change of hands in the reorder buffer, costs
     // cache misses. At most half of the waiting rounds, so that other lanes find some. Returns how

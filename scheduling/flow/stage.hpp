@@ -206,6 +206,12 @@ protected:
         leave_flow(serial);
     }
 
+    // A thread that puts an empty round into an idle stage lets it pass: this wakes no lane and needs no interpreter.
+    // In a row of such stages each put is within the last one's. So the depth is limited, and a lane goes on, before
+    // the thread's stack overflows.
+    static constexpr int most_depth = 256;
+    static inline thread_local int depth = 0;
+
     void leave_flow(std::int64_t serial) { flow_.round_left(serial); }
 
     void announce() { pool_.something_waits(*this); }

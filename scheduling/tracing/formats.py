@@ -124,13 +124,13 @@ class ChromeFormat:
             if kind in (_OF_CHANNELS, _EXIT):
                 continue
             if kind in _MESSAGES:
-                other_name = names.get(other, b"(ended)")
+                other_name = _name_in(names, other)
                 lines += self._message(kind, end, thread, arrow, other_name)
                 continue
             began = began or end - spent
             event = {"ph": "X", "ts": began / 1e3, "dur": (end - began) / 1e3}
             event |= {"pid": self._pid, "tid": thread}
-            name = names.get(actor, b"(ended)").decode()
+            name = _name_in(names, actor).decode()
             if kind in WAITS:
                 lines.append(event | {"name": WAITS[kind], "cat": "wait"})
                 continue
@@ -172,6 +172,15 @@ class ChromeFormat:
 
 def _line(event: dict[str, Any]) -> bytes:
     return b",\n" + json.dumps(event).encode()
+
+
+def _name_in(names: Names, number: int) -> bytes:
+    # Not `get()`: on free-threaded CPython 3.13 it locks a dictionary twice if another thread made
+    # the key, and spins: milliseconds on a busy machine.
+    try:
+        return names[number]
+    except KeyError:
+        return b"(ended)"
 
 
 def _thread_of(worker: WorkerThread) -> int:

@@ -309,6 +309,31 @@ def test_nothing_begins_that_comes_after_a_stop_after_the_queue(
             answer.result(DEADLINE)
 
 
+@on_both_hosts
+def test_what_a_message_in_the_middle_asks_its_stopping_actor_is_dead(
+    system: ActorSystem, event_loop: bool
+) -> None:
+    doors, notes = gates(1), list[str]()
+
+    class Asks(Gates):
+        async def receive(self, number: int) -> Any:
+            if number == 0:
+                await super().receive(number)
+                with pytest.raises(ActorStopped):
+                    await self.ref.ask(1)
+                notes.append("refused")
+            return number
+
+    ref = system.spawn(Asks, doors, notes, concurrency=2, event_loop=event_loop)
+    answer = ref.ask(0)
+    until(notes, 1)
+    ref.stop(after_queue=True)
+    doors[0].set_result(None)
+    assert answer.result(DEADLINE) == 0
+    assert ref.ended.result(DEADLINE).reason == "stopped"
+    assert notes == ["begin 0", "end 0", "refused", "stopped"]
+
+
 def test_a_priority_mailbox_says_which_message_begins_next(system: ActorSystem) -> None:
     doors, notes = gates(5), list[str]()
     ref = system.spawn(

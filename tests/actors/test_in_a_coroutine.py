@@ -162,6 +162,64 @@ def test_a_manual_system_runs_where_it_is_left() -> None:
     assert seen == [1, 2]
 
 
+class Late(Actor[Any]):
+    """Answers after a while, or with a future that it was told."""
+
+    async def receive(self, message: Any) -> Any:
+        if isinstance(message, Future):
+            return message
+        await self.sleep(60.0)
+        return message
+
+
+def test_what_a_coroutine_awaits_runs_a_manual_system() -> None:
+    async def main() -> None:
+        async with ManualSystem() as system:
+            ref = await system.spawn(Late).ready
+            assert await ref.ask(1) == 1
+            assert [*await asyncio.gather(ref.ask(2), ref.ask(3))] == [2, 3]
+            both = callboard.gather(ref.ask(4), ref.ask(5))
+            assert await asyncio.wait_for(both, DEADLINE) == [4, 5]
+            assert await ref.ask(6).map(str) == "6"
+            assert system.now == 360.0
+            assert await ref.ask(7, timeout=1.0).recover(type) is callboard.AskTimeout
+            ref.stop()
+            assert (await ref.ended).reason == "stopped"
+
+    awaiting(main)
+
+
+def test_what_a_manual_system_has_no_answer_to_waits_for_other_tasks() -> None:
+    async def main() -> None:
+        async with ManualSystem() as system:
+            ref = system.spawn(Late)
+            promise: Future[str] = Future()
+            task = asyncio.ensure_future(ref.ask(promise))
+            await asyncio.sleep(0)
+            assert not task.done()
+            promise.set_result("from the other task")
+            assert await task == "from the other task"
+
+    awaiting(main)
+
+
+def test_an_actor_on_the_event_loop_of_a_manual_system_awaits_as_ever() -> None:
+    late: Any = None
+
+    class Asks(Actor[Any]):
+        async def receive(self, message: Any) -> Any:
+            first, second = asyncio.ensure_future(late.ask(1)), late.ask(2)
+            return [await first, await second]
+
+    async def main() -> None:
+        nonlocal late
+        async with ManualSystem() as system:
+            late = system.spawn(Late)
+            assert await system.spawn(Asks, event_loop=True).ask("go") == [1, 2]
+
+    awaiting(main)
+
+
 # --- draining -------------------------------------------------------------------------------------
 
 

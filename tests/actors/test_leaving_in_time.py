@@ -66,24 +66,40 @@ def _raise() -> None:
     ],
     ids=["plain", "dedicated", "ignores-cancel", "blocks-the-loop"],
 )
-@pytest.mark.parametrize("end", [bool, _raise], ids=["drains", "raises"])
+@pytest.mark.parametrize(
+    ("end", "error"), [(bool, DrainTimeout), (_raise, KeyError)], ids=["drains", "raises"]
+)
+@pytest.mark.parametrize("in_coroutine", [False, True], ids=["with", "async-with"])
 def test_what_is_stuck_holds_the_end_of_the_block_up_for_its_drain_timeout_only(
     opened: threading.Event,
     kind: type[Actor[Any]],
     options: dict[str, Any],
     end: Callable[[], object],
+    error: type[Exception],
+    in_coroutine: bool,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """An exception that leaves the block goes on, and the log says what is stuck."""
     entered = threading.Event()
     before = time.monotonic()
 
-    def leave() -> None:
-        with ActorSystem(workers=1, drain_timeout=0.2) as system:
-            system.spawn(kind, entered, **options).tell(opened)
-            assert entered.wait(LONG)
-            end()
+    def leave(system: ActorSystem) -> None:
+        system.spawn(kind, entered, **options).tell(opened)
+        assert entered.wait(LONG)
+        end()
 
-    with pytest.raises(DrainTimeout, match="left behind"):
-        leave()
+    async def leave_in_coroutine() -> None:
+        async with ActorSystem(workers=1, drain_timeout=0.2) as system:
+            leave(system)
+
+    def leave_block() -> None:
+        with ActorSystem(workers=1, drain_timeout=0.2) as system:
+            leave(system)
+
+    with pytest.raises(error) as raised:
+        asyncio.run(leave_in_coroutine()) if in_coroutine else leave_block()
+    assert type(raised.value) is error
+    assert "left behind" in (caplog.text if error is KeyError else str(raised.value))
     assert time.monotonic() - before < LATE
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, CallboardError, ConfigError, SystemClosed, signals
+from callboard._inside.life import exit as exiting
+from callboard.streams import entry
 
 PREAMBLE = """
 import os, signal, sys, threading, time
@@ -201,6 +203,31 @@ def test_the_handlers_from_before_are_back_when_the_last_system_stops() -> None:
             signal.raise_signal(signal.SIGTERM)
         assert raised.value.code == 128 + signal.SIGTERM
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGUSR1)) == before
+
+
+def test_ctrl_c_out_of_a_sinks_close_keeps_nothing_else_from_its_end() -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    closed: list[Any] = []
+
+    class Sink:
+        def put(self, row: Any) -> None:
+            pass
+
+        def close(self) -> None:
+            closed.append(self)
+            raise KeyboardInterrupt
+
+    system = ActorSystem(workers=1)
+    system.install_signal_handlers()
+    sinks = [Sink(), Sink()]
+    running = [system.run(entry("rows").to(sink)) for sink in sinks]
+    for run_ in running:
+        run_.send("rows", [1])
+    with pytest.raises(KeyboardInterrupt):
+        system.stop()
+    assert {*closed} == {*sinks}
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+    assert system not in exiting._live
 
 
 def test_a_system_that_another_thread_stopped_hands_the_next_signal_back() -> None:

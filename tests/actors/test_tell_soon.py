@@ -52,6 +52,21 @@ def awaiting(function: Callable[[], Any]) -> Any:
     return asyncio.run(main())
 
 
+def test_asyncio_waits_for_what_was_sent_at_once(system: ActorSystem) -> None:
+    seen: list[Any] = []
+    gate: Future[None] = Future()
+    gate.set_result(None)
+    ref = system.spawn(Gated, gate, seen)
+
+    async def main() -> None:
+        await asyncio.wait_for(ref.tell_soon(1), DEADLINE)
+        await asyncio.gather(ref.tell_soon(2), ref.tell_many_soon([3, 4]))
+        await ref.ask(5)
+        assert seen == [1, 2, 3, 4, 5]
+
+    awaiting(main)
+
+
 @pytest.mark.parametrize("mailbox", [None, BoundedMailbox(6)])
 def test_with_room_it_is_sent_at_once(system: ActorSystem, mailbox: Any) -> None:
     gate: Future[None] = Future()

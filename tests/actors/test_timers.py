@@ -12,7 +12,7 @@ import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, Future, Supervision
 from callboard.testing import ManualSystem
-from callboard.timers import ManualTimers, Timer, Timers
+from callboard.timers import ManualTimers, Timer, Timers, _Sleep
 
 
 class Clock(Actor[Any]):
@@ -354,6 +354,24 @@ def test_a_sleep_that_was_cancelled_and_one_of_closed_timers_do_no_harm() -> Non
     assert timers.next_due() is None
     assert not pending.done()
     assert not timers.sleep(1).done()
+
+
+class WeakSleep(_Sleep):
+    """One that a test may watch."""
+
+
+def test_a_sleep_that_is_over_is_freed_while_the_next_timer_is_long_not_due() -> None:
+    timers, freed = Timers(), threading.Event()
+    timers.call_after(1_000, lambda: None)
+    weak = weakref.ref(sleep := WeakSleep(), lambda _: freed.set())
+    timers._add(timers.now(), sleep)
+    sleep.result(30)
+    del sleep
+    for _ in range(3_000):  # without the interpreter lock this thread frees it, once it runs
+        if weak() is None or freed.wait(0.01):
+            break
+    assert weak() is None
+    timers.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux")

@@ -4,6 +4,7 @@ import asyncio
 import resource
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -149,6 +150,117 @@ def test_a_thousand_senders_of_one_worker_that_find_no_room_do_not_nest(overflow
         assert system.dead_letters.count == 0
     assert deepest == 2
     assert sorted(seen) == [-1, -1, *range(count)]
+
+
+class Shut(Actor[int]):
+    """Has a thread of its own, and handles nothing until it is opened."""
+
+    def __init__(self, entered: threading.Event, opened: threading.Event) -> None:
+        self.entered, self.opened = entered, opened
+
+    def on_start(self) -> None:
+        self.entered.set()
+        assert self.opened.wait(60)
+
+    def receive(self, number: int) -> None:
+        pass
+
+
+def shut(system: ActorSystem, opened: threading.Event, **mailbox: Any) -> ActorRef[int]:
+    """Return one whose mailbox is full, for messages of 0 to come."""
+    entered = threading.Event()
+    ref = system.spawn(Shut, entered, opened, mailbox=BoundedMailbox(1, **mailbox), dedicated=True)
+    assert entered.wait(30)
+    ref.tell(0)
+    return ref
+
+
+def switches() -> int:
+    """Return how often the calling thread has gone to sleep."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+
+
+class Start(Actor[threading.Event]):
+    """Keeps its worker until the event, and then makes a note."""
+
+    def __init__(self, note: Callable[[], None]) -> None:
+        self.note = note
+
+    def receive(self, opened: threading.Event) -> None:
+        assert opened.wait(60)
+        self.note()
+
+
+class Busy(Actor[int]):
+    """Always has a message, until it had so many; then makes a note."""
+
+    def __init__(self, note: Callable[[], None], ended: threading.Event) -> None:
+        self.note, self.ended = note, ended
+
+    def receive(self, left: int) -> None:
+        if left:
+            self.ref.tell(left - 1)
+        else:
+            self.note()
+            self.ended.set()
+
+
+class Crowd:
+    """Senders on one worker, each to a full mailbox, beside an actor that always has a message."""
+
+    def __init__(self, senders: int, messages: int, steps: int) -> None:
+        opened, start, ended = threading.Event(), threading.Event(), threading.Event()
+        notes: list[tuple[int, float, int]] = []
+
+        def note() -> None:
+            most = max(receiver.queue_length or 0 for receiver in receivers)
+            notes.append((switches(), time.monotonic(), most))
+
+        with ActorSystem(workers=1) as system:
+            receivers = [shut(system, opened) for _ in range(senders)]
+            system.spawn(Start, note).tell(start)
+            for receiver in receivers:
+                sender = system.spawn(Sender, receiver)
+                for number in range(messages):
+                    sender.tell(range(number, number + 1))
+            system.spawn(Busy, note, ended).tell(steps)
+            start.set()
+            assert ended.wait(60)
+            opened.set()
+            system.drain(60)
+            assert {receiver.messages for receiver in receivers} == {messages + 1}
+        (slept, began, _), (slept_then, now, self.most) = notes
+        self.slept, self.seconds = slept_then - slept, now - began
+
+
+def test_a_worker_does_not_sleep_for_room_while_another_actor_of_it_is_ready() -> None:
+    crowd = Crowd(senders=10, messages=1, steps=1000)
+    assert crowd.slept < 9  # once for each that runs in the first one's wait
+
+
+def test_who_exceeds_a_capacity_in_anothers_wait_does_so_once_in_ten_milliseconds() -> None:
+    crowd = Crowd(senders=5, messages=5000, steps=20_000)
+    # One that was there, one at once, and one after each ten milliseconds.
+    assert crowd.most <= 2 + crowd.seconds / 0.01
+
+
+@pytest.mark.parametrize("overflow", ["block", "help"])
+def test_a_wait_within_a_wait_ends_with_the_timeout_of_its_own_mailbox(overflow: str) -> None:
+    class Refused(Sender):
+        def receive(self, numbers: range) -> str:
+            with pytest.raises(MailboxFull, match=r"stayed full \(1 messages\) for 0 s"):
+                super().receive(numbers)
+            return "refused"
+
+    with ActorSystem(workers=1) as system:
+        opened = threading.Event()
+        longer, none = shut(system, opened), shut(system, opened, overflow=overflow, timeout=0)
+        outer = system.spawn(Sender, longer).ask(range(1))
+        refused = system.spawn(Refused, none).ask(range(1)).result(timeout=30)
+        waits = not outer.done()
+        opened.set()
+        assert (refused, waits) == ("refused", True)
+        assert outer.result(timeout=30) == "sent"
 
 
 class Sleeper(Actor[int]):

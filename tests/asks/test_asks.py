@@ -101,7 +101,7 @@ def test_a_retry_that_waits_can_be_cancelled(system: ManualSystem) -> None:
     assert answer.cancel()
     system.advance(100)
     assert log == [0]
-    with pytest.raises(AskCancelled):
+    with pytest.raises(AskCancelled, match="an ask that waits to be sent was cancelled"):
         answer.result()
 
 
@@ -278,8 +278,57 @@ def test_an_ask_that_waits_for_its_turn_can_be_cancelled(system: ManualSystem) -
     limit = RateLimit(1)
     answers = [limit.call(flaky.ask, n) for n in range(3)]
     assert answers[1].cancel()
-    assert answers[2].result() == 2
-    assert log == [0, 2]
+    assert answers[2].result() == 1
+    assert log == [0, 1]
+
+
+def test_cancelled_asks_give_their_turns_and_places_to_others(system: ManualSystem) -> None:
+    flaky = system.spawn(Flaky)
+    limit = RateLimit(1, waiting=10)
+    answers = [limit.call(flaky.ask, n) for n in range(11)]
+    assert isinstance(limit.call(flaky.ask, "too many").exception(0), TooManyAsks)
+    for answer in answers[1:10]:
+        answer.cancel()
+    later = [limit.call(flaky.ask, n) for n in range(9)]
+    assert isinstance(limit.call(flaky.ask, "too many").exception(0), TooManyAsks)
+    assert answers[10].result() == 1
+    assert [answer.result() for answer in later] == [2, 3, 4, 5, 6, 7, 8, 9, 10]
+
+
+def test_the_next_turn_is_as_early_after_all_that_waited_were_cancelled(
+    system: ManualSystem,
+) -> None:
+    flaky = system.spawn(Flaky)
+    limit = RateLimit(1)
+    answers = [limit.call(flaky.ask, n) for n in range(5)]
+    system.advance(0.25)
+    for answer in answers[1:]:
+        answer.cancel()
+    assert limit.call(flaky.ask, "next").result() == 1
+    system.advance(1.5)
+    assert limit.call(flaky.ask, "after a rest").result() == 2.5
+
+
+def test_asks_that_wait_for_their_turn_fail_when_their_system_stops() -> None:
+    with ManualSystem() as other:
+        limit = RateLimit(1)
+        system = ManualSystem()
+        flaky, lasting = system.spawn(Flaky), other.spawn(Flaky)
+        answers = [limit.call(flaky.ask, n) for n in range(3)]
+        answer = limit.call(lasting.ask, "of another system")
+        system.stop()
+        assert all(isinstance(answer.exception(0), SystemClosed) for answer in answers[1:])
+        assert isinstance(limit.call(flaky.ask, "late").exception(), SystemClosed)
+        assert answer.result() == 1
+
+
+def test_the_timeout_of_an_ask_begins_with_its_turn(system: ManualSystem) -> None:
+    silent = system.spawn(Silent, [])
+    limit = RateLimit(1)
+    limit.call(silent.ask, 0)
+    with pytest.raises(AskTimeout):
+        limit.call(silent.ask, 1, timeout=2).result()
+    assert system.now == 1 + 2
 
 
 def test_asks_of_many_threads_are_no_faster_than_allowed() -> None:

@@ -20,6 +20,7 @@ CELLS = [(shape, flops) for shape, costs in COSTS.items() for flops in costs]
 STRATEGIES = ("rates", "trends")
 BESIDE = ("graph", "actors")
 LAST = 5  # periods that are measured
+SLEEPERS = 16  # workers, of operators that sleep
 HELD = 50  # periods in which a found level shall stay
 ACTORS: dict[str, dict[str, Any]] = {
     "16 native, 1,000": {"kind": "native", "actors": 16, "flops": 1_000},
@@ -71,6 +72,15 @@ def holding(plan: Plan, shape: str, flops: int) -> Benchmark:
     ]
     title = f"A level that stays for {HELD} periods: {shape}, {flops:,} operations a row"
     return Benchmark(f"elastic_held_{shape}", title, "rows/s", players, costs=True, levels=True)
+
+
+def asleep(plan: Plan) -> Benchmark:
+    """Let workers sleep in place of working: so a few cores have many that are idle at times."""
+    game = play(plan, "throughput", SETTLING + LAST)
+    several = replace(plan, workers=(1, SLEEPERS))
+    players = levels(game, several, shape="asleep", operators=10, flops=14_000)
+    title = "Ten operators that sleep for 14 us a row"
+    return Benchmark("elastic_asleep", title, "rows/s", [*players], costs=True, levels=True)
 
 
 def name_of_actors(title: str) -> str:
@@ -139,6 +149,7 @@ ELASTIC: dict[str, Callable[[Plan], Benchmark]] = {
         for shape, costs in COSTS.items()
     },
     **{name_of_actors(title): partial(actors, title=title) for title in ACTORS},
+    "elastic_asleep": asleep,
     "elastic_load": changing_load,
     "elastic_idle": idle,
     "elastic_change": changing_level,

@@ -4,13 +4,25 @@ from collections.abc import Iterator
 from itertools import product
 
 from elastic.levels import PHASES
-from elastic_suite import ACTORS, BESIDE, CELLS, COSTS, STRATEGIES, elastic, fixed, name_of_actors
+from elastic_suite import (
+    ACTORS,
+    BESIDE,
+    CELLS,
+    COSTS,
+    SLEEPERS,
+    STRATEGIES,
+    elastic,
+    fixed,
+    name_of_actors,
+)
 from measures import Target, best_of, greatest, noted, ratio, value
 
 
-def of_levels(benchmark: str, title: str, strategy: str, wanted: float = 0.95) -> Iterator[Target]:
+def of_levels(
+    benchmark: str, title: str, strategy: str, wanted: float = 0.95, most: int = 2
+) -> Iterator[Target]:
     """What a level shall be worth that a strategy has found, and when it shall be found."""
-    ours, levels = elastic(strategy), (fixed(1), fixed(2))
+    ours, levels = elastic(strategy), (fixed(1), fixed(most))
     best = best_of(benchmark, levels, ours)
     yield Target(f"{title}, {ours}, against the best fixed level", wanted, best)
     found = noted(benchmark, "settled", ours)
@@ -33,6 +45,7 @@ ELASTIC_TARGETS = (
         for title, strategy in product(ACTORS, STRATEGIES)
         for target in of_levels(name_of_actors(title), f"Actors, {title}", strategy)
     ),
+    *of_levels("elastic_asleep", "Operators that sleep", "rates", most=SLEEPERS),
     *(
         Target(
             f"Changes of level in 50 periods of the same load, {shape}, {strategy}",

@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 from competitor import Benchmark
 from measures import Target, ratio
 from players import Game, with_workers
+from stream_suite import Plan
 
-WORKERS = (1, 2)
+WORKERS = (1, 2)  # for which there are targets
+PICTURES = 320  # for each worker
 OURS = "callboard, a row a round"
 WAYS = (
     ("callboard", "ours", "callboard"),
@@ -14,17 +16,18 @@ WAYS = (
     ("SPDL", "peer", "spdl"),
     ("ThreadPoolExecutor", "peer", "futures"),
     ("multiprocessing", "peer", "processes"),
+    ("PyTorch's DataLoader", "peer", "torch"),
     ("Ray Data", "peer", "ray_data"),
     ("Ray actors", "peer", "ray_actors"),
 )
 
 
-def loader(smoke: bool) -> Benchmark:
-    game = Game("loading.playing", 320, 64, smoke)
+def loader(plan: Plan) -> Benchmark:
+    game = Game("loading.playing", PICTURES, 64, plan.smoke)
     players = [
-        game.alone(with_workers(title, workers), role, by=by, workers=workers)  # type: ignore[arg-type]
+        game.alone(with_workers(title, workers), role, workers, by=by, workers=workers)  # type: ignore[arg-type]
         for title, role, by in WAYS
-        for workers in WORKERS
+        for workers in plan.workers
     ]
     players.append(game.alone("a loop", "floor", by="loop"))
     title = "A data loader: decode, cut, scale, normalise, put together"
@@ -41,4 +44,4 @@ def targets() -> Iterator[Target]:
             )
 
 
-LOADING: dict[str, Callable[[bool], Benchmark]] = {"loader": loader}
+LOADING: dict[str, Callable[[Plan], Benchmark]] = {"loader": loader}

@@ -25,7 +25,7 @@ BATCHES = "callboard, Arrow batches"
 
 def query(name: str, smoke: bool) -> Benchmark:
     game = Game("nexmark.playing", EVENTS * (4 if name in JOINS else 1), 2_000, smoke)
-    long = 4  # batches are quick, so they get more events
+    long = 16 if name in JOINS else 4  # batches are quick, so they get more events
     players = [
         game.alone("callboard", "ours", query=name, by="rows"),
         game.alone(BATCHES, "ours", long, query=name, by="batches"),

@@ -30,8 +30,8 @@ from stream_suite import STREAMS, Plan
 from suite import BENCHMARKS
 from workers_suite import WORKERS
 
-PLANNED = STREAMS | WORKERS | ELASTIC  # those that know of numbers of workers
-SINGLE = BENCHMARKS | CALLING | CHANNELS | FREQUENCY | JOINS | LOADING | NETS | NEXMARK | REMOTE
+PLANNED = STREAMS | WORKERS | ELASTIC | LOADING  # those that know of numbers of workers
+SINGLE = BENCHMARKS | CALLING | CHANNELS | FREQUENCY | JOINS | NETS | NEXMARK | REMOTE
 ALL = (*SINGLE, *PLANNED)
 GROUPS = {
     "streams": (*STREAMS,),

@@ -25,7 +25,7 @@ def play(module: str, periods: int, **options: Any) -> Any:
     return one.play(f"elastic.{module}", "none", periods, options)
 
 
-@pytest.mark.parametrize("shape", ["pipeline", "wide", "mixed"])
+@pytest.mark.parametrize("shape", ["pipeline", "wide", "mixed", "asleep"])
 @pytest.mark.parametrize(
     "how",
     [

@@ -143,6 +143,8 @@ def test_nan_is_no_key() -> None:
         [Decimal("nan")],
         [complex("nan")],
         [np.float64("nan")],
+        [(1, math.nan)],
+        [("a", (Decimal("nan"), 2))],
     ):
         with pytest.raises(ValueError, match="a key is equal to itself, not as"):
             summary.update(keys)

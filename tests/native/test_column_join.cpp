@@ -188,6 +188,20 @@ TEST("partners that the caller finds give the same as those that are found") {
     CHECK(taken_from(join) == give_plainly(stream, settings, JoinKind::outer));
 }
 
+TEST("what is too old leaves both windows, whatever kind of join it is") {
+    for (JoinKind kind : {JoinKind::inner, JoinKind::left, JoinKind::outer, JoinKind::semi, JoinKind::anti}) {
+        ColumnJoinOf<std::int64_t> join(kind, JoinRule::strict, {10, 0}, 1);
+        const std::int64_t times[] = {0, 4, 11};
+        for (std::uint8_t side : {0, 1}) join.take(side, &times[0], nullptr, 0);
+        join.arrive(&times[1]);
+        CHECK_EQUAL(join.begin(0), std::uint64_t{0});
+        CHECK_EQUAL(join.begin(1), std::uint64_t{1});
+        join.arrive(&times[2]);
+        CHECK_EQUAL(join.begin(0), std::uint64_t{1});
+        CHECK_EQUAL(join.begin(1), std::uint64_t{1});
+    }
+}
+
 TEST("the earliest time of outputs and of windows is known") {
     ColumnJoinOf<std::int64_t> join(JoinKind::outer, JoinRule::strict, 5, 1);
     std::int64_t time = 0;

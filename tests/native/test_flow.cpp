@@ -136,7 +136,8 @@ TEST("an empty round passes a chain of idle stages, however long, and ends no st
     Pool& pool = flow.add_pool(nullptr);
     Stage* last = nullptr;
     for (int i = 0; i < count; ++i) {
-        Stage& stage = flow.add_ordered(pool, one.work(), all_lanes, 1);
+        Stage& stage = i % 2 == 0 ? flow.add_ordered(pool, one.work(), all_lanes, 1)
+                                  : flow.add_shared(pool, one.work(), all_lanes, 4);
         if (last == nullptr) flow.add_entry(stage, 0);
         else flow.connect(*last, stage, 0);
         last = &stage;
@@ -201,6 +202,59 @@ TEST("a stage with several inputs is ready when each has brought its part, and n
     CHECK_EQUAL(flow.done(), 20);
 }
 
+TEST("each round of several inputs is announced once, by the part that completes it") {
+    struct Counting final : StageObserver {
+        int told = 0;
+        void something_waits(Stage&) override { ++told; }
+    } pool;
+    struct Nobody final : SinkObserver {
+        void round_left(std::int64_t) override {}
+    } nobody;
+    OneStage one;
+    const Stage::Site site{pool, nobody, 0, 0, all_lanes, 1};
+    OrderedStage ordered(site, one.work(), 3, 64);
+    FusedStage fused(site, 64, 0);
+    fused.add_member(one.work(), 3);
+    for (std::uint32_t input : {0u, 1u, 2u}) fused.open(0, input);
+    fused.finish();
+    for (Stage* stage : {static_cast<Stage*>(&ordered), static_cast<Stage*>(&fused)}) {
+        const auto put = [&](std::uint32_t input, std::int64_t from, std::int64_t to) {
+            for (auto serial = from; serial < to; ++serial) stage->put(input, serial, nullptr);
+        };
+        pool.told = 0;
+        put(0, 0, 10), put(2, 0, 1);
+        CHECK_EQUAL(pool.told, 0);
+        put(1, 0, 10);
+        CHECK_EQUAL(pool.told, 1);  // though a complete round waits, the parts of others are not announced
+        put(2, 1, 10);
+        CHECK_EQUAL(pool.told, 10);
+        CHECK(stage->enter());
+        RowCounts counts;
+        CHECK_EQUAL(stage->work(counts, 100, 0), 10);
+        stage->leave();
+        put(1, 10, 11), put(2, 10, 11);
+        CHECK_EQUAL(pool.told, 10);
+        put(0, 10, 11);
+        CHECK_EQUAL(pool.told, 11);
+    }
+}
+
+TEST("rounds of several inputs that pile up wake another lane") {
+    OneStage one;
+    Flow flow{patient()};
+    Pool& pool = flow.add_pool(nullptr);
+    Stage& stage = flow.add_ordered(pool, one.work(), all_lanes, 2);
+    for (std::uint32_t input : {0u, 1u}) flow.add_entry(stage, input);
+    flow.finish_graph();
+    int woken[2] = {0, 0};
+    for (int& count : woken) pool.add_lane(all_lanes, [](void* lane) { ++*static_cast<int*>(lane); }, &count);
+    void* batches[2] = {&one, &one};
+    for (int i = 0; i < 3; ++i) flow.admit(batches);
+    CHECK_EQUAL(woken[0], 1);
+    CHECK_EQUAL(woken[1], 1);
+    flow.drain();
+}
+
 TEST("rounds keep their order when they pile up in a stage, and when they come one by one again") {
     struct Order {
         std::vector<std::uintptr_t> got;
@@ -227,6 +281,21 @@ TEST("rounds keep their order when they pile up in a stage, and when they come o
     }
     CHECK_EQUAL(order.got.size(), next - 1);
     for (std::size_t i = 0; i < order.got.size(); ++i) CHECK_EQUAL(order.got[i], i + 1);
+}
+
+TEST("a round without rows wakes no lane at a keyed stage, nor at one of several lanes") {
+    OneStage one;  // for the work
+    Flow flow{patient()};
+    Pool& pool = flow.add_pool(nullptr);
+    flow.add_entry(flow.add_keyed(pool, one.work(), one.work(), all_lanes, 2, 3), 0);
+    flow.add_entry(flow.add_shared(pool, one.work(), all_lanes, 2), 0);
+    flow.finish_graph();
+    int woken = 0;
+    pool.add_lane(all_lanes, [](void* lane) { ++*static_cast<int*>(lane); }, &woken);
+    void* batches[2] = {nullptr, nullptr};
+    for (int i = 0; i < 3; ++i) flow.admit(batches);
+    CHECK_EQUAL(flow.done(), 3);
+    CHECK_EQUAL(woken, 0);
 }
 
 TEST("a partition's rows are its own, and the time of some of its shares is taken") {

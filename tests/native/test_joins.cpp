@@ -100,6 +100,41 @@ TEST("every rule and predicate gives what three nested loops give, in batches of
         }
 }
 
+TEST("rows of each side stay as long as their side's length says") {
+    const auto predicate = all_of({JoinTerm::equal(NumberType::int64)});
+    const auto stream = random_stream<std::int64_t>(11, 1500, predicate, 60);
+    for (JoinRule rule : {JoinRule::three_step, JoinRule::strict})
+        for (const auto within : {JoinLengths<std::int64_t>(0, 40), JoinLengths<std::int64_t>(40, 0),
+                                  JoinLengths<std::int64_t>(3, 400), JoinLengths<std::int64_t>(0, 0)}) {
+            const JoinSettings<std::int64_t> settings{predicate, rule, within, 1, 0};
+            const auto expected = join_plainly(stream, settings);
+            CHECK(!expected.empty());
+            for (std::size_t batch : {1u, 7u, 64u, 2000u})
+                agree(stream, settings, batch, described(settings, 0, batch), expected);
+        }
+}
+
+TEST("rows that leave before any row could see them are in no bucket") {
+    const auto predicate = all_of({JoinTerm::equal(NumberType::int64)});
+    IndexedJoin<std::int64_t> indexed({predicate, JoinRule::strict, {40, 0}, 1, 0});
+    Stream<std::int64_t> stream;
+    stream.columns.resize(1);
+    for (int row = 0; row < 300; ++row) {  // the left row in the middle sees the right one before it, of the same time
+        stream.sides.push_back(row != 150);
+        stream.times.push_back(row == 150 ? 149 : row);
+        stream.numbers.push_back(static_cast<std::uint64_t>(row));
+        stream.columns[0].push(7);
+    }
+    std::vector<JoinMatch> matches;
+    indexed.join(stream.batch(0, 150), matches);
+    CHECK_EQUAL(indexed.windows().of(1).end(), std::uint64_t{1});  // of all rows, the last one: a left row may see it
+    indexed.join(stream.batch(150, 300), matches);
+    CHECK_EQUAL(indexed.windows().of(1).end(), std::uint64_t{2});
+    CHECK_EQUAL(indexed.compared(), std::uint64_t{1 + 39});
+    CHECK_EQUAL(matches.size(), std::size_t{1 + 39});
+    CHECK((matches.front() == JoinMatch{0, 149}) && (matches.back() == JoinMatch{39, 150}));
+}
+
 TEST("times that are doubles are as good as integers") {
     const auto predicate = all_of({JoinTerm::band(NumberType::int32, 4), JoinTerm::band(NumberType::float32, 2)});
     for (JoinRule rule : rules)

@@ -1,6 +1,7 @@
 // What a pool knows of its stages: the index by itself, and how many stages a choice looks at.
 #include <set>
 
+#include "callboard/scheduling/flow/pool.hpp"
 #include "callboard/scheduling/flow/ready_index.hpp"
 #include "callboard/scheduling/flow/ready_stages.hpp"
 #include "check.hpp"
@@ -162,6 +163,29 @@ TEST("who finds that nothing waits any more looks there once") {
     Asked::looks = 0;
     CHECK_EQUAL(choice.latest(all_lanes, 0, nullptr), choice.all[500].get());
     CHECK_EQUAL(Asked::looks, 1);
+}
+
+TEST("for a lane that may not work, no stage is asked") {
+    Slices slices;
+    Pool pool(slices, nullptr);
+    Nobody nobody;
+    Stages all;
+    for (std::uint32_t i = 0; i < 100; ++i) {
+        all.push_back(std::make_unique<Asked>(Stage::Site{pool, nobody, i, i, all_lanes, 1}, Work{}));
+        pool.add(*all[i]);
+    }
+    pool.finish(all);
+    int woken[2] = {0, 0};
+    for (int& count : woken) pool.add_lane(all_lanes, [](void* lane) { ++*static_cast<int*>(lane); }, &count);
+    pool.set_active(1);
+    for (auto& stage : all) stage->put(0, 0, nullptr);
+    CHECK_EQUAL(woken[0], 1);
+    Asked::looks = 0;
+    pool.set_active(1);
+    CHECK_EQUAL(Asked::looks, 0);
+    pool.set_active(3);
+    CHECK(Asked::looks >= 100);
+    CHECK_EQUAL(woken[1], 0);  // a round at each stage is for the lane that is awake
 }
 
 CHECK_MAIN

@@ -48,4 +48,24 @@ TEST("several values can be taken by one claim, and it says where they stood") {
     CHECK_EQUAL(values[2], 4u);
 }
 
+TEST("a serial number can be skipped while nothing is in the ring, as often as one likes") {
+    Spmc<unsigned> ring(2);
+    unsigned value;
+    std::int64_t first;
+    for (unsigned i = 0; i < 20; ++i) {
+        CHECK(ring.try_skip());
+        CHECK_EQUAL(ring.size(), 0);
+        CHECK(!ring.try_pop(value));
+        CHECK(ring.try_push(i));
+        CHECK(!ring.try_skip());
+        CHECK(ring.try_push(99));
+        CHECK(!ring.try_push(99));
+        CHECK_EQUAL(ring.try_pop(&value, 1, first), 1);
+        CHECK_EQUAL(first, 3 * i + 1);
+        CHECK_EQUAL(value, i);
+        CHECK(ring.try_pop(value));
+        CHECK_EQUAL(value, 99u);
+    }
+}
+
 CHECK_MAIN

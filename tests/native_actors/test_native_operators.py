@@ -172,11 +172,36 @@ def test_a_keyed_one_that_fails_lets_nothing_through_that_came_after(
     assert got == list(range(1000))
 
 
-def test_a_row_that_is_no_native_value_ends_the_run(operators: ModuleType) -> None:
-    graph = entry("x").map(str).native(operators.Twice).collect()
+@pytest.mark.parametrize("how", ["at-the-entry", "behind-python", "behind-native"])
+@pytest.mark.parametrize("row", [None, "two", 2**70])
+def test_the_error_of_a_row_that_is_no_native_value_names_it(
+    operators: ModuleType, row: object, how: str
+) -> None:
+    rows = [*range(20), row, 3]
+    stream = entry("x")
+    if how == "behind-python":
+        stream = stream.map(lambda row: row)
+    if how == "behind-native":
+        rows = [2 * row if isinstance(row, int) and row < 99 else row for row in rows]
+        stream = stream.native(operators.Twice).map({2 * n: n for n in rows[:20]}.get)
+        rows[20:] = [1000]  # the operator in between makes None of it
+        row = None
+    graph = stream.native(operators.Even, name="even").collect()
+
+    def checked(error: StreamError) -> None:
+        assert (error.operator, error.serial, error.row) == ("even", 20, row)
+        assert type(error.__cause__) is (ValueError if row == 2**70 else TypeError)
+
     with pytest.raises(StreamError) as raised:
-        run(graph, 1)
-    assert isinstance(raised.value.__cause__, TypeError)
+        graph.run_sequentially({"x": rows}, batch_size=7)
+    checked(raised.value)
+    for workers in (1, 2):
+        with ActorSystem(workers=workers) as system:
+            started = system.run(graph, batch_size=7)
+            started.send("x", rows)
+            with pytest.raises(StreamError) as raised:
+                started.finish(timeout=60)
+            checked(raised.value)
 
 
 def test_what_is_no_native_operator_is_refused_when_the_graph_is_built() -> None:

@@ -140,6 +140,12 @@ class Drawing:
         self.cells = cells
         self.options = st.sampled_from(options)
         self.boxes = self.loops = 0
+        self.around = 0  # loops that what is drawn will be in
+
+    @property
+    def may_multiply(self) -> bool:
+        """Whether a part may put out several records for one: loops within loops make millions."""
+        return self.around < 2
 
     def net(self, arriving: frozenset[Variant], keep: Variant, depth: int) -> Net:
         """Draw a net for these label sets. The labels that they all have and `keep` has stay."""
@@ -182,8 +188,8 @@ class Drawing:
         kinds = [
             "one",
             "one",
-            "many",
             "maybe",
+            *(["many"] if self.may_multiply else []),
             *(["value"] if len(outputs) == 1 and outputs[0] else []),
         ]
         kind = self.draw(st.sampled_from(kinds))
@@ -226,10 +232,14 @@ class Drawing:
         pattern = frozenset(self.read(arriving, 3))
         guards = self.draw(st.lists(expressions(pattern), max_size=2))
         rules = [
-            Rule(tuple(self.items(pattern, keep) for _ in range(self.draw(NUMBERS))), guard)
+            Rule(tuple(self.items(pattern, keep) for _ in range(self.number())), guard)
             for guard in (*guards, None)
         ]
         return RecordFilter(pattern, tuple(rules))
+
+    def number(self) -> int:
+        drawn = self.draw(NUMBERS)
+        return drawn if self.may_multiply else min(drawn, 1)
 
     def items(self, pattern: Variant, keep: Variant) -> tuple[Item, ...]:
         fields = sorted(label for label in pattern if not is_tag(label))
@@ -299,7 +309,9 @@ class Drawing:
         """Draw the body of a loop. It counts down before or after what it does."""
         shared = common(arriving)
         bound = " ".join(filter(is_binding, shared))
+        self.around += 1
         work = self.net(frozenset((shared,)), shared | keep, depth - 1)
+        self.around -= 1
         count = filtering(f"<{counter}> {bound}", [f"<{counter}={counter} - 1>", *bound.split()])
         return Serial(work, count) if self.draw(st.booleans()) else Serial(count, work)
 

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 
 from callboard import Actor, ActorSystem, CallboardError, ConfigError
 from callboard.__main__ import main
-from callboard.observing import endpoint
+from callboard.observing import commands, endpoint
 from callboard.observing.endpoint import ask, folder_of_sockets
 from tests.observing.actors import Box, Holder, Passage
 
@@ -85,6 +86,57 @@ def test_info_tree_and_dump_show_a_system(
         passage.leave.set()
         assert main(["dump", "nobody"]) == 1
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError, ConnectionResetError])
+@pytest.mark.parametrize("command", ["info", "tree", "dump"])
+def test_a_system_that_ends_while_it_is_asked_hides_no_other(
+    command: str, error: type[OSError], folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(path: Path, question: str, *patience: float) -> Any:
+        if path.name != "1-0.sock":
+            return ask(path, question, *patience)
+        if question != "who":
+            raise error
+        return {"pid": 1, "system": "ending"}
+
+    monkeypatch.setattr(commands, "ask", asked)
+    with ActorSystem("shop", workers=1, observable=True):
+        (folder / "1-0.sock").touch()  # whose name comes before the other's
+        assert main([command]) == 0
+    out, err = capsys.readouterr()
+    assert "shop" in out
+    assert "ending" not in out
+    assert err == "process 1 has ended, or failed to answer\n"
+
+
+@pytest.mark.parametrize("said", [b"", b'{"pid"'])
+def test_an_answer_that_is_not_whole_is_a_lost_connection(said: bytes, folder: Path) -> None:
+    path = folder_of_sockets() / "1-0.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def answer() -> None:
+            with listener.accept()[0] as connection:
+                connection.recv(100)
+                connection.sendall(said)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(ConnectionError, match=r"1-0\.sock has ended, or failed to answer"):
+            ask(path, "info", 30.0)
+        thread.join(30)
+
+
+def test_files_that_no_system_has_made_are_left_alone(folder: Path, capsys: Out) -> None:
+    with ActorSystem("shop", workers=1, observable=True):
+        others = [folder / name for name in ("foo.sock", "1a-0.sock", "-.sock")]
+        for other in others:
+            other.touch()
+        assert main(["info"]) == 0
+        assert all(other.exists() for other in others)
+    assert capsys.readouterr() == (f"{os.getpid()} shop: no actors\n", "")
 
 
 def test_another_process_can_look(folder: Path) -> None:

@@ -25,6 +25,9 @@ class FailingToApply(Persistent):
     def snapshot(self) -> None:
         return None
 
+    def restore(self, state: None) -> None:
+        pass
+
 
 def _served(system: ActorSystem, path: Path, ref: Any, **options: Any) -> tuple[Server, Connection]:
     server = Server(system, serve_entries({"it": ref}), f"unix:{path}/s", **options)

@@ -16,16 +16,13 @@ from callboard import (
     ActorSystem,
     AskTimeout,
     CallboardError,
-    ConfigError,
     MailboxFull,
     Supervision,
 )
-from callboard.remote import Connection, Server, ServerLimits, connect, connect_soon, serve_entries
+from callboard.remote import Connection, Server, ServerLimits, connect, connect_soon
 from callboard.remote.errors import CodecError, ConnectionLost, RemoteError, RemoteFailure
 from callboard.remote.sockets.dialing import dial
-from callboard.streams import entry
-from callboard.streams.errors import RunEnded
-from tests.remote.conftest import DEADLINE, Gate, Notes, Start, eventually, logged, loss
+from tests.remote.conftest import DEADLINE, Gate, Start, eventually, logged, loss
 
 
 def test_what_is_told_arrives_in_the_order_of_sending(connection: Connection) -> None:
@@ -407,36 +404,6 @@ def test_no_server_is_an_error_that_says_why(tmp_path: Path) -> None:
 
     eventually(lambda: says_why(lambda: connect(url, timeout=0.05)), "it is tried in time")
     eventually(lambda: says_why(lambda: asyncio.run(main())), "and in an event loop")
-
-
-def test_a_graph_takes_rows_by_its_entries(tmp_path: Path) -> None:
-    graph = entry("numbers").map(lambda number: number * 2).collect()
-    with ActorSystem(workers=2) as system:
-        run = system.run(graph)
-        server = Server(system, serve_entries({"doubles": run}), f"unix:{tmp_path}/s")
-        with connect(str(server.address)) as connection:
-            doubles = connection.ref("doubles")
-            doubles.tell_many(range(2_000))
-            with pytest.raises(RemoteFailure, match="takes rows, and answers nothing"):
-                doubles.ask(1).result(DEADLINE)
-        server.drain(DEADLINE)
-        with pytest.raises(RunEnded):
-            run.send("numbers", [1])
-        assert run.finish() == [number * 2 for number in range(2_000)]
-
-
-@pytest.mark.parametrize("built", [None, 3, {}, {"a": 1}, {1: None}, ["a"]])
-def test_what_build_returns_must_be_entry_points(built: Any) -> None:
-    with pytest.raises(ConfigError, match="build"):
-        serve_entries(built)
-
-
-def test_a_ref_alone_is_served_by_its_name_and_a_run_by_its_entries() -> None:
-    with ActorSystem() as system:
-        assert [*serve_entries(system.spawn(Notes, name="only"))] == ["only"]
-        run = system.run(entry("left").union(entry("right")).collect())
-        assert [*serve_entries(run)] == ["left", "right"]
-        assert [*serve_entries({"both": run})] == ["both/left", "both/right"]
 
 
 def test_clients_come_and_go_with_a_word_in_the_log(

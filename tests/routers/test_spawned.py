@@ -410,6 +410,13 @@ def test_an_elastic_level_waits_for_its_patience_and_keeps_its_bounds() -> None:
     assert level.decide(1, 2) == 2  # somebody has resized it beyond its bounds
 
 
+def test_an_elastic_router_begins_with_as_many_routees_as_it_is_told() -> None:
+    with ManualSystem() as system:
+        for given, found in ((None, 2), (2, 2), (3, 3), (4, 4)):
+            router = RoundRobinRouter.spawn(system, Note, [], routees=given, elastic=(2, 4))
+            assert len(router.refs) == found
+
+
 def test_elastic_says_what_is_wrong() -> None:
     with pytest.raises(ValueError, match="the least number of routees"):
         Elastic(0, 3)
@@ -431,6 +438,10 @@ def test_spawning_says_what_is_wrong_and_leaves_nothing_behind() -> None:
             RoundRobinRouter.spawn(system, Note, [])
         with pytest.raises(ValueError, match="the number of routees"):
             RoundRobinRouter.spawn(system, Note, [], routees=0)
+        for wrong in (1, 4):
+            refused = rf"routees={wrong} is not within elastic=\(2, 3\)"
+            with pytest.raises(ValueError, match=refused):
+                RoundRobinRouter.spawn(system, Note, [], routees=wrong, elastic=(2, 3))
         with pytest.raises(SpawnError, match="wants a subclass of Actor"):
             RoundRobinRouter.spawn(system, int, routees=2)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="noted"):

@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,10 +16,12 @@ import pytest
 from callboard import Actor, ActorSystem
 from callboard.core.errors import ConfigError
 from callboard.core.threads.interpreter import has_gil
-from callboard.scheduling.elasticity import controller as controlling
+from callboard.scheduling.elasticity.controller import PYTHON_ONLY
+from callboard.scheduling.elasticity.counts import WorkDone
 from callboard.scheduling.elasticity.measurement import Decision, Measurement
 from callboard.scheduling.placement import Fixed
 from callboard.streams import entry
+from tests.remote.conftest import eventually
 from tests.tokenless import tokenless
 
 LONG = {"period": 1e6}  # the test looks, and nobody else
@@ -105,6 +108,56 @@ def test_messages_and_rows_are_what_was_handled_in_the_period() -> None:
         assert script.seen[3].stages == ()
 
 
+def test_a_measurement_is_of_the_work_that_was_done() -> None:
+    done = WorkDone(2.0, messages=30, rows=70.0, busy=3.0, starved=5.0, held_back=1.0)
+    done.waiting, done.backlog = 8.0, 2.0
+    with tokenless(workers=(2, 2), elasticity=LONG) as system:
+        controller, script = scripted(system)
+        controller._counts = SimpleNamespace(take=lambda team: done)
+        controller.look()
+    (seen,) = script.seen
+    assert (seen.level, seen.seconds, seen.throughput) == (2, 2.0, 50.0)
+    assert (seen.busy, seen.starved, seen.held_back) == (1.5, 1.5, 0.5)
+    assert (seen.waiting, seen.waiting_cost) == (8.0, 0.25)
+
+
+def test_a_sender_that_waits_for_room_is_seen_for_as_long_as_it_waits() -> None:
+    gate = threading.Event()
+
+    def wait(row: int) -> int:
+        gate.wait(60)
+        return row
+
+    with tokenless(workers=(1, 2), elasticity=LONG) as system:
+        controller, script = scripted(system)
+        run = system.run(entry("x", int).map(wait).collect(), batch_size=1, window=2)
+        controller.look()
+        sender = threading.Thread(target=run.send, args=("x", range(4)))
+        sender.start()
+        flow = run._work.flow
+        try:
+            eventually(lambda: flow.held_back_ns > 0, "it waits for room")
+            assert script.seen[0].held_back == 0.0
+
+            def is_seen() -> bool:  # this thread may be held up between its two clocks
+                waited = flow.held_back_ns
+                controller.look()
+                eventually(lambda: flow.held_back_ns > waited + 100_000_000, "it waits for 0.1 s")
+                controller.look()
+                return script.seen[-1].held_back == pytest.approx(1.0, abs=0.1)
+
+            eventually(is_seen, "a period in which it waited throughout")
+        finally:
+            gate.set()
+            sender.join(60)
+        assert run.finish(timeout=60) == [0, 1, 2, 3]
+        run = system.run(entry("x", int).map(abs).collect())
+        for _ in range(2):
+            controller.look()
+        assert script.seen[-1].held_back == 0.0
+        run.finish(timeout=60)
+
+
 def test_an_idle_system_is_not_busy_and_one_that_works_is() -> None:
     began, gate = threading.Event(), threading.Event()
 
@@ -126,36 +179,6 @@ def test_an_idle_system_is_not_busy_and_one_that_works_is() -> None:
         controller.look()
         assert script.seen[-1].busy == pytest.approx(1.0)
         gate.set()
-
-
-def test_a_worker_that_was_added_is_busy_from_then_on() -> None:
-    class Busy:
-        handled = waited_ns = 0
-        thread = None
-
-    class Growing:
-        workers = (Busy(), Busy())
-        started = 1
-
-        def following(self) -> list[Any]:
-            return []
-
-    counts: Any = controlling._Counts()
-    team = Growing()
-    counts.take(team)
-    team.started = 2
-    counts.meet(team)
-    seconds, _, busy, _, _ = counts.take(team)
-    assert busy == pytest.approx(2 * seconds)
-
-
-def test_the_busiest_partition_is_its_share_of_the_rows() -> None:
-    class Parts:
-        def partitions(self, number: int) -> list[tuple[int, float]]:
-            return [[], [(0, 0.0)], [(6, 0.0), (2, 0.0)]][number]
-
-    graph: Any = Parts()
-    assert [controlling._busiest(graph, number) for number in range(3)] == [0.0, 0.0, 0.75]
 
 
 def test_rows_wait_before_an_operator_only_if_they_are_for_it() -> None:
@@ -220,7 +243,7 @@ def test_with_a_lock_and_python_alone_there_is_one_worker_and_no_trial() -> None
         level = system.statistics().level
         assert level is not None
         assert level.level == 1
-        assert level.reason == controlling.PYTHON_ONLY
+        assert level.reason == PYTHON_ONLY
         assert script.seen == []
         assert len(system.statistics().workers) == 1  # the others have no threads
 

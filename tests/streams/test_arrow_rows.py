@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import pytest
 
 from callboard import ActorSystem
-from callboard.streams import Graph, StreamError, Tally, Watermark, entry
+from callboard.streams import Graph, Snapshot, StreamError, Tally, Watermark, entry
 from callboard.streams.errors import GraphError
+from callboard.streams.programs.columns.rows_and_batches import batch_of
+from tests.streams.test_snapshot_files import go_on, snapshot_of
+from tests.streams.test_snapshot_values import of_version_1
 
 pa = pytest.importorskip("pyarrow")
 
@@ -51,7 +59,61 @@ BAD = [
         [1, 2, 3, 4],
     ),
     ([{"a": 2**70}, {"a": 1}], None, [0]),
+    # No number beyond 2**53 is exact as a double, so these fit by type and not by value.
+    ([{"a": 1.5}, {"a": 1}, {"a": 2**60 + 1}], None, [2]),
+    ([{"a": 1}, {"a": 2**60 + 1}, {"a": 1.5}, {"a": 1.5}, {"a": 2**60 + 1}], None, [2, 4]),
+    ([{"a": 1, "b": 2}, {"b": 1.5, "a": "x"}, {"b": 2**60 + 1}], None, [1]),
+    ([{"a": Decimal("1e30")}, {"a": "x"}, {"a": 2**63}], None, [1]),
+    ([{}, {"a": [1]}, {"a": [2**60 + 1, 1.5]}, {"a": [1.5]}], None, [2]),
+    ([{"a": {"b": 1}}, {"a": {"c": "x"}}, {"a": {"c": 1}}], None, [2]),
 ]
+
+
+@dataclass
+class Sale:
+    shop: str
+    amount: float
+    loose: ClassVar[int] = 5
+
+
+def test_rows_of_one_batch_may_be_of_several_types() -> None:
+    empty: defaultdict[str, Any] = defaultdict(int)
+    given = [Sale("a", 1.5), {"shop": "b"}, MappingProxyType({"amount": 2.5, "n": 3}), empty]
+    wanted = [("a", 1.5), ("b", None), (None, 2.5), (None, None)]
+    found = batches_of(given, 4)
+    assert found == [
+        [{"shop": shop, "amount": a, "n": 3 if a == 2.5 else None} for shop, a in wanted]
+    ]
+    schema = pa.schema([("amount", pa.float64()), ("loose", pa.int8()), ("shop", pa.string())])
+    (rest,) = batches_of([*given, (3.5, 7, "c")], 5, schema)
+    assert [[*row.values()] for row in rest] == [
+        *[[a, None, shop] for shop, a in wanted],
+        [3.5, 7, "c"],
+    ]
+    assert not empty
+
+
+def test_a_good_row_costs_no_call_of_python() -> None:
+    def calls(of_rows: list[Any], schema: Any) -> int:
+        count = 0
+
+        def note(_frame: Any, event: str, _called: Any) -> None:
+            nonlocal count
+            count += event in ("call", "c_call")
+
+        to_batch = batch_of(schema)
+        sys.setprofile(note)
+        try:
+            to_batch(of_rows)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    fields = pa.schema([("shop", pa.string()), ("amount", pa.float64())])
+    for row in (Sale("a", 1.5), {"shop": "a", "amount": 1.5}, ("a", 1.5)):
+        for schema in (fields,) if isinstance(row, tuple) else (fields, None):
+            calls([row], schema)  # the first time pyarrow looks up what it needs
+            assert calls([row] * 100, schema) == calls([row], schema)
 
 
 @pytest.mark.parametrize(("given", "fields", "bad"), BAD)
@@ -64,6 +126,54 @@ def test_each_bad_row_is_counted_and_the_batch_has_the_others(
     found = stream.collect().run_sequentially({"rows": given}, tally=tally)
     assert [(each.serial, each.row) for each in tally.failures] == [(n, given[n]) for n in bad]
     assert sum(batch.num_rows for batch in found) + len(bad) == len(given)
+
+
+MIXED: list[list[Any]] = [
+    [1, "x"],
+    [1.5, 2**60 + 1],
+    [1, 2**60 + 1, 1.5],
+    [{"b": 1}, {"b": "x"}, {"c": 1}, {"c": 1.5}],
+]
+
+
+@pytest.mark.parametrize("values", MIXED)
+@pytest.mark.parametrize("times", [1, 50])
+def test_a_row_is_bad_if_there_is_no_batch_of_it_and_the_good_ones_before(
+    values: list[Any], times: int
+) -> None:
+    for given in (values * times, [value for value in values for _ in range(times)]):
+        good: list[Any] = []
+        bad = []
+        for place, value in enumerate(given):
+            try:
+                pa.array([*good, value])
+                good.append(value)
+            except pa.ArrowException:
+                bad.append(place)
+        batch, errors = batch_of()([{"a": value} for value in given])
+        assert batch.column("a").equals(pa.array(good))
+        assert sorted(errors) == bad
+
+
+@pytest.mark.parametrize("values", [*MIXED, [*[{f"key {n}": n} for n in range(64)], "x"]])
+def test_many_bad_rows_are_found_without_a_look_at_all_the_others_for_each(
+    values: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = 0
+    make = pa.array
+
+    def counted(values: list[Any], *kind: Any) -> Any:
+        nonlocal seen
+        seen += len(values)
+        return make(values, *kind)
+
+    monkeypatch.setattr(pa, "array", counted)
+    times = 1_024 // len(values)
+    for given in (values * times, [value for value in values for _ in range(times)]):
+        seen = 0
+        batch, errors = batch_of()([{"a": value} for value in given])
+        assert batch.num_rows + len(errors) == len(given)
+        assert seen < 32 * 1_024  # a quarter of the rows, each with another quarter, is 64 * 1,024
 
 
 def test_bad_rows_go_to_the_side_output_each_by_its_number() -> None:
@@ -106,3 +216,20 @@ def test_rows_that_wait_for_their_batch_are_in_a_snapshot() -> None:
         run.send("rows", [{"a": 3}, {"b": 4}])
         assert [batch.to_pylist() for batch in run.finish(60)] == [[{"a": 1}, {"a": 3}], [{"b": 4}]]
         assert [(each.serial, each.row) for each in run.tally.failures] == [(1, {"a": "x"})]
+
+
+def test_a_snapshot_of_version_1_goes_on_with_the_rows_that_wait() -> None:
+    def old(given: list[Any]) -> Snapshot:
+        """Return to_arrow's snapshot of version 1: its state was a list, as that of batch is."""
+        saved = snapshot_of(rows.batch(4, name="to_arrow").collect(), given)
+        saved._steps = [
+            step._replace(kind="to_arrow") if step.kind == "batch" else step
+            for step in saved._steps
+        ]
+        return Snapshot.from_bytes(of_version_1(saved))
+
+    graph = rows.to_arrow(4).collect()
+    found = go_on(graph, old([{"a": 0}, {"a": 1}, {"a": 2}]), [{"a": 3}, {"a": 4}])
+    assert [batch.to_pylist() for batch in found] == [[{"a": n} for n in range(4)], [{"a": 4}]]
+    with pytest.raises(StreamError, match=r"'to_arrow' failed at input 1, {'a': 'x'}"):
+        go_on(graph, old([{"a": 0}, {"a": "x"}]), [])

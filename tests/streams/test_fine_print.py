@@ -14,12 +14,10 @@ import pytest
 
 from callboard import ActorSystem
 from callboard.streams import (
-    Failure,
     GraphError,
     Session,
     Sliding,
     Stream,
-    StreamError,
     Tally,
     Tumbling,
     Watermark,
@@ -27,35 +25,9 @@ from callboard.streams import (
     entry,
 )
 from callboard.testing import ManualSystem
+from tests.streams.all_ways import first, itself, run, second
 
 NAN = math.nan
-
-
-def itself(row: Any) -> Any:
-    return row
-
-
-def first(row: Any) -> Any:
-    return row[0]
-
-
-def second(row: Any) -> Any:
-    return row[1]
-
-
-def run(stream: Stream[Any], rows: list[Any] | dict[str, list[Any]]) -> list[Any]:
-    """Run a graph in all ways, and check that they give the same."""
-    graph = stream.collect()
-    inputs = rows if isinstance(rows, dict) else {graph.entries[0]: rows}
-    expected: list[Any] = graph.run_sequentially(inputs)
-    systems = [ManualSystem(seed) for seed in range(3)]
-    for system in (*systems, ActorSystem(workers=3)):
-        with system:
-            running = system.run(graph, batch_size=2)
-            for name, arriving in inputs.items():
-                running.send(name, arriving)
-            assert running.finish() == expected
-    return expected
 
 
 # --- late rows that are included ------------------------------------------------------------------
@@ -421,38 +393,6 @@ def test_a_row_that_cannot_be_compared_is_an_error_of_its_own_and_of_no_other() 
     largest = entry("rows").top_k(3, errors="side")
     failed = largest.failures.map(lambda failure: (failure.row, failure.serial))
     assert run(largest.union(failed), [1, None, 2, "3", 4, 5]) == [(None, 1), ("3", 3), [5, 4, 2]]
-
-
-# --- NaN ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("nan", [NAN, Decimal("NaN")])
-@pytest.mark.parametrize(
-    "operator",
-    [
-        lambda stream, **options: stream.top_k(2, **options),
-        lambda stream, **options: stream.distinct(**options),
-        lambda stream, **options: stream.frequent(epsilon=0.1, **options),
-        lambda stream, **options: stream.key_by(itself, partitions=3).count(**options),
-        lambda stream, **options: stream.key_by(itself).top_k(1, abs, **options),
-        lambda stream, **options: stream.watermarks(itself, **options),
-        lambda stream, **options: stream.union(entry("other"), by=itself, **options),
-    ],
-)
-def test_nan_is_an_error_of_its_row_where_rows_are_told_apart_or_put_in_order(
-    operator: Any, nan: Any
-) -> None:
-    inputs = {"rows": [1, nan, 3, nan, 5]}
-    with pytest.raises(StreamError, match=r"at input 1, .*[nN]a[nN]"):
-        operator(entry("rows")).collect().run_sequentially(inputs)
-    made = operator(entry("rows"), errors="side")
-    joined = made.union(made.failures)
-    inputs |= {"other": []} if "other" in joined.collect().entries else {}
-    graph = joined.collect()
-    failed = [row for row in graph.run_sequentially(inputs) if isinstance(row, Failure)]
-    assert [failure.serial for failure in failed] == [1, 3]
-    clean = operator(entry("rows"), errors="skip")
-    assert run(clean, inputs) == run(clean, inputs | {"rows": [1, 3, 5]})
 
 
 # --- one round at a time --------------------------------------------------------------------------

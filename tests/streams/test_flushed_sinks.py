@@ -191,3 +191,41 @@ def test_a_run_without_rows_ends_with_its_system_and_without_a_word(
         run = system.run(into(sink))
     assert (sink.calls, repr(run)) == (["close"], "<Run ended, 0 of 0 rounds done>")
     assert "never finished" not in caplog.text
+
+
+class Ending(Sink):
+    """Raises in close()."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+    def close(self) -> None:
+        super().close()
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [SystemExit(2), asyncio.CancelledError(), GeneratorExit()])
+def test_whatever_close_raises_is_logged_and_the_other_sinks_are_closed(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    sinks = [Ending(error), Sink()]
+    rows = entry("a")
+    graph = Graph(*(rows.to(sink) for sink in sinks))
+    with ActorSystem() as system:
+        run = system.run(graph)
+        run.send("a", [1])
+        assert run.finish(timeout=60) is None
+    assert [sink.calls for sink in sinks] == [[1, "flush", "close"]] * 2
+    assert "an operator failed to close" in caplog.text
+
+
+def test_ctrl_c_in_close_is_raised_when_the_other_sinks_are_closed() -> None:
+    sinks = [Ending(KeyboardInterrupt()), Sink()]
+    rows = entry("a")
+    graph = Graph(*(rows.to(sink) for sink in sinks))
+    with ActorSystem() as system:
+        run = system.run(graph)
+        with pytest.raises(KeyboardInterrupt):
+            run.finish(timeout=60)
+    assert [sink.calls[-1] for sink in sinks] == ["close", "close"]

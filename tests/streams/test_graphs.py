@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from queue import Queue
 from statistics import fmean
 from typing import Any, cast
 
@@ -41,6 +42,10 @@ class ManyOnly:
         (lambda: rows.map(abs, errors="ignore"), "one of fail, skip, side, not 'ignore'"),
         (lambda: rows.to(print, errors="side"), "a sink has no side output"),
         (lambda: rows.to(3), "a sink is a function, not 3"),
+        (
+            lambda: rows.to(Queue()),
+            r"a sink with put\(\) has close\(\), too, and <queue.Queue .* none",
+        ),
         (lambda: rows.key_by("user"), r"key_by\(\)'s argument is a function, not 'user'"),
         (lambda: rows.key_by(hash, partitions=0), "partitions is a whole number from 1 to 4096"),
         (lambda: rows.reduce(sum, every=0), "every is a whole number of 1 or more, not 0"),

@@ -1,6 +1,7 @@
 """The source and the sinks of docs/howto/feed-kafka.md, on brokers in this process."""
 
 import importlib.util
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -80,8 +81,8 @@ def number(message: Any) -> tuple[Any, int]:
 def test_all_that_a_sink_has_taken_is_stored_as_done(page: ModuleType, consumer: Any) -> None:
     taken: list[int] = []
     graph = entry("messages").map(number).to(page.Stored(taken.append, consumer))
-    with ActorSystem() as system:
-        page.feed(system.run(graph), consumer, has_read(consumer, 10))
+    with ActorSystem() as system, system.run(graph) as run:
+        page.feed(run, consumer, has_read(consumer, 10))
     assert taken == [*range(10)]
     assert done(consumer) == 10
 
@@ -97,12 +98,13 @@ def test_what_a_failed_run_has_not_put_out_comes_again(page: ModuleType, consume
 
     graph = entry("messages").map(number).to(page.Stored(take, consumer))
     with ActorSystem() as system:
-        with pytest.raises(RunError, match="failed at input 6"):
-            page.feed(system.run(graph), consumer, has_read(consumer, 10))
+        with pytest.raises(RunError, match="failed at input 6"), system.run(graph) as run:
+            page.feed(run, consumer, has_read(consumer, 10))
         stored = done(consumer)
         assert stored == 6
         consumer.seek(kafka.TopicPartition(consumer.assignment()[0].topic, 0, stored))
-        page.feed(system.run(graph), consumer, has_read(consumer, 10))
+        with system.run(graph) as run:
+            page.feed(run, consumer, has_read(consumer, 10))
     assert taken == [0, 1, 2, 3, 4, 5, -1, 6, 7, 8, 9]
     assert done(consumer) == 10
 
@@ -123,8 +125,8 @@ def test_a_topic_has_the_outputs_in_their_order(
         .map(lambda message: (message, b"<" + message.value() + b">"))
         .to(page.Topic(Ordered(), "outputs", consumer, at_once=4))
     )
-    with ActorSystem() as system:
-        page.feed(system.run(graph), consumer, has_read(consumer, 10))
+    with ActorSystem() as system, system.run(graph) as run:
+        page.feed(run, consumer, has_read(consumer, 10))
     assert done(consumer) == 10
     reader = kafka.Consumer({"bootstrap.servers": brokers, "group.id": "reader"})
     reader.assign([kafka.TopicPartition("outputs", 0, 0)])
@@ -154,8 +156,8 @@ def test_an_output_that_brokers_did_not_take_fails_the_run_and_stores_nothing(
                 callback(kafka.KafkaError(kafka.KafkaError._MSG_TIMED_OUT), None)
 
     graph = entry("messages").map(number).to(page.Topic(Refusing(), "nowhere", consumer))
-    with ActorSystem() as system, pytest.raises(RunError) as raised:
-        page.feed(system.run(graph), consumer, has_read(consumer, 10))
+    with ActorSystem() as system, pytest.raises(RunError) as raised, system.run(graph) as run:
+        page.feed(run, consumer, has_read(consumer, 10))
     assert "_MSG_TIMED_OUT" in str(raised.value.__cause__)
     assert done(consumer) == 0
 
@@ -169,3 +171,46 @@ def test_an_offset_of_a_partition_that_another_has_is_left_to_it(
     with pytest.raises(kafka.KafkaException, match="_STATE"):
         consumer.store_offsets(messages[0])
     sink.put((messages[0], 0))
+
+
+def test_what_a_topic_has_is_stored_after_a_poll_though_few_rows_came(
+    page: ModuleType, producer: Any, consumer: Any
+) -> None:
+    sink = page.Topic(producer, "few", consumer)
+    put = threading.Semaphore(0)
+    stored: list[int] = []
+
+    def output(message: Any) -> tuple[Any, bytes]:
+        return message, message.value()
+
+    def note(row: Any) -> None:
+        sink.put(row)
+        put.release()
+
+    def after_poll() -> None:
+        if run.position["messages"] == 10 and not stored:
+            for _ in range(10):
+                assert put.acquire(timeout=DEADLINE)
+        sink.flush()
+        stored.append(done(consumer))
+
+    with ActorSystem() as system:
+        run = system.run(entry("messages").map(output).to(note))
+        page.feed(run, consumer, lambda: 10 in stored, after_poll)
+        run.cancel()
+
+
+def test_a_graph_that_failed_ends_the_source_of_an_idle_topic(
+    page: ModuleType, consumer: Any
+) -> None:
+    failed = threading.Event()
+
+    def fail(message: Any) -> None:
+        failed.set()
+        raise OSError("the disk is full")
+
+    polls = iter(range(100))
+    with ActorSystem() as system:
+        run = system.run(entry("messages").to(fail))
+        with pytest.raises(RunError, match="failed at input 0"):
+            page.feed(run, consumer, lambda: failed.wait(0) and next(polls) == 99)

@@ -20,6 +20,7 @@ from callboard.streams import (
     RunEnded,
     RunError,
     RunTimeout,
+    StreamError,
     entry,
 )
 from tests.streams.taking import EXPECTED, ROWS, Thread, feed, graph, until_it_raises
@@ -281,3 +282,32 @@ def test_a_pair_that_is_none_ends_the_run_after_what_came_before(
     assert says in str(raised)
     with pytest.raises(RunEnded):
         run.finish()
+
+
+def test_in_a_window_of_one_a_rows_outputs_come_before_the_next_row_is_taken(
+    system: ActorSystem,
+) -> None:
+    heard: list[str] = []
+
+    def calls() -> Iterator[int]:
+        for row in range(5):
+            heard.append(f"row {row}")
+            yield row
+
+    graph = entry("x", int).map(lambda row: row * 2).collect()
+    for output in system.run(graph, batch_size=1, window=1).results(calls()):
+        heard.append(f"output {output}")
+    assert heard == [said for row in range(5) for said in (f"row {row}", f"output {row * 2}")]
+
+
+def test_in_a_window_of_one_a_failure_comes_before_the_next_row_is_taken(
+    system: ActorSystem,
+) -> None:
+    rows = iter([1, 0, 2])
+    graph = entry("x", int).map(lambda row: 1 / row).collect()
+    results = system.run(graph, batch_size=1, window=1).results(rows)
+    assert next(results) == 1
+    with pytest.raises(StreamError) as raised:
+        next(results)
+    assert raised.value.sent == 2
+    assert [*rows] == [2]

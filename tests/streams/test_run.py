@@ -11,7 +11,7 @@ import pytest
 from callboard import Actor, ActorSystem
 from callboard.core.errors import CallboardError, ConfigError
 from callboard.messages import DeadLetter
-from callboard.streams import Graph, GraphError, Run, RunTimeout, StreamError, entry
+from callboard.streams import Graph, GraphError, Run, RunEnded, RunTimeout, StreamError, entry
 from callboard.testing import ManualSystem
 from tests.streams.summing import ROWS, feed, shape
 
@@ -129,6 +129,18 @@ def test_a_skipped_row_is_a_dead_letter_and_nothing_waits_for_it(system: ActorSy
     assert run.statistics().skipped == 2
 
 
+def test_a_run_says_by_what_it_failed(system: ActorSystem) -> None:
+    run = system.run(entry("x").map(lambda x: 6 // x, name="divide").collect())
+    run.send("x", [1, 2])
+    assert run.failure is None
+    run.send("x", [3, 0])
+    with pytest.raises(StreamError) as raised:
+        run.finish(timeout=60)
+    assert isinstance(run.failure, StreamError)
+    assert str(run.failure) == str(raised.value) == "operator 'divide' failed at input 3, 0"
+    assert isinstance(run.failure.__cause__, ZeroDivisionError)
+
+
 def test_failures_go_to_a_side_output_in_order(system: ActorSystem) -> None:
     stream = entry("x", int).map(lambda n: 6 // n, errors="side")
     run = system.run(Graph(stream.collect(name="good"), stream.failures.collect(name="bad")))
@@ -218,6 +230,20 @@ def test_a_stopped_system_ends_a_waiting_finish() -> None:
     waiting.join(60)
     assert not waiting.is_alive()
     assert failed == [] or "was stopped before" in str(failed[0])
+
+
+def test_who_looks_after_the_end_of_the_system_is_told_of_it_and_not_of_a_cancel() -> None:
+    with ActorSystem() as system:
+        run = system.run(entry("x", int).collect())
+        for _ in range(2):  # the second end changes nothing
+            run._work.end_with_system()
+        with pytest.raises(RunEnded, match=r"was stopped before <Run ended, .*> ended"):
+            run._work.wait(run._work.flow.admitted + 1, None)
+        run = system.run(entry("x", int).collect())
+        run.cancel()
+        run._work.end_with_system()
+        with pytest.raises(RunEnded, match="was cancelled"):
+            run._work.wait(run._work.flow.admitted + 1, None)
 
 
 def test_a_forgotten_run_leaves_no_actors_behind() -> None:

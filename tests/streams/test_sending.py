@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from itertools import chain
 from typing import Any
 
@@ -292,3 +293,56 @@ def test_a_sender_waits_for_a_failed_run_no_longer_than_it_wants_to() -> None:
             run.send("rows", [2], timeout=60)
         with pytest.raises(StreamError, match="operator 'fails' failed"):
             run.finish(timeout=60)
+
+
+def failed_run(system: ActorSystem) -> Run[list[float]]:
+    run = system.run(entry("x", int).map(lambda row: 1 / row).collect())
+    run.send("x", [0])
+    return run
+
+
+def test_nothing_that_is_sent_raises_why_the_run_takes_no_more() -> None:
+    with ManualSystem() as system:
+        run = system.run(entry("x", int).collect())
+        run.send("x", [])
+        run.finish()
+        with pytest.raises(RunEnded, match="takes no more rows"):
+            run.send("x", iter(()))
+        failed = failed_run(system)
+        system.run_until_idle()
+        with pytest.raises(StreamError, match="failed at input 0"):
+            failed.send("x", [])
+
+
+def test_nothing_that_is_sent_waits_for_no_room(blocked: Blocked) -> None:
+    blocked.run.send("x", range(12))
+    blocked.run.send("x", [], timeout=0.0)
+
+
+def test_nothing_that_is_sent_by_send_soon_raises_the_same() -> None:
+    async def none() -> AsyncIterator[int]:
+        empty: list[int] = []
+        for row in empty:
+            yield row
+
+    async def main() -> None:
+        async with ActorSystem() as system:
+            run = failed_run(system)
+            with pytest.raises(StreamError):
+                await run.finish_soon()
+            with pytest.raises(StreamError):
+                await run.send_soon("x", [])
+            with pytest.raises(StreamError):
+                await run.send_soon("x", none())
+
+    asyncio.run(main())
+
+
+def test_a_task_of_send_soon_is_made_by_ensure_future() -> None:
+    async def main() -> list[int]:
+        async with ActorSystem() as system:
+            run = system.run(entry("x", int).collect())
+            await asyncio.ensure_future(run.send_soon("x", [1, 2]))
+            return await run.finish_soon()
+
+    assert asyncio.run(main()) == [1, 2]

@@ -213,6 +213,39 @@ def test_a_run_writes_snapshots_by_itself(tmp_path: Path) -> None:
         run.cancel()
 
 
+@pytest.mark.parametrize("error", [OSError("no"), SystemExit(3), asyncio.CancelledError()])
+def test_a_snapshot_that_raises_anything_is_logged_and_the_next_one_is_written(
+    error: BaseException, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    errors: list[BaseException] = []
+
+    class Number:
+        def __init__(self) -> None:
+            self.rows = 0
+
+        def receive(self, row: Any) -> None:
+            self.rows += 1
+
+        def snapshot(self) -> int:
+            if errors:
+                raise errors.pop()
+            return self.rows
+
+        def restore(self, rows: int) -> None:
+            self.rows = rows
+
+    snapshots = Noting(tmp_path, every=0.01)
+    with ActorSystem() as system:
+        graph: Graph[list[Any]] = rows.stateful(Number).collect()
+        run = system.run(graph, restore=snapshots)
+        errors.append(error)
+        run.send("rows", ["a"])
+        assert snapshots.written.wait(60)
+        run.cancel()
+    assert not errors
+    assert "a snapshot failed" in caplog.text
+
+
 # --- what cannot be saved or restored -------------------------------------------------------------
 
 

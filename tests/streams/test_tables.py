@@ -25,6 +25,11 @@ def of_polars() -> Any:
     return pytest.importorskip("polars").DataFrame(COLUMNS)
 
 
+def of_duckdb() -> Any:
+    duckdb = pytest.importorskip("duckdb")
+    return duckdb.sql("SELECT * FROM (VALUES (1, 'x'), (2, NULL)) AS t(a, b) ORDER BY a")
+
+
 def of_lazy_polars() -> Any:
     return of_polars().lazy()
 
@@ -80,7 +85,7 @@ def test_a_table_is_no_inputs_by_their_entries(table: Callable[[], Any]) -> None
         run.cancel()
 
 
-@tables
+@pytest.mark.parametrize("table", [*TABLES, of_duckdb])
 def test_a_table_is_no_iterable_of_messages(table: Callable[[], Any]) -> None:
     class Silent(Actor[Any]):
         def receive(self, message: Any) -> None:
@@ -94,7 +99,12 @@ def test_a_table_is_no_iterable_of_messages(table: Callable[[], Any]) -> None:
             ref.tell_many(table())
 
 
-BATCHED = [*TABLES, lambda: pa.record_batch(COLUMNS), lambda: pa.table(COLUMNS).to_reader()]
+BATCHED = [
+    *TABLES,
+    of_duckdb,
+    lambda: pa.record_batch(COLUMNS),
+    lambda: pa.table(COLUMNS).to_reader(),
+]
 
 
 @pytest.mark.parametrize("table", BATCHED)
@@ -192,3 +202,12 @@ def test_what_has_no_rows_is_an_error_of_its_row(some: Any) -> None:
         rows.rows().collect().run_sequentially({"rows": [some]})
     assert isinstance(info.value.__cause__, TypeError)
     assert str(info.value.__cause__).startswith("rows() wants ")
+
+
+def test_a_relation_of_duckdb_is_its_rows() -> None:
+    with ActorSystem() as system:
+        run = system.run(rows.collect(), batch_size=1)
+        run.send("rows", of_duckdb())
+        assert run.finish(timeout=60) == ROWS
+        assert [*system.run(rows.collect()).results(of_duckdb())] == ROWS
+    assert rows.collect().run_sequentially({"rows": of_duckdb()}) == ROWS

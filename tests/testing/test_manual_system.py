@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -64,6 +66,31 @@ class Patient(Actor[float]):
     async def receive(self, message: float) -> str:
         await self.sleep(message)
         return f"waited {message:g} s"
+
+
+# --- being made ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("when", ["_open", "_observe"])
+def test_a_system_whose_making_is_interrupted_stops_at_the_interpreters_exit(when: str) -> None:
+    program = f"""
+from callboard.testing import ManualSystem
+made = ManualSystem.{when}
+class Interrupted(ManualSystem):
+    def {when}(self, *args, **kwargs):
+        made(self, *args, **kwargs)
+        kept.append(self)
+        raise KeyboardInterrupt
+kept = []
+try:
+    Interrupted()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert (ended.stdout, ended.stderr) == ("interrupted\n", "")
 
 
 # --- running ------------------------------------------------------------------------------------

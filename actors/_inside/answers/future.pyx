@@ -217,6 +217,8 @@ cdef class Future:
             return self.take()
         if driven_by_worker():
             yield self  # to the dispatcher, which resumes the actor when this future is done
+        elif was_run_for_coroutine(self):
+            pass
         elif (trio := trio_here()) is not None:
             yield from wait_in_trio(self, trio).__await__()
         else:
@@ -447,7 +449,7 @@ cdef class Future:
                 if limit >= 0:
                     left = min(left, limit - (monotonic_ns() - begin))
                     if left <= 0:
-                        raise AskTimeout(f"no answer from {self.target!r} after {timeout} s")
+                        raise AskTimeout(f"{no_answer(self)} after {timeout} s")
                 with nogil:
                     sleeper.parker.park_for(left)
                 PyErr_CheckSignals()
@@ -479,7 +481,7 @@ cdef class Future:
             return False
         if not system._run_until(self.done, timeout):
             within = "" if timeout is None else f" in {timeout} s of its clock"
-            raise AskTimeout(f"no answer from {self.target!r}{within}, and its system is idle")
+            raise AskTimeout(f"{no_answer(self)}{within}, and its system is idle")
         return True
 
 
@@ -503,6 +505,10 @@ cdef void call_pending() noexcept:
         (<Future>future).call_each(callbacks)
 
 
+cdef str no_answer(Future future):
+    return "no answer" if future.target is None else f"no answer from {future.target!r}"
+
+
 cdef object as_it_came(Future future):
     """Return the exception, without the frames that were added when it was raised before."""
     return BaseException.with_traceback(future.error, future.value)
@@ -515,6 +521,18 @@ cdef bint driven_by_worker() except -1:
         return False
     # An actor that has a thread of its own may run an event loop in it.
     return not here.has_own_worker() or (asyncio._get_running_loop() is None and trio_here() is None)
+
+
+cdef bint was_run_for_coroutine(Future future) except -1:
+    """In a coroutine of the user's, on the thread that runs a manual system: run that until complete, or idle.
+
+    If it is idle, some other task of the event loop may go on."""
+    if actor_here() is not None or actor_context().on_event_loop:
+        return False
+    system = future._system
+    if system is not None and system.is_run_here:
+        system._run_until(future.done, None)
+    return future.flag.is_set()
 
 
 cdef object trio_here():

@@ -64,7 +64,7 @@ cdef void end_flight(ConcurrentMessage flight) noexcept:
     flight.coroutine = flight.awaited = flight.errand = None
     del extra.flights[flight]
     flight.count(False)
-    if ref.phase == SUSPENDED and not extra.ends and not extra.closes:
+    if ref.phase == SUSPENDED and not extra.ends:
         ref.phase = LIVE
     if extra.fences is not None:
         pass_fences(extra, flight)
@@ -92,7 +92,7 @@ cdef void pass_fence_after_flights(ActorRef ref, Letter letter) noexcept:
     extra.fences.append((set(extra.flights), letter))
     if type(letter.reply_to) is LastFence:
         extra.closes = True
-        ref.phase = SUSPENDED
+        ref.detour = True
 
 
 cdef bint waits_for_flights(ActorRef ref, object error) noexcept:

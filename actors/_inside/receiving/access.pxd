@@ -10,3 +10,4 @@ cdef class Access:
     cdef void enter_on_worker(self) noexcept
     cdef void leave_on_worker(self) noexcept
     cdef bint try_enter(self, object step) except -1
+    cdef int let_go_on(self, object step) except -1

@@ -50,6 +50,12 @@ cdef class Access:
         if self.waiting:
             self.resume_steps()
 
+    cdef int let_go_on(self, object step) except -1:
+        """A step does not want to enter any more."""
+        if self.waiting.pop(step, None) is not None:
+            self.resume_steps()
+        return 0
+
     cdef void enter_on_worker(self) noexcept:
         """Wait for the end of the step in work, with the interpreter released."""
         self.lock.acquire()

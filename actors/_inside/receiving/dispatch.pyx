@@ -16,12 +16,12 @@ from callboard._inside.receiving.coroutine cimport begin
 from callboard._inside.receiving.finishing cimport finish
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
 from callboard._inside.sending.actor_cell cimport ActorCell, wearing_cell, closed_cell
-from callboard._inside.sending.dead_lettering cimport CANCELLED, FAILED, STOPPED, dead_letter_and_go_on
+from callboard._inside.sending.dead_lettering cimport ADMITTED, CANCELLED, FAILED, STOPPED, Fate, dead_letter_and_go_on
 from callboard._inside.sending.letter cimport FENCE, letter_of, take_over, variables_of
-from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Envelope
+from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Envelope, Extra
 from callboard._inside.sending.variables cimport put_on, replace, take_off
 from callboard._inside.sending.waiting cimport (
-    MESSAGE, NOTHING, UNFIT, TakeResult, dead_letter_queued, nothing_beside, put_back, take_first, take_oldest,
+    MESSAGE, NOTHING, TakeResult, dead_letter_queued, nothing_beside, put_back, take_first, take_oldest,
     try_idle,
 )
 from callboard.core.asserting cimport holds
@@ -286,9 +286,13 @@ cdef inline bint take(ActorRef ref, ActorCell* cell, Context* context, Envelope*
 cdef bint take_by_detour(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
     """The slow way of take()."""
     cdef TakeResult taken = take_first(ref, cell, context, envelope)
-    while taken == UNFIT or (taken == MESSAGE and is_skipped(ref, envelope)):
+    cdef Fate fate = ADMITTED
+    while taken != NOTHING:
         if taken == MESSAGE:
-            dead_letter_and_go_on(ref, ref.runtime, take_over(envelope), CANCELLED)
+            fate = fate_of(ref, envelope)
+            if fate == ADMITTED:
+                break
+            dead_letter_and_go_on(ref, ref.runtime, take_over(envelope), fate)
         else:
             letter, ref.intake.unfit = ref.intake.unfit, None
             error, ref.intake.misfit = ref.intake.misfit, None
@@ -307,12 +311,16 @@ cdef bint take_by_detour(ActorRef ref, ActorCell* cell, Context* context, Envelo
     return found
 
 
-cdef bint is_skipped(ActorRef ref, Envelope* envelope) noexcept:
-    """Tell whether the asker has cancelled this message meanwhile."""
-    return (
-        ref.extra is not None and ref.extra.skips
-        and envelope.reply_to != NULL and (<Future>envelope.reply_to).was_withdrawn()
-    )
+cdef Fate fate_of(ActorRef ref, Envelope* envelope) noexcept:
+    """Tell whether a message is to be handled: the actor may be about to stop, or the asker has cancelled it."""
+    cdef Extra extra = ref.extra
+    if extra is None:
+        return ADMITTED
+    if extra.closes:
+        return STOPPED
+    if extra.skips and envelope.reply_to != NULL and (<Future>envelope.reply_to).was_withdrawn():
+        return CANCELLED
+    return ADMITTED
 
 
 cdef void wear(Context* context, Envelope* envelope) noexcept:

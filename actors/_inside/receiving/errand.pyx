@@ -314,6 +314,7 @@ cdef class _TaskCoroutine:
     cdef Errand errand
     cdef object coroutine
     cdef tuple kept           # what to go on with, once it is held back no more
+    cdef Outgoing outgoing    # where it waits for room
     cdef bint is_main         # the coroutine of `receive`, not of a task that it made
     cdef bint has_ended       # and its answer was the result of the last step
 
@@ -352,16 +353,21 @@ cdef class _TaskCoroutine:
             if error is None:
                 value, error = self.kept
             self.kept = None
-        if not self.errand.over:
-            try:
-                awaited = self.errand.held_back(self, error)
-            except MailboxFull as refusal:
-                value, error = None, refusal
-            else:
-                if awaited is not None:
-                    self.kept = (value, error)
-                    return awaited
-        if self.errand.access is not None and not self.errand.over:
+            if self.errand.over:
+                self.wait_no_more()
+        if self.errand.over:
+            return self.go_on(value, error)
+        try:
+            awaited = self.errand.held_back(self, error)
+        except MailboxFull as refusal:
+            value, error = None, refusal
+        else:
+            if awaited is not None:
+                self.kept = (value, error)
+                self.outgoing = <Outgoing>self.errand.ref.extra.outgoing
+                return awaited
+        self.outgoing = None
+        if self.errand.access is not None:
             awaited = self.errand.access.enter_on_loop(self)
             if awaited is not None:
                 self.kept = (value, error)
@@ -437,13 +443,18 @@ cdef class _TaskCoroutine:
             self.has_ended = True
             return end.value
 
+    cdef int wait_no_more(self) except -1:
+        """It goes on, or ends, whatever it has waited for: have those behind it look again."""
+        if self.outgoing is not None:
+            self.outgoing.let_go_on(self)
+            self.outgoing = None
+        if self.errand.access is not None:
+            self.errand.access.let_go_on(self)
+        return 0
+
     def close(self):
         """End in the middle."""
-        cdef Outgoing outgoing = <Outgoing>self.errand.ref.extra.outgoing
-        if outgoing is not None:
-            outgoing.let_go_on(self)
-        if self.errand.access is not None:
-            self.errand.access.waiting.pop(self, None)
+        self.wait_no_more()
         self.coroutine.close()
 
     def __getattr__(self, name):

@@ -24,4 +24,4 @@ cdef class Outgoing:
     cdef int send_on(self) except -1
     cdef int refuse(self, tuple entry, object error) except -1
     cdef int forget_first(self) except -1
-    cdef int resume_steps(self) except -1
+    cdef int resume_first_step(self) except -1

@@ -61,7 +61,7 @@ cdef class Outgoing:
         """A step waits no more: it goes on, or ends."""
         self.steps.pop(step, None)
         if not self.letters:
-            self.resume_steps()
+            self.resume_first_step()
 
     cdef bint is_over(self) except -1:
         """Tell whether nothing waits, and nobody is to be told anything."""
@@ -75,7 +75,7 @@ cdef class Outgoing:
         while self.letters:
             self.send(self.letters.popleft(), True)
         self.forget_first()
-        self.resume_steps()
+        self.resume_first_step()
         return 0
 
     cdef bint send(self, tuple entry, bint past_capacity) except -1:
@@ -125,7 +125,7 @@ cdef class Outgoing:
                 return 0
             self.letters.popleft()
             self.forget_first()
-        self.resume_steps()
+        self.resume_first_step()
         ends, self.ends = self.ends, []
         for end in ends:
             end()
@@ -162,7 +162,8 @@ cdef class Outgoing:
             return 0
         dead_letter_and_go_on(to, to.runtime, letter, REFUSED, error)
         self.refusals[entry[3]] = error
-        self.resume_steps()
+        for future in self.steps.values():  # the one that is refused need not be the first
+            resume(future)
         return 0
 
     cdef int forget_first(self) except -1:
@@ -171,9 +172,15 @@ cdef class Outgoing:
         self.timer = self.fence = None
         return 0
 
-    cdef int resume_steps(self) except -1:
-        """Have those that wait look again, in their order."""
+    cdef int resume_first_step(self) except -1:
+        """Have the first that waits look again; when it goes on, the next one does."""
         for future in self.steps.values():
-            if not future.done():
-                future.set_result(None)
+            resume(future)
+            return 0
         return 0
+
+
+cdef void resume(object future) except *:
+    """Resume who waits for a future of asyncio."""
+    if not future.done():
+        future.set_result(None)

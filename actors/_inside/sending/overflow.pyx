@@ -1,5 +1,7 @@
 """Overflow policies of senders, for a bounded mailbox that is full. One class each."""
 
+import weakref
+
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
@@ -14,17 +16,20 @@ from callboard.core.memory.node cimport Node, await_interpreter, relaxed
 from callboard.mailbox.limits cimport Limits
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport wait_for_room
-from callboard.scheduling.worker cimport WorkerThread
+from callboard.scheduling.worker cimport LOOK_AHEAD, WorkerThread
+from callboard.scheduling.worker_core cimport Worker
 
 from callboard.core.errors import MailboxFull
 from callboard.core.log import log
 
 
 # A wait within a wait lasts so long, and there are so many in each other; then the mailbox's capacity is exceeded.
-# After so many in vain none waits until another finds room, or the outermost wait is over.
+# After so many in vain none waits until one finds room, or the outermost wait has its next step.
 cdef int64_t WITHIN_NS = 10_000_000
 cdef uint32_t DEEPEST = 8
 cdef int MOST_IN_VAIN = 10
+# As the beginning of a turn: no time slice is that long. Less would overflow.
+cdef int64_t LONG_AGO = -(<int64_t>1 << 62)
 
 
 cdef class Overflow:
@@ -65,8 +70,6 @@ cdef class Block(Overflow):
         cdef bint is_logical = runtime.manual and (context.worker != NULL or runtime.system.is_run_here)
         cdef int64_t steps = runtime.system.max_steps if is_logical else -1
         assert holds(limits != NULL and limits.capacity > 0)
-        if context.worker != NULL and context.depth <= outermost:
-            (<WorkerThread>context.worker.owner).vain_waits = 0
         while obstacle is None:
             left = limits.timeout_ns - (0 if is_logical else monotonic_ns() - begin)
             # In the middle of a message, and in a hook, the actor itself is current; the runner is one further
@@ -77,16 +80,19 @@ cdef class Block(Overflow):
                     f"is full ({limits.capacity} messages), and its actor is in the middle of the message "
                     "that led to this send, so nobody can make room"
                 )
+            elif context.depth > outermost and runtime.manual:
+                limits.exceed(1)
+                return ADMITTED
+            elif left <= 0 and not is_below:
+                obstacle = stayed_full(limits)
             elif context.depth > outermost:
-                if is_below or runtime.manual or not self.wait_within(to, context, begin):
-                    limits.exceed(1)
+                if is_below or not self.wait_within(to, context, begin, left):
+                    others_on(context.worker).exceed(to, context)
                     return ADMITTED
                 if limits.reserve(1):
-                    (<WorkerThread>context.worker.owner).vain_waits = 0
+                    others_on(context.worker).vain_waits = 0
                     return ADMITTED
                 continue
-            elif left <= 0:
-                obstacle = stayed_full(limits)
             elif steps == 0:
                 obstacle = f"stayed full ({limits.capacity} messages) for all the steps of its manual system"
             elif not self.wait_noted(to, runtime, context, left):
@@ -130,19 +136,19 @@ cdef class Block(Overflow):
         PyErr_CheckSignals()
         return True
 
-    cdef bint wait_within(self, Handle to, Context* context, int64_t begin) except -1:
-        """In a wait within a wait, run the receiver, and no other, or wait a little for its worker. False: no more."""
-        cdef WorkerThread worker = <WorkerThread>context.worker.owner
-        cdef int64_t left
+    cdef bint wait_within(self, Handle to, Context* context, int64_t begin, int64_t left) except -1:
+        """In a wait within a wait, run the receiver, and no other. If no other could run, either, wait a little for
+        the receiver's worker, `left` ns at most. False: no more."""
+        cdef Others others = others_on(context.worker)
         if context.depth > DEEPEST:
             return False
-        if worker.step_only_to(to.cell):
+        if (<WorkerThread>context.worker.owner).step_only_to(to.cell):
             return True
-        if worker.vain_waits >= MOST_IN_VAIN:
+        if others.vain_waits >= MOST_IN_VAIN or others.could_run(context.worker):
             return False
-        left = begin + WITHIN_NS - monotonic_ns()
+        left = min(left, begin + WITHIN_NS - monotonic_ns())
         if left <= 0:
-            worker.vain_waits += 1
+            others.vain_waits += 1
             return False
         with nogil:
             wait_for_room(to.cell.limits[0], context, left)
@@ -151,7 +157,7 @@ cdef class Block(Overflow):
         return True
 
     cdef bint run_another(self, WorkerThread worker, Handle to) noexcept:
-        return worker.step()
+        return others_on(worker.core).step(worker)
 
     cdef Fate give_up(self, Handle to, str obstacle) except? FULL:
         to.cell.limits.add_dropped(1, relaxed)
@@ -162,7 +168,7 @@ cdef class Help(Block):
     """Wait for room, and run the receiver itself first (Schneider and Wu 2017, section 4.1)."""
 
     cdef bint run_another(self, WorkerThread worker, Handle to) noexcept:
-        return worker.step_to(to.cell)
+        return worker.step_only_to(to.cell) or others_on(worker.core).step(worker)
 
 
 cdef class Throttle(Block):
@@ -223,6 +229,85 @@ OVERFLOWS = tuple(POLICIES)
 cdef Overflow overflow_named(str name):
     """Return the policy with this name, which lives for ever."""
     return <Overflow?>POLICIES[name]
+
+
+# --- waits within waits -------------------------------------------------------------------------------
+
+
+cdef class Others:
+    """The other actors of a worker on which one waits for room. The worker's thread alone uses this.
+
+    One of them that exceeds a capacity is held back: in such waits it runs last, for as long as it would have waited.
+    So the worker does not sleep, and the mailbox gets about as much as if it did.
+    """
+
+    cdef int vain_waits  # within a wait, since one found room
+    cdef dict held_back  # a cell's address -> a weak reference to the receiver that was full, and until when
+
+    def __cinit__(self):
+        self.held_back = {}
+
+    cdef bint step(self, WorkerThread worker) noexcept:
+        """Dispatch a ready actor, those last that are held back. False: none is ready."""
+        cdef Cell* cell = NULL
+        self.vain_waits = 0
+        if self.held_back:
+            worker.core.take_in()
+            cell = self.fetch(worker.core)
+        if cell == NULL:
+            return worker.step()
+        worker.dispatch_or_delegate(cell)
+        return True
+
+    cdef bint could_run(self, Worker* core) noexcept:
+        """Tell whether an actor is ready that is not held back."""
+        cdef Cell* cell = self.fetch(core)
+        if cell != NULL:
+            core.put(cell)
+        return cell != NULL
+
+    cdef Cell* fetch(self, Worker* core) noexcept:
+        """Fetch the first ready actor that is not held back. NULL: there is none among the first."""
+        cdef Cell* passed[LOOK_AHEAD]
+        cdef int count = 0
+        cdef int i
+        cdef Cell* cell = core.fetch()
+        while cell != NULL and self.is_held_back(cell):
+            passed[count] = cell
+            count += 1
+            cell = core.fetch() if count < LOOK_AHEAD else NULL
+        for i in range(count):
+            core.put(passed[i])
+        return cell
+
+    cdef bint is_held_back(self, Cell* cell) noexcept:
+        found = self.held_back.get(<size_t>cell)
+        if found is None:
+            return False
+        receiver, until = found
+        to = receiver()
+        if to is not None and not (<Handle>to).cell.limits.has_room() and monotonic_ns() < until:
+            return True
+        del self.held_back[<size_t>cell]
+        return False
+
+    cdef int exceed(self, Handle to, Context* context) except -1:
+        """Take room past the capacity for the actor in work. Its turn ends, and it is held back."""
+        cdef Limits* limits = to.cell.limits
+        if len(self.held_back) == LOOK_AHEAD:  # some may have ended
+            self.held_back.clear()
+        self.held_back[<size_t>context.current] = (
+            weakref.ref(to), monotonic_ns() + min(WITHIN_NS, limits.timeout_ns))
+        limits.exceed(1)
+        context.turn_began = LONG_AGO
+        return 0
+
+
+cdef Others others_on(Worker* core):
+    cdef WorkerThread worker = <WorkerThread>core.owner
+    if worker.others is None:
+        worker.others = Others.__new__(Others)
+    return <Others>worker.others
 
 
 # --- messages that senders drop -----------------------------------------------------------------------

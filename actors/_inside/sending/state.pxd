@@ -56,7 +56,7 @@ cdef class Extra:
     cdef list fences              # which wait for the messages before them: see flights.pyx
     cdef object ends_by           # the error that restarts it, once its flights are over
     cdef bint ends                # it stops or restarts, once its flights are over
-    cdef bint closes              # it begins no further one, and stops once these are over
+    cdef bint closes              # what comes is a dead letter, and it stops once these are over
     cdef bint lets_others_run     # a flight wants that
     cdef object access            # who may run its code: see access.pyx
     cdef object awaited_there     # what it waits for on the event loop, or in a thread of its own

@@ -30,6 +30,9 @@ cdef class Sent(Future):
     def __await__(self):
         return self
 
+    def __iter__(self):  # asyncio's wait_for() and gather() delegate by `yield from`
+        return self
+
     def __next__(self):
         raise StopIteration
 

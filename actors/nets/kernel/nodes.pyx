@@ -1,5 +1,7 @@
 """The nodes of which nets are made, and what they do with a record."""
 
+from numbers import Number
+
 cimport cython
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
@@ -8,6 +10,8 @@ from callboard.nets.kernel.carrier cimport Carrier, Entity, NetNode, dissolve, p
 from callboard.nets.kernel.record cimport MovingRecord, Shape, new_record
 
 from callboard.nets.errors import RecordError
+
+_NAN = float("nan")  # for all of them
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject** arguments, size_t number, PyObject* keywords)
@@ -387,7 +391,10 @@ cdef class StarNode(NetNode):
 
 @cython.final
 cdef class SplitNode(NetNode):
-    """A parallel replication. A plan is the slot of the value. `inner` of its entity has the replicas by values."""
+    """A parallel replication. A plan is the slot of the value. `inner` of its entity has the replicas by values.
+
+    All NaN are one value, as they are for routers and shards.
+    """
 
     cdef NetNode body
     cdef bint may_end  # a replica may be back in its first state, and then there is no need to keep it
@@ -406,6 +413,9 @@ cdef class SplitNode(NetNode):
         cdef dict replicas = <dict>at.inner
         value = record.values[<Py_ssize_t>self.plan(record.shape)]
         found = replicas.get(value)
+        if found is None and isinstance(value, Number) and value != value:
+            value = _NAN
+            found = replicas.get(value)
         if found is None:
             found = replicas[value] = self.body.entity(at.following())
         if self.may_end:

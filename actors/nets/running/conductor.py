@@ -138,7 +138,7 @@ class Conductor(Actor[Any]):
                 self.timers.pop(call, None)
                 self._begin(call)
             case Expired(call, attempt):
-                self._note(Ended(call, _Late(self._why_late(call)), attempt))
+                self._note(Ended(call, TimeoutError(self._why_late(call)), attempt), goes_on=True)
             case Sweep():
                 self._sweep()
             case Abandoned():  # it ends when nothing more comes of what was told
@@ -340,13 +340,16 @@ class Conductor(Actor[Any]):
         if timeout is not None and not sees_to_timeout:
             self.timers[call] = self.after(timeout, Expired(call, call.tries))
 
-    def _note(self, event: Given | Ended) -> Future[None] | None:
-        """Remember what came of a call; a call that is over gives nothing more."""
+    def _note(self, event: Given | Ended, goes_on: bool = False) -> Future[None] | None:
+        """Remember what came of a call; a call that is over gives nothing more.
+
+        `goes_on` says that its caller is at work still, though nobody waits for it any longer.
+        """
         call = event.call
         answer = None
         if isinstance(event, Given) and event.waits:
             answer = event.answer = Future()
-        if isinstance(event, Ended) and not isinstance(event.error, _Late):
+        if isinstance(event, Ended) and not goes_on:
             self.callers.is_free(call, event.attempt)
         if event.attempt != call.tries or call.is_over or self.is_over:
             if answer is not None:
@@ -494,7 +497,3 @@ class Conductor(Actor[Any]):
         seen.calls = dict(sorted(Counter(call.box.path for call in carrier.running).items()))
         seen.places = self.setting.places()
         return seen
-
-
-class _Late(TimeoutError):
-    """A call took too long, and goes on."""

@@ -105,10 +105,13 @@ class Connection(CopiedAsItself):
         try:
             self.session.flush().result(seconds)
         except AskTimeout:
-            raise AskTimeout(
-                f"flush(): not all that was sent to {self.address} was handled in {seconds:g} s; "
-                f"{self.session.outstanding} messages, asks included, are not known to be"
-            ) from None
+            raise self._not_flushed(seconds) from None
+
+    def _not_flushed(self, seconds: float) -> AskTimeout:
+        return AskTimeout(
+            f"flush(): not all that was sent to {self.address} was handled in {seconds:g} s; "
+            f"{self.session.outstanding} messages, asks included, are not known to be"
+        )
 
     def flush_soon(self) -> Future[None]:
         """Return a future that is done when all messages are handled, or fails."""
@@ -308,6 +311,8 @@ class Connection(CopiedAsItself):
         try:
             if kind is None:
                 await asyncio.wait_for(_waiting(self.flush_soon()), self.timeout)
+        except TimeoutError:
+            raise self._not_flushed(self.timeout) from None
         finally:
             await self.close_soon()
 

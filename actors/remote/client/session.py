@@ -21,7 +21,7 @@ from callboard.remote.protocol.client_side import Welcome
 from callboard.remote.protocol.conversation import Completion, Conversation, OnLoss, Submission
 from callboard.remote.protocol.kinds import Parting
 from callboard.remote.protocol.shard import Shard
-from callboard.remote.sockets.address import Address
+from callboard.remote.sockets.address import Address, TCPAddress
 from callboard.remote.sockets.dialing import dial
 from callboard.remote.sockets.driven import DrivenLink
 from callboard.remote.sockets.forked import let_go_in_children
@@ -408,6 +408,8 @@ class RemoteSession:
         why = f"the connection to {self._address} was lost: {why}"
         self._settle(why)
         if not welcome.done():
+            if self._context is None and isinstance(self._address, TCPAddress):
+                why = f"{why}; if the server wants TLS, give ca_file="
             welcome.set_exception(ConnectionLost(why))
         if not ended.done():
             ended.set_result(why)

@@ -7,7 +7,7 @@ goes over the next one. One that had left and was not acknowledged is counted an
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -59,7 +59,7 @@ _KNOWN = {
 class Submission:
     """A message, or several, for an entry point of the server."""
 
-    __slots__ = ("answer", "entry", "kind", "messages", "parts", "sent", "size", "trace")
+    __slots__ = ("answer", "entry", "kind", "messages", "outcome", "parts", "sent", "size", "trace")
 
     hears_of_trouble = True
     """Whether its sender is told what came of messages before it."""
@@ -81,8 +81,10 @@ class Submission:
         self.messages = messages
         self.answer = answer
         """The future of an ask's answer."""
-        self.sent: Future[None] | None = Future() if answer is None else None
-        """For a message that is told: done when it has left."""
+        self.outcome: Future[Any] = Future() if answer is None else answer
+        """The answer, or for a message that is told a future that is done when it has left."""
+        self.sent: Future[None] | None = self.outcome if answer is None else None
+        """This future, if the message is told."""
         self.trace = trace
         """The W3C `traceparent` of the span that sends it, for servers that take one."""
 
@@ -162,9 +164,11 @@ class Conversation:
         """The last server's description of itself."""
         self.health: dict[str, Any] = {}
         """The content of the last PONG."""
-        self.waiting: deque[Submission] = deque()
+        # By their outcomes, so that one of many is taken back without a search.
+        self.waiting: OrderedDict[Future[Any], Submission] = OrderedDict()
         self._places: dict[str, int] = {}  # of the server's entry points
         self._answers: dict[int, Future[Any]] = {}
+        self._wanted: set[Future[Any]] = set()  # of these, but for those that were forgotten
         self._flushes: list[Future[None]] = []
         self._pings: dict[int, Future[dict[str, Any]]] = {}
         self._pinged = 0
@@ -212,23 +216,20 @@ class Conversation:
         if (loss := submission.loss(self.side)) is not None:
             self._fail_submission(submission, loss)
             return
-        self.waiting.append(submission)
-        self._send_waiting()
+        if self.waiting or not self._send(submission):
+            self.waiting[submission.outcome] = submission
 
     def withdraw(self, submission: Submission) -> bool:
         """Take a submission back that has not left. False: it has."""
-        if submission not in self.waiting:
+        if self.waiting.pop(submission.outcome, None) is None:
             return False
-        self.waiting.remove(submission)
         self._go_on()  # with what waited behind it, or for the end of it
         return True
 
     def forget(self, answer: Future[Any]) -> None:
         """Take note that an ask is wanted no more. It is taken back if it has not left."""
-        for submission in self.waiting:
-            if submission.answer is answer:
-                self.waiting.remove(submission)
-                break
+        self.waiting.pop(answer, None)
+        self._wanted.discard(answer)
         self._go_on()
 
     def flush(self, flushed: Future[None]) -> None:
@@ -262,7 +263,7 @@ class Conversation:
         event = self.side.receive(received)
         if isinstance(event, Answered):
             error = event.value if isinstance(event.value, CodecError) else None
-            self._complete(self._answers.pop(event.sequence), event.value, error)
+            self._complete(self._take_answer(event.sequence), event.value, error)
             self._go_on()
             return None
         if isinstance(event, Failed):
@@ -295,10 +296,11 @@ class Conversation:
                 answer, None, ConnectionLost(f"{why}; whether it was handled is unknown")
             )
         self._answers.clear()
+        self._wanted.clear()
         self._pings.clear()
-        for submission in [*self.waiting]:
+        for submission in [*self.waiting.values()]:
             if (loss := submission.loss(None)) is not None:
-                self.waiting.remove(submission)
+                del self.waiting[submission.outcome]
                 self._fail_submission(submission, loss)
         if (lost or asked) and self._flushes:
             self.lost = 0
@@ -312,18 +314,23 @@ class Conversation:
 
     def give_up(self, error: RemoteError) -> None:
         """Fail all that waits: there will be no other connection."""
-        for submission in self.waiting:
+        for submission in self.waiting.values():
             self._fail_submission(submission, error)
         self.waiting.clear()
         for flushed in self._flushes:
             self._complete(flushed, None, error)
         self._flushes.clear()
 
+    def _take_answer(self, sequence: int) -> Future[Any]:
+        answer = self._answers.pop(sequence)
+        self._wanted.discard(answer)
+        return answer
+
     def _fail(self, event: Failed) -> None:
         known = _KNOWN.get(event.kind)
         error = RemoteFailure(event.kind, event.text) if known is None else known(event.text)
         if event.was_asked:
-            self._complete(self._answers.pop(event.sequence), None, error)
+            self._complete(self._take_answer(event.sequence), None, error)
         elif self._on_loss is not None:
             self._refuse(event)
         else:
@@ -373,29 +380,35 @@ class Conversation:
             self._note_rest()
 
     def _send_waiting(self) -> None:
-        side, waiting = self.side, self.waiting
-        while waiting and side is not None and side.is_open:
-            submission = waiting[0]
-            if not submission.fits(side, self._places):
-                obstacle = submission.obstacle(side, self._places)
-                if obstacle is None:
-                    return
-                waiting.popleft()
+        while self.waiting:
+            submission = next(iter(self.waiting.values()))
+            if not self._send(submission):
+                return
+            del self.waiting[submission.outcome]
+
+    def _send(self, submission: Submission) -> bool:
+        """Send it, or fail it if the server will never take it. False: it is to wait."""
+        side = self.side
+        if side is None or not side.is_open:
+            return False
+        if not submission.fits(side, self._places):
+            obstacle = submission.obstacle(side, self._places)
+            if obstacle is not None:
                 self._fail_submission(submission, obstacle)
-                continue
-            sequence, parts = submission.dispatch(side, self._places)
-            self._output += parts
-            if submission.answer is not None:
-                self._answers[sequence] = submission.answer
-            else:
-                self._complete(submission.sent, None)
-                if self._on_loss is not None:
-                    self._told.append([sequence, submission.messages, submission])
-            waiting.popleft()
+            return obstacle is not None
+        sequence, parts = submission.dispatch(side, self._places)
+        self._output += parts
+        if submission.answer is not None:
+            self._answers[sequence] = submission.answer
+            self._wanted.add(submission.answer)
+        else:
+            self._complete(submission.sent, None)
+            if self._on_loss is not None:
+                self._told.append([sequence, submission.messages, submission])
+        return True
 
     def _fail_submission(self, submission: Submission, error: RemoteError) -> None:
-        self._complete(submission.sent, None, error)
-        self._complete(submission.answer, None, error)
+        self._complete(submission.outcome, None, error)
 
     def _note_rest(self) -> None:
         if self._flushes and not self.waiting and not self._is_waited_for():
@@ -415,7 +428,7 @@ class Conversation:
             return False
         if self._on_loss is not None or side.unacknowledged:
             return True
-        return not all(answer.done() for answer in self._answers.values())
+        return bool(self._wanted)
 
     def _complete(
         self, future: Future[Any] | None, value: Any, error: BaseException | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import dataclasses
 import importlib
 import logging
@@ -13,13 +14,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from callboard import ActorSystem, CallboardError
+from callboard import ActorRef, ActorSystem, CallboardError
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
+from callboard.core.threads.wait_queue import WaitQueue
 from callboard.remote.errors import RemoteError
 from callboard.remote.protocol.server_side import ServerLimits
 from callboard.remote.protocol.shard import Shard
+from callboard.remote.server.client_actor import ClientActor
 from callboard.remote.server.server import Server
 from callboard.remote.sockets.security import find_secret
 from callboard.remote.staging.entries import serve_entries
@@ -95,9 +98,10 @@ def named(text: str) -> Any:
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Serve until a signal comes, and drain. Returns 0, or 1 if that took too long.
+    """Serve until a signal comes, and drain. Returns 0; in the main thread.
 
-    A second signal ends the drain. In the main thread.
+    Raises KeyboardInterrupt at a second signal, DrainTimeout, and RemoteError when all actors have
+    stopped but those of clients.
     """
     drain_timeout = checks.seconds("--drain-timeout", options.drain_timeout, error=ConfigError)
     limits = _limits(ServerLimits, options)
@@ -109,31 +113,39 @@ def serve(options: argparse.Namespace) -> int:
     if not callable(build):
         raise ConfigError(f"{options.build} is no function of an actor system: {safe_repr(build)}")
     end = _EndWanted()
-    system = ActorSystem("serve", observable=options.observable, config=options.config)
     try:
-        server = Server(
-            system,
-            serve_entries(build(system)),
-            options.bind,
-            secret=secret,
-            certificate=options.tls_cert,
-            key=options.tls_key,
-            types=types,
-            limits=limits,
-            state=options.state,
-            staging=staging,
-            shard=shard,
-        )
-        print(f"serving on {server.address}", flush=True)
-        if not end.wait(system):
-            raise RemoteError("all actors have stopped: there is nothing to serve any more")
-        server.drain(drain_timeout)
-    except BaseException:
-        with suppress(CallboardError):  # there is something worse to be said
-            system.stop(timeout=_GRACE)
-        raise
-    system.stop()
-    return 0
+        system = ActorSystem("serve", observable=options.observable, config=options.config)
+        try:
+            server = Server(
+                system,
+                serve_entries(build(system)),
+                options.bind,
+                secret=secret,
+                certificate=options.tls_cert,
+                key=options.tls_key,
+                types=types,
+                limits=limits,
+                state=options.state,
+                staging=staging,
+                shard=shard,
+            )
+            try:
+                print(f"serving on {server.address}", flush=True)
+                if not end.wait(system):
+                    with suppress(CallboardError):  # there is something worse to be said
+                        server.drain(_GRACE)
+                    raise RemoteError("all actors have stopped: there is nothing to serve any more")
+                server.drain(drain_timeout)
+            finally:
+                server.stop()  # unless it was drained
+        except BaseException:
+            with suppress(CallboardError):
+                system.stop(timeout=_GRACE)
+            raise
+        system.stop()
+        return 0
+    finally:
+        end.is_over = True
 
 
 def _limits(cls: type[L], options: argparse.Namespace) -> L:
@@ -141,38 +153,54 @@ def _limits(cls: type[L], options: argparse.Namespace) -> L:
     return cls(**{name: getattr(options, name) for name in names})
 
 
-class _Told(BaseException):
-    """A signal has come, for the code that waits for one."""
-
-
 class _EndWanted:
-    """Signals that end the server. After the first, each raises KeyboardInterrupt, wherever the
-    code is.
+    """Signals that end the server: the first one drains it, the second raises KeyboardInterrupt
+    wherever the code is. A later one, or the second when all `is_over`, ends the process with 1.
     """
 
     def __init__(self) -> None:
+        self.is_over = False
+        """Whether all is done, or given up."""
         self._came = 0
-        self._waits = False
+        self._news: list[bool] = []  # True for a signal, False when all actors have stopped
+        self._changed = WaitQueue()
+        # Python's end gives signals back to the system, which would kill the process by them.
+        atexit.register(self._handle_by, signal.SIG_IGN)
+        self._handle_by(self._on_signal)
+
+    def _handle_by(self, handler: Any) -> None:
         for number in _SIGNALS:
-            signal.signal(number, self._on_signal)
+            signal.signal(number, handler)
 
     def _on_signal(self, number: int, frame: object) -> None:
         self._came += 1
-        if self._came > 1:
+        if self._came == 1:
+            self._tell(True)
+        elif self.is_over:
+            os._exit(1)
+        else:
+            self.is_over = True
             raise KeyboardInterrupt
-        if self._waits:
-            raise _Told
 
     def wait(self, system: ActorSystem) -> bool:
-        """Sleep until the first signal, unless it has come. False: all actors have stopped."""
-        try:
-            self._waits = True
-            if not self._came:
-                system.join()
-                return False
-        except _Told:
-            pass
-        return True
+        """Sleep until the first signal. False: all actors but those of clients stopped before."""
+        ended: set[ActorRef[Any]] = set()
+
+        def look(_: object = None) -> None:
+            for ref in system.actors:
+                if ref not in ended and ref.actor_class is not ClientActor:
+                    ended.add(ref)
+                    ref.ended.add_done_callback(look)
+                    return
+            self._tell(False)
+
+        look()
+        self._changed.wait_for(lambda: self._news)
+        return self._news[0]
+
+    def _tell(self, news: bool) -> None:
+        self._news.append(news)
+        self._changed.notify_all()
 
 
 def main(arguments: Sequence[str]) -> int:

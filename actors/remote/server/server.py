@@ -15,6 +15,7 @@ from callboard import __version__ as version
 from callboard.core.errors import DrainTimeout
 from callboard.core.handles import public_names
 from callboard.core.log import log
+from callboard.core.text import sendable
 from callboard.core.threads.blocking import refuse_to_block
 from callboard.core.threads.wait_queue import WaitQueue
 from callboard.hosting import InThread
@@ -30,13 +31,14 @@ from callboard.remote.sockets.handshake import shake_hands
 from callboard.remote.sockets.io_thread import IOThread
 from callboard.remote.sockets.listening import Listener, prepare
 from callboard.remote.sockets.security import PathLike, Secret, server_context, stranger
-from callboard.remote.staging.entries import Entry, GraphEntry, PersistentEntry
+from callboard.remote.staging.entries import Entry, GraphEntry, PersistentEntry, failures_of
 from callboard.remote.staging.service import StagingService
 from callboard.remote.storage.store import StagingLimits
 from callboard.remote.wire.codec import Codec, Types
 
 _PATIENCE = 0.05  # seconds that a client has to say who it is, where others want its place
 _END = 5.0  # seconds that the thread has to end
+_TROUBLE = 1_000  # bytes of what is wrong, which go into each PONG
 
 
 class Server:
@@ -186,20 +188,25 @@ class Server:
     def health(self) -> dict[str, Any]:
         """Return the answer to a ping: the server's health, in numbers."""
         letters = self._system.dead_letters
-        staging = self._staging
+        staging = {} if self._staging is None else self._staging.health()
+        failed = failures_of(self.entries)
+        trouble = sendable(
+            "; ".join(filter(None, [staging.get("trouble"), *failed.values()])), _TROUBLE
+        )
         state = "draining" if self._is_draining else "serving"
         with self._lock:
             return {
-                "state": "failing" if staging is not None and staging.trouble else state,
+                "state": "failing" if trouble else state,
                 "uptime": time.monotonic() - self._begun,
                 "connections": len(self._peers),
                 "accepted": self._accepted,
                 "refused": self._refused,
                 "handled": self._handled,
                 "dead_letters": letters.count,
-                "failures": letters.failure_count,
+                "failures": letters.failure_count + len(failed),
                 **self._which(),
-                **({} if staging is None else staging.health()),
+                **staging,
+                "trouble": trouble,
             }
 
     # --- accepting, on the loop's thread ----------------------------------------------------------

@@ -17,7 +17,7 @@ from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block
 from callboard.remote.client.connection import Connection, connect
 from callboard.remote.client.writer import UploadWriter
-from callboard.remote.errors import BatchCommitted
+from callboard.remote.errors import BatchCommitted, CommitConflict
 from callboard.remote.protocol.shard import MOST, Shard
 from callboard.remote.protocol.staged_rows import Winner
 from callboard.remote.sharding.keys import By, ShardKey
@@ -79,7 +79,8 @@ class ShardedConnection(CopiedAsItself):
 
         Rows of other shards than `shards` are left out: those that `abort()` says are wanted. With
         `skip_committed` those of shards that have committed the batch are left out, too, and the
-        upload's `committed` has these shards, where BatchCommitted is raised otherwise.
+        upload's `committed` has these shards, where BatchCommitted is raised otherwise. The commit
+        then has `skip_committed`, too.
         """
 
         def begin(shard: int) -> UploadWriter:
@@ -98,8 +99,13 @@ class ShardedConnection(CopiedAsItself):
         timeout: float | None = None,
         *,
         shards: Collection[int] | None = None,
+        skip_committed: bool = False,
     ) -> None:
         """Commit a batch on each shard, or on `shards`, all at once. As `Connection.commit()`.
+
+        With `skip_committed` a shard that has committed the batch before, and of which no winner is
+        named, is left as it is: its CommitConflict is not raised. That is for the winners of
+        uploads with this option.
 
         Each commit is whole or nothing; all of them are not. If it raises, or if this process ends
         meanwhile, some shards may have committed, and others not: `abort()` says which have not.
@@ -111,9 +117,15 @@ class ShardedConnection(CopiedAsItself):
             if shard not in of_shards:
                 raise ValueError(f"a winner is of shard {shard}, and the commit of {chosen}")
             of_shards[shard].append(Winner(*winner))
-        self._on_each(
-            chosen, lambda shard: self.shards[shard].commit(job, batch, of_shards[shard], timeout)
-        )
+
+        def commit(shard: int) -> None:
+            try:
+                self.shards[shard].commit(job, batch, of_shards[shard], timeout)
+            except CommitConflict:
+                if of_shards[shard] or not skip_committed:
+                    raise
+
+        self._on_each(chosen, commit)
 
     def abort(self, job: str, batch: int, timeout: float | None = None) -> list[int]:
         """Drop what is staged of a batch, and return the shards that have not committed it.

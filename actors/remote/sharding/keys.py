@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.remote.errors import CodecError
@@ -62,9 +63,9 @@ def shard_of(key: Any, shards: int) -> int:
     """Return the number of the shard that has a key, of so many: its hash's remainder.
 
     It is the same in every process, and for keys that are equal. Raises CodecError for anything but
-    a key.
+    a key, and ValueError for anything but a number of shards from 1 on.
     """
-    return key_hash(key) % shards
+    return key_hash(key) % checks.whole("the number of shards", shards)
 
 
 def _field(row: Any, name: str) -> Any:

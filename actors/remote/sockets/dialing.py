@@ -45,6 +45,8 @@ async def dial(
         return await shake_hands(context, connected, server_hostname=address.host)
     except ssl.SSLCertVerificationError as error:
         raise Refused(f"the server's certificate is not trusted: {error}") from None
+    except ssl.SSLError as error:
+        raise OSError(f"the server speaks no TLS, or another: {error}") from error
 
 
 async def _first_of(places: list[Any]) -> socket.socket:

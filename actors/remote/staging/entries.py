@@ -8,7 +8,7 @@ from typing import Any
 
 from callboard import ActorRef, Future
 from callboard.core.errors import ConfigError, MailboxFull
-from callboard.core.text import safe_repr
+from callboard.core.text import safe_repr, safe_str
 from callboard.recipient import Recipient, is_recipient
 from callboard.remote.errors import RemoteError
 from callboard.remote.staging.persistent import KeyedRef, Persistent, checked_class
@@ -35,6 +35,18 @@ class ServedEntry:
         None: there is nothing to wait for.
         """
         return None
+
+
+def failures_of(entries: Mapping[str, ServedEntry]) -> dict[Run[Any], str]:
+    """Return the graphs that have failed, each with a text: of which entry, at what, and why."""
+    found: dict[Run[Any], str] = {}
+    for name, entry in entries.items():
+        if isinstance(entry, GraphEntry) and (failure := entry.run.failure) is not None:
+            why = failure.__cause__
+            text = f"the graph of {name!r} has failed: {safe_str(failure)}"
+            cause = "" if why is None else f": {type(why).__qualname__}: {safe_str(why)}"
+            found.setdefault(entry.run, f"{text}{cause}")
+    return found
 
 
 class ActorEntry(ServedEntry):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from callboard import Actor, ActorRef, Future
 from callboard.core import checks
 from callboard.core.errors import ConfigError
+from callboard.core.interrupts import comes_from_signal
 from callboard.core.text import safe_repr
 from callboard.remote.errors import RemoteError
 from callboard.remote.storage.outbox import Outbox
@@ -130,17 +131,34 @@ class Persistent(Actor[Any]):
             return message.perform(self)
         try:
             self._check_current()
-            return self.answer(message)
-        except Exception as error:
-            failed: Future[Any] = Future()
-            failed.set_exception(error)
-            return failed
+            answer = self.answer(message)
+        except BaseException as error:
+            return _failed(error)
+        return _awaited(answer) if isinstance(answer, Coroutine) else answer
 
     def _check_current(self) -> None:
         if not self._is_current:
             raise RemoteError(
                 f"{type(self).__name__} has no state: a batch failed, or no server has restored it"
             )
+
+
+def _failed(error: BaseException) -> Future[Any]:
+    """Return the answer that fails the ask, and not the actor; not by sys.exit(), either."""
+    if comes_from_signal(error):
+        raise error
+    failed: Future[Any] = Future()
+    failed.set_exception(error)
+    return failed
+
+
+async def _awaited(answer: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        return await answer
+    except GeneratorExit:  # the actor ends
+        raise
+    except BaseException as error:
+        return _failed(error)
 
 
 class StateCommand(NamedTuple):
@@ -158,6 +176,8 @@ def checked_class(cls: type[Persistent]) -> type[Persistent]:
             "rows, and answer() the questions"
         )
     for name in ("apply", "snapshot", "restore"):
+        if getattr(cls, name) is getattr(Persistent, name):
+            raise ConfigError(f"{cls.__name__} has no {name}(), which a Persistent actor wants")
         hook = inspect.unwrap(getattr(cls, name))
         if inspect.iscoroutinefunction(hook) or inspect.isasyncgenfunction(hook):
             raise ConfigError(f"{cls.__name__}.{name}() is async: nobody would await it")

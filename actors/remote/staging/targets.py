@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from callboard import ActorRef, ActorStopped, Future
 from callboard.core.errors import SystemClosed
-from callboard.remote.errors import StateError, UploadRefused
+from callboard.core.text import safe_str
+from callboard.remote.errors import RemoteError, StateError, UploadRefused
 from callboard.remote.protocol.staged_rows import Layout
 from callboard.remote.staging.entries import ActorEntry, Entry, GraphEntry, PersistentEntry
 from callboard.remote.staging.persistent import (
@@ -141,7 +142,7 @@ class PersistentTarget(Target):
         """Have the actor take its state back, or begin without one."""
         try:
             outbox = None if self.schema is None else Outbox(self.schema, self._longest)
-            self._command(partial(_restore, self._codec, snapshot, outbox)).result()
+            _answer_of(self._command(partial(_restore, self._codec, snapshot, outbox)))
         except Exception as error:
             raise StateError(f"{self.name!r} does not take its state back: {error!r}") from error
 
@@ -151,17 +152,28 @@ class PersistentTarget(Target):
 
     def settle(self, given: Future[Any]) -> None:
         """Raise what the actor raised."""
-        given.result()
+        _answer_of(given)
 
     def snapshot(self) -> EntryState:
         """Have the actor tell its state, and what it has published since the last time."""
-        taken: EntryState = self._command(partial(_snapshot, self._codec)).result()
+        taken: EntryState = _answer_of(self._command(partial(_snapshot, self._codec)))
         return taken
 
     def _command(self, perform: Any) -> Future[Any]:
         while self._ref._room == 0 and (turn := self._ref._fence()) is not None:
             turn.exception()  # clients' questions are before it
         return self._ref.ask(StateCommand(perform))
+
+
+def _answer_of(commanded: Future[Any]) -> Any:
+    """Wait for an actor's answer. If it raised SystemExit or the like, the caller is not to end by
+    it: then this raises RemoteError. Other errors are raised as they are.
+    """
+    error = commanded.exception()
+    if error is None or isinstance(error, Exception):
+        return commanded.result()
+    kind, text = type(error).__qualname__, safe_str(error)
+    raise RemoteError(f"{kind}: {text}" if text else kind) from error
 
 
 def targets_of(entries: Mapping[str, Entry], codec: Codec, longest: int) -> list[Target]:

@@ -34,6 +34,7 @@ class DataclassParts:
         self.slots = [
             name
             for each in cls.__mro__
+            if "__slots__" in vars(each)  # not those of built-in bases, such as Exception
             for name, found in vars(each).items()
             if type(found) is MemberDescriptorType and name not in self.known
         ]

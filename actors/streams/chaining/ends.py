@@ -100,8 +100,8 @@ class Ends(Chainable[T]):
         thread of its own runs the sink, as above, because it waits. If the object has `flush()`,
         that is called after the last row. An exception there fails the run, or is skipped and
         counted, by `errors`. A run that fails, is cancelled, or is not finished when its system
-        ends, only closes the object. An exception of `close()` is only logged. None of the three is
-        `async`, or returns what is to be awaited.
+        ends, only closes the object. An exception of `close()` is only logged, but for Ctrl-C.
+        None of the three is `async`, or returns what is to be awaited.
 
         In a file each row is a line: strings as they are, and all else as JSON, objects of
         dataclasses among it. A run opens the file when it is made, and raises RunError if another
@@ -136,6 +136,8 @@ class Ends(Chainable[T]):
             return self._end("to", file, name, errors, label="write", detail=str(sink))
         if isinstance(sink, type) and issubclass(sink, Actor):
             raise GraphError(f"an actor that ends a stream is given by its ref, not as {sink!r}")
+        if not callable(sink) and hasattr(sink, "put"):
+            raise GraphError(f"a sink with put() has close(), too, and {safe_repr(sink)} has none")
         check_function("a sink", sink)
         call = partial(Call, function=cast("Callable[[T], object]", sink))
         return self._end("to", call, name, errors, label=label_of(sink, "to"))

@@ -198,7 +198,7 @@ class WithState(Chainable[T]):
 
         The earlier of equal rows comes first. With `every`, the list of the rows so far is given
         after each `every` rows, and at the end if rows have come since. NaN has no place in an
-        order, so a `by` that returns it counts as one that raised.
+        order, so a `by` that returns it, or a tuple with NaN in it, counts as one that raised.
         """
         return self._then(top_k.top_k(k, by, every), name, errors)
 
@@ -217,7 +217,7 @@ class WithState(Chainable[T]):
         They are counted with at most `1 / epsilon` counters (see `callboard.frequency`); without
         `support`, it is `epsilon`. With `every`, those of the rows so far are given after each
         `every` rows, and at the end if rows have come since. NaN is equal to nothing, so a `by`
-        that returns it counts as one that raised.
+        that returns it, or a tuple with NaN in it, counts as one that raised.
         """
         return self._then(frequent.frequent(by, epsilon, support, every), name, errors)
 
@@ -230,7 +230,7 @@ class WithState(Chainable[T]):
     ) -> Stream[T]:
         """Give the first of all rows whose `by(row)` is equal. It remembers each `by(row)`.
 
-        NaN is equal to nothing: where `by` returns it, it has raised.
+        NaN is equal to nothing: where `by` returns it, or a tuple with NaN in it, it has raised.
         """
         return self._then(distinct.distinct(by), name, errors)
 

@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 from callboard.core.instants import instant_of
-from callboard.streams.checks import check_function, check_value
+from callboard.streams.checks import check_function
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator
+from callboard.streams.programs.rows.tables import check_key
 from callboard.streams.programs.unawaited import Answering
 
 
@@ -31,7 +32,7 @@ class _Distinct:
         value = instant_of(row if self.by is None else self.by(row))
         if value in self.seen:
             return None
-        check_value("what distinct() goes by", value)
+        check_key("what distinct() goes by", value)
         self.seen.add(value)
         return [row]
 

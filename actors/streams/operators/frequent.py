@@ -8,10 +8,11 @@ from typing import Any
 
 from callboard.frequency.results import Frequent
 from callboard.frequency.space_saving import SpaceSaving, restored
-from callboard.streams.checks import check_count, check_function, check_value
+from callboard.streams.checks import check_count, check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator
+from callboard.streams.programs.rows.tables import check_key
 from callboard.streams.programs.unawaited import Answering
 
 
@@ -49,7 +50,7 @@ class _Frequent:
     def receive(self, row: Any) -> Sequence[Frequent] | None:
         key = self.by(row)
         hash(key)
-        check_value("what frequent() counts", key)
+        check_key("what frequent() counts", key)
         self.waiting.append(key)
         self.count += 1
         if self.every and self.count % self.every == 0:

@@ -13,7 +13,6 @@ from callboard.streams.checks import (
     check_choice,
     check_count,
     check_function,
-    check_value,
 )
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator
@@ -263,7 +262,7 @@ def _compared(where: Any) -> tuple[Any, list[list[Any]], list[Comparison], Any, 
     return keys, near, comparisons, None, f"found by {names}" if equals else "each pair compared"
 
 
-_PLAIN = (int, str, bytes, bool)  # no such value is NaN, or an answer that nobody awaits
+_PLAIN = (int, str, bytes, bool)  # no such value is an answer that nobody awaits
 
 
 def _together(readers: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
@@ -273,10 +272,9 @@ def _together(readers: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]
 
     def together(row: Any) -> tuple[Any, ...]:
         values = tuple([read(row) for read in readers])
-        for value in values:  # two tuples of one NaN would be equal
+        for value in values:
             if type(value) not in _PLAIN:
                 check_answer(value)
-                check_value("what join() compares", value)
         return values
 
     return together

@@ -22,10 +22,12 @@ def stateful(cls: Any, args: Any, kwargs: Any, sides: Iterable[str], *, keyed: b
     if keyed and not hasattr(cls, "receive"):
         raise GraphError(f"{cls.__qualname__} has no method `receive`")
     timed = hasattr(cls, "on_watermark")
+    drops = keyed and hasattr(cls, "is_idle")
     options = {
-        "marks_time": timed,
+        "marks_time": timed or drops,
         "marks_end": hasattr(cls, "on_final"),
-        "drops": timed and hasattr(cls, "is_idle"),
+        "silent": not timed,
+        "drops": drops,
         "skips": hasattr(cls, "take_skipped"),
     }
     if hasattr(cls, "_check_arguments"):  # of a class of ours: an error is known before a run

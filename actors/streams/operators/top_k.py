@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 
 from callboard.core.instants import instant_of
-from callboard.streams.checks import check_count, check_function, check_value
+from callboard.streams.checks import check_count, check_function
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator
+from callboard.streams.programs.rows.tables import check_key
 from callboard.streams.programs.unawaited import Answering
 
 
@@ -36,7 +37,7 @@ class _Top:
 
     def receive(self, row: Any) -> Sequence[Any] | None:
         value = instant_of(self.by(row))
-        check_value("what top_k() goes by", value)
+        check_key("what top_k() goes by", value)
         entry = (value, -self.count, row)
         if len(self.heap) < self.k:
             if self.heap:

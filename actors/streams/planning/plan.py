@@ -85,9 +85,15 @@ def start(programs: Iterable[Program]) -> None:
 
 
 def close(programs: Iterable[Program]) -> None:
-    """Close a run's programs. Their exceptions are logged, and are not the run's result."""
+    """Close a run's programs. Their exceptions are logged, and are not the run's result; Ctrl-C is
+    raised when all are closed.
+    """
+    interrupt: KeyboardInterrupt | None = None
     for program in programs:
         try:
             program.close()
-        except Exception as error:
+        except BaseException as error:
             log.error("an operator failed to close", operator=program.name, exc_info=error)
+            interrupt = error if isinstance(error, KeyboardInterrupt) else interrupt
+    if interrupt is not None:
+        raise interrupt

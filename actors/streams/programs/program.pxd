@@ -69,7 +69,7 @@ cdef class Ending:
 
 cdef struct Exit:
     Py_ssize_t port
-    bint in_lots              # readers there take lots of native values
+    void* reader              # the program there if it takes lots of native values, else NULL; borrowed
 
 
 cdef class Program:

@@ -6,7 +6,7 @@ from callboard.streams.programs.program cimport Batch, Program
 cdef Work work_of(Program program) noexcept
 cdef Work divider_of(Program program) noexcept
 cdef int64_t rows_among(list rows) noexcept
-cdef void* native_batch(Batch batch, str name) noexcept
+cdef void* native_batch(Batch batch, Program reader) noexcept
 
 # Parts of a round's work.
 cdef Batch take(Program program, size_t which, void** inputs)

@@ -92,10 +92,10 @@ cdef Batch take(Program program, size_t which, void** inputs):
 
 
 cdef Batch whole(list batches, Ending ending):
-    """Make the inputs of one round complete: empty batches in the place of None. Any of them may have the round's
-    fields. Return None if it is empty everywhere."""
+    """Make the inputs of one round complete: an empty batch in the place of None, the same for all. Any of them may
+    have the round's fields. Return None if it is empty everywhere."""
     cdef Batch one = None
-    cdef Batch batch
+    cdef Batch batch, empty
     cdef object error = None
     cdef Py_ssize_t i
     for batch in batches:
@@ -104,9 +104,10 @@ cdef Batch whole(list batches, Ending ending):
             error = ending.later(error, batch.error)
     if one is None:
         return None
+    empty = one.follower()
     for i in range(len(batches)):
         if batches[i] is None:
-            batches[i] = one.follower()
+            batches[i] = empty
     if error is not one.error:
         one = one.follower()
         one.error = error
@@ -196,8 +197,8 @@ cdef void* pick(void* this, void* output, uint32_t edge) noexcept with gil:
         Py_DECREF(into)
     if not batch.rows and not batch.final and batch.error is None:
         return NULL
-    if program.exits[edge].in_lots:
-        return native_batch(batch, program.name)
+    if program.exits[edge].reader != NULL:
+        return native_batch(batch, <Program>program.exits[edge].reader)
     Py_INCREF(batch)
     return <void*>batch
 
@@ -206,14 +207,16 @@ cdef void discard(void* this, void* output) noexcept with gil:
     Py_DECREF(<object>output)
 
 
-cdef void* native_batch(Batch batch, str name) noexcept:
-    """A batch as a lot of native values."""
+cdef void* native_batch(Batch batch, Program reader) noexcept:
+    """A batch as a lot of native values for its reader. A row that is none is an error of the reader's."""
     cdef Values* lot = NULL
+    cdef Py_ssize_t at = 0
     cdef object error = batch.error
     try:
-        lot = lot_of(batch.rows)
+        lot = lot_of(batch.rows, &at)
     except Exception as raised:
-        error = named(name, raised)
+        error = StreamError(reader.name, batch.first + at, batch.rows[at])
+        error.__cause__ = raised
     if lot == NULL:
         if not batch.final and error is None:
             return NULL

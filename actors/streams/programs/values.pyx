@@ -8,17 +8,19 @@ from callboard.scheduling.flow.values cimport Output, Value, Values
 from callboard.streams.programs.program cimport Watermark
 
 
-cdef Values* lot_of(list rows) except? NULL:
+cdef Values* lot_of(list rows, Py_ssize_t* at) except? NULL:
     """The rows as native values; null if there are none. Watermarks end here.
 
-    Raises TypeError or ValueError for a row that is no native value."""
+    Raises TypeError or ValueError for a row that is no native value, and leaves `at` on it."""
     cdef Output out
     cdef Node node
     cdef Value value
     cdef Values* lot
     out.expect(len(rows))
+    at[0] = -1
     try:
         for row in rows:
+            at[0] += 1
             if type(row) is int:  # the others by pack()
                 out.push_integer(row, 0)
             elif type(row) is float:
@@ -30,10 +32,12 @@ cdef Values* lot_of(list rows) except? NULL:
                 value.kind = node.kind
                 value.tag = node.tag
                 out.take_over(value)
-    except BaseException:
+    except BaseException as error:
         lot = out.take()
         if lot != NULL:
             lot.free()
+        if isinstance(error, OverflowError):
+            raise ValueError(f"{rows[at[0]]} does not fit into the 64 bits of a native integer") from None
         raise
     return out.take()
 

@@ -120,6 +120,8 @@ class Admission(Execution):
                     # Last: what was on its way has come by then.
                     while self._await_takers(hold, deadline):
                         self._await_room(deadline)
+                    if self.flow.is_stopped:  # meanwhile
+                        self._refuse_if_ended(deadline)
                     self._admit({number: Batch(batch, self.sent[entry])})
                     self.sent[entry] += len(batch)
                 finally:
@@ -128,6 +130,8 @@ class Admission(Execution):
                 batches.taken = []
                 self._heartbeat.begin()
                 self.raise_interruption()
+            if not sent:
+                self._refuse_if_ended(deadline)
         except BaseException as error:
             if error is not batches.raised and batches.raised is not None:
                 error.__context__ = batches.raised  # which is not to be had from `rows` again
@@ -166,6 +170,18 @@ class Admission(Execution):
 
     # --- room -------------------------------------------------------------------------------------
 
+    def await_room(self, timeout: float) -> None:
+        """Wait until a batch may come in. Raises RunTimeout, and why the run ended before."""
+        deadline = _deadline("results()", timeout)
+        hold = self.lock.hold()
+        try:
+            self._begin_sending(hold, deadline)
+            self._await_room(deadline)
+        finally:
+            hold.release()
+        self.await_failure(deadline)
+        self.refuse_if_stopped()
+
     def _await_room(self, deadline: float | None) -> None:
         """Wait until a round can be admitted. The caller has the lock, so it is the next."""
         flow = self.flow
@@ -173,8 +189,13 @@ class Admission(Execution):
         while not flow.has_room:
             self.refuse_loop("send()", "await send_soon()")
             self.refuse_worker("send()", "await send_soon()")
-            # Many rounds at once: to wake a sender costs more than a round.
-            if not self.wait(flow.admitted - flow.window + self._refill, deadline):
+            flow.note_held_back(True)
+            try:
+                # Many rounds at once: to wake a sender costs more than a round.
+                in_time = self.wait(flow.admitted - flow.window + self._refill, deadline)
+            finally:
+                flow.note_held_back(False)
+            if not in_time:
                 raise RunTimeout(f"no room came in time in {self!r}: {self.slowest()}")
             if self.ended:
                 raise self.why_ended(f"{self!r} ended meanwhile")
@@ -292,7 +313,7 @@ class Admission(Execution):
         """Look what may still come. Outputs that came before the end are there after this look."""
         flow = self.flow
         ended = self.ended  # first: what came before the end is seen by all later looks
-        may_end = self._flushed or flow.failure is not None
+        may_end = self._flushed or flow.failure is not None or flow.is_stopped
         done, admitted = flow.done, flow.admitted
         is_idle = done >= admitted
         return Outlook(done, is_idle, ended or (may_end and is_idle))
@@ -399,7 +420,7 @@ def take_snapshot(reference: weakref.ref[Admission]) -> bool:
         return True
     try:
         run.snapshot()
-    except Exception as error:
+    except BaseException as error:  # no thread of a caller's is here that it could end
         if run.ended or run.finishing or run.flow.is_stopped:
             return False
         log.error("a snapshot failed", run=repr(run), exc_info=error)

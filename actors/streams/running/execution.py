@@ -101,6 +101,7 @@ class Execution:
         self._standstill = Standstill(flow, self._team.workers, self.crew.shared_pools())
         self._claim = Lock()
         self._interrupted = False
+        self._ends_with_system = False
         self.tally.lane = self.crew.lanes[0]
         self.ended = self._closed = False
         system._running.add(self)
@@ -198,8 +199,7 @@ class Execution:
             self._standstill.look()
             system._runtime.refuse_fork()
             if system.is_closed:
-                flow.cancel()  # what came so far is not the result
-                self.end()
+                self._end_unfinished()  # what came so far is not the result
                 raise RunEnded(f"{system!r} was stopped before {self!r} ended")
 
     def waits(self) -> list[Wait]:
@@ -262,9 +262,14 @@ class Execution:
     def end_with_system(self) -> None:
         """End, as its system has stopped: close files and sinks. In any thread."""
         is_left = self.system._leave_by is not None  # by the end of `with`, and not by stop()
-        if is_left and self.flow.admitted and self.flow.failure is None:
+        if is_left and self.flow.admitted and not self.flow.is_stopped:
             entries = ", ".join(self._plan.entries)
             log.warning("a run was never finished", run=repr(self), entries=entries)
+        self._end_unfinished()
+
+    def _end_unfinished(self) -> None:
+        if not self.flow.is_stopped:
+            self._ends_with_system = True
         self.flow.cancel()
         self.end()
 
@@ -278,7 +283,9 @@ class Execution:
             raise RunTimeout(f"{self!r}, and has rounds on their way still: {self.slowest()}")
 
     def why_ended(self, what: str) -> RunError:
-        """Say why the run does not go on: it failed, or `what`."""
+        """Say why the run does not go on: it failed, its system has stopped, or `what`."""
+        if self._ends_with_system:
+            what = f"{self.system!r} was stopped before {self!r} ended"
         failure = self.flow.failure  # it is there before the flow stops
         return RunEnded(what) if failure is None else failure.again()
 
@@ -307,6 +314,8 @@ class Execution:
         for lane in self.crew.lanes:
             if lane.is_alive:
                 lane.tell(0)  # it may rest
+        if self.flow.is_at_work_here:  # where a call from elsewhere ends it, as after a failure
+            return
         hold = self.ending.hold()
         try:
             with suppress(RunError):  # another call ended it meanwhile, or its system was stopped

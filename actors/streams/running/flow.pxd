@@ -18,6 +18,8 @@ cdef class GraphFlow(GraphStages):
     cdef readonly int64_t rows        # that came in; watermarks are none
     cdef vector[int64_t] rows_until   # and how many of them with each of the latest rounds, by its number
     cdef int64_t rows_seen            # at the last look at what they take
+    cdef int64_t held_back_for        # nanoseconds for which senders have waited for room
+    cdef int64_t held_back_since      # when the one did that waits now, or 0
     cdef vector[int64_t] busy_seen    # of the stages
 
     cdef VirtualSpeedUp* speed_up     # null before the first experiment

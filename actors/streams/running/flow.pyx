@@ -87,6 +87,23 @@ cdef class GraphFlow(GraphStages):
         """Another round can be admitted. Only who admits one takes the room."""
         return self.flow.has_room()
 
+    def note_held_back(self, bint waits):
+        """Note that a sender begins, or ceases, to wait for room. One sender at a time."""
+        cdef int64_t now = monotonic_ns()
+        with cython.critical_section(self):
+            assert holds((self.held_back_since == 0) == waits)
+            if not waits:
+                self.held_back_for += now - self.held_back_since
+            self.held_back_since = now if waits else 0
+
+    @property
+    def held_back_ns(self):
+        """For how long senders have waited for room, in nanoseconds. Any thread."""
+        with cython.critical_section(self):
+            if self.held_back_since == 0:
+                return self.held_back_for
+            return self.held_back_for + monotonic_ns() - self.held_back_since
+
     def try_admit(self, dict batches):
         """Admit a round with batches for some entries, by their numbers, and work on what the caller's thread
         runs. False: no room yet.
@@ -104,8 +121,8 @@ cdef class GraphFlow(GraphStages):
             batch = batches.get(self.entries[i].port)
             if batch is None:
                 self.slots[i] = NULL
-            elif self.entries[i].in_lots:
-                self.slots[i] = native_batch(batch, "entry")
+            elif self.entries[i].reader != NULL:
+                self.slots[i] = native_batch(batch, <Program>self.entries[i].reader)
             else:
                 Py_INCREF(batch)
                 self.slots[i] = <void*>batch

@@ -66,6 +66,9 @@ class PulledSource(ResultsSource, Protocol):
     def send(self, entry: str, rows: Iterable[Any], *, timeout: float | None = None) -> None:
         """Send rows."""
 
+    def await_room(self, timeout: float) -> None:
+        """Wait until a batch may come in. Raises RunTimeout, and why the run ended before."""
+
     def finish(self, timeout: float | None = None) -> Any:
         """Finish the run."""
 
@@ -310,6 +313,7 @@ def _pull(
             sending = _Sending(source, entry, batch)
             yield from _patiently(sending.go_on, untaken)
             sent += len(batch)
+            yield from _patiently(source.await_room, untaken)  # before a source that may wait, too
             yield True
         yield from _patiently(source.finish, untaken)
     except BaseException as error:

@@ -15,7 +15,7 @@ from callboard.core.markup import paragraph
 from callboard.hosting import InThread, until_done
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.policies import choose_placement
-from callboard.streams.errors import RunError
+from callboard.streams.errors import RunError, StreamError
 from callboard.streams.experiments.experiment import predict, predict_all
 from callboard.streams.experiments.what_if import WhatIf, WhatIfs
 from callboard.streams.planning.plan import Plan
@@ -64,7 +64,8 @@ class Run(CopiedAsItself, Generic[R]):
         RunTimeout if there is still no room after `timeout` seconds, the run's StreamError once the
         run has failed, and RunEnded when it was finished or cancelled, be it meanwhile. For the
         error it waits until no earlier row can fail any more. If `rows` raises, the rows before
-        that are sent.
+        that are sent. If there are none, it raises why the run takes no more, and never waits for
+        room.
 
         Each exception says what became of the rows: `sent` of them went in, and `unsent` are those
         that were taken from `rows` and did not go in. So no row is lost with an iterator.
@@ -83,6 +84,7 @@ class Run(CopiedAsItself, Generic[R]):
         """Like send(), but return at once what is to be awaited in an event loop.
 
         Another thread goes through `rows`. It goes on after a cancelled `await`: give a `timeout`.
+        `asyncio.create_task()` wants a coroutine, and this is none: use `asyncio.ensure_future()`.
         Rows of an asynchronous iterable are sent one after the other as they come, by the `await`
         itself; `timeout` is for each of them.
         """
@@ -114,11 +116,15 @@ class Run(CopiedAsItself, Generic[R]):
         dedicated, as it would hold up its worker.
 
         With `rows` the iterator sends them itself, a batch at a time, and finishes the run. One
-        thread is enough, at most `window` batches are on their way, and there is no `limit`. `rows`
-        is an iterable for the one entry of a graph. Or it has rows by their entries: a dict of
-        iterables, which are sent in turns, a batch of each, or pairs in the order of their arrival.
-        If they raise, the outputs of the rows before are handed out. Then their exception is
-        raised, with `sent` and `unsent` as by `send()`, and the run is cancelled, as when the
+        thread is enough, at most `window` batches are on their way, and there is no `limit`. While
+        it waits in `rows`, as for a socket, it hands nothing out, so the last outputs come with the
+        next rows. Run the graph with `batch_size=1, window=1` to have those of each row first, or
+        send from elsewhere, and take the results without `rows`.
+
+        `rows` is an iterable for the one entry of a graph. Or it has rows by their entries: a dict
+        of iterables, which are sent in turns, a batch of each, or pairs in the order of their
+        arrival. If they raise, the outputs of the rows before are handed out. Then their exception
+        is raised, with `sent` and `unsent` as by `send()`, and the run is cancelled, as when the
         iterator is dropped.
 
         Raises RunError if there is no such collector, or somebody takes from it.
@@ -181,6 +187,8 @@ class Run(CopiedAsItself, Generic[R]):
                 except WouldBlock:
                     await self.send_soon(entry, [row], timeout=timeout)
                 sent, unsent = sent + 1, []
+            if not sent:
+                await self.send_soon(entry, [], timeout=timeout)
         except Exception as error:  # and no cancellation, after which the row may go in
             with suppress(Exception):  # an exception of the caller's may refuse attributes
                 error.sent, error.unsent = sent, unsent  # type: ignore[attr-defined]
@@ -207,7 +215,9 @@ class Run(CopiedAsItself, Generic[R]):
         `timeout` seconds at most; called again, it goes on waiting. Calls of send() and finish()
         that wait meanwhile raise RunEnded.
 
-        Once no operator is in the middle of a row, the files of sinks are closed.
+        Once no operator is in the middle of a row, the files of sinks are closed. A function of the
+        run may call it, too, as when it has seen enough. Then it does not wait, and the next call
+        of finish() or cancel() elsewhere closes the files, or the end of the system does.
         """
         if not self._work.ended:
             self._work.refuse_loop("cancel()", "await cancel_soon()")
@@ -245,6 +255,14 @@ class Run(CopiedAsItself, Generic[R]):
                     raise cancellation
 
     # --- what can be seen ------------------------------------------------------------------------
+
+    @property
+    def failure(self) -> StreamError | None:
+        """The error by which the run failed; None if it has not. While rows are on their way, that
+        of an earlier one may take its place.
+        """
+        failure = self._work.flow.failure
+        return None if failure is None else failure.again()
 
     def statistics(self) -> RunStatistics:
         """Say how the run does: rows, costs and queues of each operator, and latencies.

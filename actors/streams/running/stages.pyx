@@ -31,6 +31,13 @@ cdef LaneKinds lanes_of(str kind) except? 0:
     return KINDS[kind]
 
 
+cdef Exit exit_to(Program reader, Py_ssize_t port):
+    cdef Exit made = Exit(port, NULL)
+    if reader.in_lots:
+        made.reader = <void*>reader
+    return made
+
+
 @cython.no_gc_clear  # its end needs what it refers to
 cdef class GraphStages:
     """The stages of one run, until they are connected: see GraphFlow."""
@@ -223,7 +230,7 @@ cdef class GraphStages:
             number = which
             if source != NULL:
                 program = self.programs[node]
-                program.exits.push_back(Exit(port, reader.in_lots))
+                program.exits.push_back(exit_to(reader, port))
                 reader.from_lots[number] = program.in_lots and not reader.in_lots
                 if source.stage == to.stage:
                     if source.member >= to.member:
@@ -235,7 +242,7 @@ cdef class GraphStages:
                 number = to.fused.open(to.member, number)
             if source == NULL:
                 self.flow.add_entry(to.stage[0], number)
-                self.entries.push_back(Exit(port, reader.in_lots))
+                self.entries.push_back(exit_to(reader, port))
             elif source.fused != NULL:
                 source.fused.connect_out(source.member, to.stage[0], number)
             else:

@@ -4,7 +4,9 @@
     wide       side by side, each with an entry of its own, into one sink that counts
     mixed      ten rows of a hundred, likewise
 
-An operator multiplies so many times for each row (`simulator/operator.hpp`).
+An operator multiplies so many times for each row (`simulator/operator.hpp`). Beside these:
+
+    asleep     ten operators side by side, which sleep for so many nanoseconds for each row
 """
 
 from collections.abc import Iterator
@@ -16,9 +18,14 @@ from natives import load
 from streams.playing import LOW_BITS
 
 OPERATORS = load("streams")
-WIDTHS = {"pipeline": 1, "wide": 1_000, "mixed": 10}
-FLOPS_OF_A_ROUND = {"pipeline": 5_000_000, "wide": 10_000_000, "mixed": 2_000_000}
-MOST_ROWS = {"pipeline": 512, "wide": 1_000, "mixed": 1_000}
+WIDTHS = {"pipeline": 1, "wide": 1_000, "mixed": 10, "asleep": 10}
+FLOPS_OF_A_ROUND = {
+    "pipeline": 5_000_000,
+    "wide": 10_000_000,
+    "mixed": 2_000_000,
+    "asleep": 14_000_000,
+}
+MOST_ROWS = {"pipeline": 512, "wide": 1_000, "mixed": 1_000, "asleep": 1_000}
 
 
 @dataclass(frozen=True)
@@ -52,8 +59,9 @@ class Shape:
 
     def _branch(self, number: int) -> Stream[Any]:
         stream = entry(f"{number}")
+        works = OPERATORS.Asleep if self.name == "asleep" else OPERATORS.FloatingPoint
         for _ in range(self.depth):
-            stream = stream.native(OPERATORS.FloatingPoint, self.flops)
+            stream = stream.native(works, self.flops)
         return stream
 
     def rounds(self) -> Iterator[tuple[str, list[int]]]:

@@ -14,6 +14,7 @@ WIDTH, HEIGHT = 384, 288
 SIDE = 160  # of what is cut out
 TOGETHER = 32  # samples of a batch
 PICTURES = 64  # that differ
+NUMBERS = 320  # that differ: what is done to a picture depends on its number
 MEAN = np.array([0.485, 0.456, 0.406], np.float32)
 SPREAD = np.array([0.229, 0.224, 0.225], np.float32)
 
@@ -35,7 +36,7 @@ def samples(n: int) -> list[Sample]:
         file = io.BytesIO()
         picture.save(file, "JPEG", quality=90)
         files.append(file.getvalue())
-    return [Sample(number, files[number % len(files)]) for number in range(n)]
+    return [Sample(place % NUMBERS, files[place % len(files)]) for place in range(n)]
 
 
 def load(sample: Sample) -> Array:

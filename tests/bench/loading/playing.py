@@ -5,12 +5,13 @@
     spdl        SPDL's pipeline, in the order of its input
     futures     `ThreadPoolExecutor.map`
     processes   `multiprocessing.Pool.imap`, in chunks of 8
+    torch       PyTorch's DataLoader, with `workers` processes, each of which makes a batch
     ray_data    Ray Data, in the order of its input
     ray_actors  an actor of Ray for each of `workers`, in `ActorPool.map`, in chunks of 8
     loop        a loop on one thread
 
 Batches have to be those of the loop, in its order. Threads and processes are there before the clock
-starts.
+starts, but for PyTorch's, which start with the first batch.
 """
 
 import multiprocessing
@@ -22,7 +23,7 @@ from typing import Any
 
 from callboard import ActorSystem
 from callboard.streams import Graph, entry
-from loading.images import TOGETHER, Array, Sample, collate, digest, load, samples
+from loading.images import NUMBERS, TOGETHER, Array, Sample, collate, digest, load, samples
 from savina.result import Result
 from usage import Watch
 from with_ray import cpu_of_children, ray_with
@@ -33,8 +34,7 @@ CHUNK = 8  # pictures that another process gets at once
 
 def run(n: int, *, by: str, workers: int = 1) -> Result:
     some = samples(n)
-    with by_loop(some, 1) as batches:
-        want = [digest(batch) for batch in batches]
+    want = expected(some)
     with BY[by](some, workers) as batches:
         elsewhere = cpu_of_children()
         watch = Watch()
@@ -44,10 +44,25 @@ def run(n: int, *, by: str, workers: int = 1) -> Result:
     return Result(n, got=got, want=want, **spent)
 
 
+def expected(some: list[Sample]) -> list[int]:
+    """Return the digests of all batches; batches come again when the numbers do."""
+    with by_loop(some, 1) as batches:
+        differ = [digest(batch) for batch in islice(batches, NUMBERS // TOGETHER)]
+    whole, rest = divmod(len(some), TOGETHER)
+    want = [differ[place % len(differ)] for place in range(whole)]
+    with by_loop(some[len(some) - rest :], 1) as batches:
+        return want + [digest(batch) for batch in batches]
+
+
 def together(loaded: Iterable[Array]) -> Batches:
     loaded = iter(loaded)
     while batch := list(islice(loaded, TOGETHER)):
         yield collate(batch)
+
+
+def later(make: Callable[[], Iterable[Array]]) -> Batches:
+    """Begin with the first batch that is asked for: a pool would begin before the clock."""
+    yield from make()
 
 
 @contextmanager
@@ -90,14 +105,29 @@ def by_spdl(some: list[Sample], workers: int) -> Iterator[Batches]:
 def by_futures(some: list[Sample], workers: int) -> Iterator[Batches]:
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(load, some[:workers]))
-        yield together(pool.map(load, some))
+        yield later(lambda: together(pool.map(load, some)))
 
 
 @contextmanager
 def by_processes(some: list[Sample], workers: int) -> Iterator[Batches]:
     with multiprocessing.get_context("fork").Pool(workers) as pool:
         pool.map(load, some[:workers])
-        yield together(pool.imap(load, some, chunksize=CHUNK))
+        yield later(lambda: together(pool.imap(load, some, chunksize=CHUNK)))
+
+
+@contextmanager
+def by_torch(some: list[Sample], workers: int) -> Iterator[Batches]:
+    from torch.utils.data import DataLoader  # type: ignore[import-not-found]
+
+    class Pictures:
+        def __len__(self) -> int:
+            return len(some)
+
+        def __getitem__(self, place: int) -> Array:
+            return load(some[place])
+
+    loader = DataLoader(Pictures(), TOGETHER, num_workers=workers, collate_fn=collate)
+    yield later(lambda: loader)
 
 
 @contextmanager
@@ -148,6 +178,7 @@ BY: dict[str, Callable[[list[Sample], int], AbstractContextManager[Batches]]] = 
     "spdl": by_spdl,
     "futures": by_futures,
     "processes": by_processes,
+    "torch": by_torch,
     "ray_data": by_ray_data,
     "ray_actors": by_ray_actors,
     "loop": by_loop,

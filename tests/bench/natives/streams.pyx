@@ -12,6 +12,13 @@ cdef extern from "operator.hpp" namespace "shapes" nogil:
     void multiply(double* values, uint32_t rows, int flops)
 
 
+cdef extern from "<time.h>" nogil:
+    struct timespec:
+        int64_t tv_sec
+        int64_t tv_nsec
+    int nanosleep(const timespec* time, timespec* left)
+
+
 cdef void spin(int64_t ns) noexcept nogil:
     cdef int64_t end
     if ns > 0:
@@ -187,6 +194,25 @@ cdef class SerialParametric(Parametric):
     """The same, by one worker at a time."""
 
     kind = "stateful"
+
+
+cdef class Asleep(NativeOperator):
+    """Sleeps for `ns` nanoseconds for each row of a batch, then gives them: many such need no more than one core."""
+
+    cdef int64_t ns
+
+    def __init__(self, int64_t ns=0):
+        self.ns = ns
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef int64_t all_of_them = self.ns * <int64_t>count
+        cdef timespec time
+        cdef uint64_t i
+        time.tv_sec = all_of_them // 1_000_000_000
+        time.tv_nsec = all_of_them % 1_000_000_000
+        nanosleep(&time, NULL)
+        for i in range(count):
+            out.push(values[i])
 
 
 cdef class FloatingPoint(NativeOperator):

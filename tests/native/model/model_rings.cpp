@@ -50,6 +50,28 @@ void one_to_many(std::size_t capacity) {
     CHECK(popped.load(relaxed) == pushed);
 }
 
+// Some serial numbers have no value, and are nobody's.
+void one_to_many_skipping(std::size_t capacity) {
+    Spmc<int> ring(capacity);
+    Plain<int> brought[2] = {0, 0};
+    Plain<int> pushed{0};
+    Atomic<int> popped{0};
+    const auto bring = [&](int i) {
+        brought[i] = 7;
+        if (ring.try_push(i)) pushed = pushed + (1 << 4 * i);
+    };
+    const auto consume = [&] {
+        int value;
+        if (!ring.try_pop(value)) return;
+        CHECK(brought[value] == 7);
+        popped.fetch_add(1 << 4 * value, relaxed);
+    };
+    together([&] { bring(0), (void)ring.try_skip(), bring(1); }, [&] { consume(), consume(); }, consume);
+    for (int value; ring.try_pop(value);) popped.fetch_add(1 << 4 * value, relaxed);
+    CHECK(popped.load(relaxed) == pushed);
+    CHECK(ring.size() == 0);
+}
+
 void many_to_many(std::size_t capacity) {
     Worklist<Plain<int>> list(capacity);
     Atomic<int> pushed{0}, popped{0};
@@ -89,6 +111,8 @@ MODEL("one to one, room for one value: each arrives once, and in order") { one_t
 MODEL("one to one, room for two values: each arrives once, and in order") { one_to_one(2); }
 MODEL("one to many, room for one value: each arrives once") { one_to_many(1); }
 MODEL("one to many, room for two values: each arrives once") { one_to_many(2); }
+MODEL("one to many, room for one value: each arrives once beside what is skipped") { one_to_many_skipping(1); }
+MODEL("one to many, room for two values: each arrives once beside what is skipped") { one_to_many_skipping(2); }
 MODEL("many to many, room for one value: each arrives once") { many_to_many(1); }
 MODEL("many to many, room for two values: each arrives once") { many_to_many(2); }
 

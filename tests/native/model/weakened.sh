@@ -188,6 +188,8 @@ header=mailbox/ordered/spmc.hpp
 kept 'head_seen_ = head_.load(acquire);' acquire relaxed "$from_the_future"
 seen 'tail_.store(tail + 1, seq_cst);' seq_cst acq_rel rings "one to many:"
 seen 'tail_.store(tail + 1, seq_cst);' seq_cst relaxed rings "one to many, room for one"
+kept 'if (head_.load(acquire) != tail) return false;' acquire relaxed "$from_the_future"
+seen 'tail_.store(tail + 1, release);' release relaxed rings "beside what is skipped"
 kept 'first = head_.load(acquire);' acquire relaxed "$by_a_clock"
 seen 'const std::int64_t there = tail_.load(acquire) - first;' acquire relaxed rings "one to many, room for one"
 kept 'if (head_.compare_exchange_weak(first, first + count, acq_rel, acquire)) return count;' acq_rel acquire "$from_the_future"

@@ -266,6 +266,20 @@ def test_a_box_on_threads_does_not_hold_up_others() -> None:
         assert run.finish(TIMEOUT) == [{"y": 1}]
 
 
+def test_the_error_of_a_thread_that_takes_too_long_is_a_timeout_error() -> None:
+    gate = Gate()
+    net = box(gate.wait, "(slow) -> (y)", threads=True, timeout=0.01, name="slow")
+    with ActorSystem(workers=2) as system:
+        run = system.run(net)
+        error = run.ask({"slow": 1}).exception(TIMEOUT)
+        gate.open(1)
+        run.cancel()
+    assert type(error.__cause__) is TimeoutError
+    assert "TimeoutError: /slow: the call took more than 0.01 s" in str(error).replace(
+        "asyncio.", ""
+    ), str(error)
+
+
 @pytest.mark.parametrize("options", [{}, {"threads": True}], ids=str)
 def test_functions_in_c(system: ActorSystem, options: dict[str, Any]) -> None:
     net = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -173,6 +174,20 @@ def test_classes_have_an_instance_for_each_replica_in_an_operator() -> None:
     operator = NetOperator(split(box(Sum, "(x) -> (y)"), "<k>"))
     found = [operator.receive({"x": x, "<k>": x % 2}) for x in range(6)]
     assert [row["y"] for [row] in found] == [0, 1, 2, 4, 6, 9]
+
+
+def test_all_nan_have_one_replica() -> None:
+    class Count:
+        def __init__(self) -> None:
+            self.count = 0
+
+        def __call__(self, k: Any) -> tuple[Any, int]:
+            self.count += 1
+            return k, self.count
+
+    operator = NetOperator(split(box(Count, "(k) -> (k, <c>)"), "k"))
+    keys = [float("nan"), Decimal("nan"), 1.0, float("nan"), 1]
+    assert [operator.receive({"k": key})[0]["<c>"] for key in keys] == [1, 2, 1, 3, 2]
 
 
 def test_an_operator_unfolds_stars() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callboard import CallboardError, WouldBlock
+from callboard import AskTimeout, CallboardError, WouldBlock
 from callboard.remote import connect, connect_soon
 from callboard.remote.sharding.connection import ShardedConnection, connect_sharded
 from tests.remote.conftest import Start
@@ -37,6 +37,18 @@ def test_calls_that_would_wait_are_refused_and_say_what_to_await(start: Start) -
             await other.ref("echo").ask(1)
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+
+def test_the_end_of_async_with_says_what_was_not_handled(start: Start) -> None:
+    server = start()
+
+    async def main() -> None:
+        async with await connect_soon(str(server.address), timeout=DEADLINE) as connection:
+            connection.timeout = 0.05
+            await connection.ref("gate").tell_soon("is held up")
+
+    with pytest.raises(AskTimeout, match=r"not all that was sent to .* was handled in 0\.05 s; 1 "):
+        asyncio.run(asyncio.wait_for(main(), DEADLINE))
 
 
 def test_a_server_is_stopped_and_drained_in_a_coroutine(start: Start, tmp_path: Path) -> None:

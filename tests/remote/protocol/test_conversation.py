@@ -3,6 +3,10 @@
 Nothing is handled twice or out of order, credit is kept, and what is lost is counted.
 """
 
+import gc
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -309,3 +313,76 @@ def test_the_error_of_what_was_told_and_failed_says_how_many_failed() -> None:
         client.raise_trouble()
     assert str(raised.value) == "CodecError: no such type (the first of 2 failures)"
     client.raise_trouble()
+
+
+def lines_of(call: Callable[[], object]) -> int:
+    """Return how many lines of Python run in a call."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    gc.disable()  # a collection calls functions, too
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+        gc.enable()
+    return count
+
+
+def ask(client: Conversation) -> Future[Any]:
+    answer = Future[Any]()
+    client.submit(Submission(MessageKind.ASK, "first", (CODEC.encode(2),), answer=answer))
+    return answer
+
+
+def forget(client: Conversation, answer: Future[Any]) -> int:
+    answer.cancel()
+    return lines_of(lambda: client.forget(answer))
+
+
+def test_an_ask_is_taken_back_at_the_same_cost_however_many_wait() -> None:
+    costs = set()
+    for waiting in (3, 1_000):
+        client = Conversation(CODEC, SECRET)
+        answers = [ask(client) for _ in range(waiting)]
+        costs |= {forget(client, answer) for answer in (answers[-1], answers[0])}
+        assert [*client.waiting] == answers[1:-1]
+    assert len(costs) == 1
+
+
+def test_an_ask_that_has_left_is_forgotten_at_the_same_cost_however_many_others_have() -> None:
+    client = Conversation(CODEC, SECRET)
+    server, connection, splitter = SimulatedServer(), SimulatedConnection(), Splitter(LIMITS.frame)
+
+    def move() -> None:
+        connection.to_server += b"".join(client.take()[0])
+        server.move(connection, len(connection.to_server))
+        for received in splitter.feed(bytes(connection.to_client)):
+            client.receive(received)
+        connection.to_client.clear()
+
+    client.begin()
+    move()
+    answers = [ask(client) for _ in range(LIMITS.messages + 1)]
+    move()
+    assert [*client.waiting] == answers[-1:]
+    assert client.outstanding == len(answers)
+    flushed = Future[None]()
+    client.flush(flushed)
+    forget(client, answers.pop())  # the one that waits: from here on the flush looks at the others
+    *costs, last = [forget(client, answer) for answer in answers]
+    assert len({*costs}) == 1
+    assert last > costs[0], "it completes the flush"
+    ((done, _, error),) = client.take()[1]
+    assert (done, error) == (flushed, None)
+    while server.taken:
+        server.handle()
+    move()
+    assert client.outstanding == 0
+    assert not client._wanted

@@ -5,16 +5,20 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from callboard import ActorStopped
 from callboard.remote import connect
 from callboard.remote.client import look
 from tests.remote.conftest import DEADLINE, eventually
 
 APP = """
+import logging
+import os
+import signal
 import threading
 from dataclasses import dataclass
 from callboard import Actor, Supervision
@@ -50,6 +54,44 @@ def fragile(system):
 
 def broken(system):
     return 3
+
+class Mortal(Actor):
+    def receive(self, message):
+        self.stop()
+
+def mortal(system):
+    return {"one": system.spawn(Mortal), "other": system.spawn(Mortal)}
+
+def signal_me():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+class SignalAtTheEnd(logging.Handler):
+    def emit(self, record):
+        if "system stopped" in record.getMessage():
+            signal_me()
+
+def mortal_and_signalled(system):
+    logging.getLogger("callboard").addHandler(SignalAtTheEnd())
+    return mortal(system)
+
+class Late:
+    def __del__(self, kill=os.kill, process=os.getpid(), number=signal.SIGTERM):
+        kill(process, number)
+        kill(process, signal.SIGINT)
+
+def signalled_late(system):
+    global late
+    late = Late()  # which goes when the interpreter's modules do
+    return build(system)
+
+def linger():
+    threading.main_thread().join()
+    print("lingers", flush=True)
+    threading.Event().wait(60)
+
+def lingering(system):
+    threading.Thread(target=linger).start()
+    return build(system)
 """
 
 
@@ -78,10 +120,21 @@ class Process:
         return self.process.returncode, output, errors
 
 
+Serve = Callable[..., Process]
+
+
 @pytest.fixture
-def processes() -> Iterator[list[Process]]:
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Start a server with options, and wait until it serves, unless `waits` is false."""
     started: list[Process] = []
-    yield started
+
+    def start(*options: str, waits: bool = True, **named: str) -> Process:
+        started.append(Process(tmp_path, *options, **named))
+        if waits:
+            started[-1].wait_ready()
+        return started[-1]
+
+    yield start
     for each in started:
         each.process.kill()
         each.process.communicate()
@@ -89,11 +142,9 @@ def processes() -> Iterator[list[Process]]:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_it_finish_what_it_has_taken_and_exit_with_0(
-    number: signal.Signals, tmp_path: Path, processes: list[Process]
+    number: signal.Signals, tmp_path: Path, serve: Serve
 ) -> None:
-    served = Process(tmp_path)
-    processes.append(served)
-    served.wait_ready()
+    served = serve()
     with connect(served.url, timeout=DEADLINE) as connection:
         gate = connection.ref("gate")
         gate.tell_many(["one", "two"])
@@ -114,12 +165,8 @@ def drains(served: Process) -> bool:
     return not Path(served.url.removeprefix("unix:")).exists()
 
 
-def test_what_is_stuck_is_named_and_the_status_is_1(
-    tmp_path: Path, processes: list[Process]
-) -> None:
-    served = Process(tmp_path, "--drain-timeout", "0.2")
-    processes.append(served)
-    served.wait_ready()
+def test_what_is_stuck_is_named_and_the_status_is_1(serve: Serve) -> None:
+    served = serve("--drain-timeout", "0.2")
     connection = connect(served.url, timeout=DEADLINE)
     connection.ref("gate").tell("stuck")
     served.wait_for("at work")
@@ -131,10 +178,8 @@ def test_what_is_stuck_is_named_and_the_status_is_1(
     connection.close()
 
 
-def test_a_second_signal_ends_it_at_once(tmp_path: Path, processes: list[Process]) -> None:
-    served = Process(tmp_path, "--drain-timeout", "60")
-    processes.append(served)
-    served.wait_ready()
+def test_a_second_signal_ends_it_at_once(serve: Serve) -> None:
+    served = serve("--drain-timeout", "60")
     connection = connect(served.url, timeout=DEADLINE)
     connection.ref("gate").tell("stuck")
     connection.health().result(DEADLINE)
@@ -147,10 +192,8 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, processes: list[Process
     connection.close()
 
 
-def test_a_system_that_fails_ends_it(tmp_path: Path, processes: list[Process]) -> None:
-    served = Process(tmp_path, build="app:fragile")
-    processes.append(served)
-    served.wait_ready()
+def test_a_system_that_fails_ends_it(serve: Serve) -> None:
+    served = serve(build="app:fragile")
     connection = connect(served.url, timeout=DEADLINE)
     connection.ref("fragile").tell("boom")
     status, _, errors = served.end()
@@ -158,10 +201,70 @@ def test_a_system_that_fails_ends_it(tmp_path: Path, processes: list[Process]) -
     connection.close()
 
 
-def test_health_is_told_to_who_watches(tmp_path: Path, processes: list[Process]) -> None:
-    served = Process(tmp_path, "--types", "app:TYPES", "--max-connections", "7")
-    processes.append(served)
-    served.wait_ready()
+def test_it_ends_when_all_actors_have_stopped_though_a_client_is_connected(
+    tmp_path: Path, serve: Serve
+) -> None:
+    served = serve(build="app:mortal")
+    connection = connect(served.url, timeout=DEADLINE)
+    connection.ref("one").tell("stop")
+    with pytest.raises(ActorStopped):
+        connection.ref("one").ask("anybody?").result(DEADLINE)
+    assert connection.health().result(DEADLINE)["state"] == "serving"
+    connection.ref("other").tell("stop")
+    status, _, errors = served.end()
+    assert (status, "all actors have stopped" in errors) == (1, True)
+    assert not (tmp_path / "s").exists()
+    connection.close()
+
+
+def test_with_a_state_it_serves_on_when_all_actors_have_stopped(serve: Serve) -> None:
+    served = serve("--state", "state", build="app:mortal")
+    with connect(served.url, timeout=DEADLINE) as connection:
+        for name in ("one", "other"):
+            connection.ref(name).tell("stop")
+            with pytest.raises(ActorStopped):
+                connection.ref(name).ask("anybody?").result(DEADLINE)
+        assert connection.health().result(DEADLINE)["state"] == "serving"
+    served.process.terminate()
+    assert served.end()[0] == 0
+
+
+def test_a_signal_after_it_has_ended_by_itself_changes_nothing(serve: Serve) -> None:
+    served = serve(build="app:mortal_and_signalled")
+    connection = connect(served.url, timeout=DEADLINE)
+    connection.ref("one").tell("stop")
+    connection.ref("other").tell("stop")
+    status, _, errors = served.end()
+    assert status == 1
+    assert errors.endswith(
+        "callboard serve: all actors have stopped: there is nothing to serve any more\n"
+    )
+    assert "Traceback" not in errors
+    connection.close()
+
+
+def test_signals_while_the_interpreter_ends_change_nothing(serve: Serve) -> None:
+    served = serve(build="app:signalled_late")
+    served.process.terminate()
+    status, _, errors = served.end()
+    assert status == 0, errors
+
+
+def test_a_second_signal_ends_it_while_a_thread_of_the_programs_lingers(serve: Serve) -> None:
+    served = serve(build="app:lingering")
+    served.process.terminate()
+    served.wait_for("lingers")
+
+    def is_ended() -> bool:
+        served.process.terminate()  # Python does not see one that comes just before it waits
+        return served.process.poll() is not None
+
+    eventually(is_ended, "it ends")
+    assert served.end()[0] == 1
+
+
+def test_health_is_told_to_who_watches(tmp_path: Path, serve: Serve) -> None:
+    served = serve("--types", "app:TYPES", "--max-connections", "7")
     command = [sys.executable, "-m", "callboard", "health", served.url, "--timeout", "60"]
     seen = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert json.loads(seen.stdout)["state"] == "serving"
@@ -200,12 +303,9 @@ def test_health_says_which_timeout_is_wrong(
         (["app:build", "--config", "none.toml"], "none.toml"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(
-    arguments: list[str], said: str, tmp_path: Path, processes: list[Process]
-) -> None:
+def test_what_is_wrong_is_said_in_a_line(arguments: list[str], said: str, serve: Serve) -> None:
     build, *options = arguments
-    served = Process(tmp_path, *options, build=build)
-    processes.append(served)
+    served = serve(*options, build=build, waits=False)
     status, _, errors = served.end()
     assert status == 1
     last = errors.splitlines()[-1]

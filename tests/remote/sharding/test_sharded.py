@@ -18,7 +18,14 @@ from callboard.remote import (
     connect_sharded,
     shard_of,
 )
-from callboard.remote.errors import BatchCommitted, CodecError, NotUploaded, Refused, StateError
+from callboard.remote.errors import (
+    BatchCommitted,
+    CodecError,
+    CommitConflict,
+    NotUploaded,
+    Refused,
+    StateError,
+)
 
 SHARDS = 3
 DEADLINE = 20.0
@@ -169,6 +176,12 @@ def test_the_state_of_one_server_is_no_shards(servers: Any) -> None:
         servers.start(0)
 
 
+@pytest.mark.parametrize("shards", [0, -1, True, "3", None])
+def test_the_shard_of_no_number_of_shards_is_an_error(shards: Any) -> None:
+    with pytest.raises(ValueError, match=f"the number of shards is a whole number.*{shards!r}"):
+        shard_of("key", shards)
+
+
 @pytest.mark.parametrize("text", ["", "1", "3/3", "-1/3", "0/0", "1/2/3", "0/65537", "x/1", 3])
 def test_no_shard_is_no_shard(text: Any) -> None:
     with pytest.raises(ConfigError, match="shard"):
@@ -226,6 +239,35 @@ def test_after_some_commits_the_other_shards_get_their_rows(
         again.commit("job", 0, winners, shards=left)
     for at, (kept_rows, rows) in enumerate(zip(applied(connection), parts_of(ROWS), strict=True)):
         assert kept_rows == (rows[::-1] if at in left else rows)
+
+
+@pytest.mark.parametrize("done", [[], [0], [1, 2], [0, 1, 2]])
+def test_a_repeated_batch_skips_the_shards_that_have_committed_it(
+    connection: ShardedConnection, done: list[int]
+) -> None:
+    winners = upload(connection, ROWS, attempt=1)
+    kept = [winner for winner in winners if winner.shard in done]
+    connection.commit("job", 0, kept, shards=done)
+    for attempt in (2, 3):
+        with connection.upload(
+            "kept", by="k", job="job", attempt=attempt, skip_committed=True
+        ) as repeated:
+            repeated.send_many(ROWS)
+        connection.commit("job", 0, repeated.staged, skip_committed=True)
+        assert repeated.committed == {*done} if attempt == 2 else {*range(SHARDS)}
+    assert applied(connection) == parts_of(ROWS)
+
+
+def test_a_commit_skips_no_shard_that_has_other_winners_than_are_named(
+    connection: ShardedConnection,
+) -> None:
+    winners = upload(connection, ROWS)
+    connection.commit("job", 0, winners)
+    with pytest.raises(CommitConflict, match="than the 0 that are named"):
+        connection.commit("job", 0, [])
+    other = [winner._replace(attempt=7) for winner in winners]
+    with pytest.raises(CommitConflict, match="than the 1 that are named"):
+        connection.commit("job", 0, other, skip_committed=True)
 
 
 def test_a_server_that_was_gone_in_a_commit_gets_its_rows_anew(

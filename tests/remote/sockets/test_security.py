@@ -207,6 +207,33 @@ def test_a_client_that_does_not_trust_the_certificate_says_nothing(
         assert connection.ref("notes").ask(1).result(DEADLINE) == 1
 
 
+def test_a_client_without_a_certificate_is_told_that_the_server_may_want_tls(
+    start: Start, certificate: tuple[Path, Path]
+) -> None:
+    cert, key = certificate
+    secret = Secret(SECRET, "the test")
+    server = start("tcp:127.0.0.1:0", secret=secret, certificate=cert, key=key)
+
+    def is_told() -> bool:
+        said = loss(partial(connect, str(server.address), secret=SECRET, timeout=0.3))
+        return said.endswith("; if the server wants TLS, give ca_file=")
+
+    eventually(is_told, "it is tried in time")
+
+
+def test_a_client_with_a_certificate_is_told_that_the_server_speaks_no_tls(
+    start: Start, certificate: tuple[Path, Path]
+) -> None:
+    server = start("tcp:127.0.0.1:0", secret=Secret(SECRET, "the test"))
+    known: dict[str, Any] = {"secret": SECRET, "ca_file": certificate[0], "timeout": 0.3}
+
+    def is_told() -> bool:
+        said = loss(partial(connect, str(server.address), **known))
+        return "the server speaks no TLS, or another: [SSL: WRONG_VERSION_NUMBER]" in said
+
+    eventually(is_told, "it is tried in time")
+
+
 def test_a_key_that_others_may_read_is_a_warning(
     certificate: tuple[Path, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,5 +1,6 @@
 """Actors whose state survives the server, and batches that are applied at its next start."""
 
+import asyncio
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -130,6 +131,95 @@ def test_a_batch_that_fails_waits_for_the_next_start_and_holds_up_what_follows(
     assert health(connection)["state"] == "serving"
     assert asked(connection) == (sum(range(3_000)), 2_999)
     assert asked(connection, "all", "notes") == [7]
+
+
+EXITS = [SystemExit("gone"), asyncio.CancelledError("gone"), KeyboardInterrupt("gone")]
+
+
+@pytest.mark.parametrize("error", EXITS)
+def test_a_batch_at_which_an_actor_exits_fails_as_at_any_error(
+    error: BaseException, served: Served
+) -> None:
+    class Leaving(Totals):
+        def apply(self, row: Any) -> None:
+            if row in self.faulty:
+                raise error
+            super().apply(row)
+
+    said = f"batch 2 of the job 'job' cannot be applied: {type(error).__name__}: gone"
+    connection = served.start(Leaving)
+    commit(connection, 1, [1])
+    applied(connection)
+    Totals.faulty = {5}
+    commit(connection, 2, [4, 5])
+    eventually(lambda: health(connection)["state"] == "failing", "it fails")
+    assert health(connection)["trouble"] == said
+    assert health(connection)["unapplied"] == 1
+
+    connection = served.start(Leaving)
+    assert (health(connection)["state"], health(connection)["trouble"]) == ("failing", said)
+    Totals.faulty = set()
+    assert asked(served.start(Leaving)) == (10, 3)
+
+
+@pytest.mark.parametrize("error", EXITS)
+def test_a_snapshot_and_a_restore_that_exit_are_errors(
+    error: BaseException, served: Served
+) -> None:
+    def leave(*_: Any) -> None:
+        raise error
+
+    connection = served.start()
+    commit(connection, 1, [1])
+    applied(connection)
+    with pytest.raises(StateError, match=rf"its state back: .*{type(error).__name__}: gone"):
+        served.start(type("Unrestored", (Totals,), {"restore": leave}))
+    connection = served.start(type("Unsaved", (Totals,), {"snapshot": leave}))
+    commit(connection, 2, [2])
+    eventually(lambda: health(connection)["state"] == "failing", "it fails")
+    assert f"{type(error).__name__}: gone" in health(connection)["trouble"]
+
+
+class Awaiting(Totals):
+    async def answer(self, query: Any) -> Any:
+        await self.sleep(0)
+        if isinstance(query, str):
+            raise EXCEPTIONS[query]
+        return super().answer(query)
+
+
+class Answering(Totals):
+    def answer(self, query: Any) -> Any:
+        if isinstance(query, str):
+            raise EXCEPTIONS[query]
+        return super().answer(query)
+
+
+EXCEPTIONS = {type(error).__name__: error for error in [*EXITS, ValueError("gone")]}
+
+
+@pytest.mark.parametrize("cls", [Answering, Awaiting])
+@pytest.mark.parametrize("kind", EXCEPTIONS)
+def test_whatever_an_answer_raises_its_ask_fails_and_the_actor_lives(
+    kind: str, cls: type[Totals], served: Served
+) -> None:
+    connection = served.start(cls)
+    with pytest.raises(RemoteFailure, match=f"{kind}: gone"):
+        asked(connection, kind)
+    commit(connection, 1, [1])
+    applied(connection)
+    assert asked(connection, 0) == (1, 1)
+    assert health(connection)["state"] == "serving"
+
+
+@pytest.mark.parametrize("name", ["apply", "snapshot", "restore"])
+def test_a_class_without_a_hook_that_it_needs_is_refused(name: str) -> None:
+    hooks = {hook: getattr(Totals, hook) for hook in ("apply", "snapshot", "restore")}
+    del hooks[name]
+    with ActorSystem() as system:
+        ref = system.spawn(type("Partial", (Persistent,), hooks))
+        with pytest.raises(ConfigError, match=rf"Partial has no {name}\(\), which"):
+            serve_entries({"it": ref})
 
 
 @pytest.mark.parametrize("directive", ["stop", "restart"])

@@ -290,7 +290,7 @@ def test_what_is_staged_and_waits_for_credit_fails_with_its_connection() -> None
     ((failed, _, error),) = talk.take()[1]
     assert failed is data.sent
     assert isinstance(error, ConnectionLost)
-    assert list(talk.waiting) == [others]
+    assert [*talk.waiting.values()] == [others]
 
 
 def test_a_commit_is_repeated_over_new_connections(server: Server, connection: Connection) -> None:

@@ -399,6 +399,25 @@ def test_a_dataclass_with_attributes_that_are_no_fields_is_refused() -> None:
         CODEC.encode([point])
 
 
+@dataclass
+class Refused(Exception):
+    code: int
+
+
+@dataclass
+class NoFile(OSError):
+    name: str
+
+
+def test_what_a_built_in_base_keeps_in_each_object_is_no_attribute_that_would_be_lost() -> None:
+    codec = Codec([Refused, NoFile])
+    back = codec.decode(codec.encode([Refused(3), NoFile("x")]))
+    assert [(type(each), vars(each)) for each in back] == [
+        (Refused, {"code": 3}),
+        (NoFile, {"name": "x"}),
+    ]
+
+
 @pytest.mark.parametrize("types", [[int], [Nameless], {"x": "Point"}, [None]])
 def test_only_dataclasses_and_enumerations_are_registered(types: Any) -> None:
     with pytest.raises(ConfigError, match="several classes, not 5"):

@@ -58,7 +58,10 @@ SHAPES: dict[str, Capacity] = {
 
 @dataclass
 class System:
-    """A system with a strategy, period by period; saturated where nothing is `offered`."""
+    """A system with a strategy, period by period; saturated where nothing is `offered`.
+
+    Its workers are busy for `busy_part` of the time at most: else they wait for each other.
+    """
 
     strategy: Strategy
     capacity: Capacity
@@ -67,13 +70,14 @@ class System:
     noise: Callable[[], float] = lambda: 1.0
     seconds: float = 1.0
     waiting: float = 0.0
+    busy_part: float = 1.0
     levels: list[int] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
     def measure(self) -> Measurement:
         able = self.capacity(self.level)
         if self.offered is None:
-            did, busy = able, float(self.level)
+            did, busy = able, self.busy_part * self.level
         else:
             wanted = self.offered + self.waiting / self.seconds
             did = min(able, wanted)
@@ -85,6 +89,7 @@ class System:
             throughput=did * self.noise(),
             busy=min(float(self.level), busy * self.noise()),
             waiting=self.waiting,
+            held_back=float(self.offered is None),
         )
 
     def period(self) -> Decision:

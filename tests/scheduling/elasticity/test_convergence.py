@@ -43,6 +43,16 @@ def test_rates_has_found_the_level_after_five_periods_and_stays(shape: str, star
 
 
 @each_shape
+@pytest.mark.parametrize("busy_part", [0.3, 0.7])
+def test_rates_finds_the_level_of_workers_that_wait_for_each_other(
+    shape: str, busy_part: float
+) -> None:
+    system = System(Rates(1, MOST), SHAPES[shape], busy_part=busy_part).run(6)
+    assert system.share(MOST) >= 0.95
+    assert changes(system.run(50).levels[5:]) == 0
+
+
+@each_shape
 def test_rates_finds_good_levels_in_noise_of_a_tenth_and_stays(shape: str) -> None:
     shares = []
     for start in STARTS:
@@ -95,6 +105,14 @@ def test_a_load_of_ten_times_as_much_and_back(serial: float, few: float, start: 
     system.run(5)
     assert capacity(system.level) >= system.offered
     assert system.level <= max(before, few / 0.5 + 1)
+
+
+@pytest.mark.parametrize("start", [1, 2, 8])
+def test_a_load_that_nearly_fills_its_workers_and_then_has_no_limit(start: int) -> None:
+    for offered in range(100, 8_000, 50):
+        system = System(Rates(1, 8), law(0, 0), start, offered=offered).run(25)
+        system.offered = None
+        assert system.run(12).level == 8, f"{offered} a second before"
 
 
 def test_an_idle_system_has_one_worker() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Any
 
 from callboard.core import checks
@@ -12,6 +10,7 @@ from callboard.core.batches import is_table, iterator_over, refuse_twins
 from callboard.core.text import safe_repr
 from callboard.streams.checks import MOST
 from callboard.streams.errors import GraphError
+from callboard.streams.programs.columns.fitting_rows import FittingRows, batch_of_all
 
 
 def rows_of(batch: Any) -> Iterable[Any]:
@@ -39,9 +38,9 @@ def rows_of(batch: Any) -> Iterable[Any]:
 def batches(table: Any, n: int = 8_192) -> Iterator[Any]:
     """Give the rows of a table as Arrow batches, of `n` rows at most.
 
-    `table` is a frame of pandas or Polars, an Arrow table, batch or reader, or a NumPy array with
-    named fields. An index of pandas is left out. Raises TypeError for anything else, and ValueError
-    if two columns have one name. Needs pyarrow.
+    `table` is a frame of pandas or Polars, a relation of DuckDB, an Arrow table, batch or reader,
+    or a NumPy array with named fields. An index of pandas is left out. Raises TypeError for
+    anything else, and ValueError if two columns have one name. Needs pyarrow.
     """
     n = checks.whole("n", n, most=MOST)
     refuse_twins(table)
@@ -64,10 +63,12 @@ def _arrow_batches(table: Any) -> Iterable[Any]:
     names = getattr(getattr(table, "dtype", None), "names", None)
     if names:
         table = pa.table({name: table[name] for name in names})
-    elif is_table(table) and hasattr(table, "iter_rows"):
+    elif is_table(table) and hasattr(type(table), "to_arrow"):
         table = table.to_arrow()
     elif is_table(table) and hasattr(table, "itertuples"):
         table = pa.Table.from_pandas(table, preserve_index=False)
+    elif is_table(table) and hasattr(type(table), "fetchall"):  # of DuckDB
+        return (batch for batch in pa.RecordBatchReader.from_stream(table))
     if not isinstance(table, pa.Table):
         raise TypeError(f"batches() wants a table or a frame, not {safe_repr(table)}")
     return (batch for batch in table.to_batches())
@@ -85,79 +86,12 @@ def batch_of(schema: Any = None) -> Callable[[list[Any]], tuple[Any, dict[int, E
 
     def to_batch(rows: list[Any]) -> tuple[Any, dict[int, Exception]]:
         try:
-            return _batch(rows, schema), {}
+            return batch_of_all(rows, schema), {}
         except Exception:
-            errors = _errors(rows, schema)
-        good = [row for place, row in enumerate(rows) if place not in errors]
+            fitting = FittingRows(rows, schema)
         try:
-            return _batch(good, schema) if good else None, errors
-        except Exception as error:  # which one it is cannot be found
-            return None, {place: errors.get(place, error) for place in range(len(rows))}
+            return fitting.batch(), fitting.errors
+        except Exception as error:  # of all together, as those without any column
+            return None, {place: fitting.errors.get(place, error) for place in range(len(rows))}
 
     return to_batch
-
-
-def _batch(rows: list[Any], schema: Any) -> Any:
-    """Make a batch of all rows. Without a schema it has the columns that any of them has."""
-    import pyarrow as pa
-
-    if schema is None:
-        records = [row if type(row) is dict else _record(row) for row in rows]
-        names = [*dict.fromkeys(chain.from_iterable(records))]
-        columns = [pa.array([record.get(name) for record in records]) for name in names]
-    else:
-        names = schema.names
-        values = zip(*[_values(row, names) for row in rows], strict=True)
-        columns = [pa.array(each, field.type) for each, field in zip(values, schema, strict=True)]
-    if not names:
-        raise ValueError("a row without columns has no place in an Arrow batch")
-    if schema is None:
-        return pa.RecordBatch.from_arrays(columns, names)
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _errors(rows: list[Any], schema: Any) -> dict[int, Exception]:
-    """Find the rows that have no place in a batch with the schema, or with the rows before them."""
-    errors: dict[int, Exception] = {}
-    known: dict[str, dict[Any, Any]] = {}  # of each column: a value of each type that has come
-    for place, row in enumerate(rows):
-        try:
-            if schema is None:
-                _learn(_record(row), known)
-            else:
-                _batch([row], schema)
-        except Exception as error:
-            errors[place] = error
-    return errors
-
-
-def _learn(record: Mapping[Any, Any], known: dict[str, dict[Any, Any]]) -> None:
-    import pyarrow as pa
-
-    found = {}
-    for name, value in record.items():
-        field = pa.field(name, pa.array([value]).type)
-        others = known.get(name, {})
-        if field.type not in others:
-            pa.array([*others.values(), value])
-        found[name] = field.type
-    for name, kind in found.items():
-        known.setdefault(name, {}).setdefault(kind, record[name])
-
-
-def _record(row: Any) -> Mapping[Any, Any]:
-    if isinstance(row, Mapping):
-        return row
-    if dataclasses.is_dataclass(row) and not isinstance(row, type):
-        return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
-    raise TypeError(f"to_arrow() wants rows that are dictionaries, not {safe_repr(row)}")
-
-
-def _values(row: Any, names: list[str]) -> Iterable[Any]:
-    """Return the values of a row in the order of a schema."""
-    if not isinstance(row, tuple):
-        record = _record(row)
-        return [record.get(name) for name in names]
-    if len(row) != len(names):
-        raise ValueError(f"{safe_repr(row)} has {len(row)} values for {len(names)} columns")
-    return row

@@ -5,9 +5,10 @@ import cython
 from callboard.core.asserting cimport holds
 from callboard.core.instants cimport instant_of
 from callboard.streams.programs.joins.comparisons cimport Comparison
+from callboard.streams.programs.rows.tables cimport check_key
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
-from callboard.streams.checks import check_value, is_missing
+from callboard.streams.checks import is_missing
 from callboard.streams.programs.saved import Columns
 
 
@@ -42,7 +43,7 @@ cdef class RowReader:
                 given = self.keys[kept.side](kept.row)
                 refuse_unawaited(given)
                 kept.key = instant_of(given)
-                check_value("what join() compares", kept.key)
+                check_key("what join() compares", kept.key)
             if near:
                 kept.near = self.values(kept, near)
                 kept.is_alone = kept.near is None

@@ -76,7 +76,8 @@ cdef class NativeFinder(Finder):
 
     cdef int compare(self, object row) except -1:
         """Have a row compared. Raises TypeError and ValueError."""
-        cdef Values* lot = lot_of([row])
+        cdef Py_ssize_t at
+        cdef Values* lot = lot_of([row], &at)
         self.join.compare(lot.begin()[0])
         lot.free()
         return 0

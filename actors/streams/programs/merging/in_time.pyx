@@ -13,6 +13,7 @@ from callboard.streams.programs.merging.idle_sources cimport IdleSources
 from callboard.streams.programs.merging.merge cimport Merge
 from callboard.streams.programs.merging.time_order cimport TimeOrder
 from callboard.streams.programs.program cimport Batch, Watermark
+from callboard.streams.programs.rows.tables cimport check_key
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 from callboard.core.text import safe_repr
@@ -59,6 +60,8 @@ cdef class InTime(IdleSources):
     cdef int check(self, object time, bint is_row) except -1:
         if time is None or time != time:
             raise ValueError(f"the time of a row is one that can be compared, not {safe_repr(time)}")
+        if isinstance(time, tuple):
+            check_key("the time of a row", time)
         return 0
 
     cdef int settle(self, object lineage, list into) except -1:

@@ -1,7 +1,7 @@
 # Programs with several inputs.
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.program cimport Program, Watermark
+from callboard.streams.programs.program cimport Batch, Program, Watermark
 
 
 cdef class Merge(Program):
@@ -11,6 +11,7 @@ cdef class Merge(Program):
     cdef list idle       # for each input, whether nobody waits for it
     cdef object reached  # the instant of the watermark handed on last
 
+    cdef bint hand_over(self, list batches, Batch out) except -1
     cdef list ordered(self, list batches)
     cdef int add(self, list outputs, object lineage, list into) except -1
     cdef object left_of(self, object lineage)

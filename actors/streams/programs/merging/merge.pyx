@@ -38,6 +38,8 @@ cdef class Merge(Program):
         for batch in into:
             batch.lineages = None if self.leaves is None else []
             batch.end = None if self.leaves is None or end is None else end >> self.leaves
+        if type(self) is Merge and self.hand_over(batches, out):
+            return
         for lineage, which, at in self.ordered(batches):
             batch = batches[which]
             row = batch.rows[at]
@@ -56,6 +58,28 @@ cdef class Merge(Program):
         if out.final:
             self.finish(end, into)
 
+    cdef bint hand_over(self, list batches, Batch out) except -1:
+        """Hand on the rows of a union's round at once. False: several inputs have some, or one is a watermark."""
+        cdef Batch batch, one = None
+        cdef Py_ssize_t which, found = 0
+        for which, batch in enumerate(batches):
+            if batch.rows:
+                if one is not None:
+                    return False
+                one, found = batch, which
+        if one is None:
+            return True
+        for row in one.rows:
+            if type(row) is Watermark:
+                return False
+        if self.leaves is not None:
+            if one.lineages is None:
+                return False
+            drop = self.drops[found] + self.leaves
+            out.lineages = [lineage >> drop for lineage in one.lineages]
+        out.rows.extend(one.rows)
+        return True
+
     cpdef list snapshot(self, object kept):
         marks = [None if mark is None else (<Watermark>mark).time for mark in self.marks]
         return [(marks, self.idle, self.reached)]
@@ -71,6 +95,8 @@ cdef class Merge(Program):
         cdef Batch batch
         cdef Py_ssize_t which, at
         for which, batch in enumerate(batches):
+            if not batch.rows:
+                continue
             drop = self.drops[which]
             if batch.lineages is None:
                 found += [(None, which, at) for at in range(len(batch.rows))]

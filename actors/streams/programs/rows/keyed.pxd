@@ -8,6 +8,7 @@ from callboard.streams.programs.rows.tables cimport Table
 cdef class Objects(Stateful):
     cdef object make
     cdef bint drops
+    cdef bint silent
     cdef bint skips
     cdef bint paired
 

@@ -27,15 +27,17 @@ from callboard.streams.programs.shared_function import shared
 cdef class Objects(Stateful):
     """A state is an object with `receive`, made by `make()`; see protocols.py.
 
-    The object of an operator without keys is there from the start. `drops` says that objects tell when
-    they are idle, `paired` that outputs of keys are emitted as (key, output), and `skips` that objects
-    tell what they have dropped of a row.
+    The object of an operator without keys is there from the start. `drops` says that the objects of keys
+    tell when they are idle, `silent` that objects have no on_watermark(), `paired` that outputs of keys are
+    emitted as (key, output), and `skips` that objects tell what they have dropped of a row.
     """
 
-    def __init__(self, str name, make, *, bint drops=False, bint paired=False, bint skips=False, **options):
+    def __init__(self, str name, make, *, bint drops=False, bint silent=False, bint paired=False, bint skips=False,
+                 **options):
         super().__init__(name, **options)
         self.make = make
         self.drops = drops
+        self.silent = silent
         self.skips = skips
         self.paired = paired and self.key is not None
         if self.key is None:
@@ -69,8 +71,8 @@ cdef class Objects(Stateful):
     cdef list mark(self, Table table, object key, object state, object time):
         if time is None:
             return self.named(key, outputs_of(state.on_final()))
-        outputs = self.named(key, outputs_of(state.on_watermark(time)))
-        if self.drops and self.key is not None and is_true(state.is_idle()):
+        outputs = [] if self.silent else self.named(key, outputs_of(state.on_watermark(time)))
+        if self.drops and is_true(state.is_idle()):
             table.drop(key)
         return outputs
 
@@ -327,11 +329,16 @@ cdef class Gather(Program):
         return [(), Columns([self.rows.copy(), self.serials.copy()])]
 
     cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        if head:  # of version 1: a table with one state, which is the rows
+            self.rows = columns[0][1][0]
+            return
         for rows, serials in columns:
             self.rows += rows
             self.serials += serials
 
     cpdef process(self, Batch batch, list into):
+        if len(self.serials) < len(self.rows):  # of version 1: numbered as if no watermark was among them
+            self.serials = [*range(batch.first - len(self.rows), batch.first)]
         Program.process(self, batch, into)
         if batch.final and self.rows:
             self.give(batch.end, into)

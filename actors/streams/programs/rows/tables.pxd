@@ -8,6 +8,10 @@ cdef class EventTime:
     cdef public object time  # an instant
 
 
+# See tables.pyx.
+cpdef int check_key(str what, object key, bint is_part=*) except -1
+
+
 cdef class Table:
     # The states of one partition.
     cdef dict states  # key, as as_key() has it -> state, in the order of the keys' first arrival

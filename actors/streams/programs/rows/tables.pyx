@@ -9,6 +9,13 @@ from callboard.core.instants cimport as_given
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_value
 
+cdef extern from "callboard/core/instants.hpp" namespace "callboard":
+    bint is_as_tuple(object value)
+
+cdef extern from "Python.h":
+    int Py_EnterRecursiveCall(const char* where) except -1
+    void Py_LeaveRecursiveCall()
+
 
 @cython.final
 cdef class EventTime:
@@ -30,7 +37,7 @@ cdef class Table:
     cdef int put(self, object key, object state, int64_t serial) except -1:
         """Give a new key its state. ValueError: it is NaN, or has it, which would be a new key each time; or it is in
         another partition."""
-        check_key("a key", key)
+        check_key("a key", as_given(key))
         assert holds(key not in self.states)
         if self.homes is not None:
             self.check_home(key, self.homes.setdefault(key, self.number))
@@ -63,10 +70,17 @@ cdef class Table:
         return 0
 
 
-cdef int check_key(str what, object key) except -1:
+cpdef int check_key(str what, object key, bint is_part=False) except -1:
     """ValueError: it is NaN, or a tuple with NaN in it, which is equal to itself only while it is the same object."""
-    check_value(what, key)
-    if type(key) is tuple:
-        for part in <tuple>key:
-            check_key("a part of a key", part)
+    if is_as_tuple(key):
+        Py_EnterRecursiveCall(" while looking for NaN")
+        try:
+            for part in <tuple>key:
+                check_key(what, part, True)
+        finally:
+            Py_LeaveRecursiveCall()
+    elif (type(key) is float and key == key) or type(key) in (int, str, bytes):
+        return 0  # as most keys do, at no cost
+    else:
+        check_value(f"a part of {what}" if is_part else what, key)
     return 0

@@ -37,8 +37,8 @@ public:
     }
     PieceArena(const PieceArena&) = delete;
     ~PieceArena() {
-        for (auto& pieces : free_)
-            for (unsigned char* piece : pieces) free_memory(piece);
+        for (std::uint32_t i = 0; i < classes; ++i)
+            for (unsigned char* piece : free_[i]) free_memory(piece, i);
     }
 
     const std::uint64_t* numbers(const BucketRows& rows) const {
@@ -102,7 +102,20 @@ private:
 
     std::size_t size_of_piece(std::uint32_t size_class) const { return (std::size_t{4} << size_class) * bytes_; }
 
-    static void free_memory(unsigned char* piece) noexcept { ::operator delete(piece, std::align_val_t{cache_line}); }
+    // Large pieces begin with a cache line. Small ones, which most keys have, do not: aligned memory takes longer to
+    // allocate and to free.
+    static constexpr std::uint32_t aligned_from = 4;
+
+    unsigned char* allocate(std::uint32_t size_class) const {
+        const std::size_t bytes = size_of_piece(size_class);
+        return static_cast<unsigned char*>(size_class < aligned_from
+                                               ? ::operator new(bytes)
+                                               : ::operator new(bytes, std::align_val_t{cache_line}));
+    }
+    static void free_memory(unsigned char* piece, std::uint32_t size_class) noexcept {
+        if (size_class < aligned_from) ::operator delete(piece);
+        else ::operator delete(piece, std::align_val_t{cache_line});
+    }
 
     void make_room(BucketRows& rows) {
         if (rows.piece == nullptr) {
@@ -141,8 +154,7 @@ private:
         unsigned char* piece;
         if (free.empty()) {
             free.reserve(free.size() + used_[size_class] + 1);  // so that giving back cannot fail
-            piece = static_cast<unsigned char*>(
-                ::operator new(size_of_piece(size_class), std::align_val_t{cache_line}));
+            piece = allocate(size_class);
         } else {
             piece = free.back();
             free.pop_back();
@@ -157,7 +169,7 @@ private:
         assert(free.size() < free.capacity() && "giving back cannot fail");
         free.push_back(piece);
         for (--used_[size_class]; free.size() > used_[size_class] / 2 + (64 >> size_class); free.pop_back())
-            free_memory(free.back());
+            free_memory(free.back(), size_class);
     }
 
     const JoinColumns columns_;

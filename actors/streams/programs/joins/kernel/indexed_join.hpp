@@ -2,8 +2,9 @@
 // compared. The answer is that of FullJoin, and in the same order.
 //
 // Why it is the same.
-//   1. A row is in its bucket from when it is stored until it leaves the window, row after row of the sequence. So a
-//      row finds in buckets only rows that it sees; bucket_grid.hpp says why all matches are in these buckets.
+//   1. A row comes into its bucket before the next row that may see it, and leaves it with the window. So a row finds
+//      in buckets only rows that it sees; bucket_grid.hpp says why all matches are in these buckets. A row that leaves
+//      its window before that is in no bucket: with a window of length 0 on one side, these are nearly all.
 //   2. Rows of a bucket are in the order in which they were stored, and what is found in several buckets is put in
 //      order by number. Buckets that share a hash are found twice, and their matches are taken once.
 //   3. A row with a NaN is in no bucket and matches nothing.
@@ -40,13 +41,20 @@ public:
         probes_.read(batch);
         grid_.read(batch, probes_);
         matches.clear();
+        for (std::uint32_t side : {0, 1}) waited_[side] = stored_[side] = 0;
         for (std::size_t row = 0; row < std::min(3 * ahead, batch.rows); ++row) fetch(batch, row);
         for (std::size_t row = 0; row < batch.rows; ++row) {
             fetch(batch, row + 3 * ahead);
             const std::uint32_t side = batch.sides[row];
             windows_.take(
-                batch, row, [&](const JoinWindow<Time>&) { match(buckets_[1 - side], row, matches); },
-                [&](JoinWindow<Time>& window, Time time) { store(batch, row, window, time); },
+                batch, row,
+                [&](const JoinWindow<Time>&) {
+                    store_waiting(batch, 1 - side);
+                    match(buckets_[1 - side], row, matches);
+                },
+                [&](JoinWindow<Time>&, Time time) {
+                    if (grid_.is_number(row)) waiting_[side].push_back({row, time});
+                },
                 [&](std::uint32_t of, std::uint64_t position) {
                     const std::uint64_t end = windows_.of(of).end();
                     if (position + 2 * ahead < end) buckets_[of].prefetch_slot(slot_at(of, position + 2 * ahead));
@@ -55,6 +63,10 @@ public:
                 });
         }
         rows_ += batch.rows;
+        for (std::uint32_t side : {0, 1}) {
+            store_waiting(batch, side);
+            if (waited_[side] != 0) stores_[side] = 2 * stored_[side] >= waited_[side];
+        }
         windows_.purge();
     }
 
@@ -63,7 +75,9 @@ public:
         probes_.read(batch);
         grid_.read(batch, probes_);
         for (std::size_t row = 0; row < batch.rows; ++row)
-            windows_.load(batch, row, [&](JoinWindow<Time>& window, Time time) { store(batch, row, window, time); });
+            windows_.load(batch, row, [&](JoinWindow<Time>& window, Time time) {
+                if (grid_.is_number(row)) store(batch, row, window, time);
+            });
     }
 
     const JoinWindows<Time>& windows() const { return windows_; }
@@ -76,6 +90,11 @@ public:
 private:
     static constexpr std::size_t ahead = 8;
 
+    struct Waiting {
+        std::size_t row;  // in the batch
+        Time time;
+    };
+
     // The window knows only the bucket of a stored row.
     static JoinColumns slot_column() {
         JoinColumns columns;
@@ -84,11 +103,21 @@ private:
     }
 
     void store(const JoinBatch<Time>& batch, std::size_t row, JoinWindow<Time>& window, Time time) {
-        if (!grid_.is_number(row)) return;
         const std::uint32_t slot =
             buckets_[batch.sides[row]].push(grid_.bucket_of(row), batch.numbers[row], batch.values, row);
         const void* const columns[] = {&slot};
         window.push(time, batch.numbers[row], columns, 0);
+    }
+
+    // Rows of a side that no row could see as yet come into their buckets, but for those that nobody will see.
+    void store_waiting(const JoinBatch<Time>& batch, std::uint32_t side) {
+        for (const Waiting& one : waiting_[side]) {
+            if (windows_.has_left(side, one.time)) continue;
+            store(batch, one.row, windows_.of(side), one.time);
+            ++stored_[side];
+        }
+        waited_[side] += waiting_[side].size();
+        waiting_[side].clear();
     }
 
     std::uint32_t slot_at(std::uint32_t side, std::uint64_t position) const {
@@ -98,22 +127,22 @@ private:
     }
 
     // The memory of a row's partners is three steps away: the table's lines, the entries that these name, and rows.
-    // Each step is fetched some rows before the next. Inlined, because GCC drops calls of functions that only
-    // prefetch.
+    // Each step is fetched some rows before the next. Where most rows are not stored, their own buckets are left out.
+    // Inlined, because GCC drops calls of functions that only prefetch.
     __attribute__((always_inline)) void fetch(const JoinBatch<Time>& batch, std::size_t row) const {
         if (row < batch.rows) {
             const GridBuckets &own = buckets_[batch.sides[row]], &other = buckets_[1 - batch.sides[row]];
-            own.prefetch(grid_.bucket_of(row));
+            if (stores_[batch.sides[row]]) own.prefetch(grid_.bucket_of(row));
             for (const std::uint64_t bucket : grid_.buckets(row)) other.prefetch(bucket);
         }
         if (row >= ahead && (row -= ahead) < batch.rows) {
             const GridBuckets &own = buckets_[batch.sides[row]], &other = buckets_[1 - batch.sides[row]];
-            own.prefetch_entry(grid_.bucket_of(row));
+            if (stores_[batch.sides[row]]) own.prefetch_entry(grid_.bucket_of(row));
             for (const std::uint64_t bucket : grid_.buckets(row)) other.prefetch_entry(bucket);
         }
         if (row >= ahead && (row -= ahead) < batch.rows) {
             const GridBuckets &own = buckets_[batch.sides[row]], &other = buckets_[1 - batch.sides[row]];
-            own.prefetch_end(grid_.bucket_of(row));
+            if (stores_[batch.sides[row]]) own.prefetch_end(grid_.bucket_of(row));
             for (const std::uint64_t bucket : grid_.buckets(row)) other.prefetch_rows(bucket);
         }
     }
@@ -136,6 +165,9 @@ private:
     BucketGrid grid_;
     JoinWindows<Time> windows_;
     GridBuckets buckets_[2];
+    std::vector<Waiting> waiting_[2];        // of the batch in work
+    std::size_t waited_[2]{}, stored_[2]{};  // rows of the batch that have waited, and those that came into a bucket
+    bool stores_[2]{true, true};             // whether most of them did, in the latest batch with any
     std::uint64_t compared_{0}, rows_{0};
 };
 

@@ -55,7 +55,12 @@ public:
 
     // No row before `now` comes any more. These throw std::bad_alloc, after which the join is of no use.
     void arrive(Time now) {
-        if (rule_ != JoinRule::strict) return;
+        if (rule_ != JoinRule::strict || !(is_over(0, now) || is_over(1, now))) return;
+        if (!lonely_[0] && !lonely_[1]) {  // rows leave without an output: in any order
+            for (std::uint32_t side : {0, 1})
+                while (is_over(side, now)) let_go(side);
+            return;
+        }
         for (std::uint32_t side; has_next(side); let_go(side)) {
             if (is_over(side, now)) continue;
             side = 1 - side;  // sums of doubles are rounded

@@ -101,6 +101,11 @@ public:
     }
 
     const JoinWindow<Time>& of(std::uint32_t side) const { return windows_[side]; }
+    JoinWindow<Time>& of(std::uint32_t side) { return windows_[side]; }
+
+    // Whether a row of this time, which take() said to store, is seen no more.
+    bool has_left(std::uint32_t side, Time time) const { return is_expired(clocks_[side], time, within_.of[side]); }
+
     const BlockArena& arena() const { return arena_; }
 
 private:
@@ -113,6 +118,7 @@ private:
 
     template <class Expired>
     void expire(std::uint32_t side, Time now, const Expired& expired) {
+        clocks_[side] = now;
         windows_[side].expire(now, within_.of[side], [&](std::uint64_t position) { expired(side, position); });
     }
 
@@ -120,6 +126,7 @@ private:
     const JoinLengths<Time> within_;
     const std::uint64_t lanes_, lane_;
     std::uint64_t turns_[2];  // how many rows of each side came
+    Time clocks_[2]{};        // by which rows have left, since the first one was taken
     BlockArena arena_;
     JoinWindow<Time> windows_[2]{JoinWindow<Time>(arena_), JoinWindow<Time>(arena_)};
 };

@@ -1,0 +1,134 @@
+"""A run that a function of its own cancels, as when it has seen enough."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import ActorSystem
+from callboard.streams import Graph, Run, RunEnded, entry
+
+THREADING: list[Any] = ["dynamic", "manual", "dedicated", "assigned"]
+threadings = pytest.mark.parametrize("threading", THREADING)
+
+
+class Enough:
+    """Cancels its run at the third row; `returned` says that this did not wait."""
+
+    def __init__(self) -> None:
+        self.run: Run[Any]
+        self.rows: list[int] = []
+        self.returned = threading.Event()
+
+    def __call__(self, row: int) -> int:
+        self.rows.append(row)
+        if row == 3:
+            self.run.cancel(timeout=30)
+            self.returned.set()
+        return row
+
+
+def run_of(system: ActorSystem, enough: Enough, graph: Graph[Any], **options: Any) -> Run[Any]:
+    enough.run = system.run(graph, batch_size=1, **options)
+    return enough.run
+
+
+@threadings
+@pytest.mark.parametrize("as_sink", [False, True])
+def test_it_ends_and_the_call_does_not_wait_for_its_own_function(
+    threading: Any, as_sink: bool
+) -> None:
+    enough = Enough()
+    rows = entry("rows", int)
+    graph: Graph[Any] = rows.to(enough) if as_sink else rows.map(enough).collect()
+    with ActorSystem(workers=1) as system:  # so rows are handled in their order
+        run = run_of(system, enough, graph, threading=threading)
+        with pytest.raises(RunEnded):
+            run.send("rows", range(10_000), timeout=20)
+        with pytest.raises(RunEnded):
+            run.finish(timeout=20)
+        assert enough.returned.is_set()
+        assert enough.rows == [0, 1, 2, 3]
+        with pytest.raises(RunEnded):
+            run.send("rows", [])
+
+
+def test_who_waits_for_its_results_gets_the_outputs_before_and_then_the_end() -> None:
+    enough = Enough()
+    taken: list[int] = []
+    with ActorSystem(workers=2) as system:
+        run = run_of(system, enough, entry("rows", int).map(enough).collect())
+        results = run.results()
+        run.send("rows", [0, 1, 2])
+        taken += [next(results) for _ in range(3)]
+        run.send("rows", [3])
+        with pytest.raises(RunEnded, match="cancelled"):
+            next(results)
+    assert taken == [0, 1, 2]
+
+
+def test_the_iterator_that_sends_rows_ends() -> None:
+    enough = Enough()
+    with ActorSystem(workers=1) as system:
+        run = run_of(system, enough, entry("rows", int).map(enough).collect())
+        with pytest.raises(RunEnded):
+            list(run.results(iter(range(10_000))))
+    assert enough.rows == [0, 1, 2, 3]
+
+
+def test_a_sender_that_waits_for_room_is_told_how_many_rows_went_in() -> None:
+    entered, full = threading.Event(), threading.Event()
+    enough = Enough()
+
+    def wait(row: int) -> int:
+        entered.set()
+        assert full.wait(60)
+        return enough(row)
+
+    def rows() -> Iterator[int]:
+        yield from (3, 4, 5, 6)
+        assert entered.wait(60)
+        full.set()  # the window has no room for what comes
+        yield 7
+
+    with ActorSystem(workers=1) as system:
+        run = run_of(system, enough, entry("rows", int).map(wait).collect(), window=4)
+        with pytest.raises(RunEnded) as raised:
+            run.send("rows", rows(), timeout=20)
+    assert (raised.value.sent, raised.value.unsent) == (4, [7])
+    assert enough.rows == [3]
+
+
+@pytest.mark.parametrize("end", [Run.finish, Run.cancel])
+def test_the_next_call_from_elsewhere_closes_its_files(end: Any, tmp_path: Path) -> None:
+    enough = Enough()
+    path = tmp_path / "rows.txt"
+    graph = entry("rows", int).map(enough).to(path)
+    with ActorSystem(workers=2) as system:
+        run = run_of(system, enough, graph)
+        run.send("rows", [0, 1, 2])
+        run.send("rows", [3])
+        try:
+            end(run, timeout=20)
+        except RunEnded:
+            assert end is Run.finish
+        system.run(entry("rows").to(path)).cancel()  # or another run has the file
+
+
+def test_the_end_of_the_system_closes_its_files_without_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    enough = Enough()
+    path = tmp_path / "rows.txt"
+    with ActorSystem(workers=2) as system:
+        run = run_of(system, enough, entry("rows", int).map(enough).to(path))
+        run.send("rows", [3])
+        assert enough.returned.wait(60)
+    with ActorSystem() as system:
+        system.run(entry("rows").to(path)).cancel()  # or another run has the file
+    assert repr(run).startswith("<Run ended")
+    assert "never finished" not in caplog.text
