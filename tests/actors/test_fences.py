@@ -1,11 +1,21 @@
 """A fence goes through a mailbox in its turn: all that was sent before it has been handled then."""
 
+from contextlib import suppress
 from threading import Event
 from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorStopped, ActorSystem, BoundedMailbox, PriorityMailbox, Supervision
+from callboard import (
+    Actor,
+    ActorStopped,
+    ActorSystem,
+    BoundedMailbox,
+    Future,
+    MailboxFull,
+    PriorityMailbox,
+    Supervision,
+)
 from callboard.native import NativeActor
 from callboard.testing import ManualSystem
 
@@ -31,6 +41,27 @@ class Slow(Notes):
         self.notes.append(message)
 
 
+class Held(Notes):
+    """Waits at its first message for `go`."""
+
+    def __init__(self, notes: list[Any], begun: Event, go: Future[None]) -> None:
+        super().__init__(notes)
+        self.begun = begun
+        self.go = go
+
+    def receive(self, message: Any) -> Any:
+        self.begun.set()
+        self.go.result(20.0)
+        self.notes.append(message)
+
+
+class Waiting(Held):
+    async def receive(self, message: Any) -> None:
+        self.begun.set()
+        await self.go
+        self.notes.append(message)
+
+
 class Failing(Notes):
     def receive(self, message: Any) -> None:
         super().receive(message)
@@ -43,7 +74,6 @@ def test_all_that_was_told_before_has_been_handled(cls: type[Notes], system: Act
     ref = system.spawn(cls, notes)
     ref.tell_many(range(100))
     fence = ref._fence()
-    assert fence is not None
     fence.result(timeout=20.0)
     assert notes == [*range(100)]
 
@@ -54,7 +84,6 @@ def test_no_handler_sees_it(system: ActorSystem) -> None:
     for number in range(3):
         ref.tell(number)
         fence = ref._fence()
-    assert fence is not None
     fence.result(timeout=20.0)
     assert notes == [0, 1, 2]
 
@@ -64,7 +93,6 @@ def test_it_comes_in_its_turn_though_messages_fail(system: ActorSystem) -> None:
     ref = system.spawn(Failing, notes, supervision=Supervision("resume"))
     ref.tell_many([1, 2])
     fence = ref._fence()
-    assert fence is not None
     assert fence.exception(timeout=20.0) is None
     assert (notes, system.dead_letters.reasons) == ([1, 2], {"failed": 2})
 
@@ -77,8 +105,6 @@ def test_it_is_no_dead_letter_when_the_actor_stops() -> None:
         fence = ref._fence()
         system.drain()
         late = ref._fence()
-        assert fence is not None
-        assert late is not None
         for each in (fence, late):
             with pytest.raises(ActorStopped):
                 each.result(timeout=1.0)
@@ -97,7 +123,6 @@ def test_it_waits_in_a_full_mailbox_and_says_when_there_is_room() -> None:
         ref.tell_many([1, 2])
         fence = ref._fence()
         assert ref._room == 0
-        assert fence is not None
         assert not fence.done()
         go.set()
         fence.result(timeout=20.0)
@@ -115,15 +140,71 @@ def test_who_sends_to_a_mailbox_that_is_full_may_have_to_wait(overflow: str) -> 
         system.drain()
 
 
-@pytest.mark.parametrize("overflow", ["drop_newest", "drop_oldest", "fail"])
-def test_a_mailbox_that_loses_what_is_too_much_takes_no_fence_for_a_message(overflow: str) -> None:
+LOSING = ["drop_newest", "drop_oldest", "fail"]
+
+
+@pytest.mark.parametrize("overflow", LOSING)
+def test_it_takes_no_room_of_a_message(overflow: str) -> None:
     with ManualSystem() as system:
-        ref = system.spawn(Notes, [], mailbox=BoundedMailbox(1, overflow))
-        assert ref._fence() is None
-        ref.tell(1)
-        assert ref._room is None
+        notes: list[int] = []
+        ref = system.spawn(Notes, notes, mailbox=BoundedMailbox(2, overflow))
+        fences = [ref._fence()]
+        for number in (1, 2):
+            ref.tell(number)
+            fences.append(ref._fence())
+        assert (ref.queue_length, ref._room) == (2, None)
+        fences[-1].add_done_callback(lambda _: notes.append(0))
+        system.drain()
+        assert [fence.exception(timeout=1.0) for fence in fences] == [None] * 3
+        assert notes == [1, 2, 0]
+        assert ref.queue_length == 0
+        ref.tell(3)
+        ref.tell(4)
         system.drain()
     assert system.dead_letters.count == 0
+
+
+@pytest.mark.parametrize("overflow", LOSING)
+@pytest.mark.parametrize("cls", [Held, Waiting])
+def test_it_waits_for_the_message_in_work_whatever_is_dropped(
+    cls: type[Held], overflow: str
+) -> None:
+    """With `drop_oldest` a sender takes the fence out of the mailbox."""
+    go: Future[None] = Future()
+    notes: list[Any] = []
+    begun = Event()
+    with ActorSystem(workers=1) as system:
+        mailbox = BoundedMailbox(1, overflow)
+        ref = system.spawn(cls, notes, begun, go, mailbox=mailbox, dedicated=cls is Held)
+        ref.tell("held")
+        assert begun.wait(20.0)
+        ref.tell(1)
+        fence = ref._fence()
+        for number in (2, 3, 4):
+            with suppress(MailboxFull):
+                ref.tell(number)
+        assert ref.queue_length == 1
+        assert not fence.done()
+        fence.add_done_callback(lambda _: notes.append("fence"))
+        go.set_result(None)
+        fence.result(timeout=20.0)
+    expected = ["fence", 4] if overflow == "drop_oldest" else [1, "fence"]
+    assert notes == ["held", *expected]
+
+
+@pytest.mark.parametrize("overflow", LOSING)
+def test_an_actor_stops_behind_what_waits_whatever_is_dropped(overflow: str) -> None:
+    notes: list[Any] = []
+    with ManualSystem() as system:
+        ref = system.spawn(Notes, notes, mailbox=BoundedMailbox(2, overflow))
+        ref.tell_many([1, 2])
+        ref.stop(after_queue=True)
+        for number in (3, 4, 5):
+            with suppress(MailboxFull):
+                ref.tell(number)
+        system.drain()
+        assert not ref.is_alive
+    assert notes == ([] if overflow == "drop_oldest" else [1, 2])
 
 
 class Upwards:
@@ -143,7 +224,6 @@ def test_with_priorities_it_comes_when_nothing_waits(key: Any) -> None:
         ref = system.spawn(Notes, notes, mailbox=PriorityMailbox(key))
         ref.tell_many([3, 1])
         fence = ref._fence()
-        assert fence is not None
         fence.add_done_callback(lambda _: notes.append(0))
         ref.tell(2)
         system.drain()
@@ -156,7 +236,6 @@ def test_a_native_actor_does_not_see_it(options: Any, system: ActorSystem) -> No
     ref: Any = system.spawn(native, **options)
     for _ in range(10):
         fence = ref._fence()
-        assert fence is not None
         assert fence.result(timeout=20.0) is None
     assert ref._room == (2 if options else None)
     assert ref.is_alive

@@ -198,8 +198,8 @@ def test_the_error_of_a_row_that_is_no_native_value_names_it(
     for workers in (1, 2):
         with ActorSystem(workers=workers) as system:
             started = system.run(graph, batch_size=7)
-            started.send("x", rows)
             with pytest.raises(StreamError) as raised:
+                started.send("x", rows)  # which raises it if the last batch comes too late
                 started.finish(timeout=60)
             checked(raised.value)
 

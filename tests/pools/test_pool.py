@@ -273,6 +273,16 @@ def test_what_a_full_mailbox_in_a_process_refuses_is_one_dead_letter(
     assert handled + refused == [*range(50)]
 
 
+@pytest.mark.parametrize("overflow", ["fail", "drop_newest", "drop_oldest"])
+def test_a_drain_waits_for_what_a_mailbox_that_loses_messages_has_taken(
+    system: ActorSystem, tmp_path: Path, overflow: str
+) -> None:
+    pool = system.pool(Work, str(tmp_path), processes=1, mailbox=BoundedMailbox(3, overflow))
+    pool.tell_many([("sleep", 0.2), 1, 2])
+    system.drain(LIMIT)
+    assert noted(tmp_path) == [[1, 2]]
+
+
 def test_an_actor_that_cannot_start_ends_the_pool_which_says_why(system: ActorSystem) -> None:
     pool = system.pool(Broken, processes=2, supervision="stop", name="broken")
     assert pool.parent is not None

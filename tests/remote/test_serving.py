@@ -99,7 +99,7 @@ def test_an_actor_that_has_stopped_is_said_to_be(connection: Connection, server:
 
 
 def test_a_mailbox_that_refuses_is_said_to_at_the_next_call_or_the_flush_that_waits(
-    connection: Connection,
+    connection: Connection, server: Server
 ) -> None:
     refusing = connection.ref("refusing")
     refusing.tell(1)
@@ -109,16 +109,35 @@ def test_a_mailbox_that_refuses_is_said_to_at_the_next_call_or_the_flush_that_wa
         refusing.ask(3).result(DEADLINE)
     refusing.tell(4)
     with pytest.raises(RemoteFailure, match="MailboxFull"):
-        connection.flush(DEADLINE)
-    refusing.tell(5)
-    eventually(lambda: connection.unacknowledged == 0, "the refusal comes before the credit")
-    with pytest.raises(RemoteFailure, match="MailboxFull"):
-        refusing.tell(6)
+        for _ in range(2):  # behind the first answer the refusal has come
+            connection.ref("notes").ask(0).result(DEADLINE)
+    flushed = connection.flush_soon()
+    letters = server.entries["refusing"].ref.system.dead_letters  # type: ignore[union-attr]
+    refused = letters.count
     with (
         pytest.raises(RemoteFailure, match="MailboxFull"),
-        connect(str(connection.address)) as other,
+        connect(str(connection.address), timeout=DEADLINE) as other,
     ):
-        other.ref("refusing").tell(7)
+        other.ref("refusing").tell(5)
+        eventually(lambda: letters.count > refused, "it is refused")
+        assert not flushed.done()  # it waits for those that the mailbox has taken
+        Gate.opened.set()
+    flushed.result(DEADLINE)
+    assert Gate.seen == [1, 2]
+
+
+def test_a_flush_waits_for_what_was_taken_before_a_refusal(connection: Connection) -> None:
+    connection.ref("refusing").tell_many([1, 2, 3, 4])
+    eventually(lambda: bool(Gate.seen), "the gate has its first message")
+    with pytest.raises(RemoteFailure, match="MailboxFull"):
+        for _ in range(2):  # behind the first answer the refusal has come
+            connection.ref("notes").ask(0).result(DEADLINE)
+    flushed = connection.flush_soon()
+    assert connection.ref("notes").ask(0).result(DEADLINE) == 0
+    assert not flushed.done()
+    Gate.opened.set()
+    flushed.result(DEADLINE)
+    assert Gate.seen in ([1], [1, 2])
 
 
 def test_an_entry_point_that_is_not_there_is_an_error_at_the_call(connection: Connection) -> None:

@@ -5,7 +5,7 @@ cimport cython
 from callboard._inside.receiving.dispatch cimport dead_letter_all
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
 from callboard._inside.sending.actor_cell cimport ActorCell, native_cell, note_taken
-from callboard._inside.sending.letter cimport FENCE, take_letter
+from callboard._inside.sending.letter cimport FENCE, is_fence, take_letter
 from callboard._inside.sending.ref cimport LIVE, ActorRef
 from callboard._inside.sending.variables cimport put_on, take_off
 from callboard.core.asserting cimport holds
@@ -71,11 +71,11 @@ cdef Outcome run_loop(
             break
         context.nodes.give(spent, cell.spare)
         handled += 1
-        assert holds(node.kind > Kind.ask or (node.kind == Kind.ask and node.flags & wants_answer))
+        assert holds(node.kind > Kind.ask or is_fence(node))
         # The node stays as the queue's dummy until the next pop: receive() reads it in place.
         if node.flags & wants_answer:
-            if node.kind == Kind.ask:
-                pass_native_fence(cell, node)
+            if is_fence(node):
+                pass_native_fence(node)
                 handled -= 1  # it does not count
                 if cell.has_system() or ref.phase != LIVE:
                     take_off(cell, context)
@@ -111,13 +111,11 @@ cdef Outcome run_loop(
     return Outcome.more
 
 
-cdef void pass_native_fence(ActorCell* cell, Node* node) noexcept nogil:
+cdef void pass_native_fence(Node* node) noexcept nogil:
     """All messages before the fence have been handled: see letter.pxd."""
     with gil:
         letter = take_letter(node)
         assert holds(letter.message is FENCE and letter.reply_to is not None)
-        if cell.limits != NULL:  # first: who waits for the fence may look for room
-            cell.limits.give_back(1)
         letter.reply_to.complete(None, None)
 
 

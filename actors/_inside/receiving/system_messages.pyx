@@ -12,7 +12,9 @@ from callboard._inside.life.flights cimport ConcurrentMessage
 from callboard._inside.receiving.concurrent cimport interrupt_flight, resume_flight
 from callboard._inside.receiving.coroutine cimport begin_leaving, begin_start, begin_task, interrupt, resume
 from callboard._inside.receiving.errand cimport Errand
-from callboard._inside.sending.actor_cell cimport ActorCell, wearing_cell, cell_of, closed_cell
+from callboard._inside.sending.actor_cell cimport ActorCell, cell_of, closed_cell, wearing_cell
+from callboard._inside.sending.dead_lettering cimport STOPPED, dead_letter_and_go_on
+from callboard._inside.sending.letter cimport FENCE, Letter, letter_of
 from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, RESTARTING, SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport put_on, replace, take_off
@@ -45,7 +47,7 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             first = <object>node.first
             second = <object>node.second
             kind = <SystemKind>node.kind
-            assert holds(kind <= SystemKind.cancel)
+            assert holds(kind <= SystemKind.fence)
             Py_DECREF(first)
             Py_DECREF(second)
             context.nodes.give(node, cell.spare)
@@ -143,6 +145,17 @@ cdef void handle(ActorRef ref, SystemKind kind, object first, object second) noe
         promise_start(ref, first)
     elif kind == SystemKind.cancel:
         end_cancelled(ref, <Future>first)
+    elif kind == SystemKind.fence:
+        take_fence(ref, letter_of(FENCE, None, <Future>first))
+
+
+cdef void take_fence(ActorRef ref, Letter fence) noexcept:
+    """Take a fence out of the queue's turn: nothing waits before it, but what was put back, or is in the middle."""
+    if ref.phase == CLOSED:
+        dead_letter_and_go_on(ref, ref.runtime, fence, STOPPED)
+    else:
+        ref.extras().replay_last(fence)
+        ref.detour = True
 
 
 cdef void end_cancelled(ActorRef ref, Future asked) noexcept:

@@ -10,14 +10,20 @@ cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except
 cdef bint admit_or_dead_letter(Handle to, Runtime runtime, Fate found, Letter letter, Context* context) except -1
 
 
+cdef inline Fate look_at(Cell* cell) noexcept nogil:
+    """Tell what becomes of a message that takes no room."""
+    if cell.has(closed_cell | forked_cell | task_cell):
+        return FORKED if cell.has(forked_cell) else MISSENT if cell.has(task_cell) else STOPPED
+    return ADMITTED
+
+
 cdef inline Fate look_in(Cell* cell, bint past_capacity) noexcept nogil:
     """Take room for a message if there is some: admission as far as it needs neither a wait nor the
     interpreter. `past_capacity`: there always is."""
-    if cell.has(closed_cell | forked_cell | task_cell):
-        return FORKED if cell.has(forked_cell) else MISSENT if cell.has(task_cell) else STOPPED
-    if cell.limits != NULL:
+    cdef Fate found = look_at(cell)
+    if found == ADMITTED and cell.limits != NULL:
         if past_capacity:
             cell.limits.exceed(1)
         elif not cell.limits.reserve(1):
             return FULL
-    return ADMITTED
+    return found

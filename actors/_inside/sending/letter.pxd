@@ -27,7 +27,7 @@ cdef class LastFence(Future):
 
 
 # The message of a fence: an ask that no handler sees. Its answer says that all messages before it
-# have been handled.
+# have been handled. It counts nowhere: it takes no room in the mailbox.
 cdef object FENCE
 cdef object RUN  # the only message of a task: see coroutine.pyx
 cdef object START  # what an actor handles while its `async def on_start` runs
@@ -41,6 +41,11 @@ cdef object sender_of(Envelope* envelope)
 cdef object variables_of(Envelope* envelope)
 cdef void fetch_slowly(Node* node, Envelope* envelope) noexcept
 cdef void end_sample(Node* node, bint is_lost) noexcept
+
+
+cdef inline bint is_fence(Node* node) noexcept nogil:
+    """Tell whether a node, from which nothing has been taken, carries a fence."""
+    return node.kind == Kind.ask and node.first == <void*>FENCE
 
 
 cdef inline void fetch(Node* node, Envelope* envelope) noexcept:

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from callboard._inside.answers.future cimport Waiter
 from callboard._inside.sending.dead_lettering cimport ADMITTED, DROPPED_NEWEST, DROPPED_OLDEST, dead_letter
-from callboard._inside.sending.letter cimport take_letter
+from callboard._inside.sending.letter cimport FENCE, is_fence, take_letter
 from callboard.core.asserting cimport holds
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.memory.node cimport Node, await_interpreter, relaxed
@@ -334,10 +334,21 @@ cdef void release_popping(Handle to, Runtime runtime, Context* context) noexcept
 
 cdef void pop_one(Cell* cell, Dropped* dropped) noexcept nogil:
     """Pop the oldest message, if there is one; it may be in its linking gap, or taken meanwhile."""
+    cdef bint is_message = False
     cdef Node* spent = NULL
     cdef Node* node = cell.head.pop(spent)
-    if node == NULL:
-        return
+    while node != NULL and not is_message:
+        is_message = not is_fence(node)
+        keep(dropped, node, spent)
+        if is_message:
+            cell.limits.give_back(1)
+            cell.limits.add_dropped(1, relaxed)
+        else:
+            node = cell.head.pop(spent)
+
+
+cdef void keep(Dropped* dropped, Node* node, Node* spent) noexcept nogil:
+    """Keep in the spent node what the popped one carries, which is the queue's dummy now."""
     assert holds(spent != NULL and (dropped.first == NULL) == (dropped.last == NULL))
     spent.kind = node.kind
     spent.flags = node.flags
@@ -350,8 +361,6 @@ cdef void pop_one(Cell* cell, Dropped* dropped) noexcept nogil:
     else:
         dropped.last.set_next(spent, relaxed)
     dropped.last = spent
-    cell.limits.give_back(1)
-    cell.limits.add_dropped(1, relaxed)
 
 
 cdef void release(Cell* cell, Dropped* dropped) noexcept nogil:
@@ -364,7 +373,7 @@ cdef void release(Cell* cell, Dropped* dropped) noexcept nogil:
 
 
 cdef object dead_letter_dropped(Handle to, Runtime runtime, Context* context, Node* node):
-    """Make dead letters of them all. Return the last exception that came out of that, or None."""
+    """Make dead letters of them all, but for fences. Return the last exception that came out of that, or None."""
     cdef Node* following
     cdef object raised = None
     while node != NULL:
@@ -373,6 +382,9 @@ cdef object dead_letter_dropped(Handle to, Runtime runtime, Context* context, No
         context.nodes.give(node, to.cell.spare)
         node = following
         try:
+            if letter.message is FENCE:
+                to._take_fence(letter.reply_to)
+                continue
             dead_letter(to, runtime, letter, DROPPED_OLDEST)
         except BaseException as error:
             raised = error
@@ -402,3 +414,4 @@ cdef void drop_all(Cell* cell) noexcept:
         Py_XDECREF(<PyObject*>node.second)
         context.nodes.give(node, cell.spare)
         node = following
+

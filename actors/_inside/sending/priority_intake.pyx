@@ -29,19 +29,17 @@ cdef class PriorityIntake(Intake):
         cdef Node* spent = NULL
         cdef Node* node = cell.head.pop(spent)
         cdef Letter letter
-        cdef bint has_place
         while node != NULL:
             if node.kind > Kind.record:
                 end_sample(node, False)
             letter = take_letter(node)
             context.nodes.give(spent, cell.spare)
-            has_place = letter.message is not FENCE and self.find_place(letter)
-            if not has_place:
-                give_back(cell, 1)
-                if letter.message is not FENCE:
-                    self.unfit = letter
-                    return UNFIT
+            if letter.message is FENCE:
                 self.fences.append(letter)
+            elif not self.find_place(letter):
+                give_back(cell, 1)
+                self.unfit = letter
+                return UNFIT
             node = cell.head.pop(spent)
         if not self.heap:
             self.pass_fences()

@@ -16,7 +16,7 @@ from callboard._inside.sending.actor_cell cimport (
     ActorCell, carrying_cell, closed_cell, filled, forked_cell, is_only_watched, lonely_cell, native_cell, push,
     sampled_cell, slow_cell, stamp, task_cell,
 )
-from callboard._inside.sending.admission cimport admit_or_dead_letter, look_in
+from callboard._inside.sending.admission cimport admit_or_dead_letter, look_at, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL
 from callboard._inside.sending.envelope cimport copied, to_ask, to_tell
 from callboard._inside.sending.letter cimport FENCE, Carried, LastFence, Letter, copy_of, letter_of, sender_of
@@ -392,14 +392,14 @@ cdef class ActorRef(Waiter):
     def _fence(self):
         """Return a Future that is done when all messages sent before have been handled, or are dead.
 
-        It is a fence that goes through the mailbox in its turn, whatever room there is, and that no handler sees. It
-        fails if the actor stops. With a PriorityMailbox it is done when nothing waits. Return None for a mailbox that
-        drops or refuses messages when it is full, because a fence would take a message's room.
+        It is a fence that goes through the mailbox in its turn, that takes no room, and that no handler sees. It fails
+        if the actor stops. With a PriorityMailbox it is done when nothing waits. It is not dropped.
         """
-        cdef void* overflow = (<ActorCell*>self.cell).overflow
-        if overflow != NULL and not (<Overflow>overflow).waits:
-            return None
         return self.send_fence(Future)
+
+    def _take_fence(self, fence):
+        """Pass a fence when the message in work is over: senders have dropped all that was before it."""
+        self.send_system(SystemKind.fence, fence, None)
 
     @property
     def _keeps_messages(self):
@@ -414,12 +414,11 @@ cdef class ActorRef(Waiter):
         cdef Fate found
         cdef Node* node
         future.target = self
-        found = look_in(self.cell, True)
+        found = look_at(self.cell)
         if found != ADMITTED and not self.is_admitted(found, &envelope, context):
             return future
         node = filled(context.nodes.take(self.cell.spare), envelope)
         node.flags = wants_answer  # where a native actor looks
-        stamp(node, self.cell, context)
         if self.cell.tail.push(node):
             self.wake(context)
         return future

@@ -66,3 +66,4 @@ cdef class Extra:
     cdef dict owed                # asks that wait for futures of the actor's own: see owed.pyx
 
     cdef int replay_first(self, list letters) except -1
+    cdef int replay_last(self, object letter) except -1

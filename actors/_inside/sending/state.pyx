@@ -21,3 +21,10 @@ cdef class Extra:
             self.replay = deque()
         self.replay.extendleft(reversed(letters))
         return 0
+
+    cdef int replay_last(self, object letter) except -1:
+        """Have a letter handled before the mailbox, behind those that are to be."""
+        if self.replay is None:
+            self.replay = deque()
+        self.replay.append(letter)
+        return 0

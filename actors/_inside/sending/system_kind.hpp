@@ -17,6 +17,7 @@ enum class SystemKind : std::uint8_t {
     wake,     // None, None: look at your state again
     ready,    // the future of its start, None
     cancel,   // the future of an ask that its asker has cancelled, None
+    fence,    // the future of a fence before which nothing waits any more, None
 };
 
 }  // namespace callboard

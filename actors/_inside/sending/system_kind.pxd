@@ -13,3 +13,4 @@ cdef extern from "callboard/_inside/sending/system_kind.hpp" namespace "callboar
         wake
         ready
         cancel
+        fence

@@ -6,7 +6,7 @@ from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.actor_cell cimport ActorCell, note_taken
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.intake cimport MESSAGE, NOTHING, UNFIT, TakeResult
-from callboard._inside.sending.letter cimport fetch
+from callboard._inside.sending.letter cimport fetch, is_fence
 from callboard._inside.sending.overflow cimport release_popping, senders_pop
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.core.memory.node cimport Node
@@ -28,7 +28,7 @@ cdef inline bint take_oldest(ActorCell* cell, Context* context, Envelope* envelo
         return False
     fetch(node, envelope)
     context.nodes.give(spent, cell.spare)
-    if cell.limits != NULL:
+    if cell.limits != NULL and not is_fence(node):
         cell.limits.give_back(1)
         note_taken(node, cell, context)
     return True

@@ -7,7 +7,7 @@ With an overflow policy by which senders pop, who pops owns the popping: see ove
 
 from callboard._inside.sending.actor_cell cimport cell_of, wearing_cell
 from callboard._inside.sending.dead_lettering cimport CANCELLED, STOPPED, dead_letter_and_go_on
-from callboard._inside.sending.letter cimport Letter, open_letter, take_letter
+from callboard._inside.sending.letter cimport Letter, is_fence, open_letter, take_letter
 from callboard._inside.sending.ref cimport CLOSED, Extra
 from callboard.core.asserting cimport holds
 
@@ -92,10 +92,10 @@ cdef bint dead_letter_queued(ActorRef ref, Context* context, uint32_t most) noex
         return False
     node = cell.head.pop(spent)
     while node != NULL:
+        if cell.limits != NULL and not is_fence(node):
+            cell.limits.give_back(1)
         letter = take_letter(node)
         context.nodes.give(spent, cell.spare)
-        if cell.limits != NULL:
-            cell.limits.give_back(1)
         dead_letter_and_go_on(ref, ref.runtime, letter, STOPPED)
         most -= 1
         node = cell.head.pop(spent) if most != 0 else NULL

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from callboard import Actor, ActorStopped, Future
+from callboard.core.errors import MailboxFull
 from callboard.core.text import safe_str
 from callboard.remote.errors import CodecError
 from callboard.remote.protocol.kinds import MessageKind
@@ -71,7 +72,7 @@ class ClientActor(Actor[Any]):
         if isinstance(values, CodecError):
             self._peer.fail(delivery, values)
             if not is_ask:
-                self._peer.note_handled(delivery)
+                self._note_in_turn(delivery, entry.in_turn())
             return []
         turn = None
         try:
@@ -93,11 +94,17 @@ class ClientActor(Actor[Any]):
             self._peer.fail(delivery, error)
             if is_ask:
                 return []
+            if isinstance(error, MailboxFull):  # those before it wait
+                turn = entry.in_turn()
+        self._note_in_turn(delivery, turn)
+        return []
+
+    def _note_in_turn(self, delivery: Delivery, turn: Future[None] | None) -> None:
+        """Give the credit back when those before it are handled: a pool forgets them in this order."""
         if turn is None:
             self._peer.note_handled(delivery)
         else:
             turn.add_done_callback(lambda _: self._peer.note_handled(delivery))
-        return []
 
     def _within(self, delivery: Delivery, send: Callable[[Any], R], values: Any) -> R:
         """Send, in an instrumented system within the span that has sent this elsewhere."""

@@ -87,7 +87,7 @@ class ActorEntry(ServedEntry):
         """Ask."""
         return self.ref.ask(value)
 
-    def in_turn(self) -> Future[None] | None:
+    def in_turn(self) -> Future[None]:
         """Return a future that is done when all that was told before has been handled."""
         return self.ref._fence()
 

@@ -84,23 +84,20 @@ class ActorTarget(Target):
 
     def refuse_if_unfit(self) -> None:
         """Raise UploadRefused for a mailbox that would lose rows which are committed."""
-        self._turn()
+        _refuse_if_lossy(self._ref, self.name)
 
     def give(self, layout: Layout, payload: bytes, first: RowKey) -> Future[Any]:
-        """Tell the rows, as there is room for them. Raises CodecError, and UploadRefused."""
+        """Tell the rows, as there is room for them. Raises CodecError."""
         values = rows = read_rows(self._codec, layout, payload)
         if self._has_keys:
             values = keyed_rows(rows, layout, first)
         while (room := self._ref._room) is not None and room < len(values):
             self._ref.tell_many(values[:room])
             values = values[room:]
-            if self._turn().exception() is not None:  # it has ended, and these are dead letters
+            if self._ref._fence().exception() is not None:  # it has ended, and these are dead letters
                 break
         self._ref.tell_many(values)
-        return self._turn()
-
-    def _turn(self) -> Future[Any]:
-        return _turn_of(self._ref, self.name)
+        return self._ref._fence()
 
     def settle(self, given: Future[Any]) -> None:
         """Raise if the actor does not exist any more."""
@@ -109,15 +106,12 @@ class ActorTarget(Target):
             raise error
 
 
-def _turn_of(ref: ActorRef[Any], name: str) -> Future[Any]:
-    """Return a future that is done when all that was told is handled. Raises UploadRefused."""
-    turn = ref._fence()
-    if turn is None:
+def _refuse_if_lossy(ref: ActorRef[Any], name: str) -> None:
+    if not ref._keeps_messages:
         raise UploadRefused(
             f"the mailbox of the entry {name!r} drops or refuses messages: staged rows "
             "want one that has room for all, or in which they wait for it"
         )
-    return turn
 
 
 class PersistentTarget(Target):
@@ -136,7 +130,7 @@ class PersistentTarget(Target):
 
     def refuse_if_unfit(self) -> None:
         """Raise UploadRefused for a mailbox that would drop or refuse what applies the rows."""
-        _turn_of(self._ref, self.name)
+        _refuse_if_lossy(self._ref, self.name)
 
     def restore(self, snapshot: bytes | None) -> None:
         """Have the actor take its state back, or begin without one."""
@@ -160,8 +154,8 @@ class PersistentTarget(Target):
         return taken
 
     def _command(self, perform: Any) -> Future[Any]:
-        while self._ref._room == 0 and (turn := self._ref._fence()) is not None:
-            turn.exception()  # clients' questions are before it
+        while self._ref._room == 0:
+            self._ref._fence().exception()  # clients' questions are before it
         return self._ref.ask(StateCommand(perform))
 
 
