@@ -56,7 +56,7 @@ class Held(Notes):
 
 
 class Waiting(Held):
-    async def receive(self, message: Any) -> None:
+    async def receive(self, message: Any) -> None:  # type: ignore[override]
         self.begun.set()
         await self.go
         self.notes.append(message)

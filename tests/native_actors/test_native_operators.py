@@ -17,6 +17,7 @@ from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.streams import (
     Graph,
     GraphError,
+    Run,
     Snapshot,
     SnapshotError,
     StreamError,
@@ -172,6 +173,11 @@ def test_a_keyed_one_that_fails_lets_nothing_through_that_came_after(
     assert got == list(range(1000))
 
 
+def send_and_finish(run: Run[Any], rows: list[Any]) -> None:
+    run.send("x", rows)  # which raises the run's error if the last batch comes too late
+    run.finish(timeout=60)
+
+
 @pytest.mark.parametrize("how", ["at-the-entry", "behind-python", "behind-native"])
 @pytest.mark.parametrize("row", [None, "two", 2**70])
 def test_the_error_of_a_row_that_is_no_native_value_names_it(
@@ -199,8 +205,7 @@ def test_the_error_of_a_row_that_is_no_native_value_names_it(
         with ActorSystem(workers=workers) as system:
             started = system.run(graph, batch_size=7)
             with pytest.raises(StreamError) as raised:
-                started.send("x", rows)  # which raises it if the last batch comes too late
-                started.finish(timeout=60)
+                send_and_finish(started, rows)
             checked(raised.value)
 
 

@@ -98,6 +98,12 @@ def test_an_actor_that_has_stopped_is_said_to_be(connection: Connection, server:
     connection.flush(DEADLINE)
 
 
+def ask_twice(connection: Connection) -> None:
+    """Have what was told before come to its end: it comes before the first answer."""
+    for _ in range(2):
+        connection.ref("notes").ask(0).result(DEADLINE)
+
+
 def test_a_mailbox_that_refuses_is_said_to_at_the_next_call_or_the_flush_that_waits(
     connection: Connection, server: Server
 ) -> None:
@@ -109,19 +115,17 @@ def test_a_mailbox_that_refuses_is_said_to_at_the_next_call_or_the_flush_that_wa
         refusing.ask(3).result(DEADLINE)
     refusing.tell(4)
     with pytest.raises(RemoteFailure, match="MailboxFull"):
-        for _ in range(2):  # behind the first answer the refusal has come
-            connection.ref("notes").ask(0).result(DEADLINE)
+        ask_twice(connection)
     flushed = connection.flush_soon()
     letters = server.entries["refusing"].ref.system.dead_letters  # type: ignore[union-attr]
     refused = letters.count
-    with (
-        pytest.raises(RemoteFailure, match="MailboxFull"),
-        connect(str(connection.address), timeout=DEADLINE) as other,
-    ):
-        other.ref("refusing").tell(5)
-        eventually(lambda: letters.count > refused, "it is refused")
-        assert not flushed.done()  # it waits for those that the mailbox has taken
-        Gate.opened.set()
+    other = connect(str(connection.address), timeout=DEADLINE)
+    other.ref("refusing").tell(5)
+    eventually(lambda: letters.count > refused, "it is refused")
+    assert not flushed.done()  # it waits for those that the mailbox has taken
+    Gate.opened.set()
+    with pytest.raises(RemoteFailure, match="MailboxFull"):
+        other.__exit__(None, None, None)
     flushed.result(DEADLINE)
     assert Gate.seen == [1, 2]
 
@@ -130,8 +134,7 @@ def test_a_flush_waits_for_what_was_taken_before_a_refusal(connection: Connectio
     connection.ref("refusing").tell_many([1, 2, 3, 4])
     eventually(lambda: bool(Gate.seen), "the gate has its first message")
     with pytest.raises(RemoteFailure, match="MailboxFull"):
-        for _ in range(2):  # behind the first answer the refusal has come
-            connection.ref("notes").ask(0).result(DEADLINE)
+        ask_twice(connection)
     flushed = connection.flush_soon()
     assert connection.ref("notes").ask(0).result(DEADLINE) == 0
     assert not flushed.done()

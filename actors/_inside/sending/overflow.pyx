@@ -414,4 +414,3 @@ cdef void drop_all(Cell* cell) noexcept:
         Py_XDECREF(<PyObject*>node.second)
         context.nodes.give(node, cell.spare)
         node = following
-

@@ -100,7 +100,7 @@ class ClientActor(Actor[Any]):
         return []
 
     def _note_in_turn(self, delivery: Delivery, turn: Future[None] | None) -> None:
-        """Give the credit back when those before it are handled: a pool forgets them in this order."""
+        """Give the credit back when those before it are handled: a pool counts on this order."""
         if turn is None:
             self._peer.note_handled(delivery)
         else:

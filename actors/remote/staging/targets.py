@@ -94,8 +94,8 @@ class ActorTarget(Target):
         while (room := self._ref._room) is not None and room < len(values):
             self._ref.tell_many(values[:room])
             values = values[room:]
-            if self._ref._fence().exception() is not None:  # it has ended, and these are dead letters
-                break
+            if self._ref._fence().exception() is not None:
+                break  # it has ended, and these are dead letters
         self._ref.tell_many(values)
         return self._ref._fence()
 
