@@ -1,6 +1,8 @@
 """A fence goes through a mailbox in its turn: all that was sent before it has been handled then."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -165,9 +167,12 @@ def test_it_takes_no_room_of_a_message(overflow: str) -> None:
 
 
 @pytest.mark.parametrize("overflow", LOSING)
-@pytest.mark.parametrize("cls", [Held, Waiting])
+@pytest.mark.parametrize(
+    ("cls", "options"),
+    [(Held, {"dedicated": True}), (Waiting, {}), (Waiting, {"event_loop": True})],
+)
 def test_it_waits_for_the_message_in_work_whatever_is_dropped(
-    cls: type[Held], overflow: str
+    cls: type[Held], options: dict[str, Any], overflow: str
 ) -> None:
     """With `drop_oldest` a sender takes the fence out of the mailbox."""
     go: Future[None] = Future()
@@ -175,7 +180,7 @@ def test_it_waits_for_the_message_in_work_whatever_is_dropped(
     begun = Event()
     with ActorSystem(workers=1) as system:
         mailbox = BoundedMailbox(1, overflow)
-        ref = system.spawn(cls, notes, begun, go, mailbox=mailbox, dedicated=cls is Held)
+        ref = system.spawn(cls, notes, begun, go, mailbox=mailbox, **options)
         ref.tell("held")
         assert begun.wait(20.0)
         ref.tell(1)
@@ -190,6 +195,44 @@ def test_it_waits_for_the_message_in_work_whatever_is_dropped(
         fence.result(timeout=20.0)
     expected = ["fence", 4] if overflow == "drop_oldest" else [1, "fence"]
     assert notes == ["held", *expected]
+
+
+@pytest.mark.parametrize("overflow", LOSING)
+@pytest.mark.parametrize("cls", [Notes, Slow])
+def test_none_is_lost_beside_senders_whose_messages_are(
+    cls: type[Notes], overflow: str, system: ActorSystem
+) -> None:
+    notes: list[int] = []
+    ref = system.spawn(cls, notes, mailbox=BoundedMailbox(4, overflow))
+
+    def note(number: int, _: Future[None]) -> None:
+        notes.append(number)
+
+    def send(first: int) -> list[tuple[int, Future[None]]]:
+        fences = []
+        for number in range(first, first + 500):
+            with suppress(MailboxFull):
+                ref.tell(number)
+            if number % 3 == 0:
+                fence = ref._fence()
+                fence.add_done_callback(partial(note, -number - 1))
+                fences.append((number, fence))
+        return fences
+
+    with ThreadPoolExecutor(3) as threads:
+        fences = [one for some in threads.map(send, range(0, 1_500, 500)) for one in some]
+    system.drain(60.0)
+    assert all(fence.exception(60.0) is None for _, fence in fences)
+    assert ref.queue_length == 0
+    at = {number: place for place, number in enumerate(notes)}
+    assert len(at) == len(notes)
+    handled = [number for number in notes if number >= 0]
+    assert ref.queue_peak is not None
+    assert ref.queue_peak <= (4 + 3 if overflow == "drop_oldest" else 4)
+    assert len(handled) + ref.dropped == 1_500
+    for number, _ in fences:  # what its own thread had sent before was handled before
+        before = number // 500 * 500
+        assert all(at[n] < at[-number - 1] for n in range(before, number + 1) if n in at)
 
 
 @pytest.mark.parametrize("overflow", LOSING)

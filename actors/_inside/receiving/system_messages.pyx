@@ -184,7 +184,7 @@ cdef bint is_in_work(Extra extra, Future asked) noexcept:
 cdef bint put_off(Errand errand, SystemKind kind, object first, object second) noexcept:
     """Leave a system message for later: the event loop's thread is in the middle of the actor's code."""
     if not errand.launched or kind not in (
-        SystemKind.stop, SystemKind.restart, SystemKind.failed, SystemKind.cancel,
+        SystemKind.stop, SystemKind.restart, SystemKind.failed, SystemKind.cancel, SystemKind.fence,
     ):
         return False
     if kind == SystemKind.cancel and errand.is_of(first):
