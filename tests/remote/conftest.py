@@ -109,6 +109,12 @@ def connection(server: Server) -> Iterator[Connection]:
     connection.close()
 
 
+def ask_twice(connection: Connection) -> None:
+    """Raise what refused earlier messages: it comes before the first answer."""
+    for _ in range(2):
+        connection.ref("notes").ask(0).result(DEADLINE)
+
+
 def eventually(condition: Callable[[], Any], what: str) -> None:
     """Look until it is so."""
     ticks = Event()

@@ -22,7 +22,7 @@ from callboard import (
 from callboard.remote import Connection, Server, ServerLimits, connect, connect_soon
 from callboard.remote.errors import CodecError, ConnectionLost, RemoteError, RemoteFailure
 from callboard.remote.sockets.dialing import dial
-from tests.remote.conftest import DEADLINE, Gate, Start, eventually, logged, loss
+from tests.remote.conftest import DEADLINE, Gate, Start, ask_twice, eventually, logged, loss
 
 
 def test_what_is_told_arrives_in_the_order_of_sending(connection: Connection) -> None:
@@ -96,12 +96,6 @@ def test_an_actor_that_has_stopped_is_said_to_be(connection: Connection, server:
         connection.ref("notes").ask(1).result(DEADLINE)
     connection.ref("notes").tell(1)
     connection.flush(DEADLINE)
-
-
-def ask_twice(connection: Connection) -> None:
-    """Have what was told before come to its end: it comes before the first answer."""
-    for _ in range(2):
-        connection.ref("notes").ask(0).result(DEADLINE)
 
 
 def test_a_mailbox_that_refuses_is_said_to_at_the_next_call_or_the_flush_that_waits(

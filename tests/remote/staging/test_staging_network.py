@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from callboard import Future
 from callboard.remote.client.upload_request import UploadConnection, UploadRequest
 from callboard.remote.errors import (
     BatchCommitted,
@@ -56,10 +55,7 @@ class Nobody:
     """In the place of a ref: nothing is applied here."""
 
     actor_class = Publishing
-
-    @staticmethod
-    def _fence() -> Future[None]:
-        return Future()
+    _keeps_messages = True
 
 
 class SimulatedPeer:
