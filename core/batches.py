@@ -62,8 +62,22 @@ def rows_in(table: Any, size: int) -> Iterator[dict[str, Any]] | None:
         return rows
     if hasattr(kind, "itertuples") and hasattr(kind, "iloc"):
         parts = (table.iloc[at : at + size] for at in range(0, len(table), size))
-        return (row for part in parts for row in part.to_dict("records"))
+        return (row for part in parts for row in frame_rows(part))
     return None
+
+
+def frame_rows(frame: Any) -> list[dict[str, Any]]:
+    """Return the rows of a frame of pandas.
+
+    A text that is missing is None: pandas 3 has NaN there, and its nullable types have NA.
+    """
+    texts = [name for name, kind in frame.dtypes.items() if str(kind) in ("str", "string")]
+    if texts:
+        objects = frame[texts].astype(object)
+        frame = frame.copy(deep=False)
+        frame[texts] = objects.where(objects.notna(), None)
+    rows: list[dict[str, Any]] = frame.to_dict("records")
+    return rows
 
 
 def refuse_twins(table: Any) -> None:

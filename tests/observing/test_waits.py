@@ -215,9 +215,11 @@ def test_the_end_of_an_actor_waits_for_what_its_hook_awaits(event_loop: bool) ->
             pass
 
         async def on_stop(self) -> None:
+            begun.release()
             await self.wait(self)
 
     later = Future[None]()
+    begun = threading.Semaphore(0)  # before its hook an actor waits for its turn there
     with ActorSystem(workers=1) as system:
         answers = system.spawn(Answers, name="answers")
         cases: list[tuple[str, str, Callable[[Any], Any]]] = [
@@ -231,6 +233,7 @@ def test_the_end_of_an_actor_waits_for_what_its_hook_awaits(event_loop: bool) ->
             ends = system.spawn(Ends, wait, event_loop=event_loop, name=reason.replace(" ", "-"))
             ends.ready.result(30)
             ends.stop()
+            assert begun.acquire(timeout=30)
             name = f"/{reason.replace(' ', '-')}"
             assert becomes(system, name, reason).words == f"waits for {words}"
             assert ends.waits_for == words

@@ -21,6 +21,10 @@ def of_pandas() -> Any:
     return pytest.importorskip("pandas").DataFrame(COLUMNS)
 
 
+def of_nullable_pandas() -> Any:
+    return of_pandas().astype({"b": "string"})
+
+
 def of_polars() -> Any:
     return pytest.importorskip("polars").DataFrame(COLUMNS)
 
@@ -43,7 +47,7 @@ def of_numpy() -> Any:
     return numpy.rec.array([(1, 2.5), (2, 4.5)], dtype=[("a", "i8"), ("b", "f8")])
 
 
-TABLES = [of_pandas, of_polars, of_arrow]
+TABLES = [of_pandas, of_nullable_pandas, of_polars, of_arrow]
 tables = pytest.mark.parametrize("table", TABLES)
 
 
@@ -150,9 +154,7 @@ def test_the_rows_of_a_structured_array_are_rows() -> None:
 @pytest.mark.parametrize(
     "table",
     [
-        of_pandas,
-        of_polars,
-        of_arrow,
+        *TABLES,
         lambda: pa.record_batch(COLUMNS),
         lambda: pa.table(COLUMNS).to_reader(),
         lambda: ROWS,

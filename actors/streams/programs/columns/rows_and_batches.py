@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from callboard.core import checks
-from callboard.core.batches import is_table, iterator_over, refuse_twins
+from callboard.core.batches import frame_rows, is_table, iterator_over, refuse_twins
 from callboard.core.text import safe_repr
 from callboard.streams.checks import MOST
 from callboard.streams.errors import GraphError
@@ -28,8 +28,7 @@ def rows_of(batch: Any) -> Iterable[Any]:
             rows = getattr(batch, method)()
             return rows
     if is_table(batch) and hasattr(batch, "itertuples"):  # of pandas
-        rows = batch.to_dict("records")
-        return rows
+        return frame_rows(batch)
     if isinstance(batch, str | bytes | bytearray | Mapping):
         raise TypeError(f"rows() wants batches, arrays or lists, not {safe_repr(batch)}")
     return [*iterator_over("rows()", batch)]
