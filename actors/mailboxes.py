@@ -43,7 +43,8 @@ class BoundedMailbox(Mailbox):
     - `help`: like `block`, but a worker runs the receiver itself first, so that its queue shrinks
       (Schneider and Wu 2017, section 4.1: reSchedule).
     - `drop_newest`, `drop_oldest`: drop this message, or the one that waits longest. Both are
-      counted, and are dead letters.
+      counted, and are dead letters. On a free-threaded interpreter `drop_oldest` exceeds the
+      capacity while a thread is interrupted in the middle of its send.
     - `fail`: raise MailboxFull.
     - `throttle`: wait `timeout` seconds at most, then send all the same; the capacity is a
       threshold (Das et al. 2009, section 4.3.3).
