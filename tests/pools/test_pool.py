@@ -9,7 +9,6 @@ import signal
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -22,9 +21,7 @@ from callboard import (
     Actor,
     ActorStopped,
     ActorSystem,
-    BoundedMailbox,
     CallboardError,
-    DeadLetter,
     DrainTimeout,
     SpawnError,
     Terminated,
@@ -32,16 +29,9 @@ from callboard import (
 from callboard.remote.errors import CodecError, ConnectionLost, RemoteFailure
 from callboard.routers import BroadcastRouter, Elastic, KeyRouter, LeastLoadedRouter, Router
 from callboard.testing import ManualSystem
+from tests.pools.conftest import LIMIT, letters
 from tests.pools.workers import Broken, Called, Point, Unregistered, Work, noted
 from tests.remote.conftest import eventually
-
-LIMIT = 60
-
-
-@pytest.fixture
-def system() -> Iterator[ActorSystem]:
-    with ActorSystem() as system:
-        yield system
 
 
 def is_running(process: int) -> bool:
@@ -54,12 +44,6 @@ def is_running(process: int) -> bool:
 
 def pids(router: Router[Any]) -> set[int]:
     return {ref.ask("pid").result(LIMIT) for ref in router.refs}
-
-
-def letters(system: ActorSystem) -> list[DeadLetter]:
-    found: list[DeadLetter] = []
-    system.dead_letters.subscribe(found.append)
-    return found
 
 
 def test_each_process_has_an_actor_of_its_own(system: ActorSystem, tmp_path: Path) -> None:
@@ -257,30 +241,6 @@ def test_failures_and_answers_are_those_of_actors(system: ActorSystem, tmp_path:
     left = {(letter.message, letter.reason) for letter in found[2:]}
     assert left <= {(n, reason) for n in (1, 2) for reason in ("stopped", "lost")}
     assert {number for number, _ in left} == {1, 2}
-
-
-def test_what_a_full_mailbox_in_a_process_refuses_is_one_dead_letter(
-    system: ActorSystem, tmp_path: Path
-) -> None:
-    found = letters(system)
-    pool = system.pool(Work, str(tmp_path), processes=1, mailbox=BoundedMailbox(1, "fail"))
-    pool.tell_many(range(50))
-    system.drain(LIMIT)
-    refused = [letter.message for letter in found]
-    (handled,) = noted(tmp_path)
-    assert refused
-    assert {letter.reason for letter in found} == {"refused"}
-    assert handled + refused == [*range(50)]
-
-
-@pytest.mark.parametrize("overflow", ["fail", "drop_newest", "drop_oldest"])
-def test_a_drain_waits_for_what_a_mailbox_that_loses_messages_has_taken(
-    system: ActorSystem, tmp_path: Path, overflow: str
-) -> None:
-    pool = system.pool(Work, str(tmp_path), processes=1, mailbox=BoundedMailbox(3, overflow))
-    pool.tell_many([("sleep", 0.2), 1, 2])
-    system.drain(LIMIT)
-    assert noted(tmp_path) == [[1, 2]]
 
 
 def test_an_actor_that_cannot_start_ends_the_pool_which_says_why(system: ActorSystem) -> None:

@@ -69,13 +69,11 @@ class ClientActor(Actor[Any]):
         """
         entry = self._entries[delivery.entry]
         is_ask = delivery.kind is MessageKind.ASK
-        if isinstance(values, CodecError):
-            self._peer.fail(delivery, values)
-            if not is_ask:
-                self._note_in_turn(delivery, entry.in_turn())
-            return []
         turn = None
         try:
+            if isinstance(values, CodecError):
+                turn = entry.in_turn()
+                raise values
             room = entry.room
             if room is not None and room < len(values) and not ended:
                 if room:
