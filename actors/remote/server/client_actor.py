@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -69,11 +70,11 @@ class ClientActor(Actor[Any]):
         """
         entry = self._entries[delivery.entry]
         is_ask = delivery.kind is MessageKind.ASK
+        if isinstance(values, CodecError):
+            self._refuse(delivery, values)
+            return []
         turn = None
         try:
-            if isinstance(values, CodecError):
-                turn = entry.in_turn()
-                raise values
             room = entry.room
             if room is not None and room < len(values) and not ended:
                 if room:
@@ -89,13 +90,21 @@ class ClientActor(Actor[Any]):
                 return []
             turn = entry.in_turn()
         except Exception as error:
-            self._peer.fail(delivery, error)
-            if is_ask:
-                return []
-            if isinstance(error, MailboxFull):  # those before it wait
-                turn = entry.in_turn()
-        self._note_in_turn(delivery, turn)
+            self._refuse(delivery, error)
+        else:
+            self._note_in_turn(delivery, turn)
         return []
+
+    def _refuse(self, delivery: Delivery, error: Exception) -> None:
+        """Tell the client of the error. The credit comes back; for an ask the error is that."""
+        self._peer.fail(delivery, error)
+        if delivery.kind is MessageKind.ASK:
+            return
+        turn = None
+        if isinstance(error, MailboxFull | CodecError):  # the entry may have those before it
+            with suppress(TypeError):  # a task takes no messages
+                turn = self._entries[delivery.entry].in_turn()
+        self._note_in_turn(delivery, turn)
 
     def _note_in_turn(self, delivery: Delivery, turn: Future[None] | None) -> None:
         """Give the credit back when those before it are handled: a pool counts on this order."""
