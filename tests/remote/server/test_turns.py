@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor
+from callboard import Actor, BoundedMailbox, MailboxFull
+from callboard.channels import Task
 from callboard.remote.errors import CodecError
 from callboard.remote.protocol import staged_rows
 from callboard.remote.protocol.kinds import MessageKind, Rejected
@@ -96,6 +97,42 @@ def test_what_is_wrong_with_a_large_message_fails_it_alone() -> None:
         run(system)
     assert seen == ["behind it"]
     assert said == [("a", CodecError), ("a", "handled"), ("a", "handled")]
+
+
+@pytest.mark.parametrize("refused", [b"\xc1", CODEC.encode("too much")])
+def test_the_credit_of_what_is_refused_comes_after_that_of_those_before_it(refused: bytes) -> None:
+    seen: list[Any] = []
+    said: list[Any] = []
+    with ManualSystem() as system:
+        full = BoundedMailbox(1, overflow="fail")
+        entries = [ActorEntry(system.spawn(Taking, seen, mailbox=full))]
+        peer: Any = FakePeer(said, "a")
+        client = system.spawn(ClientActor, peer, entries, CODEC)
+        client.tell([told(CODEC.encode("before it")), told(refused)])
+        assert system.run_until(lambda: bool(said))
+        assert said == [("a", CodecError if refused == b"\xc1" else MailboxFull)]
+        assert not seen
+        run(system)
+    assert seen == ["before it"]
+    assert said[1:] == [("a", "handled"), ("a", "handled")]
+
+
+class Sleeping(Task):
+    """Is there while messages come."""
+
+    async def run(self) -> None:
+        await self.sleep(10)
+
+
+def test_a_message_that_a_task_gets_and_that_cannot_be_decoded_fails_alone() -> None:
+    said: list[Any] = []
+    with ManualSystem() as system:
+        entries = [ActorEntry(system.spawn(Sleeping))]
+        peer: Any = FakePeer(said, "a")
+        client = system.spawn(ClientActor, peer, entries, CODEC)
+        client.tell([told(b"\xc1"), told(CODEC.encode("no task takes it"))])
+        run(system)
+    assert said == [("a", CodecError), ("a", "handled"), ("a", TypeError), ("a", "handled")]
 
 
 class FakeStore:
