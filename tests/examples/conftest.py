@@ -51,6 +51,7 @@ def data(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
-def stream(data: Path) -> "list[Change]":
-    """All changes of the sample, or of the whole change stream; read once, so not to be changed."""
-    return read_all(data)
+def stream(sample: Path) -> "list[Change]":
+    """All changes of the sample, read once, so not to be changed: plain code takes half a minute
+    to answer about the whole stream."""
+    return read_all(sample)
