@@ -100,7 +100,7 @@ asserted() {
 
 seed "the queue's link is stored relaxed" mailbox/mpsc.hpp \
     's/next\.store(first, release)/next.store(first, relaxed)/' \
-    stress_mpsc "in two places" "data race" "-O1 -fsanitize=thread"
+    stress_mpsc "in two places" "data race" "-O0 -fsanitize=thread"
 seed "a consumer goes idle by its link instead of the tail" mailbox/mpsc.hpp \
     's/auto expected = reinterpret_cast<std::uintptr_t>(head_);/auto expected = head_->next.load(relaxed) == nullptr ? tail.tail_.load(relaxed) : 0;/' \
     stress_mpsc "no other follows" "lost wake-up" "-O1"
@@ -112,13 +112,13 @@ seed "an unpark does not ring the bell" core/threads/parker.hpp \
     stress_parker "in either way" "lost wake-up" "-O1"
 seed "a delegated request is pushed relaxed" mailbox/delegation.hpp \
     's/^\( *\)release, relaxed))$/\1relaxed, relaxed))/' \
-    stress_delegation "served once" "data race" "-O1 -fsanitize=thread"
+    stress_delegation "served once" "data race" "-O0 -fsanitize=thread"
 seed "a stack's item is pushed relaxed" core/memory/stack.hpp \
     's/first, order, relaxed));/first, relaxed, relaxed));/' \
-    stress_free_list "no node" "data race" "-O1 -fsanitize=thread"
+    stress_free_list "no node" "data race" "-O0 -fsanitize=thread"
 seed "a slab's lines are counted down relaxed" core/memory/slab.hpp \
     's/counted_\.fetch_sub(lines, acq_rel)/counted_.fetch_sub(lines, relaxed)/' \
-    stress_slab "free it once" "data race" "-O1 -fsanitize=thread"
+    stress_slab "free it once" "data race" "-O0 -fsanitize=thread"
 seed "a thread that ends gives no lines back" core/memory/slab.hpp \
     's/^\( *\)give_back(unmade_);/\1/' \
     stress_slab "freed with the last" "made\.load" "-O1"
@@ -133,7 +133,7 @@ seed "a biased lock's visitor passes no barrier" core/threads/biased_lock.hpp \
     stress_biased_lock "exclude each other" "unequal == 0" "-O1"
 seed "an owner that waited for a visit does not look for the next one" core/threads/biased_lock.hpp \
     's/} while (visitor_\.load(seq_cst));/} while (false);/' \
-    stress_biased_lock "no barrier for all cores" "data race" "-O1 -fsanitize=thread"
+    stress_biased_lock "no barrier for all cores" "data race" "-O0 -fsanitize=thread"
 seed "who announces a cell to a busy worker calls nobody" scheduling/worker.hpp \
     's/if (may_move \&\& idles/if (false \&\& may_move \&\& idles/' \
     stress_stealing "told from outside" "nobody comes" "-O1"
@@ -157,13 +157,13 @@ seed "a reader does not look whether the ring has come round" core/monitoring/re
     stress_records "is whole" "a torn record" "-O1"
 seed "a worklist's slot is published relaxed" mailbox/ordered/worklist.hpp \
     's/sequence\.store(2 \* serial + 1, release)/sequence.store(2 * serial + 1, relaxed)/' \
-    stress_worklist "popped once" "data race" "-O1 -fsanitize=thread"
+    stress_worklist "popped once" "data race" "-O0 -fsanitize=thread"
 seed "a worklist's slot is freed relaxed" mailbox/ordered/worklist.hpp \
     's/sequence\.store(2 \* (serial + slots_\.capacity()), release)/sequence.store(2 * (serial + slots_.capacity()), relaxed)/' \
-    stress_worklist "popped once" "data race" "-O1 -fsanitize=thread"
+    stress_worklist "popped once" "data race" "-O0 -fsanitize=thread"
 seed "a ring's value is published relaxed" mailbox/ordered/spsc.hpp \
     's/slot\.is_full\.store(true, release)/slot.is_full.store(true, relaxed)/' \
-    stress_spsc "whole and in order" "data race" "-O1 -fsanitize=thread"
+    stress_spsc "whole and in order" "data race" "-O0 -fsanitize=thread"
 seed "who waits at a channel does not look again" channels/kernel/waiting.hpp \
     's/return !is_ready() || !withdraw(who);/return true;/' \
     stress_channel "goes to sleep" "lost wake-up" "-O2"
@@ -172,7 +172,7 @@ seed "who waits at a channel passes no barrier" channels/kernel/orderings.hpp \
     stress_channel "goes to sleep" "lost wake-up" "-O2"
 seed "who takes a waiter out leaves it there" channels/kernel/orderings.hpp \
     's/return waiter_in(state_\.exchange(fresh, acq_rel));/return waiter_in(state_.load(acquire));/' \
-    stress_channel "answer each other" "data race\|lost wake-up\|SEGV" "-O1 -fsanitize=thread"
+    stress_channel "answer each other" "data race\|lost wake-up\|SEGV" "-O0 -fsanitize=thread"
 seed "who ends a channel wakes nobody" channels/kernel/channel.hpp \
     '/bool end_by(/,/return is_new;/ s/_\.wake();/_.has_waiter();/' \
     stress_channel "whoever ends" "lost wake-up" "-O2"
@@ -184,25 +184,25 @@ seed "an offer is taken by a store" channels/kernel/handover.hpp \
     stress_channel "sent is received" "wrong == 0\|sent == received\|another value" "-O2"
 seed "a member is armed before it is off the list" channels/kernel/selection.hpp \
     '/Member& member = \*first_;/,/list_or_arm/ { s/unlink(member);/SWAP/; s/list_or_arm(member);/unlink(member);/; s/SWAP/list_or_arm(member);/ }' \
-    stress_selection "every value" "data race\|lost wake-up\|SEGV" "-O1 -fsanitize=thread"
+    stress_selection "every value" "data race\|lost wake-up\|SEGV" "-O0 -fsanitize=thread"
 seed "a selector's user waits beside a member that came" channels/kernel/selection.hpp \
     's/if (state != nothing \&\& !(state & waiting)) return false;//' \
-    stress_selection "every value" "lost wake-up\|not woken\|not taken\|SEGV\|data race" "-O1 -fsanitize=thread"
+    stress_selection "every value" "lost wake-up\|not woken\|not taken\|SEGV\|data race" "-O0 -fsanitize=thread"
 seed "a member is removed while its waker has it" channels/kernel/selection.hpp \
     's/ \&\& !member\.at_\.withdraw(&member)) await(member);/) member.at_.withdraw(\&member);/' \
-    stress_selection "may end at any time" "data race\|SEGV" "-O1 -fsanitize=thread"
+    stress_selection "may end at any time" "data race\|SEGV" "-O0 -fsanitize=thread"
 seed "a consumer claims by a store" mailbox/ordered/spmc.hpp \
     's/if (head_\.compare_exchange_weak(first, first + count, acq_rel, acquire)) return count;/head_.store(first + count, release); return count;/' \
-    stress_spsc "each value once" "without_gap\|pops.size" "-O1 -fsanitize=thread"
+    stress_spsc "each value once" "without_gap\|pops.size" "-O0 -fsanitize=thread"
 seed "a missing value's slot is marked by a store" mailbox/ordered/reorder.hpp \
     's/if (state\.compare_exchange_strong(found, wanted(next), acq_rel, acquire)) return;/state.store(wanted(next), release); return;/' \
     stress_reorder "next is left behind" "was left behind" "-O1"
 seed "a value is brought relaxed" mailbox/ordered/reorder.hpp \
     's/state\.exchange(here(serial), acq_rel)/state.exchange(here(serial), acquire)/' \
-    stress_reorder "whatever the order" "data race" "-O1 -fsanitize=thread"
+    stress_reorder "whatever the order" "data race" "-O0 -fsanitize=thread"
 seed "room is told of a value too early" mailbox/ordered/reorder.hpp \
     's/limit_\.store(limit = most, release)/limit_.store((limit = most) + 1, release)/' \
-    stress_reorder "whatever the order" "data race\|wrong" "-O1 -fsanitize=thread"
+    stress_reorder "whatever the order" "data race\|wrong" "-O0 -fsanitize=thread"
 seed "figure 4 does not look again" tests/native/reorder_flag.hpp \
     's/} while (slots_\[next\]\.stamp\.load(relaxed) == next);/} while (false);/' \
     stress_reorder "in figure 4" "was left behind" "-O1"
@@ -214,13 +214,13 @@ seed "figure 4's flag is cleared by a store" tests/native/reorder_flag.hpp \
     stress_reorder "in figure 4" "was left behind" "-O1"
 seed "a counted request is settled relaxed" mailbox/delegation.hpp \
     's/pending_\.fetch_sub(served, acq_rel)/pending_.fetch_sub(served, relaxed)/' \
-    stress_delegation "counted" "data race" "-O1 -fsanitize=thread"
+    stress_delegation "counted" "data race" "-O0 -fsanitize=thread"
 seed "a worker leaves a partition without passing it on" mailbox/ordered/hybrid.hpp \
     's/if (passed_on_\.push(index) != passed_on_\.none) return;/return;/' \
     stress_hybrid "left behind" "was left behind" "-O1"
 seed "a worker serves a partition that another owns" mailbox/ordered/hybrid.hpp \
     's/if (!partitions_\[partition\]->claims\.own_or_delegate()) return true;/(void)partitions_[partition]->claims.own_or_delegate();/' \
-    stress_hybrid "of a hybrid queue" "data race" "-O1 -fsanitize=thread"
+    stress_hybrid "of a hybrid queue" "data race" "-O0 -fsanitize=thread"
 
 seed "a worker that goes to sleep is not seen" mailbox/ordered/spmc.hpp \
     's/tail_\.store(tail + 1, seq_cst)/tail_.store(tail + 1, release)/' \
@@ -228,14 +228,14 @@ seed "a worker that goes to sleep is not seen" mailbox/ordered/spmc.hpp \
 
 seed "a member's input is left in its slot" scheduling/flow/fused_stage.hpp \
     's/inputs\[0\] = nullptr;/(void)inputs;/' \
-    stress_flow "fused" "heap-use-after-free\|double-free" "-O1 -fsanitize=address"
+    stress_flow "fused" "heap-use-after-free\|double-free" "-O0 -fsanitize=address"
 seed "a fused stage takes a round that not all inputs have brought" scheduling/flow/fused_stage.hpp \
     's/least = std::min(least, inlet/least = std::max(least, inlet/' \
     stress_flow "fused" "other rows\|Assertion" "-O1 -UNDEBUG"
 
 seed "an answer that comes while the lane looks is missed" scheduling/flow/answering_stage.hpp \
     's/ called_.exchange(0, seq_cst);.*//; s/return rounds;$/return called_.store(0, seq_cst), rounds;/' \
-    test_answering "no answer" "wait_until_done" "-O1"
+    test_answering "no answer" "wait_until_done" "-O0"
 
 seed "two lanes count in one place of a chain" scheduling/flow/chain.hpp \
     's/if (!lane.is_taken.load(relaxed) .* return lane;/return lane;/; s/i % lanes_/0/' \
@@ -261,16 +261,16 @@ seed "who hides places of the ready index does not say so" scheduling/flow/ready
 
 seed "an element comes into a bucket that is not locked" tests/bench/peers/locked_buckets.hpp \
     's/^            to->lock\.lock();$//' \
-    stress_designs "hot keys" "data race" "-O1 -fsanitize=thread" "Shared"
+    stress_designs "hot keys" "data race" "-O0 -fsanitize=thread" "Shared"
 seed "a source is let go before the element has arrived" tests/bench/peers/locked_buckets.hpp \
     's/^            if (at != from) at->lock\.unlock();$/            at->lock.unlock();/' \
-    stress_designs "weights" "data race" "-O1 -fsanitize=thread" "Shared"
+    stress_designs "weights" "data race" "-O0 -fsanitize=thread" "Shared"
 seed "a counter is overwritten though its owner is at it" tests/bench/peers/shared_summary.hpp \
     's/if (&other == &chain || other\.lock\.try_lock()) return true;/return true;/' \
-    stress_designs "cold keys" "data race" "-O1 -fsanitize=thread" "Shared"
+    stress_designs "cold keys" "data race" "-O0 -fsanitize=thread" "Shared"
 seed "a query looks at a stream's counters without its lock" tests/bench/peers/independent_summary.hpp \
     's/^.* guard(stream\.lock);$//' \
-    stress_designs "hot keys" "data race" "-O1 -fsanitize=thread" "Independent"
+    stress_designs "hot keys" "data race" "-O0 -fsanitize=thread" "Independent"
 seed "an element is relinquished by a store" mailbox/delegation.hpp \
     's/return pending_\.fetch_sub(served, acq_rel) - served;/return pending_.store(0, release), served - served;/' \
     stress_delegation "added to a count" "served == taken" "-O1"
@@ -282,13 +282,13 @@ seed "a count is closed by a store" mailbox/closable.hpp \
     stress_delegation "added to a count" "closed under its owner" "-O1"
 seed "a left request is pushed relaxed" mailbox/closable.hpp \
     's/| unowned, release,/| unowned, relaxed,/' \
-    stress_delegation "where resources close" "data race" "-O1 -fsanitize=thread"
+    stress_delegation "where resources close" "data race" "-O0 -fsanitize=thread"
 seed "memory is used again one epoch too early" core/memory/epochs.hpp \
     's/>= announced + 3;/>= announced + 2;/' \
-    stress_epochs "under a reader" "data race" "-O1 -fsanitize=thread"
+    stress_epochs "under a reader" "data race" "-O0 -fsanitize=thread"
 seed "a member leaves relaxed" core/memory/epochs.hpp \
     's/epoch\.store(outside, release)/epoch.store(outside, relaxed)/' \
-    stress_epochs "under a reader" "data race" "-O1 -fsanitize=thread"
+    stress_epochs "under a reader" "data race" "-O0 -fsanitize=thread"
 seed "an overwrite that waits is not tried again" frequency/designs/stream_summary.hpp \
     's/if (__builtin_expect(bucket.deferred != nullptr, 0) \&\& !tried) {/if (false) {/' \
     test_cooperative "comes meanwhile" "count_of" "-O0"
@@ -306,17 +306,17 @@ seed "a partition in debt does not take back what it said" frequency/designs/bud
 
 seed "a port is let go relaxed" tests/bench/peers/free_ports.hpp \
     's/locked_\.store(false, release)/locked_.store(false, relaxed)/' \
-    stress_free_ports "each source" "data race" "-O1 -fsanitize=thread"
+    stress_free_ports "each source" "data race" "-O0 -fsanitize=thread"
 seed "a pusher does not ask whether another is pushing" tests/bench/peers/free_ports.hpp \
     's/if (!producer_\.try_lock()) return false;/(void)producer_.try_lock();/' \
-    stress_free_ports "each source" "data race" "-O1 -fsanitize=thread"
+    stress_free_ports "each source" "data race" "-O0 -fsanitize=thread"
 
 seed "a join compares rows that have left the window" streams/programs/joins/kernel/full_join.hpp \
     's/^\( *\)masks\[0\] &= .*;/\1(void)begin;/' \
     test_joins "around a block" "matches for" "-O0"
 seed "a join purges what its batch still sees" streams/programs/joins/kernel/full_join.hpp \
     's/^\( *\)for (std::uint32_t side : {0u, 1u}) compare/\1windows_.purge();\n&/' \
-    test_joins "memory is that" "heap-\|SEGV\|matches == others" "-O1 -fsanitize=address"
+    test_joins "memory is that" "heap-\|SEGV\|matches == others" "-O0 -fsanitize=address"
 seed "an interval is the distance added" streams/programs/joins/comparing/interval.hpp \
     's/while (Order::distance(inside, outside) > 1)/while (false)/' \
     test_join_intervals "infinities" "distance" "-O0"
@@ -337,25 +337,25 @@ seed "a ring gate's reader looks at the tail before the time" tests/bench/peers/
     stress_gate "overtakes" "another sequence" "-O1"
 seed "a ring gate's values are published relaxed" tests/bench/peers/ring_gate.hpp \
     's/source\.tail\.store(tail + added, release)/source.tail.store(tail + added, relaxed)/' \
-    stress_gate "a ring gate" "data race" "-O1 -fsanitize=thread"
+    stress_gate "a ring gate" "data race" "-O0 -fsanitize=thread"
 seed "a gate's source goes one value too far" tests/bench/peers/read_counts.hpp \
     's/return slowest + window_;/return slowest + window_ + 1;/' \
     stress_gate "linearizable" "linearizable()" "-O1"
 seed "a gate's reader tells relaxed what it has read" tests/bench/peers/read_counts.hpp \
     's/\.store(count, release);/.store(count, relaxed);/' \
-    stress_gate "a ring gate" "data race" "-O1 -fsanitize=thread"
+    stress_gate "a ring gate" "data race" "-O0 -fsanitize=thread"
 seed "who waited for the lock owes as if it had worked" streams/experiments/delay_ledger.hpp \
     's/other == locked ? 1.0 - held : held/1.0/' \
-    test_delay_ledger "a target that has let the lock go" "FAIL" "-O1"
+    test_delay_ledger "a target that has let the lock go" "FAIL" "-O0"
 seed "a pause is no time at which one owes" streams/experiments/delay_ledger.hpp \
     '/worked(member, {pause.begin/d' \
-    test_delay_ledger "an operator that holds nobody up" "FAIL" "-O1"
+    test_delay_ledger "an operator that holds nobody up" "FAIL" "-O0"
 seed "a scale gate's source says what it wrote before it is linked" tests/bench/peers/scale_gate.hpp \
     's/^\( *\)if (added == 0) return 0;/&\n\1source.written.store(values[added - 1].time, release);/' \
     stress_gate "overtakes" "another sequence" "-O1"
 seed "a scale gate reclaims one node too many" tests/bench/peers/scale_gate.hpp \
     's/while (oldest_ != first) {/for (bool more = true; more;) { more = oldest_ != first;/' \
-    stress_gate "a scale gate" "another sequence\|data race\|SEGV" "-O1 -fsanitize=thread"
+    stress_gate "a scale gate" "another sequence\|data race\|SEGV" "-O0 -fsanitize=thread"
 seed "a value at a time that an earlier source may still come to is ready" tests/bench/peers/gate.hpp \
     's/((time == other\.time) & (source <= other\.source))/(time == other.time)/' \
     stress_gate "of a" "another sequence" "-O1"
