@@ -64,10 +64,7 @@ def test_two_runs_of_a_program_under_one_seed_agree(program: Program, seed: int)
     [(1, ActorSystem), (2, ActorSystem), (2, tokenless), (4, ActorSystem), (4, tokenless)],
 )
 @given(program=programs(threads=3, dedicated=True))
-@settings(
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # threads do nothing twice alike
-    max_examples=settings().max_examples * 2 // 5,  # for each of ten kinds of systems
-)
+@settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])  # threads do nothing twice alike
 def test_the_laws_hold_on_threads(
     workers: int, make: Callable[..., ActorSystem], threading_model: str, program: Program
 ) -> None:

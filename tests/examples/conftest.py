@@ -51,8 +51,6 @@ def data(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
-def stream(sample: Path) -> "list[Change]":
-    """All changes of the sample, read once, so not to be changed: plain code takes half a minute
-    to answer about the whole stream.
-    """
-    return read_all(sample)
+def stream(data: Path) -> "list[Change]":
+    """All changes of the sample, or of the whole change stream; read once, so not to be changed."""
+    return read_all(data)

@@ -23,8 +23,8 @@ def read_all_rows(data: Path) -> list[Row]:
 
 
 @pytest.fixture
-def rows(sample: Path) -> list[Row]:
-    return read_all_rows(sample)
+def rows(data: Path) -> list[Row]:
+    return read_all_rows(data)
 
 
 def answer(query: int, stream: list[Change]) -> list[tuple[Any, ...]]:

@@ -73,7 +73,6 @@ class ClientActor(Actor[Any]):
         if isinstance(values, CodecError):
             self._refuse(delivery, values)
             return []
-        turn = None
         try:
             room = entry.room
             if room is not None and room < len(values) and not ended:
