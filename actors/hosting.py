@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -14,6 +13,7 @@ from callboard._inside.answers.future import Future
 from callboard._inside.sending.runtime import Runtime
 from callboard.core import checks
 from callboard.core.errors import CallboardError, DrainTimeout
+from callboard.core.threads.blocking import running_trio
 from callboard.scheduling.config import Config
 from callboard.scheduling.team import obstacle_to_waiting
 from callboard.signals import Signals
@@ -221,7 +221,5 @@ async def until_done(future: Future[Any]) -> BaseException | None:
 
 def _shield() -> Any:
     """Keep trio from cancelling a task again at each step."""
-    trio = sys.modules.get("trio")
-    if trio is None or not trio.lowlevel.in_trio_task():
-        return nullcontext()
-    return trio.CancelScope(shield=True)
+    trio = running_trio()
+    return nullcontext() if trio is None else trio.CancelScope(shield=True)

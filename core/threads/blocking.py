@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 from callboard.core.errors import WouldBlock
 
@@ -37,10 +38,17 @@ def refuse_to_block(what: str, instead: str) -> None:
 
 def runs_event_loop() -> bool:
     """Tell whether the calling thread runs an event loop, of asyncio or trio."""
-    if asyncio._get_running_loop() is not None:
-        return True
-    trio = sys.modules.get("trio")  # it is not imported for this
-    return trio is not None and bool(trio.lowlevel.in_trio_task())
+    return asyncio._get_running_loop() is not None or running_trio() is not None
+
+
+def running_trio() -> Any | None:
+    """Return the module trio if a task of it runs on the calling thread. It is not imported for
+    this.
+    """
+    if "trio" not in sys.modules:
+        return None
+    trio = sys.modules["trio"]  # get() locks the table twice on CPython 3.13t, and spins
+    return trio if trio.lowlevel.in_trio_task() else None
 
 
 def _is_notebook() -> bool:

@@ -75,9 +75,16 @@ def test_a_task_that_is_cancelled_leaves_no_thread_and_loses_no_output(system: A
 
 def test_what_came_before_a_failure_is_handed_out_first(system: ActorSystem) -> None:
     async def main() -> list[int]:
-        run = system.run(entry("x", int).map(lambda n: 100 // (50 - n) and n).collect())
+        sent = threading.Event()
+
+        def fail_at_50(n: int) -> int:
+            assert n != 50 or not sent.wait(30)
+            return n
+
+        run = system.run(entry("x", int).map(fail_at_50).collect())
         results = run.results()
         run.send("x", ROWS[:100])
+        sent.set()
         got = [await anext(results) for _ in range(50)]
         with pytest.raises(StreamError, match="at input 50, 50"):
             await anext(results)

@@ -2,7 +2,6 @@
 
 import asyncio
 import concurrent.futures
-import sys
 import types
 from collections import deque
 
@@ -23,7 +22,7 @@ from callboard.core.handles import public_names
 from callboard.core import checks
 from callboard.core.errors import ActorStopped, AskCancelled, AskTimeout, CallboardError
 from callboard.core.log import log
-from callboard.core.threads.blocking import refuse_to_block
+from callboard.core.threads.blocking import refuse_to_block, running_trio
 
 
 # The errors of futures that were cancelled: ours, and those of others that ours follow.
@@ -537,8 +536,8 @@ cdef bint was_run_for_coroutine(Future future) except -1:
 
 cdef object trio_here():
     """Return the module trio if the coroutine is of a task of trio, or None."""
-    trio = sys.modules.get("trio")  # it is not imported for this
-    if trio is None or not trio.lowlevel.in_trio_task():
+    trio = running_trio()
+    if trio is None:
         return None
     # A task of asyncio may run in one of trio.
     return trio if asyncio._get_running_loop() is None or asyncio.current_task() is None else None
