@@ -6,7 +6,7 @@ cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-from callboard._inside.answers.future cimport driven_by_worker, trio_here
+from callboard._inside.answers.future cimport driven_by_worker
 from callboard.channels.circles cimport note_full
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
@@ -21,6 +21,7 @@ from callboard.scheduling.handle cimport Handle, actor_here
 from callboard.core.handles import public_names
 from callboard.channels.errors import ChannelTimeout
 from callboard.core.errors import AskTimeout, CallboardError
+from callboard.core.threads.blocking import running_trio
 
 
 @cython.freelist(64)
@@ -210,7 +211,7 @@ cdef class Operation:
 
 cdef bint is_put_off(object error) except -1:
     """Have the task cancelled at its next `await` instead of this one. False: `error` is no cancellation of a task."""
-    trio = trio_here()
+    trio = running_trio()
     if trio is not None:
         return isinstance(error, trio.Cancelled)  # which its scope raises at each checkpoint
     if not isinstance(error, asyncio.CancelledError) or asyncio._get_running_loop() is None:

@@ -3,7 +3,6 @@
 import asyncio
 import time
 
-from callboard._inside.answers.future cimport trio_here
 from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.channels.end cimport ChannelEnd
@@ -13,6 +12,7 @@ from callboard.core.monitoring.records cimport state_any, state_input, state_out
 from callboard.scheduling.handle cimport Handle, actor_here
 
 from callboard.core.errors import AskTimeout, CallboardError
+from callboard.core.threads.blocking import running_trio
 
 
 cdef class ChannelWait(Future):
@@ -66,7 +66,7 @@ cdef class ChannelWait(Future):
         if here is not None:
             timers = (<ActorRef>here).runtime.timers
             timers.note(self, timers.due_after(seconds), seconds)
-        elif trio_here() is not None:
+        elif running_trio() is not None:
             self.limit = seconds
         else:
             self._take_timer(asyncio.get_running_loop().call_later(seconds, self.set_exception, AskTimeout()))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 from callboard.core.errors import WouldBlock
+
+T = TypeVar("T")
 
 _allowed: ContextVar[bool] = ContextVar("callboard_blocking", default=False)
 
@@ -42,13 +44,29 @@ def runs_event_loop() -> bool:
 
 
 def running_trio() -> Any | None:
-    """Return the module trio if a task of it runs on the calling thread. It is not imported for
-    this.
-    """
+    """Return the module trio if the caller is in a task of it. It is not imported for this."""
     if "trio" not in sys.modules:
         return None
     trio = sys.modules["trio"]  # get() locks the table twice on CPython 3.13t, and spins
-    return trio if trio.lowlevel.in_trio_task() else None
+    if not trio.lowlevel.in_trio_task():
+        return None
+    # A task of asyncio may run in one of trio.
+    return trio if asyncio._get_running_loop() is None or asyncio.current_task() is None else None
+
+
+def running_task() -> Any | None:
+    """Return the task, of asyncio or trio, that the caller is in."""
+    trio = running_trio()
+    return asyncio.current_task() if trio is None else trio.lowlevel.current_task()
+
+
+async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
+    """Call in a thread of the event loop's. A cancelled `await` leaves the call to that thread."""
+    trio = running_trio()
+    if trio is None:
+        return await asyncio.to_thread(call, *arguments)
+    result: T = await trio.to_thread.run_sync(call, *arguments, abandon_on_cancel=True)
+    return result
 
 
 def _is_notebook() -> bool:

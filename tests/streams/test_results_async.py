@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorSystem, CallboardError
+from callboard import Actor, ActorSystem, CallboardError, WouldBlock
 from callboard.streams import Results, Run, RunError, StreamError, entry
 from tests.streams.taking import EXPECTED, ROWS, feed, graph
 
@@ -108,6 +108,52 @@ def test_a_send_on_the_loop_that_would_wait_for_the_loop_is_refused(system: Acto
 
     sent, rows = asyncio.run(main())
     assert rows == list(range(1, sent + 1))
+
+
+async def coming(rows: list[int]) -> AsyncIterator[int]:
+    for row in rows:
+        yield row
+
+
+@pytest.mark.parametrize("limit", [1, 10, 1000])
+def test_an_asynchronous_iterable_waits_for_a_taker_on_its_loop(
+    system: ActorSystem, limit: int
+) -> None:
+    async def main() -> list[int]:
+        run = system.run(graph())
+        results = run.results(limit=limit)
+        run.send("x", ROWS[:1])
+
+        async def send() -> None:
+            await run.send_soon("x", coming(ROWS[1:]))
+            await run.finish_soon()
+
+        sending = asyncio.create_task(send())
+        got = await taken_from(results)
+        await sending
+        return got
+
+    assert asyncio.run(asyncio.wait_for(main(), 60)) == EXPECTED
+
+
+def test_a_send_on_a_loop_that_would_wait_for_a_taker_elsewhere_is_refused(
+    system: ActorSystem,
+) -> None:
+    async def main() -> list[int]:
+        run = system.run(entry("x", int).collect(), batch_size=1)
+        results = run.results(limit=2)
+        run.send("x", ROWS[:2])
+        while results.untaken < 2:
+            await asyncio.sleep(0)
+        words = r"await send_soon\(\), as 2 outputs of 'collect' wait to be taken"
+        with pytest.raises(WouldBlock, match=words):
+            run.send("x", ROWS[2:])
+        sending = run.send_soon("x", ROWS[2:])
+        taking = asyncio.to_thread(lambda: [next(results) for _ in ROWS])
+        got, _ = await asyncio.gather(taking, asyncio.ensure_future(sending))
+        return got
+
+    assert asyncio.run(asyncio.wait_for(main(), 60)) == ROWS
 
 
 def test_tasks_of_one_loop_send_and_take_where_operators_run_in_its_thread(

@@ -54,4 +54,3 @@ cdef class Future:
 
 
 cdef bint driven_by_worker() except -1
-cdef object trio_here()

@@ -22,7 +22,7 @@ from callboard.core.handles import public_names
 from callboard.core import checks
 from callboard.core.errors import ActorStopped, AskCancelled, AskTimeout, CallboardError
 from callboard.core.log import log
-from callboard.core.threads.blocking import refuse_to_block, running_trio
+from callboard.core.threads.blocking import refuse_to_block, running_trio, runs_event_loop
 
 
 # The errors of futures that were cancelled: ours, and those of others that ours follow.
@@ -218,7 +218,7 @@ cdef class Future:
             yield self  # to the dispatcher, which resumes the actor when this future is done
         elif was_run_for_coroutine(self):
             pass
-        elif (trio := trio_here()) is not None:
+        elif (trio := running_trio()) is not None:
             yield from wait_in_trio(self, trio).__await__()
         else:
             loop = asyncio.get_running_loop()
@@ -519,7 +519,7 @@ cdef bint driven_by_worker() except -1:
     if here is None or current_context().worker == NULL:  # on the event loop's thread there is no worker
         return False
     # An actor that has a thread of its own may run an event loop in it.
-    return not here.has_own_worker() or (asyncio._get_running_loop() is None and trio_here() is None)
+    return not here.has_own_worker() or not runs_event_loop()
 
 
 cdef bint was_run_for_coroutine(Future future) except -1:
@@ -532,15 +532,6 @@ cdef bint was_run_for_coroutine(Future future) except -1:
     if system is not None and system.is_run_here:
         system._run_until(future.done, None)
     return future.flag.is_set()
-
-
-cdef object trio_here():
-    """Return the module trio if the coroutine is of a task of trio, or None."""
-    trio = running_trio()
-    if trio is None:
-        return None
-    # A task of asyncio may run in one of trio.
-    return trio if asyncio._get_running_loop() is None or asyncio.current_task() is None else None
 
 
 async def wait_in_trio(Future future, trio):

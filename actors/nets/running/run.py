@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 import weakref
@@ -18,7 +17,7 @@ from callboard.core.errors import ActorStopped, AskTimeout, ConfigError, WouldBl
 from callboard.core.handles import CopiedAsItself, public_names
 from callboard.core.markup import paragraph
 from callboard.core.text import safe_repr
-from callboard.core.threads.blocking import blocking, refuse_to_block
+from callboard.core.threads.blocking import blocking, in_thread, refuse_to_block
 from callboard.hosting import InThread, until_done
 from callboard.nets.drawing import mermaid_of_run
 from callboard.nets.errors import NetEnded, NetError, NetTimeout
@@ -438,9 +437,10 @@ class NetResults:
         if not self._taken:
             take = self._new_take()
             try:
-                await asyncio.to_thread(self._take, take)
-            except asyncio.CancelledError:
-                self._run._conductor.tell(Untake(take))
+                await in_thread(self._take, take)
+            except BaseException as error:
+                if not isinstance(error, Exception):  # cancelled
+                    self._run._conductor.tell(Untake(take))
                 raise
         if not self._taken:
             raise StopAsyncIteration

@@ -232,6 +232,7 @@ class Admission(Execution):
                 if deadline is not None and time.monotonic() >= deadline:
                     raise RunTimeout(f"no room came in time in {self!r}: {why}")
                 self.refuse_to_wait("send()", why)
+                self.refuse_loop("send()", f"await send_soon(), as {why}")
                 if untaken.loop is threading.current_thread():
                     raise RunError(f"send() would block the event loop, on which {why}")
                 if not self.system.is_run_here:

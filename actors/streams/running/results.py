@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -12,6 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 from callboard.core.batches import Batches, is_table
 from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
+from callboard.core.threads.blocking import in_thread, running_task
 from callboard.streams.checks import check_entry
 from callboard.streams.errors import RunError, RunTimeout
 from callboard.streams.running.untaken import Untaken
@@ -195,14 +195,14 @@ class Results(Generic[T]):
         self._refuse_async()
         self._source.refuse_other_callers("results")
         self._check_is_taker()
-        untaken.use(asyncio.current_task())
+        untaken.use(running_task())
         try:
             while True:
                 try:
                     return untaken.take_one()
                 except IndexError:
                     # In turns of a tenth of a second: so long its thread outlives a cancelled task.
-                    if not await asyncio.to_thread(self._more):
+                    if not await in_thread(self._more):
                         raise StopAsyncIteration from None
                     self._check_is_taker()
         except BaseException:

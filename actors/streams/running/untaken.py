@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import threading
 import weakref
@@ -32,7 +31,7 @@ class Untaken(Generic[T]):
         """As many make senders wait."""
         self.loop: threading.Thread | None = None
         """The thread whose event loop has the task that takes, if one does."""
-        self._user: Callable[[], threading.Thread | asyncio.Task[Any] | None] | None = None
+        self._user: Callable[[], Any] | None = None
         self.is_free = True
         """The taker has let go, and may take again as long as nobody else does."""
         self.hand: list[T] = []
@@ -81,13 +80,10 @@ class Untaken(Generic[T]):
             return True
         if self._user is None:
             return False
-        user = self._user()
-        if isinstance(user, threading.Thread):
-            return not user.is_alive()
-        return user is None or user.done()
+        return _is_over(self._user())
 
-    def use(self, user: threading.Thread | asyncio.Task[Any] | None) -> None:
-        """Note the taker: the calling thread, or the task that runs in it."""
+    def use(self, user: Any) -> None:
+        """Note the taker: the calling thread, or the task that runs in it, of asyncio or trio."""
         thread = threading.current_thread()
         self.loop = None if user is thread else thread
         self._user = None if user is None else weakref.ref(user)
@@ -136,3 +132,14 @@ class Untaken(Generic[T]):
     def wait_for_taker(self, seconds: float) -> None:
         """Wait until takers have made room, for `seconds` at most."""
         self._taken.wait_for(self.has_room, seconds)
+
+
+def _is_over(user: Any) -> bool:
+    """Tell whether a thread or a task has ended."""
+    if user is None:
+        return True
+    if isinstance(user, threading.Thread):
+        return not user.is_alive()
+    if hasattr(user, "done"):
+        return bool(user.done())
+    return getattr(user.coro, "cr_frame", None) is None  # a task of trio

@@ -201,6 +201,28 @@ def test_results_for_async_code(system: ActorSystem) -> None:
     assert run.finish(TIMEOUT) == []
 
 
+def test_results_in_a_task_of_trio(system: ActorSystem) -> None:
+    trio = pytest.importorskip("trio")
+
+    async def main() -> list[Any]:
+        with trio.fail_after(TIMEOUT):
+            run = system.run(double)
+            results = run.results()
+            with trio.move_on_after(0.01) as scope:
+                await anext(results)
+            assert scope.cancelled_caught
+            run.tell_many(rows(range(10)))
+            taken = [await anext(results) for _ in range(10)]
+            assert await run.finish_soon() == []
+            with pytest.raises(StopAsyncIteration):
+                await anext(results)
+            with_rows = [record async for record in system.run(double).results(rows(range(10)))]
+            assert with_rows == taken
+            return taken
+
+    assert trio.run(main) == rows(range(0, 20, 2), "y")
+
+
 def test_a_trace_has_each_step(system: ActorSystem) -> None:
     run = system.run(double >> filtering("{y} -> {z=y}; {w=y}"))
     trace = run.trace({"x": 1}, TIMEOUT)
