@@ -66,6 +66,10 @@ class Supervision:
         object.__setattr__(self, "expected", classes)
         for name in ("window", "backoff", "max_backoff"):
             checks.seconds(name, getattr(self, name), error=ConfigError)
+        if self.backoff > self.max_backoff:
+            raise ConfigError(
+                f"max_backoff, {self.max_backoff:g} s, is less than backoff, {self.backoff:g} s"
+            )
 
     def decide(self, error: BaseException) -> Directive:
         """Return the directive for `error`."""

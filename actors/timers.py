@@ -87,9 +87,9 @@ class Timers(Deadlines):
 
         With `at_close` it is called at the system's end, too, if it was not before.
         """
-        seconds = checks.seconds("a timer's delay", seconds)
         if period is not None:
             period = checks.seconds("a timer's period", period, zero=False)
+        seconds = checks.seconds("a timer's delay", seconds)
         timer = Timer(self, action, period, at_close)
         self.start()
         self._add(self.now() + seconds, timer)

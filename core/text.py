@@ -23,6 +23,11 @@ def sendable(text: str, longest: int | None = None) -> str:
     return encoded[:longest].decode(errors="ignore")
 
 
+def printable(text: str) -> str:
+    """Return text that a terminal shows as it is: each other character becomes U+FFFD."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
 def safe_repr(value: object) -> str:
     """Return `repr(value)`, or a stand-in that names the type if that raises."""
     try:

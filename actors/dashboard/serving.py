@@ -16,7 +16,7 @@ from callboard.core.errors import CallboardError, ConfigError
 from callboard.dashboard.servers import RemoteServers
 from callboard.dashboard.systems import KnownSystems, OtherSystems, OwnSystem
 from callboard.dashboard.viewers import Viewers
-from callboard.observing.commands import HINT
+from callboard.observing.commands import none_found
 
 NEEDS = "a dashboard needs Starlette and uvicorn: pip install 'callboard[dashboard]'"
 
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         systems = OtherSystems(options.which)
         if not systems.find():
-            return _fail(HINT)
+            return _fail(none_found(options.which))
         with Dashboard(systems, "127.0.0.1", options.port, None) as dashboard:
             print(dashboard.url, flush=True)
             threading.Event().wait()

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from callboard.core.errors import CallboardError
+from callboard.core.text import printable
 from callboard.observing import endpoint
 from callboard.observing.endpoint import ask, folder_of_sockets
 
-HINT = (
-    "no such system can be observed: make it with ActorSystem(observable=True), and run this as "
-    "the same user"
-)
+HINT = "make it with ActorSystem(observable=True), and run this as the same user"
 
 
 def info(arguments: Sequence[str]) -> int:
@@ -50,6 +48,15 @@ def systems_of(
     ]
 
 
+def none_found(which: str | None) -> str:
+    """Say that no system of that process or name was found, and which there are."""
+    if which is None:
+        return f"no system can be observed: {HINT}"
+    there = [f"{found['pid']} {found['system']}" for _, found in _systems(lambda pid: None)]
+    what = f"no system or process {which!r} can be observed"
+    return f"{what}, but {', '.join(map(printable, there))}" if there else f"{what}: {HINT}"
+
+
 def say_silent(pid: int) -> None:
     """Name a process that does not answer."""
     print(f"process {pid} does not answer", file=sys.stderr)
@@ -77,7 +84,7 @@ def _each(
         print(f"callboard {command}: {error}", file=sys.stderr)
         return 1
     if not shown:
-        print(f"callboard {command}: {HINT}", file=sys.stderr)
+        print(f"callboard {command}: {none_found(which)}", file=sys.stderr)
     return 0 if shown else 1
 
 
@@ -113,13 +120,13 @@ def _is_alive(pid: int) -> bool:
 def _print_info(path: Path, found: dict[str, Any]) -> None:
     counts = (ask(path, "info") or {"reasons": {}})["reasons"]
     reasons = ", ".join(f"{reason} {count}" for reason, count in counts.items())
-    print(f"{found['pid']} {found['system']}: {reasons or 'no actors'}")
+    print(printable(f"{found['pid']} {found['system']}: {reasons or 'no actors'}"))
 
 
 def _print_tree(path: Path, found: dict[str, Any]) -> None:
     waits = ask(path, "waits") or []
-    print(f"{found['pid']} {found['system']}")
+    print(printable(f"{found['pid']} {found['system']}"))
     for wait in waits:
         name: str = wait["name"]
         depth, last = (name.count("/"), name.rpartition("/")[2]) if name[:1] == "/" else (1, name)
-        print(f"{'  ' * depth}{last} {wait['words']}")
+        print(printable(f"{'  ' * depth}{last} {wait['words']}"))

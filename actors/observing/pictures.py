@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from callboard.core.text import printable
+
 MOST_OF_TEXT = 200
 """How much of a name or a reason is shown."""
 
@@ -156,7 +158,7 @@ def plain(text: str) -> str:
     """Return text that a terminal shows as it is: a name may have any characters."""
     if len(text) > MOST_OF_TEXT:
         text = f"{text[: MOST_OF_TEXT // 4]}...{text[-MOST_OF_TEXT * 3 // 4 :]}"
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+    return printable(text)
 
 
 def _rate(now: float, before: float, seconds: float) -> float:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard.core.errors import CallboardError
-from callboard.observing.commands import HINT, say_silent, systems_of
+from callboard.observing.commands import none_found, say_silent, systems_of
 from callboard.observing.conversation import Watcher
 from callboard.observing.endpoint import refuse_another_user
 from callboard.observing.keyboard import Keyboard
@@ -85,12 +85,13 @@ def main(arguments: Sequence[str]) -> int:
     try:
         systems = without_children(systems_of(options.which, say_silent))
         if not systems:
-            return _fail(HINT)
+            return _fail(none_found(options.which))
         if len(systems) > 1:
             names = ", ".join(f"{found['pid']} {found['system']}" for _, found in systems)
             return _fail(f"there are several systems, so say which: {names}")
         with closing(Watcher(systems[0][0], refuse_another_user)) as watcher:
-            return _once(watcher, options) if options.once else _live(watcher, options)
+            prints = options.once or not sys.stdout.isatty()
+            return _print(watcher, options) if prints else _live(watcher, options)
     except (CallboardError, OSError) as error:
         return _fail(str(error))
     except KeyboardInterrupt:
@@ -133,18 +134,26 @@ def _look(watcher: Watcher, view: View) -> dict[str, Any]:
     return watcher.look(sort=view.sort, most=view.most, part=view.part)
 
 
-def _once(watcher: Watcher, options: argparse.Namespace) -> int:
-    """Print one frame, of the time between two looks."""
+def _print(watcher: Watcher, options: argparse.Namespace) -> int:
+    """Print frames, each of the time between two looks: one, or until the system ends."""
     from rich.console import Console
 
     from callboard.observing.screen import draw
 
     view = _view(options)
-    before = _look(watcher, view)
-    time.sleep(options.every)
-    frame = picture_of(before, _look(watcher, view))
     console = Console(width=None if sys.stdout.isatty() else 160)
-    console.print(draw(frame, view.sort, stacks=view.stacks))
+    before = _look(watcher, view)
+    try:
+        while True:
+            time.sleep(options.every)
+            now = _look(watcher, view)
+            frame, before = picture_of(before, now), now
+            console.print(draw(frame, view.sort, stacks=view.stacks))
+            if options.once:
+                return 0
+            sys.stdout.flush()
+    except ConnectionError:
+        print(f"{before['system']} has ended", file=sys.stderr)
     return 0
 
 

@@ -181,8 +181,9 @@ class ProcessFamily:
         """Take note of the end of a process that was removed."""
         with self._lock:
             self.processes.remove(process)
-        process.ref.refuse(f"{process.ref.path} has ended")
-        process.close()
+        why = f"{process.ref.path} has ended"
+        process.ref.refuse(why)
+        process.close(why)
 
     def end(self) -> None:
         """End all processes, and wait for that. On the keeper's thread."""
@@ -190,14 +191,17 @@ class ProcessFamily:
             self.is_over = True
             processes = [*self.processes]
         for process in processes:
-            process.ref.refuse(self.why or f"{process.ref.path} has ended")
+            process.ref.refuse(self._why_ended(process))
             process.end()
         for process in processes:
             process.wait()
         self._io.stop(1.0)
         for process in processes:
-            process.close()
+            process.close(self._why_ended(process))
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _why_ended(self, process: WorkerProcess) -> str:
+        return self.why or f"{process.ref.path} has ended"
 
     def on_loss(self, submissions: list[Submission], error: RemoteError) -> None:
         """Make dead letters of messages that were told, and that a process took with it."""

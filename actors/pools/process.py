@@ -55,7 +55,7 @@ class WorkerProcess:
         self._closing = Lock()  # of its input; two closes at a time are one too many
         self._process: subprocess.Popen[bytes] | None = None
         self._heard = -1
-        self._said = b""
+        self._said: list[bytes] = []  # the parts of a line that has not come as a whole
         self._why = ""
         self._ends = 0  # of processes at this place so far
         self.was_ready = False
@@ -82,7 +82,7 @@ class WorkerProcess:
             raise
         finally:
             os.close(status)
-        self._heard, self._said, self._why = heard, b"", ""
+        self._heard, self._said, self._why = heard, [], ""
         os.set_blocking(heard, False)
         assert self._process.stdin is not None
         try:
@@ -111,8 +111,13 @@ class WorkerProcess:
             process.kill()
             process.wait()
 
-    def close(self) -> None:
-        """Let go of what is open, when the process and the pool's thread have ended."""
+    def close(self, why: str) -> None:
+        """Let go of what is open, when the process and the pool's thread have ended. `why` is what
+        the errors of open asks say.
+        """
+        session = self.connection._session_now()
+        if session is not None:
+            session.close(why)
         self.connection.close()
         if self._heard >= 0:
             os.close(self._heard)
@@ -143,6 +148,7 @@ class WorkerProcess:
     def hear(self) -> bool:
         """Read what the process has said. In any thread. False: it will say no more."""
         is_over = False
+        lines = []
         with self._hearing:
             while self._heard >= 0 and not is_over:
                 try:
@@ -150,8 +156,11 @@ class WorkerProcess:
                 except BlockingIOError:
                     break
                 is_over = not data
-                self._said += data
-            *lines, self._said = self._said.split(b"\n")
+                *ends, rest = data.split(b"\n")
+                for end in ends:
+                    lines.append(b"".join([*self._said, end]))
+                    self._said = []
+                self._said.append(rest)
             for line in lines:
                 self._note(json.loads(line))
         return not is_over

@@ -177,15 +177,16 @@ def test_a_time_that_is_none_is_refused_with_its_value(method: str, seconds: Any
         system.spawn(Hasty).ask("go").result()
 
 
-def test_a_period_of_no_time_is_refused() -> None:
-    wrong = "a number of seconds above 0, 1e9 at most, not 0"
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_a_period_of_no_time_is_refused(seconds: int) -> None:
+    wrong = f"a timer's period is a number of seconds above 0, 1e9 at most, not {seconds}"
     with ManualSystem() as system, pytest.raises(ValueError, match=wrong):
-        system.spawn(Busy).ask("go").result()
+        system.spawn(Busy).ask(seconds).result()
 
 
 class Busy(Actor[Any]):
     def receive(self, message: Any) -> None:
-        self.every(0, "tick")
+        self.every(message, "tick")
 
 
 def test_a_full_mailbox_does_not_hold_timers_up() -> None:

@@ -200,6 +200,26 @@ def test_the_socket_of_a_process_that_has_ended_is_forgotten(folder: Path, capsy
 
 
 @pytest.mark.parametrize("command", ["info", "tree", "dump", "top"])
+def test_a_name_that_no_system_has_is_answered_with_those_there_are(
+    command: str, folder: Path, capsys: Out
+) -> None:
+    if command == "top":
+        pytest.importorskip("rich")
+    with ActorSystem("shop\x1b[31m", workers=1, observable=True):
+        assert main([command, "shup"]) == 1
+    there = f"{os.getpid()} shop\ufffd[31m"
+    said = f"callboard {command}: no system or process 'shup' can be observed, but {there}\n"
+    assert capsys.readouterr().err == said
+
+
+def test_a_tree_has_no_control_characters(folder: Path, capsys: Out) -> None:
+    with ActorSystem("shop", workers=1, observable=True) as system:
+        system.spawn(Box, name="red \x1b[31m")
+        assert main(["tree"]) == 0
+    assert "\n  red \ufffd[31m " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["info", "tree", "dump", "top"])
 def test_a_process_that_does_not_answer_is_named_and_the_others_are_shown(
     command: str, folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
 ) -> None:

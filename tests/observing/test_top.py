@@ -316,6 +316,23 @@ def test_it_runs_in_a_terminal_until_q_is_pressed(folder: Path) -> None:
         until(lambda: watched_threads() == 0)
 
 
+def test_into_a_pipe_it_prints_frames_until_the_system_ends(folder: Path) -> None:
+    with ActorSystem("shop", workers=1, observable=True) as system:
+        system.spawn(Box, name="box")
+        system.drain(60)
+        command = [sys.executable, "-m", "callboard", "top", "--every", "0.05"]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
+        )
+        assert process.stdout is not None
+        shown = 0
+        while shown < 3:
+            shown += "/box" in process.stdout.readline()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert said == "shop has ended\n"
+
+
 def test_without_rich_it_says_how_to_get_it(capsys: Out, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "callboard.observing.screen", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == "rich"]:

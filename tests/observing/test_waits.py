@@ -270,7 +270,7 @@ def test_a_restart_that_backs_off_and_the_end_of_children_are_reasons() -> None:
             self.spawn(Holder, name="child", dedicated=True).tell(message)
 
     passage = Passage()
-    slow = Supervision("restart", backoff=3600)
+    slow = Supervision("restart", backoff=3600, max_backoff=3600)
     with ActorSystem(workers=1) as system:
         box = system.spawn(Box, name="box", supervision=slow)
         box.tell("fail")

@@ -259,6 +259,29 @@ def test_an_actor_that_cannot_start_ends_the_pool_which_says_why(system: ActorSy
         pool.resize(3)
 
 
+def test_an_ask_that_waits_for_a_pool_which_gives_up_says_why(
+    system: ActorSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OnlyHere(Work):
+        __module__, __qualname__ = Work.__module__, "OnlyHere"
+
+    monkeypatch.setattr("tests.pools.workers.OnlyHere", OnlyHere, raising=False)
+    pool = system.pool(OnlyHere, "", processes=1, name="broken")
+    with pytest.raises(ConnectionLost, match=r"/broken gives up.*tests.pools.workers has no Only"):
+        pool.ask(1).result(LIMIT)
+
+
+def test_a_long_message_that_fails_comes_back_whole_and_before_the_next(
+    system: ActorSystem, tmp_path: Path
+) -> None:
+    found = letters(system)
+    pool = system.pool(Work, str(tmp_path), processes=1)
+    long = {"key": "no number" * 1_000_000}  # the pipe takes 64 KiB at a time
+    pool.tell_many(["fail", long, "fail"])
+    system.drain(LIMIT)
+    assert [letter.message for letter in found] == ["fail", long, "fail"]
+
+
 class Watcher(Actor[Any]):
     def __init__(self, pool: Router[Any], told: list[Any]) -> None:
         self.told = told

@@ -84,7 +84,10 @@ class ManyOnly:
         (lambda: Graph(), "a graph has a sink"),
         (lambda: Graph(rows), "a graph is made of graphs, each with its sinks"),
         (lambda: rows.collect().draw(format="png"), "format is one of .*, not 'png'"),
-        (lambda: rows.union(entry("rows")).collect(), "entry and entry, have the name 'rows'"),
+        (
+            lambda: rows.union(entry("rows")).collect(),
+            "entry and entry, have the name 'rows': make one, and use it twice",
+        ),
         (
             lambda: rows.map(abs, name="a").filter(abs, name="a").collect(),
             "two operators, map and filter, have the name 'a'",

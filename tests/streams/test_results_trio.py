@@ -110,9 +110,13 @@ def test_a_failure_comes_after_the_outputs_before_it(system: ActorSystem) -> Non
     async def main() -> list[int]:
         run = system.run(entry("x", int).map(lambda n: 100 // (3 - n) and n).collect())
         await run.send_soon("x", ROWS[:3])
-        with pytest.raises(StreamError, match="at input 3, 3"):
+
+        async def send_the_rest() -> None:
             await run.send_soon("x", ROWS[3:])
             await run.finish_soon()
+
+        with pytest.raises(StreamError, match="at input 3, 3"):
+            await send_the_rest()
         results = run.results()
         got = [await anext(results) for _ in range(3)]
         with pytest.raises(StreamError, match="at input 3, 3"):

@@ -222,10 +222,12 @@ class RemoteSession:
         link = self._link
         return link is not None and link.is_driven_here
 
-    def close(self) -> None:
-        """Say goodbye, and end. Waiting messages fail, and open asks unless answered soon."""
+    def close(self, why: str = "") -> None:
+        """Say goodbye, and end. Waiting messages fail, and open asks unless answered soon. `why` is
+        what their errors say.
+        """
         with suppress(RuntimeError):  # it has ended
-            self._io.loop.call_soon_threadsafe(self._close)
+            self._io.loop.call_soon_threadsafe(self._close, why)
 
     def join(self) -> None:
         """Wait until the thread has ended."""
@@ -445,9 +447,9 @@ class RemoteSession:
         self._link = self._current = None
         self._talk.end(why)
 
-    def _close(self) -> None:
+    def _close(self, why: str = "") -> None:
         link = self._do(self._talk.part)
-        self._end(ConnectionLost(f"the connection to {self._address} was closed"))
+        self._end(ConnectionLost(why or f"the connection to {self._address} was closed"))
         if link is not None:
             link.close()
         else:

@@ -64,7 +64,12 @@ class ServerLimits:
         # Whatever it is, a frame must pass at some time, and the WELCOME at once.
         checks.whole("frame", self.frame, 4096, MOST, error=ConfigError)
         for name in ("bytes", "output"):
-            checks.whole(name, getattr(self, name), self.frame, error=ConfigError)
+            checks.whole(name, getattr(self, name), error=ConfigError)
+            if getattr(self, name) < self.frame:
+                raise ConfigError(
+                    f"the limit of {name}, {getattr(self, name)}, is less than that of a frame, "
+                    f"{self.frame}"
+                )
         for name in ("handshake_time", "idle_time"):
             checks.seconds(name, getattr(self, name), zero=False, error=ConfigError)
 

@@ -180,7 +180,8 @@ def _names(operators: tuple[Operator, ...]) -> dict[Operator, str]:
             continue
         if operator.name in taken:
             kinds = f"{taken[operator.name].kind} and {operator.kind}"
-            raise GraphError(f"two operators, {kinds}, have the name {operator.name!r}")
+            remedy = ": make one, and use it twice" if kinds == "entry and entry" else ""
+            raise GraphError(f"two operators, {kinds}, have the name {operator.name!r}{remedy}")
         taken[operator.name] = operator
     numbers: dict[str, int] = {}  # the last one of each label
     for operator in operators:

@@ -200,8 +200,12 @@ def test_a_goodbye_keeps_its_reason_and_text() -> None:
     [
         ({"frame": 100}, "frame is a whole number from 4096"),
         ({"messages": 0}, "messages is a whole number of 1 or more"),
-        ({"bytes": 1 << 20}, "bytes is a whole number of 16777216 or more"),
-        ({"output": 1}, "output is a whole number"),
+        ({"bytes": 0}, "bytes is a whole number of 1 or more"),
+        (
+            {"bytes": 1 << 20},
+            "the limit of bytes, 1048576, is less than that of a frame, 16777216",
+        ),
+        ({"output": 1}, "the limit of output, 1, is less than that of a frame, 16777216"),
         ({"connections": 1.5}, "connections is a whole number"),
         ({"idle_time": 0}, "idle_time is a number of seconds above 0"),
     ],
