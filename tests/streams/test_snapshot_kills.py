@@ -36,9 +36,10 @@ if __name__ == "__main__":
         at = run.position["rows"]
         print(at, flush=True)
         while at < ROWS:
-            run.send("rows", range(at, at + 50))
-            at += 50
-            if at % 500 == 0:
+            to = min(at + 50, ROWS)  # a snapshot may be behind a part of these rows
+            run.send("rows", range(at, to))
+            at = to
+            if at % 500 < 50:
                 run.snapshot()
             print(at, flush=True)
         run.finish()
