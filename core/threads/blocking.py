@@ -1,4 +1,6 @@
-"""Calls that would block an event loop of the caller's: they are refused, unless asked for."""
+"""The caller's event loop, of asyncio or trio: calls that would block it are refused, unless asked
+for, and others are made in a thread.
+"""
 
 from __future__ import annotations
 
