@@ -54,7 +54,7 @@ def none_found(which: str | None) -> str:
         return f"no system can be observed: {HINT}"
     there = [f"{found['pid']} {found['system']}" for _, found in _systems(lambda pid: None)]
     what = f"no system or process {which!r} can be observed"
-    return f"{what}, but {', '.join(map(printable, there))}" if there else f"{what}: {HINT}"
+    return f"{what}; others can: {printable(', '.join(there))}" if there else f"{what}: {HINT}"
 
 
 def say_silent(pid: int) -> None:

@@ -143,18 +143,20 @@ def _print(watcher: Watcher, options: argparse.Namespace) -> int:
     view = _view(options)
     console = Console(width=None if sys.stdout.isatty() else 160)
     before = _look(watcher, view)
-    try:
-        while True:
-            time.sleep(options.every)
+    while True:
+        time.sleep(options.every)
+        try:
             now = _look(watcher, view)
-            frame, before = picture_of(before, now), now
-            console.print(draw(frame, view.sort, stacks=view.stacks))
+        except ConnectionError:
             if options.once:
-                return 0
-            sys.stdout.flush()
-    except ConnectionError:
-        print(f"{before['system']} has ended", file=sys.stderr)
-    return 0
+                raise
+            print(f"{before['system']} has ended", file=sys.stderr)
+            return 0
+        frame, before = picture_of(before, now), now
+        console.print(draw(frame, view.sort, stacks=view.stacks))
+        if options.once:
+            return 0
+        sys.stdout.flush()
 
 
 def _live(watcher: Watcher, options: argparse.Namespace) -> int:

@@ -115,10 +115,7 @@ class WorkerProcess:
         """Let go of what is open, when the process and the pool's thread have ended. `why` is what
         the errors of open asks say.
         """
-        session = self.connection._session_now()
-        if session is not None:
-            session.close(why)
-        self.connection.close()
+        self.connection._close(why)
         if self._heard >= 0:
             os.close(self._heard)
 

@@ -52,6 +52,10 @@ def feed(run: Run[Any], rows: Any = ROWS) -> Any:
     return run.finish(timeout=60)
 
 
+async def taken_from(results: Results[Any]) -> list[Any]:
+    return [row async for row in results]
+
+
 def until_it_raises(results: Results[Any]) -> tuple[list[Any], Exception]:
     got: list[Any] = []
     try:

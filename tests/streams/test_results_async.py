@@ -10,18 +10,14 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, CallboardError, WouldBlock
-from callboard.streams import Results, Run, RunError, StreamError, entry
-from tests.streams.taking import EXPECTED, ROWS, feed, graph
+from callboard.streams import Run, RunError, StreamError, entry
+from tests.streams.taking import EXPECTED, ROWS, feed, graph, taken_from
 
 
 @pytest.fixture
 def system() -> Iterator[ActorSystem]:
     with ActorSystem(workers=2) as system:
         yield system
-
-
-async def taken_from(results: Results[Any]) -> list[Any]:
-    return [row async for row in results]
 
 
 @pytest.mark.parametrize("limit", [1, 100, 65_536])

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from callboard import ActorSystem
-from callboard.streams import Results, RunError, StreamError, entry
-from tests.streams.taking import EXPECTED, ROWS, feed, graph
+from callboard.streams import RunError, StreamError, entry
+from tests.streams.taking import EXPECTED, ROWS, feed, graph, taken_from
 
 trio = pytest.importorskip("trio")
 
@@ -20,10 +20,6 @@ DEADLINE = 60
 def system() -> Iterator[ActorSystem]:
     with ActorSystem(workers=2) as system:
         yield system
-
-
-async def taken_from(results: Results[Any]) -> list[Any]:
-    return [row async for row in results]
 
 
 async def coming(rows: list[int]) -> AsyncIterator[int]:

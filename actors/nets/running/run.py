@@ -394,13 +394,14 @@ class NetResults:
         else:
             self._run._conductor.tell(Close())
 
-    def _new_take(self) -> Take:
-        return Take(Future(self._run._conductor))
+    def _ask_for_outputs(self) -> Take:
+        take = Take(Future(self._run._conductor))
+        self._run._conductor.tell(take)
+        return take
 
-    def _take(self, take: Take) -> None:
+    def _wait_for(self, take: Take) -> None:
         """Wait for outputs, and have them in hand."""
         try:
-            self._run._conductor.tell(take)
             self._taken.extend(self._run._wait(Take, take.answer, None))
         except NetEnded:
             if self._error is not None:
@@ -425,7 +426,7 @@ class NetResults:
     def __next__(self) -> Record:
         if not self._taken:
             self._run._refuse_loop("results()", "take them by `async for`")
-            self._take(self._new_take())
+            self._wait_for(self._ask_for_outputs())
         if not self._taken:
             raise StopIteration
         return self._taken.popleft()
@@ -435,9 +436,9 @@ class NetResults:
 
     async def __anext__(self) -> Record:
         if not self._taken:
-            take = self._new_take()
+            take = self._ask_for_outputs()
             try:
-                await in_thread(self._take, take)
+                await in_thread(self._wait_for, take)
             except BaseException as error:
                 if not isinstance(error, Exception):  # cancelled
                     self._run._conductor.tell(Untake(take))

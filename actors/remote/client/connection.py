@@ -171,14 +171,18 @@ class Connection(CopiedAsItself):
         wait for them. It waits for the end of the connection's thread, but not in a callback of an
         answer. In a coroutine use `close_soon()`: this raises WouldBlock.
         """
+        self._close()
+
+    def _close(self, why: str = "") -> None:
+        """Close it. `why` is what the errors of waiting messages and open asks say."""
         session = self._session_now()
         if session is None:
             return
         if session.is_read_here:
-            session.close()
+            session.close(why)
             return
         refuse_to_block("close()", "await close_soon()")
-        session.close()
+        session.close(why)
         session.join()
 
     def close_soon(self) -> Future[None]:
