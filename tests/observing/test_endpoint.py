@@ -207,7 +207,9 @@ def test_a_name_that_no_system_has_is_answered_with_those_there_are(
     with ActorSystem("shop\x1b[31m", workers=1, observable=True):
         assert main([command, "shup"]) == 1
     there = f"{os.getpid()} shop\ufffd[31m"
-    said = f"callboard {command}: no system or process 'shup' can be observed; others can: {there}\n"
+    said = (
+        f"callboard {command}: no system or process 'shup' can be observed; others can: {there}\n"
+    )
     assert capsys.readouterr().err == said
 
 

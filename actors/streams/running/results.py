@@ -191,6 +191,12 @@ class Results(Generic[T]):
         return self
 
     async def __anext__(self) -> T:
+        try:
+            return self._hand.pop()
+        except IndexError:
+            return await self._anext()
+
+    async def _anext(self) -> T:
         untaken = self._untaken
         self._refuse_async()
         self._source.refuse_other_callers("results")
