@@ -333,6 +333,24 @@ def test_into_a_pipe_it_prints_frames_until_the_system_ends(folder: Path) -> Non
     assert said == "shop has ended\n"
 
 
+def test_one_frame_of_a_system_that_ends_meanwhile_is_a_failure(
+    folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Any] = []
+
+    def look(watcher: Watcher, **wishes: Any) -> Any:
+        if looks:
+            raise ConnectionResetError("it is gone")
+        looks.append(plain_look(watcher, **wishes))
+        return looks[0]
+
+    plain_look = Watcher.look
+    monkeypatch.setattr(Watcher, "look", look)
+    with ActorSystem("shop", workers=1, observable=True):
+        assert main(["top", "--once", "--every", "0.05"]) == 1
+    assert capsys.readouterr().err == "callboard top: it is gone\n"
+
+
 def test_without_rich_it_says_how_to_get_it(capsys: Out, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "callboard.observing.screen", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == "rich"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -199,6 +200,30 @@ def test_results_for_async_code(system: ActorSystem) -> None:
 
     assert asyncio.run(asyncio.wait_for(ten(), TIMEOUT)) == rows(range(0, 20, 2), "y")
     assert run.finish(TIMEOUT) == []
+
+
+def test_a_taker_that_is_cancelled_before_its_thread_begins_leaves_no_thread(
+    system: ActorSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = threading.Event()
+    threads = []
+
+    async def cancelled(call: Any, *arguments: Any) -> None:
+        thread = threading.Thread(target=lambda: begin.wait(TIMEOUT) and call(*arguments))
+        threads.append(thread)
+        thread.start()
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr("callboard.nets.running.run.in_thread", cancelled)
+    run = system.run(double)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(anext(run.results()))
+    system.drain(TIMEOUT)
+    begin.set()
+    threads[0].join(TIMEOUT)
+    assert not threads[0].is_alive()
+    run.send(rows(range(3)), timeout=TIMEOUT)
+    assert run.finish(TIMEOUT) == rows(range(0, 6, 2), "y")
 
 
 def test_results_in_a_task_of_trio(system: ActorSystem) -> None:
