@@ -206,7 +206,7 @@ def test_a_taker_that_is_cancelled_before_its_thread_begins_leaves_no_thread(
     system: ActorSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin = threading.Event()
-    threads = []
+    threads: list[threading.Thread] = []
 
     async def cancelled(call: Any, *arguments: Any) -> None:
         thread = threading.Thread(target=lambda: begin.wait(TIMEOUT) and call(*arguments))
