@@ -106,7 +106,7 @@ class MailboxWatch:
                 pass
             elif callable(self._subscriber):
                 self._subscriber(event)
-            else:
+            elif self._subscriber != event.actor:  # else its mailbox would be longer for each event
                 self._subscriber.tell(event)
         except BaseException as error:
             if comes_from_signal(error):

@@ -27,7 +27,7 @@ def ray_with(cores: int) -> Iterator[Any]:
 
 
 def cpu_of_children() -> float:
-    """Return the processor seconds of the living processes below this one.
+    """Return the processor seconds of the processes below this one, ended children included.
 
     Ray's workers are not this process's children, so `getrusage` does not know them.
     """
@@ -40,8 +40,9 @@ def cpu_of_children() -> float:
             continue
         number = int(path.parent.name)
         parents[number] = int(fields[1])
-        ticks[number] = sum(map(int, fields[11:15]))  # its own, and of children that have ended
+        own, ended = map(int, fields[11:13]), map(int, fields[13:15])
+        ticks[number] = sum(ended) + (sum(own) if number != os.getpid() else 0)
     below = {os.getpid()}
     while more := {each for each, parent in parents.items() if parent in below} - below:
         below |= more
-    return sum(ticks[each] for each in below - {os.getpid()}) / os.sysconf("SC_CLK_TCK")
+    return sum(ticks[each] for each in below) / os.sysconf("SC_CLK_TCK")

@@ -79,6 +79,16 @@ def test_events_come_by_themselves_and_to_a_ref() -> None:
             until(lambda: kinds == ["mailbox_high", "mailbox_low"])
 
 
+def test_an_actor_gets_no_event_about_its_own_mailbox(caplog: pytest.LogCaptureFixture) -> None:
+    with ManualSystem() as system:
+        listener = system.spawn(Box, name="listener", mailbox=BoundedMailbox(10))
+        watch = system.watch_mailboxes(high=1, every=LONG_TIME, to=listener)
+        listener.tell(0)
+        assert watch.look() == [MailboxEvent("mailbox_high", listener, 1)]
+        assert listener.queue_length == 1
+    assert "mailbox_high system=manual actor=/listener queue=1" in caplog.text
+
+
 def test_a_subscriber_that_fails_is_logged_and_changes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
