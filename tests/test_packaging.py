@@ -26,7 +26,7 @@ with ActorSystem() as system:
     lines = system.spawn(LineCounter)
     lines.tell(b"one\\ntwo\\n")
     system.drain(timeout=30.0)
-    print(total.ask(0).result(timeout=5.0), lines.ask(0).result(timeout=5.0))
+    print(total.ask(0).result(timeout=30.0), lines.ask(0).result(timeout=30.0))
     run = system.run(entry("n").native(Even).native(Counts, partitions=4).collect())
     run.send("n", [2, 3, 4, 2, 2])
     print(*((row.tag, row.value) for row in run.finish(timeout=30.0)))

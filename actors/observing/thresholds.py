@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
@@ -57,7 +58,8 @@ class MailboxWatch:
         self._high, self._low = high, low
         self._subscriber = subscriber
         self._scan = ActorScan(runtime)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a subscriber may look, too
+        self._found: deque[MailboxEvent] = deque()
         self._long: dict[ActorRef[Any], None] = {}
         self._stopped = threading.Event()
         thread = threading.Thread(
@@ -69,7 +71,10 @@ class MailboxWatch:
         thread.start()
 
     def look(self) -> list[MailboxEvent]:
-        """Look once, at once, and hand out the events that this finds. Returns them. Any thread."""
+        """Look once, at once, and hand out the events that this finds. Returns them. Any thread.
+
+        Events are handed out in their order, and one at a time: those of an earlier look first.
+        """
         with self._lock:
             if self._stopped.is_set():
                 return []
@@ -83,8 +88,9 @@ class MailboxWatch:
                 for ref in list(self._long)
                 if not ref.is_alive or (ref.queue_length or 0) <= self._low
             ]
-        for event in found:
-            self._hand_out(event)
+            self._found.extend(found)
+            while self._found:
+                self._hand_out(self._found.popleft())
         return found
 
     def stop(self) -> None:

@@ -18,6 +18,7 @@ from callboard.channels import (
 )
 from callboard.core.errors import DrainTimeout
 from callboard.testing import ManualSystem
+from tests.waiting import until
 
 
 class SendsFirst(Task):
@@ -55,7 +56,7 @@ def any_system(request: pytest.FixtureRequest) -> Iterator[ActorSystem]:
     if request.param == "manual":
         system: ActorSystem = ManualSystem()
     else:
-        system = ActorSystem(workers=1 if request.param == "threads" else 2, drain_timeout=20)
+        system = ActorSystem(workers=1 if request.param == "threads" else 2, drain_timeout=60)
     with system:
         yield system
 
@@ -283,7 +284,8 @@ def test_a_drain_that_times_out_names_who_waits_for_room() -> None:
     sender, receiver = channel(1)
     told: list[Any] = []
     system = ActorSystem(workers=1)
-    system.spawn(SendsFirst, sender, channel(1)[1], 3, told, name="full")
+    full = system.spawn(SendsFirst, sender, channel(1)[1], 3, told, name="full")
+    until(lambda: full.waits_for == f"room in channel {sender.number}")
     with pytest.raises(DrainTimeout, match=f"/full waits .* for room in channel {sender.number}"):
         system.drain(0.3)
     assert receiver.get() == 0

@@ -70,8 +70,11 @@ class Script(Task):
 
 
 def log_of(program: Callable[[Root], None], **options: Any) -> list[Dispatch]:
-    """Run `program` in a message of /root, and return the others' dispatches in their order."""
-    with ActorSystem(workers=1, monitoring="channels", **options) as system:
+    """Run `program` in a message of /root, and return the others' dispatches in their order.
+
+    No dispatch is cut short because its worker had to wait for a core.
+    """
+    with ActorSystem(workers=1, monitoring="channels", time_slice=3600.0, **options) as system:
         root = system.spawn(Root, name="root")
         root.tell(program)
         system.drain()

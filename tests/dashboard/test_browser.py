@@ -22,7 +22,8 @@ from callboard.nets import box, star
 from callboard.observing.branches import MOST_LINES
 from callboard.streams import entry
 from tests.dashboard.browser import CHROMIUM, Browser
-from tests.observing.actors import Box, Holder, Passage, until
+from tests.observing.actors import Box, Holder, Passage
+from tests.waiting import until
 
 pytest_plugins = ["tests.observing.sockets"]
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")

@@ -17,7 +17,8 @@ from callboard import Actor, ActorSystem, ConfigError
 from callboard.observing.commands import systems_of
 from callboard.remote import Server, connect, serve_entries
 from tests.dashboard.asking import get, picture
-from tests.observing.actors import Box, until
+from tests.observing.actors import Box
+from tests.waiting import until
 
 pytest_plugins = ["tests.observing.sockets"]
 

@@ -6,6 +6,7 @@ the environment that the files ask for.
 
 import json
 import os
+import random
 import re
 import secrets
 import shutil
@@ -16,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from configparser import ConfigParser
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -164,13 +165,20 @@ def as_pid_1() -> list[str]:
     return words
 
 
+def unused_port() -> int:
+    """Return a port that nobody uses, of those that the system gives to nobody by itself."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with suppress(OSError), socket.socket() as unused:
+            unused.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("100 ports are in use")
+
+
 @pytest.mark.parametrize("first", [False, True], ids=["as any process", "as process 1"])
 def test_the_container_serves_is_well_and_ends_at_its_signal(
     first: bool, folder: Path, certificate: Path
 ) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    port = str(unused_port())
     for name in ("cert.pem", "key.pem"):
         shutil.copy(certificate / name, folder)
     text = (SERVE / "Containerfile").read_text()

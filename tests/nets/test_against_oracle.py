@@ -23,7 +23,7 @@ pytest.importorskip("callboard.nets.running")
 # Random nets have branches that no record goes to.
 pytestmark = pytest.mark.filterwarnings("ignore::callboard.nets.NetWarning")
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 
 class Laboratory:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
 from callboard import Actor, ActorRef
@@ -45,10 +43,3 @@ class Holder(Actor[Passage]):
 
     def receive(self, message: Passage) -> None:
         message.pass_through()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Return when the condition holds."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline

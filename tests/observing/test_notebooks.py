@@ -10,7 +10,8 @@ import pytest
 from callboard import ActorSystem, BoundedMailbox
 from callboard.nets import box, choice, feedback, filter, ordered, split, star, sync  # noqa: A004
 from callboard.streams import entry
-from tests.observing.actors import Box, Holder, Passage, until
+from tests.observing.actors import Box, Holder, Passage
+from tests.waiting import until
 
 EVIL = "<script>alert(1)&"
 """A name that would be markup."""

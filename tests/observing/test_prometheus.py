@@ -14,7 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from callboard import Actor, ActorSystem, BoundedMailbox, ConfigError
 from callboard.observing.prometheus import SystemCollector
 from callboard.streams import entry
-from tests.observing.actors import Box, Holder, Passage, until
+from tests.observing.actors import Box, Holder, Passage
+from tests.waiting import until
 
 
 def labels_of(sample: Any) -> list[str]:

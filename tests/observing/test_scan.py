@@ -8,7 +8,8 @@ import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, CallboardError
 from callboard.observing.scan import ActorScan
-from tests.observing.actors import Box, Holder, Passage, until
+from tests.observing.actors import Box, Holder, Passage
+from tests.waiting import until
 
 
 class Parent(Actor[Any]):

@@ -13,7 +13,8 @@ import pytest
 from callboard import Actor, ActorSystem, BoundedMailbox, CallboardError, ConfigError
 from callboard.observing import MailboxEvent
 from callboard.testing import ManualSystem
-from tests.observing.actors import Box, Holder, Passage, until
+from tests.observing.actors import Box, Holder, Passage
+from tests.waiting import until
 
 LONG_TIME = 3600.0
 """So that only `look()` looks."""
@@ -87,6 +88,33 @@ def test_an_actor_gets_no_event_about_its_own_mailbox(caplog: pytest.LogCaptureF
         assert watch.look() == [MailboxEvent("mailbox_high", listener, 1)]
         assert listener.queue_length == 1
     assert "mailbox_high system=manual actor=/listener queue=1" in caplog.text
+
+
+def test_a_subscriber_that_looks_changes_no_order() -> None:
+    """Neither in its own thread nor in another one."""
+    with ManualSystem() as system:
+        refs = [system.spawn(Box, mailbox=BoundedMailbox(10)) for _ in range(2)]
+        events: list[tuple[str, int]] = []
+        waiting: list[bool] = []
+        other = threading.Thread(target=lambda: watch.look())
+
+        def note(event: MailboxEvent) -> None:
+            events.append((event.kind, refs.index(event.actor)))
+            if len(events) == 1:
+                system.run_until_idle()
+                watch.look()
+                other.start()
+                other.join(0.1)  # until this event is handed out, it waits
+                waiting.append(other.is_alive())
+
+        watch = system.watch_mailboxes(high=1, every=LONG_TIME, to=note)
+        for ref in refs:
+            ref.tell(0)
+        watch.look()
+        other.join(60)
+    assert waiting == [True]
+    kinds = ["mailbox_high", "mailbox_low"]
+    assert [[kind for kind, at in events if at == each] for each in (0, 1)] == [kinds, kinds]
 
 
 def test_a_subscriber_that_fails_is_logged_and_changes_nothing(

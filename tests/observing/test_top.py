@@ -22,7 +22,8 @@ from callboard.observing.endpoint import refuse_another_user
 from callboard.observing.pictures import OperatorRow, picture_of
 from callboard.observing.top import View, without_children
 from callboard.streams import entry
-from tests.observing.actors import Box, Holder, Passage, Pinger, until
+from tests.observing.actors import Box, Holder, Passage, Pinger
+from tests.waiting import until
 
 pytest_plugins = ["tests.observing.sockets"]
 

@@ -25,7 +25,8 @@ from callboard.channels import channel
 from callboard.core.threads.interpreter import has_gil
 from callboard.observing import Wait
 from callboard.policies import Fixed
-from tests.observing.actors import Box, Holder, Passage, until
+from tests.observing.actors import Box, Holder, Passage
+from tests.waiting import until
 
 
 def becomes(system: ActorSystem, name: str, reason: str, **options: Any) -> Wait:

@@ -10,7 +10,8 @@ import pytest
 from callboard import Actor, ActorSystem, DrainTimeout, Future, as_concurrent
 from callboard.core.threads.interpreter import has_gil
 from callboard.streams import entry
-from tests.observing.actors import Holder, Passage, until
+from tests.observing.actors import Holder, Passage
+from tests.waiting import until
 
 
 def reason(system: ActorSystem, name: str) -> tuple[str, str]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import threading
-import time
 import weakref
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +21,7 @@ from callboard.scheduling.placement import Fixed
 from callboard.streams import entry
 from tests.remote.conftest import eventually
 from tests.tokenless import tokenless
+from tests.waiting import until
 
 LONG = {"period": 1e6}  # the test looks, and nobody else
 
@@ -250,13 +249,6 @@ def test_with_a_lock_and_python_alone_there_is_one_worker_and_no_trial() -> None
 
 def level_threads(name: str) -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == f"{name}-level"]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def test_a_strategy_that_fails_is_told_and_the_level_stays(

@@ -75,14 +75,14 @@ class Kinds(Persistent):
 
 def sums(url: str) -> Any:
     with connect(url) as connection:
-        while connection.health().result(20)["unapplied"]:
+        while connection.health().result(60)["unapplied"]:
             pass
-        return connection.ref("sums").ask("sums").result(20)
+        return connection.ref("sums").ask("sums").result(60)
 
 
 def health(url: str) -> dict[str, Any]:
     with connect(url) as connection:
-        return connection.health().result(20)
+        return connection.health().result(60)
 
 
 def failing(

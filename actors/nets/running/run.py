@@ -89,6 +89,8 @@ runners.append(run_in)
 class NetRun(CopiedAsItself):
     """A net at work. Made by `ActorSystem.run`; a context manager: leaving it finishes the run.
 
+    A `with` block that fails cancels it, and its error comes out, whatever the cancelling finds.
+
     Its methods may be called from any thread, and from actors.
     """
 
@@ -228,7 +230,10 @@ class NetRun(CopiedAsItself):
         return outputs
 
     def cancel(self, timeout: float = CANCEL) -> None:
-        """Drop the records on their way, and end. They become dead letters, "stopped"."""
+        """Drop the records on their way, and end. They become dead letters, "stopped".
+
+        Raises NetTimeout if a box is still at work after `timeout` seconds; the run ends after it.
+        """
         if self._conductor.is_alive:
             self._refuse_loop("cancel()", "await cancel_soon()")
         self._cancel(timeout)
@@ -320,7 +325,8 @@ class NetRun(CopiedAsItself):
         if kind is None:
             self.finish()
         else:
-            self.cancel()
+            with suppress(NetTimeout):  # the block's error says more
+                self.cancel()
 
     async def __aenter__(self) -> Self:
         return self
@@ -390,7 +396,8 @@ class NetResults:
             self._error = error
         except BaseException as error:
             self._error = error
-            self._run._cancel(CANCEL)
+            with suppress(NetTimeout):  # it ends later
+                self._run._cancel(CANCEL)
         else:
             self._run._conductor.tell(Close())
 

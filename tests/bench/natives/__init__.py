@@ -10,6 +10,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 
 HERE = Path(__file__).parent
@@ -51,6 +52,15 @@ def compile_actors(name: str = "actors") -> Path:
     if target.exists() and target.stat().st_mtime > newest:
         return BUILD
     BUILD.mkdir(parents=True, exist_ok=True)
+    # Another process may do the same: it loads a whole module, or none.
+    with TemporaryDirectory(dir=BUILD) as folder:
+        built = Path(folder, target.name)
+        _compile(source, built, include)
+        os.replace(built, target)
+    return BUILD
+
+
+def _compile(source: Path, target: Path, include: str) -> None:
     generated = target.with_suffix(".cpp")
     cython = [sys.executable, "-m", "cython", "--cplus", "-3", "-I", include]
     directives = ["-X", "freethreading_compatible=True"]
@@ -60,7 +70,6 @@ def compile_actors(name: str = "actors") -> Path:
     flags = ["-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-pthread"]
     compiler = os.environ.get("CXX", "c++")
     subprocess.run([compiler, *flags, *headers, str(generated), "-o", str(target)], check=True)
-    return BUILD
 
 
 def load(name: str = "actors") -> ModuleType:

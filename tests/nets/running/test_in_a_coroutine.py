@@ -64,8 +64,8 @@ def test_a_failed_block_cancels_the_run() -> None:
             with pytest.raises(KeyError):
                 async with system.run(successor) as run:
                     raise KeyError
+            assert not [each for each in threading.enumerate() if each.name == "net-cancel"]
             with pytest.raises(NetEnded):
                 await run.finish_soon()
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
-    assert not [each for each in threading.enumerate() if each.name.startswith("net-")]

@@ -30,7 +30,7 @@ from callboard.nets import (
 from callboard.testing import ManualSystem, replay
 from tests.nets.running.gate import Gate, within
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 ROWS = [{"n": n} for n in range(10)]
 
 double = box(lambda n: 2 * n, "(n) -> (m)", name="double")

@@ -57,6 +57,40 @@ def test_an_error_in_a_context_cancels_its_run(system: ActorSystem) -> None:
         run.finish(TIMEOUT)
 
 
+def test_the_error_of_a_context_comes_out_where_its_run_does_not_end_in_time(
+    system: ActorSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate()
+    monkeypatch.setattr(NetRun.cancel, "__defaults__", (0.01,))
+
+    def fail_at_work() -> None:
+        with system.run(box(gate.wait, "(x) -> (y)")) as run:
+            run.tell({"x": 1})
+            gate.next()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_at_work()
+    gate.open(1)
+
+
+def test_what_feeds_results_fails_where_the_run_does_not_end_in_time(
+    system: ActorSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate()
+    monkeypatch.setattr("callboard.nets.running.run.CANCEL", 0.01)
+    run = system.run(box(gate.wait, "(x) -> (y)"))
+    run.tell({"x": 1})
+    gate.next()
+    before = set(threading.enumerate())
+    results = run.results(1 / n for n in (0,))
+    for sending in set(threading.enumerate()) - before:
+        sending.join(TIMEOUT)  # pytest fails if it ends with an error
+    gate.open(1)
+    with pytest.raises(ZeroDivisionError):
+        list(results)
+
+
 def test_dataclasses_and_dicts_and_names_without_brackets_are_records(system: ActorSystem) -> None:
     @dataclass
     class Point:

@@ -6,7 +6,7 @@ from callboard import ActorSystem
 from callboard.nets import box, parse
 from callboard.remote import Server, connect, serve_entries
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 HALVE = "net halve connect [{<n>} -> if <n % 2 == 0> then {<n=n/2>, <even>} else {<n>, <odd>}];"
 name = box(lambda n: {"name": f"number {n}"}, "(<n>) -> (name)", name="name")

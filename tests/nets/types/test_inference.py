@@ -249,9 +249,9 @@ def test_a_net_of_a_thousand_boxes_is_typed_without_recursion() -> None:
 def test_typing_takes_time_in_proportion_to_the_length() -> None:
     def steps(length: int) -> float:
         net = chain(length, lambda index: f"(x) -> (x, <n{index % 7}>)")
-        before = time.process_time()
+        before = time.thread_time()
         infer(net)
-        return time.process_time() - before
+        return time.thread_time() - before
 
     assert steps(1000) < 2  # 0.05 seconds on the machine that this was written on
 

@@ -154,9 +154,9 @@ def publish(urls: list[str], start: int, end: int) -> None:
             upload.send_many(range(start, end))
         connection.commit("echo", start, upload.staged)
         for health in connection.health():
-            health.result(20)
+            health.result(60)
         for shard in connection.shards:
-            while shard.health().result(20)["unapplied"]:
+            while shard.health().result(60)["unapplied"]:
                 pass
 
 

@@ -41,7 +41,7 @@ def publish_rows(url: str, entry: str, batch: int, rows: Iterable[Any]) -> None:
             upload.send_many(rows)
         assert upload.staged is not None
         connection.commit(entry, batch, [upload.staged])
-        while connection.health().result(20)["unapplied"]:
+        while connection.health().result(60)["unapplied"]:
             pass
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +25,7 @@ from callboard.spark import (
 )
 from callboard.spark.tasks.counters import EntryCounts
 from callboard.streams import entry
+from tests.waiting import until
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
 
@@ -149,14 +149,6 @@ def test_a_graphs_rows_are_counted_and_the_ones_that_it_skips(spark: SparkSessio
     rows.foreachPartition(spark_graph(numbers, entry="x", counters=counters).foreach_partition)
     assert counts_of(counters)["graph"] == (2, 30, 20, 10, 0)
     assert counts_of(counters)["x"][:2] == (2, 30)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    moment = threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline
-        moment.wait(0.02)
 
 
 def test_the_driver_sees_the_tasks_that_have_ended_while_others_run(
