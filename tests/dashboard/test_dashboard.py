@@ -26,6 +26,7 @@ from callboard.dashboard.viewers import MOST_VIEWERS, Viewers
 from callboard.streams import entry
 from tests.dashboard.asking import get, picture
 from tests.observing.actors import Box, Passage
+from tests.waiting import until
 
 pytest_plugins = ["tests.observing.sockets"]
 
@@ -54,7 +55,7 @@ def test_the_slowest_operator_of_a_run_is_marked() -> None:
     passage = Passage()
 
     def slow(row: int) -> int:
-        for _ in range(10_000):
+        for _ in range(100_000):
             row += 0
         if row == 50:
             passage.pass_through()
@@ -117,7 +118,7 @@ def test_it_ends_with_its_system() -> None:
         picture(second.url)
     with pytest.raises(urllib.error.URLError):
         picture(second.url)
-    assert not any(thread.name == "dashboard" for thread in threading.enumerate())
+    until(lambda: not any(thread.name == "dashboard" for thread in threading.enumerate()))
 
 
 def test_options_are_checked_and_a_port_is_taken_once() -> None:

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from callboard.observing import endpoint
+
 
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir="/tmp") as above:  # short, as a socket's path has to be
         monkeypatch.setenv("XDG_RUNTIME_DIR", above)
+        monkeypatch.setattr(endpoint, "BRIEF_PATIENCE", 60.0)
         yield Path(above) / f"callboard-{os.geteuid()}"

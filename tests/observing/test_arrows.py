@@ -225,7 +225,7 @@ def test_the_flight_recorder_has_arrows(tmp_path: Path) -> None:
 
 def test_logs_have_no_lines_of_sampled_messages(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
-    with ActorSystem(workers=1, monitoring="times") as system:
+    with ActorSystem(workers=1, time_slice=3600, monitoring="times") as system:
         box = system.spawn(Box, name="box")
         sender = system.spawn(Sender, box, name="sender")
         system.drain(60)

@@ -137,7 +137,8 @@ def test_waits_of_workers_are_slices_beside_the_dispatches(tmp_path: Path) -> No
 
 def test_the_length_of_a_mailbox_is_a_counter(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
-    with ActorSystem(workers=1, quantum=2, monitoring="mailboxes") as system:
+    options: dict[str, Any] = {"quantum": 2, "time_slice": 3600, "monitoring": "mailboxes"}
+    with ActorSystem(workers=1, **options) as system:
         box, holder = system.spawn(Box, name="box"), system.spawn(Holder)
         system.drain(60)
         with system.tracing(path):

@@ -17,7 +17,7 @@ from callboard.remote.wire.codec import VERSION as ENCODING
 from callboard.remote.wire.frames import Frame, Splitter, frame
 from tests.tokenless import tokenless
 
-DEADLINE = 20.0  # seconds: far more than anything takes
+DEADLINE = 60.0  # seconds: far more than anything takes
 
 
 class Notes(Actor[Any]):

@@ -120,6 +120,7 @@ def test_a_relative_socket_goes_with_its_server_from_another_directory(
     assert connection.ref("notes").ask(1).result(DEADLINE) == 1
     server.stop()
     assert not (tmp_path / "relative").exists()
+    eventually(lambda: connection.session.server is None, "the loss is noticed")
     again = start(f"unix:{tmp_path}/relative")
     assert connection.ref("notes").ask(2).result(DEADLINE) == 2
     connection.close()

@@ -14,7 +14,7 @@ from callboard import Actor, ActorSystem, DrainTimeout, Future
 from callboard.scheduling.attending import attend
 from callboard.scheduling.worker import on_worker
 
-DEADLINE = 20.0  # seconds: far more than anything takes
+DEADLINE = 60.0  # seconds: far more than anything takes
 
 
 class Pipe:

@@ -51,7 +51,7 @@ class Again(Noter):
 
 def test_fifo_dispatches_in_the_order_of_becoming_ready(hold: Hold) -> None:
     notes: list[str] = []
-    with ActorSystem(priority="fifo") as system:
+    with ActorSystem(priority="fifo", time_slice=3600) as system:
         actors = [system.spawn(Noter, label, notes) for label in "abc"]
         with hold(system):
             for actor in reversed(actors):
@@ -120,7 +120,7 @@ def test_shortest_first_dispatches_the_actor_with_the_quickest_messages_first(ho
 
 def test_longest_queue_dispatches_the_actor_with_the_most_messages_first(hold: Hold) -> None:
     notes: list[str] = []
-    with ActorSystem(priority="longest_queue") as system:
+    with ActorSystem(priority="longest_queue", time_slice=3600) as system:
         actors = [system.spawn(Noter, label, notes) for label in "abc"]
         with hold(system):
             for actor, count in zip(actors, (1, 3, 2), strict=True):

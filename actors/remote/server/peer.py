@@ -228,39 +228,40 @@ class Peer:
         try:
             data = self._server.codec.encode(value)
             with self._lock:
-                self._link.queue(self._side.answer(delivery, data))
+                answer = self._side.answer(delivery, data)
+                self._server.note_handled(1)  # before another thread may push the answer
+                self._link.queue(answer)
         except CodecError as error:
             self.fail(delivery, error)
         else:
-            self._server.note_handled(1)
             self._push()
             if self._side.account.messages == 0:  # it waits for nothing else
                 attend(self._link)
 
     def answer_staged(self, request: StagingRequest, rows: int) -> None:
         """Say how many rows an upload has that has ended."""
+        self._server.note_handled(1)
         with self._lock:
             self._link.queue(self._side.staged(request, rows))
-        self._server.note_handled(1)
         self._push()
 
     def fail(self, delivery: Delivery | StagingRequest, error: BaseException) -> None:
         """Say that a delivery failed, and with which error."""
+        if delivery.kind in ANSWERED:
+            self._server.note_handled(1)
         with self._lock:
             failed = self._side.failed(delivery, type(error).__qualname__, safe_str(error))
             self._link.queue(failed)
-        if delivery.kind in ANSWERED:
-            self._server.note_handled(1)
         self._push()
 
     def note_handled(self, delivery: Delivery | StagingRequest) -> None:
         """Give the credit of a told message back."""
+        self._server.note_handled(delivery.messages)
         with self._lock:
             credit = self._side.handled(delivery, self._link.has_more)
             if credit:
                 self._link.queue(credit)
             is_rest = self._side.account.messages == 0
-        self._server.note_handled(delivery.messages)
         if credit or self._is_leaving:
             self._push()
         if is_rest and self._may_keep and not self._uploads:

@@ -18,7 +18,7 @@ from callboard.remote import (
 )
 
 SHARDS = 3
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 class Notes(Actor[Any]):

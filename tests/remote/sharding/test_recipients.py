@@ -24,7 +24,7 @@ from callboard.remote.errors import CodecError, RemoteFailure, UploadRefused
 from callboard.streams import StreamError, entry
 from tests.remote.conftest import eventually
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 ROWS = [{"k": f"key {number % 7}", "n": number} for number in range(2000)]
 
 

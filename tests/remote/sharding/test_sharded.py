@@ -28,7 +28,7 @@ from callboard.remote.errors import (
 )
 
 SHARDS = 3
-DEADLINE = 20.0
+DEADLINE = 60.0
 ROWS = [{"k": f"key {number % 40}", "n": number} for number in range(3000)]
 
 
