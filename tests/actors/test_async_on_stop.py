@@ -146,7 +146,10 @@ def test_one_that_does_not_end_in_time_is_left_behind() -> None:
     notes: list[str] = []
     system = ActorSystem("late")
     system.spawn(Leaves, Future(), notes, event_loop=True, name="stays")
-    system.actors[0].ready.result(DEADLINE)
+    (stays,) = system.actors
+    stays.ready.result(DEADLINE)
+    stays.stop()
+    until(notes, 1)
     with pytest.raises(DrainTimeout, match="/stays"):
         system.stop(timeout=0.05)
     until(notes, 2)  # with the loop its tasks end

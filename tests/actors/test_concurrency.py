@@ -459,7 +459,7 @@ def test_a_stop_waits_for_what_its_tasks_do_at_their_end(system: ActorSystem) ->
     ref = system.spawn(Cleans, event_loop=True, concurrency=2)
     ref.tell_many([0, 1])
     eventually(lambda: len(begun) >= 2, "two have begun")
-    assert ref.waits_for == "its event loop"
+    eventually(lambda: ref.waits_for == "its event loop", "both wait")
     ref.stop()
     ref.ended.result(DEADLINE)
     assert sorted(notes) == ["cleaned 0", "cleaned 1"]

@@ -69,16 +69,16 @@ class Gate(Actor[Any]):
 def test_an_actor_finds_what_it_set_and_no_other_actor_does(system: ActorSystem) -> None:
     actors = [system.spawn(Memo) for _ in range(8)]
     for number, actor in enumerate(actors):
-        assert actor.ask(number).result(10) is None
-    assert [actor.ask(None).result(10) for actor in actors] == list(range(8))
+        assert actor.ask(number).result(60) is None
+    assert [actor.ask(None).result(60) for actor in actors] == list(range(8))
     assert request_id.get() is None
 
 
 def test_a_decimal_precision_is_one_actors_own(system: ActorSystem) -> None:
     short, long = system.spawn(Divider), system.spawn(Divider)
-    assert short.ask(3).result(10) == "0.143"
-    assert long.ask(None).result(10) == "0.1428571428571428571428571429"
-    assert short.ask(None).result(10) == "0.143"
+    assert short.ask(3).result(60) == "0.143"
+    assert long.ask(None).result(60) == "0.1428571428571428571428571429"
+    assert short.ask(None).result(60) == "0.143"
 
 
 def test_what_structlog_binds_in_one_actor_is_in_no_other_ones_log(system: ActorSystem) -> None:
@@ -89,17 +89,17 @@ def test_what_structlog_binds_in_one_actor_is_in_no_other_ones_log(system: Actor
             return structlog.contextvars.get_contextvars()
 
     first, second = system.spawn(Logger), system.spawn(Logger)
-    assert first.ask(7).result(10) == {"order": 7}
-    assert second.ask(None).result(10) == {}
+    assert first.ask(7).result(60) == {"order": 7}
+    assert second.ask(None).result(60) == {}
 
 
 def test_a_coroutine_keeps_its_variables_while_it_waits(system: ActorSystem) -> None:
     gate, bystander = system.spawn(Gate), system.spawn(Memo)
     waiters = [system.spawn(Waiter) for _ in range(8)]
     answers = [waiter.ask((gate, number)) for number, waiter in enumerate(waiters)]
-    bystander.ask("other").result(10)
+    bystander.ask("other").result(60)
     gate.tell("open")
-    assert [answer.result(10) for answer in answers] == list(range(8))
+    assert [answer.result(60) for answer in answers] == list(range(8))
 
 
 def test_an_actor_that_restarts_begins_with_no_variables(system: ActorSystem) -> None:
@@ -110,10 +110,10 @@ def test_an_actor_that_restarts_begins_with_no_variables(system: ActorSystem) ->
             return super().receive(message)
 
     actor = system.spawn(Failing, supervision=Supervision("restart"))
-    actor.ask("set").result(10)
-    assert actor.ask(None).result(10) == "set"
-    assert isinstance(actor.ask("fail").exception(10), ValueError)
-    assert actor.ask(None).result(10) is None
+    actor.ask("set").result(60)
+    assert actor.ask(None).result(60) == "set"
+    assert isinstance(actor.ask("fail").exception(60), ValueError)
+    assert actor.ask(None).result(60) is None
 
 
 def test_hooks_run_with_their_actors_variables(system: ActorSystem) -> None:
@@ -130,8 +130,8 @@ def test_hooks_run_with_their_actors_variables(system: ActorSystem) -> None:
             found.append(request_id.get())
 
     actor, other = system.spawn(Hooked), system.spawn(Memo)
-    assert actor.ask("told").result(10) == "init"
-    assert other.ask(None).result(10) is None
+    assert actor.ask("told").result(60) == "init"
+    assert other.ask(None).result(60) is None
     actor.stop()
     system.drain()
     assert found == ["init", "told"]
@@ -144,7 +144,7 @@ def test_a_stopped_actor_keeps_no_variables(system: ActorSystem) -> None:
     value = Value()
     alive = weakref.ref(value)
     actor = system.spawn(Memo)
-    actor.ask(value).result(10)
+    actor.ask(value).result(60)
     del value
     assert alive() is not None
     actor.stop()
@@ -182,7 +182,7 @@ def test_what_runs_between_two_actors_leaves_no_variables_to_the_next() -> None:
         forgotten.set()
         system.drain()
         assert threads != [threading.current_thread()]
-        assert system.spawn(Memo).ask(None).result(10) is None
+        assert system.spawn(Memo).ask(None).result(60) is None
     assert len(threads) == 1
 
 
@@ -286,7 +286,7 @@ def test_a_message_is_handled_with_its_senders_variables_along_a_chain(
         return first.ask(None)
 
     answers = [copy_context().run(ask, number) for number in range(20)]
-    assert [answer.result(10) for answer in answers] == [f"{n} first last" for n in range(20)]
+    assert [answer.result(60) for answer in answers] == [f"{n} first last" for n in range(20)]
 
 
 def test_each_message_has_the_variables_of_the_moment_when_it_was_sent(
@@ -296,7 +296,7 @@ def test_each_message_has_the_variables_of_the_moment_when_it_was_sent(
     send_as("one", actor)
     actor.tell(0)
     send_as("two", actor)
-    assert actor.ask("all").result(10) == ["one", None, "two"]
+    assert actor.ask("all").result(60) == ["one", None, "two"]
 
 
 def test_each_of_many_messages_has_a_copy(system: ActorSystem) -> None:
@@ -307,7 +307,7 @@ def test_each_of_many_messages_has_a_copy(system: ActorSystem) -> None:
         actor.tell_many([1, 2, 3])
 
     copy_context().run(send)
-    assert actor.ask("all").result(10) == ["sender"] * 3
+    assert actor.ask("all").result(60) == ["sender"] * 3
 
 
 def test_a_message_that_was_put_aside_comes_back_with_its_variables(system: ActorSystem) -> None:
@@ -332,7 +332,7 @@ def test_a_message_that_was_put_aside_comes_back_with_its_variables(system: Acto
     send_as("one", actor, 1)
     send_as("two", actor, 2)
     actor.tell("now")
-    assert actor.ask("all").result(10) == [(1, "one", None), (2, "two", None)]
+    assert actor.ask("all").result(60) == [(1, "one", None), (2, "two", None)]
 
 
 def test_a_prioritised_message_has_its_own_senders_variables() -> None:
@@ -366,7 +366,7 @@ def test_a_coroutine_goes_on_with_the_variables_of_its_message(system: ActorSyst
 
     answers = [copy_context().run(ask, number) for number in range(4)]
     gate.tell("open")
-    assert [answer.result(10) for answer in answers] == [0, 1, 2, 3]
+    assert [answer.result(60) for answer in answers] == [0, 1, 2, 3]
 
 
 def test_a_timers_message_has_the_variables_of_when_the_timer_was_set() -> None:
@@ -443,10 +443,10 @@ def test_a_system_may_have_it_for_all_actors_that_can() -> None:
         plain, own = system.spawn(Collector), system.spawn(Collector, context="own")
         send_as("sender", plain)
         send_as("sender", own)
-        assert plain.ask("all").result(10) == ["sender"]
-        assert own.ask("all").result(10) == [None]
+        assert plain.ask("all").result(60) == ["sender"]
+        assert own.ask("all").result(60) == [None]
         batch = system.spawn(Batch)
-        assert copy_context().run(lambda: (request_id.set(1), batch.ask(0)))[1].result(10) is None
+        assert copy_context().run(lambda: (request_id.set(1), batch.ask(0)))[1].result(60) is None
 
 
 def test_an_operator_may_have_it_for_a_class_or_an_actor() -> None:
@@ -455,8 +455,8 @@ def test_an_operator_may_have_it_for_a_class_or_an_actor() -> None:
         traced, other = system.spawn(Collector, name="traced"), system.spawn(Collector)
         send_as("sender", traced)
         send_as("sender", other)
-        assert traced.ask("all").result(10) == ["sender"]
-        assert other.ask("all").result(10) == [None]
+        assert traced.ask("all").result(60) == ["sender"]
+        assert other.ask("all").result(60) == [None]
 
 
 def test_what_is_no_context_is_refused(system: ActorSystem) -> None:

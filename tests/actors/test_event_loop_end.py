@@ -19,6 +19,7 @@ from callboard import (
     Supervision,
 )
 from tests.actors.asyncio_callers import Caller, Doubler, slept
+from tests.remote.conftest import eventually
 
 
 @pytest.mark.parametrize(
@@ -180,8 +181,10 @@ def test_a_system_that_stops_cancels_what_is_on_its_loop() -> None:
     system = ActorSystem(name="short")
     notes: list[str] = []
     entered = threading.Event()
-    in_work = system.spawn(Unfinished, notes, entered, event_loop=True).ask("wait")
+    ref = system.spawn(Unfinished, notes, entered, event_loop=True)
+    in_work = ref.ask("wait")
     assert entered.wait(30)
+    eventually(lambda: ref.waits_for == "its event loop", "it waits")
     with pytest.raises(DrainTimeout, match="waits in the middle of a message"):
         system.drain(timeout=0.01)
     system.stop()

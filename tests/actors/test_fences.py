@@ -28,7 +28,7 @@ class Notes(Actor[Any]):
 
     def receive(self, message: Any) -> None:
         if isinstance(message, Event):
-            message.wait(20)
+            message.wait(60.0)
         self.notes.append(message)
 
 
@@ -53,7 +53,7 @@ class Held(Notes):
 
     def receive(self, message: Any) -> Any:
         self.begun.set()
-        self.go.result(20.0)
+        self.go.result(60.0)
         self.notes.append(message)
 
 
@@ -76,7 +76,7 @@ def test_all_that_was_told_before_has_been_handled(cls: type[Notes], system: Act
     ref = system.spawn(cls, notes)
     ref.tell_many(range(100))
     fence = ref._fence()
-    fence.result(timeout=20.0)
+    fence.result(timeout=60.0)
     assert notes == [*range(100)]
 
 
@@ -86,7 +86,7 @@ def test_no_handler_sees_it(system: ActorSystem) -> None:
     for number in range(3):
         ref.tell(number)
         fence = ref._fence()
-    fence.result(timeout=20.0)
+    fence.result(timeout=60.0)
     assert notes == [0, 1, 2]
 
 
@@ -95,7 +95,7 @@ def test_it_comes_in_its_turn_though_messages_fail(system: ActorSystem) -> None:
     ref = system.spawn(Failing, notes, supervision=Supervision("resume"))
     ref.tell_many([1, 2])
     fence = ref._fence()
-    assert fence.exception(timeout=20.0) is None
+    assert fence.exception(timeout=60.0) is None
     assert (notes, system.dead_letters.reasons) == ([1, 2], {"failed": 2})
 
 
@@ -127,7 +127,7 @@ def test_it_waits_in_a_full_mailbox_and_says_when_there_is_room() -> None:
         assert ref._room == 0
         assert not fence.done()
         go.set()
-        fence.result(timeout=20.0)
+        fence.result(timeout=60.0)
         assert ref._room == 2
         assert notes == [go, 1, 2]
 
@@ -182,7 +182,7 @@ def test_it_waits_for_the_message_in_work_whatever_is_dropped(
         mailbox = BoundedMailbox(1, overflow)
         ref = system.spawn(cls, notes, begun, go, mailbox=mailbox, **options)
         ref.tell("held")
-        assert begun.wait(20.0)
+        assert begun.wait(60.0)
         ref.tell(1)
         fence = ref._fence()
         for number in (2, 3, 4):
@@ -192,7 +192,7 @@ def test_it_waits_for_the_message_in_work_whatever_is_dropped(
         assert not fence.done()
         fence.add_done_callback(lambda _: notes.append("fence"))
         go.set_result(None)
-        fence.result(timeout=20.0)
+        fence.result(timeout=60.0)
     expected = ["fence", 4] if overflow == "drop_oldest" else [1, "fence"]
     assert notes == ["held", *expected]
 
@@ -280,6 +280,6 @@ def test_a_native_actor_does_not_see_it(options: Any, system: ActorSystem) -> No
     ref: Any = system.spawn(native, **options)
     for _ in range(10):
         fence = ref._fence()
-        assert fence.result(timeout=20.0) is None
+        assert fence.result(timeout=60.0) is None
     assert ref._room == (2 if options else None)
     assert ref.is_alive

@@ -121,7 +121,7 @@ def test_wherever_the_end_is_cancelled_the_system_stops(steps: int) -> None:
 
 def test_what_takes_too_long_is_left_behind() -> None:
     async def main() -> None:
-        async with ActorSystem("left", drain_timeout=0.1) as system:
+        async with ActorSystem("late", drain_timeout=0.1) as system:
             system.spawn(Held, entered).tell(opened)
             entered.wait(DEADLINE)
 

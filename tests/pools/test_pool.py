@@ -8,6 +8,7 @@ import random
 import signal
 import stat
 import tempfile
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -326,8 +327,13 @@ def test_an_elastic_pool_grows_with_its_queues_and_shrinks_again(
     pool = system.pool(Work, str(tmp_path), elastic=elastic)
     assert len(pool.refs) == 1
     (first,) = pids(pool)
-    pool.tell_many(["sleep", 0.05] for _ in range(20))
-    eventually(lambda: len(pool.refs) == 3, "it has grown")
+
+    def has_grown() -> bool:
+        if sum(ref.queue_length or 0 for ref in pool.refs) < 20:  # it shrinks when nothing waits
+            pool.tell(["sleep", 0.05])
+        return len(pool.refs) == 3
+
+    eventually(has_grown, "it has grown")
     eventually(lambda: len(pool._family.processes) == 1, "it has shrunk")
     assert pids(pool) == {first}
     system.drain(LIMIT)
@@ -340,6 +346,7 @@ def test_a_drain_that_times_out_names_the_process_that_it_waits_for(tmp_path: Pa
     with ActorSystem() as system:
         pool = system.pool(Work, str(tmp_path), processes=1, name="work")
         (process,) = pids(pool)
+        eventually(lambda: pool._family.processes[0].was_ready, "it says that it has started")
         assert system.waits().of("/work/1").reason == "no input"
         pool.tell(["sleep", 3_600])
         words = rf"/work/1 \(process number {process}\) has not handled a message"
@@ -474,10 +481,13 @@ def test_no_descriptor_and_no_folder_is_left(
         return len(os.listdir("/proc/self/fd"))
 
     def use() -> None:
+        before = set(threading.enumerate())
         with ActorSystem() as system:
             pool = system.pool(Work, str(tmp_path), processes=1)
             pool.ask(1).result(LIMIT)
             pool.tell("die")
+        for thread in set(threading.enumerate()) - before:
+            thread.join(LIMIT)
 
     use()
     before = count()

@@ -48,9 +48,9 @@ def test_it_ends_and_the_call_does_not_wait_for_its_own_function(
     with ActorSystem(workers=1) as system:  # so rows are handled in their order
         run = run_of(system, enough, graph, threading=threading)
         with pytest.raises(RunEnded):
-            run.send("rows", range(10_000), timeout=20)
+            run.send("rows", range(10_000), timeout=60)
         with pytest.raises(RunEnded):
-            run.finish(timeout=20)
+            run.finish(timeout=60)
         assert enough.returned.is_set()
         assert enough.rows == [0, 1, 2, 3]
         with pytest.raises(RunEnded):
@@ -98,7 +98,7 @@ def test_a_sender_that_waits_for_room_is_told_how_many_rows_went_in() -> None:
     with ActorSystem(workers=1) as system:
         run = run_of(system, enough, entry("rows", int).map(wait).collect(), window=4)
         with pytest.raises(RunEnded) as raised:
-            run.send("rows", rows(), timeout=20)
+            run.send("rows", rows(), timeout=60)
     assert (raised.value.sent, raised.value.unsent) == (4, [7])
     assert enough.rows == [3]
 
@@ -113,7 +113,7 @@ def test_the_next_call_from_elsewhere_closes_its_files(end: Any, tmp_path: Path)
         run.send("rows", [0, 1, 2])
         run.send("rows", [3])
         try:
-            end(run, timeout=20)
+            end(run, timeout=60)
         except RunEnded:
             assert end is Run.finish
         system.run(entry("rows").to(path)).cancel()  # or another run has the file

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
-from callboard.streams import Graph, GraphError, StreamError, Tumbling, Watermark, entry
+from callboard.streams import Graph, GraphError, Run, StreamError, Tumbling, Watermark, entry
 from callboard.streams.native import NativeOperator
 from callboard.testing import ManualSystem
 from tests.streams.counting import counted, rows_of_partitions
@@ -67,14 +67,19 @@ def test_a_partition_is_any_whole_number_modulo_their_number(answer: Any) -> Non
 # --- errors of rows ------------------------------------------------------------------------------
 
 
+def send_and_finish(run: Run[Any], rows: list[Any]) -> None:
+    """Raise the run's error, which may come before all rows are in."""
+    run.send("rows", rows)
+    run.finish(timeout=60)
+
+
 def fails_at_the_third_row(graph: Graph[Any], rows: list[Any], message: str) -> None:
     """Check that a run fails there, whether the rows are divided or not."""
     for system in (ManualSystem(), ActorSystem(workers=1), ActorSystem(workers=2)):
         with system:
             run = system.run(graph)
-            run.send("rows", rows)
             with pytest.raises(StreamError, match="'count'") as raised:
-                run.finish(timeout=60)
+                send_and_finish(run, rows)
         assert raised.value.serial == 2
         assert message in str(raised.value.__cause__)
 
@@ -111,9 +116,8 @@ def test_equal_keys_in_two_partitions_are_an_error_of_one_of_their_rows() -> Non
     for workers in (1, 2):
         with ActorSystem(workers=workers) as system:
             run = system.run(graph)
-            run.send("rows", [1, 2, 2.0, 3.0])
             with pytest.raises(StreamError, match="'count'") as raised:
-                run.finish(timeout=60)
+                send_and_finish(run, [1, 2, 2.0, 3.0])
         assert raised.value.serial in (1, 2)
         found = "2 has 1 and 0" if raised.value.serial == 1 else "2.0 has 0 and 1"
         message = f"equal keys have one partition, and {found}"

@@ -232,12 +232,12 @@ def test_who_takes_hears_that_another_thread_has_closed(system: ActorSystem) -> 
 
     def rows() -> Iterator[int]:
         begun.set()
-        assert closed.wait(20.0)
+        assert closed.wait(60.0)
         yield from range(100, 1_000_000)
 
     results = system.run(fragile()).results(rows())
     taking = Thread(lambda: list(results))
-    assert begun.wait(20.0)
+    assert begun.wait(60.0)
     results.close()
     closed.set()
     with pytest.raises(RunError):

@@ -71,14 +71,17 @@ def test_a_size_is_from_1_to_512_whatever_is_measured(steps: list[tuple[int, int
 def test_workers_share_slow_rows_that_are_sent_together() -> None:
     """Two rows at a time: each waits until another worker has one, too."""
     both = threading.Barrier(2)
+    sent = threading.Event()  # before any has left, so that each is a round of its own
 
     def meet(row: int) -> int:
+        assert sent.wait(WAIT)
         both.wait(WAIT)
         return row
 
     with ActorSystem(workers=2) as system:
         run = system.run(entry("rows", int).map(meet, releases_gil=True).collect())
         run.send("rows", range(4))
+        sent.set()
         assert run.finish(timeout=WAIT) == [0, 1, 2, 3]
 
 

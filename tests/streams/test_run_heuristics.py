@@ -124,7 +124,7 @@ def test_cancel_does_not_wait_until_a_throttled_operator_has_rested() -> None:
         run = system.run(graph, batch_size=1)
         run.send("x", [1, 2, 3])
         assert came.wait(60)
-        run.cancel(timeout=20)
+        run.cancel(timeout=60)
         statistics = run.statistics()
         assert statistics.rounds == statistics.rounds_done
 
@@ -137,15 +137,18 @@ def test_throttling_does_not_hold_up_a_manual_system() -> None:
 
 def test_workers_follow_slow_rows_to_the_operator_behind() -> None:
     begun: list[str] = []
-    pause = threading.Event()
+    pause, behind = threading.Event(), threading.Event()
 
     def slow(row: int) -> int:
         begun.append("slow")
         pause.wait(0.005)  # longer than a turn
+        if row == 50:
+            behind.wait(30)  # where a worker may be late
         return row
 
     def quick(row: int) -> int:
         begun.append("quick")
+        behind.set()
         return row
 
     graph = entry("x").map(slow, releases_gil=True).map(quick, releases_gil=True).collect()

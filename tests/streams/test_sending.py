@@ -256,7 +256,7 @@ def test_a_run_that_fails_tells_senders_its_error_when_no_earlier_one_can_come()
         rows.collect(name="side"), rows.map(fails_at_once, name="late").collect(name="end")
     )
     with ActorSystem(workers=1) as system:
-        run = system.run(graph, threading="dedicated")
+        run = system.run(graph, threading="dedicated", batch_size=4)
         run.send("rows", [1, 2, 3, 4])  # one round, whose first error comes out by the side
         while "failed" not in repr(run):
             pass

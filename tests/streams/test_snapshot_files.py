@@ -204,7 +204,7 @@ class Noting(Snapshots):
 def test_a_run_writes_snapshots_by_itself(tmp_path: Path) -> None:
     snapshots = Noting(tmp_path, every=0.01)
     with ActorSystem() as system:
-        run = system.run(counts, restore=snapshots)
+        run = system.run(counts, restore=snapshots, batch_size=2)
         run.send("rows", ["a", "b"])
         assert snapshots.written.wait(60)
         run.cancel()

@@ -66,7 +66,7 @@ def test_an_operator_that_others_wait_for_is_named_in_the_log_with_its_stack(
     (text,) = said.texts
     assert "at_work='wait_at_the_gate'" in text
     assert "waiting='next'" in text
-    assert "in wait_at_the_gate\n    assert gate.wait(60)" in text
+    assert "in wait_at_the_gate\n" in text
 
 
 @pytest.mark.parametrize("workers", WORKERS)

@@ -21,6 +21,13 @@ from callboard.streams.experiments.what_if import Period, WhatIfs, compared
 from callboard.testing import ManualSystem
 
 T = TypeVar("T")
+PATIENCE = "callboard.streams.experiments.experiment._PATIENCE"
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a run may have no round for some seconds."""
+    monkeypatch.setattr(PATIENCE, 60.0)
 
 
 def computing(loops: int) -> Callable[[int], int]:
@@ -85,11 +92,11 @@ def answer_that(holds: Callable[[T], bool], ask: Callable[[], T]) -> T:
 def test_of_operators_on_one_worker_the_one_with_the_most_work_gains_most() -> None:
     def second_gains(answers: WhatIfs) -> bool:
         gains = {one.operator: one.gain for one in answers}
-        return gains["second"] > max(0.3, gains["first"])  # 9 in truth, and 0.0
+        is_most = answers[0].operator == "second"
+        return is_most and gains["second"] > max(0.3, gains["first"])  # 9 in truth, and 0.0
 
     with fed(two(computing(20), computing(20_000))) as run:
         answers = answer_that(second_gains, lambda: run.what_if(faster=0.9, seconds=3.0))
-    assert answers[0].operator == "second"
     assert answers == tuple(sorted(answers, key=_by_gain))
 
 
@@ -181,7 +188,8 @@ def test_a_run_that_is_cancelled_meanwhile_ends_the_experiment() -> None:
         timer.join()
 
 
-def test_a_run_that_gets_no_rows_has_no_answer() -> None:
+def test_a_run_that_gets_no_rows_has_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PATIENCE, 3.0)
     with (
         ActorSystem() as system,
         system.run(two(computing(1), computing(1))) as run,
@@ -251,9 +259,11 @@ def test_traces_see_the_slices_of_a_run_under_experiment(tmp_path: Any) -> None:
 
             sender = threading.Thread(target=send)
             sender.start()
-            run.what_if("first", seconds=0.5)
-            over.set()
-            sender.join()
+            try:
+                run.what_if("first", seconds=0.5)
+            finally:
+                over.set()
+                sender.join()
             run.finish(timeout=60)
         assert '"first' in (tmp_path / "t.json").read_text()
 
