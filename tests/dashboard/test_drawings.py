@@ -40,6 +40,7 @@ def test_lines_have_the_rates_of_their_ends() -> None:
             run.send("left", range(100))
             run.send("right", range(30))
             run.snapshot()
+            system.drain(60)  # a lane counts its rows after it has handed them on
 
         drawing, row = looks(system, between)
         drawn = drawing.of(row)
@@ -65,6 +66,7 @@ def test_a_branch_whose_share_is_unknown_has_no_rate() -> None:
         def between() -> None:
             run.send("n", range(10))
             run.snapshot()
+            system.drain(60)  # a lane counts its rows after it has handed them on
 
         drawing, row = looks(system, between)
         lines = drawing.of(row)["lines"]

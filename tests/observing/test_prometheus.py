@@ -120,6 +120,7 @@ def test_operators_of_runs_have_metrics_that_outlive_the_runs() -> None:
             with system.run(graph) as run:
                 run.send("n", [0, 1, 2, 3])
                 run.snapshot()  # all rows are through
+                system.drain(60)  # a lane counts its rows after it has handed them on
                 found = scraper.scrape()
         assert found["operator_rows_in_total", "shop", "some"] == 8
         assert found["operator_rows_out_total", "shop", "some"] == 6
