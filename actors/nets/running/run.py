@@ -89,7 +89,7 @@ runners.append(run_in)
 class NetRun(CopiedAsItself):
     """A net at work. Made by `ActorSystem.run`; a context manager: leaving it finishes the run.
 
-    A `with` block that fails cancels it, and its error comes out, whatever the cancelling finds.
+    A `with` block that fails cancels the run, and the error of the block is raised.
 
     Its methods may be called from any thread, and from actors.
     """
