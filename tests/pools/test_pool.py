@@ -329,9 +329,10 @@ def test_an_elastic_pool_grows_with_its_queues_and_shrinks_again(
     (first,) = pids(pool)
 
     def has_grown() -> bool:
-        if sum(ref.queue_length or 0 for ref in pool.refs) < 20:  # it shrinks when nothing waits
+        refs: list[Any] = pool.refs
+        if sum(ref.queue_length for ref in refs) < 20:  # it shrinks when nothing waits
             pool.tell(["sleep", 0.05])
-        return len(pool.refs) == 3
+        return len(refs) == 3
 
     eventually(has_grown, "it has grown")
     eventually(lambda: len(pool._family.processes) == 1, "it has shrunk")
