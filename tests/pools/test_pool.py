@@ -329,7 +329,7 @@ def test_an_elastic_pool_grows_with_its_queues_and_shrinks_again(
     (first,) = pids(pool)
 
     def has_grown() -> bool:
-        refs: list[Any] = pool.refs
+        refs: tuple[Any, ...] = pool.refs
         if sum(ref.queue_length for ref in refs) < 20:  # it shrinks when nothing waits
             pool.tell(["sleep", 0.05])
         return len(refs) == 3
