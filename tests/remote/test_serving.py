@@ -422,6 +422,26 @@ def test_no_server_is_an_error_that_says_why(tmp_path: Path) -> None:
     eventually(lambda: says_why(lambda: asyncio.run(main())), "and in an event loop")
 
 
+def test_a_message_counts_as_handled_before_the_client_can_know(
+    server: Server, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread may send what is queued, and a pong with it."""
+    (peer,) = server._peers
+    queue, counted = peer._link.queue, list[int]()
+
+    def note(data: bytes) -> Any:
+        counted.append(server._handled)
+        return queue(data)
+
+    monkeypatch.setattr(peer._link, "queue", note)
+    notes = connection.ref("notes")
+    assert notes.ask("answered").result(DEADLINE) == "answered"
+    assert isinstance(notes.ask("boom").exception(DEADLINE), RemoteError)
+    notes.tell("credited")
+    connection.flush(DEADLINE)
+    assert {*counted} - {0} == {1, 2, 3}  # 0 where a pong left before
+
+
 def test_clients_come_and_go_with_a_word_in_the_log(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
