@@ -230,8 +230,8 @@ class Observed:
         The next event of that mailbox is that `low` or less wait, half of `high` without it, or
         that the actor has ended. A thread looks each `every` seconds, so a mailbox that is long for
         less time may have no event; it calls the function. Senders and receivers do no more work.
-        Events about the mailbox of the ref `to` itself are logged, and not sent to it. It ends with
-        the system, with its `stop()`, and when nobody has what this returns.
+        An event about the mailbox of the ref `to` itself is logged, and not sent to it. The watch
+        ends with the system, with its `stop()`, and when nobody has what this returns.
 
         Raises CallboardError below the monitoring level "mailboxes", at which mailboxes without
         limits are not counted, and ConfigError.

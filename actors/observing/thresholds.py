@@ -58,8 +58,9 @@ class MailboxWatch:
         self._high, self._low = high, low
         self._subscriber = subscriber
         self._scan = ActorScan(runtime)
-        self._lock = threading.RLock()  # a subscriber may look, too
+        self._lock = threading.Lock()
         self._found: deque[MailboxEvent] = deque()
+        self._is_handing_out = False
         self._long: dict[ActorRef[Any], None] = {}
         self._stopped = threading.Event()
         thread = threading.Thread(
@@ -73,7 +74,8 @@ class MailboxWatch:
     def look(self) -> list[MailboxEvent]:
         """Look once, at once, and hand out the events that this finds. Returns them. Any thread.
 
-        Events are handed out in their order, and one at a time: those of an earlier look first.
+        Events are handed out in their order, one at a time. If another call is handing out events,
+        as when a subscriber looks, that call hands out these, too, and this one does not wait.
         """
         with self._lock:
             if self._stopped.is_set():
@@ -89,8 +91,7 @@ class MailboxWatch:
                 if not ref.is_alive or (ref.queue_length or 0) <= self._low
             ]
             self._found.extend(found)
-            while self._found:
-                self._hand_out(self._found.popleft())
+        self._hand_out_all()
         return found
 
     def stop(self) -> None:
@@ -103,6 +104,18 @@ class MailboxWatch:
         else:
             del self._long[ref]
         return MailboxEvent(kind, ref, ref.queue_length or 0)
+
+    def _hand_out_all(self) -> None:
+        while True:
+            with self._lock:
+                if self._is_handing_out or not self._found:
+                    return
+                self._is_handing_out = True
+                event = self._found.popleft()
+            try:
+                self._hand_out(event)
+            finally:
+                self._is_handing_out = False
 
     def _hand_out(self, event: MailboxEvent) -> None:
         write = log.warning if event.kind == "mailbox_high" else log.info

@@ -149,7 +149,7 @@ def test_one_that_does_not_end_in_time_is_left_behind() -> None:
     (stays,) = system.actors
     stays.ready.result(DEADLINE)
     stays.stop()
-    until(notes, 1)
+    until(notes, 1)  # it has begun, however late a worker is
     with pytest.raises(DrainTimeout, match="/stays"):
         system.stop(timeout=0.05)
     until(notes, 2)  # with the loop its tasks end

@@ -297,8 +297,8 @@ def test_a_sender_that_runs_in_anothers_wait_waits_for_a_receiver_with_a_thread_
         assert [one.messages for one in found] == [2000] * 2
         return max(one.peak or 0 for one in found)
 
-    # It is 10, and one more for each 10 ms in which a receiver's thread gets no time. Where it gets
-    # none for 0.1 s, nobody waits for it any longer: on a busy machine this is tried again.
+    # The peak is 10, and one more for each 10 ms in which the receiver's thread gets no time. After
+    # 0.1 s without time nobody waits for it, so a busy machine gets five tries.
     assert any(peak_of_two() < 1000 for _ in range(5))
 
 

@@ -45,4 +45,4 @@ def cpu_of_children() -> float:
     below = {os.getpid()}
     while more := {each for each, parent in parents.items() if parent in below} - below:
         below |= more
-    return sum(ticks[each] for each in below) / os.sysconf("SC_CLK_TCK")
+    return sum(ticks.get(each, 0) for each in below) / os.sysconf("SC_CLK_TCK")

@@ -166,7 +166,7 @@ def as_pid_1() -> list[str]:
 
 
 def unused_port() -> int:
-    """Return a port that nobody uses, of those that the system gives to nobody by itself."""
+    """Return a port that nobody uses, outside the range of ephemeral ports."""
     for port in random.sample(range(20_000, 32_000), 100):
         with suppress(OSError), socket.socket() as unused:
             unused.bind(("127.0.0.1", port))

@@ -9,9 +9,7 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +21,12 @@ from callboard.observing import commands, endpoint
 from callboard.observing.endpoint import ask, folder_of_sockets
 from tests.observing.actors import Box, Holder, Passage
 
+pytest_plugins = ["tests.observing.sockets"]
+
 
 @pytest.fixture(autouse=True)
-def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir="/tmp") as above:  # short, as a socket's path has to be
-        monkeypatch.setenv("XDG_RUNTIME_DIR", above)
-        monkeypatch.setattr(endpoint, "BRIEF_PATIENCE", 60.0)
-        yield Path(above) / f"callboard-{os.geteuid()}"
+def own_folder(folder: Path) -> Path:
+    return folder
 
 
 def test_a_folder_with_a_long_path_is_not_used(
@@ -228,8 +225,13 @@ def test_a_process_that_does_not_answer_is_named_and_the_others_are_shown(
     if command == "top":
         pytest.importorskip("rich")
 
-    def briefly(path: Path, question: str, *_: float) -> Any:
-        return ask(path, question, 0.2 if path.name.startswith(f"{os.getppid()}-") else 60.0)
+    patience: list[float] = []
+
+    def briefly(path: Path, question: str, seconds: float = endpoint.PATIENCE) -> Any:
+        if path.name.startswith(f"{os.getppid()}-"):
+            patience.append(seconds)
+            seconds = 0.2
+        return ask(path, question, seconds)
 
     monkeypatch.setattr(commands, "ask", briefly)
     with (
@@ -243,6 +245,7 @@ def test_a_process_that_does_not_answer_is_named_and_the_others_are_shown(
     found = capsys.readouterr()
     assert found.err == f"process {os.getppid()} does not answer\n"
     assert "shop" in found.out
+    assert patience == [endpoint.BRIEF_PATIENCE]
 
 
 def test_a_system_that_is_collected_is_observed_no_more(folder: Path) -> None:

@@ -16,6 +16,7 @@ from callboard.remote.protocol.kinds import HELLO, MAGIC, VERSION, MessageKind, 
 from callboard.remote.wire.codec import VERSION as ENCODING
 from callboard.remote.wire.frames import Frame, Splitter, frame
 from tests.tokenless import tokenless
+from tests.waiting import until
 
 DEADLINE = 60.0  # seconds: far more than anything takes
 
@@ -117,12 +118,7 @@ def ask_twice(connection: Connection) -> None:
 
 def eventually(condition: Callable[[], Any], what: str) -> None:
     """Look until it is so."""
-    ticks = Event()
-    for _ in range(int(DEADLINE * 500)):
-        if condition():
-            return
-        ticks.wait(0.002)
-    pytest.fail(f"never came to be: {what}")
+    until(condition, what, DEADLINE)
 
 
 def loss(call: Callable[[], object]) -> str:

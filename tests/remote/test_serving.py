@@ -439,7 +439,7 @@ def test_a_message_counts_as_handled_before_the_client_can_know(
     assert isinstance(notes.ask("boom").exception(DEADLINE), RemoteError)
     notes.tell("credited")
     connection.flush(DEADLINE)
-    assert {*counted} - {0} == {1, 2, 3}  # 0 where a pong left before
+    assert {*counted} - {0} == {1, 2, 3}  # 0: a pong that left before the answer
 
 
 def test_clients_come_and_go_with_a_word_in_the_log(

@@ -232,7 +232,8 @@ class NetRun(CopiedAsItself):
     def cancel(self, timeout: float = CANCEL) -> None:
         """Drop the records on their way, and end. They become dead letters, "stopped".
 
-        Raises NetTimeout if a box is still at work after `timeout` seconds; the run ends after it.
+        Raises NetTimeout if a box is still at work after `timeout` seconds. The run then ends when
+        the box does.
         """
         if self._conductor.is_alive:
             self._refuse_loop("cancel()", "await cancel_soon()")

@@ -276,7 +276,7 @@ def test_who_does_not_read_is_not_read_from_until_it_does(start: Start, tmp_path
     client.send(hello())
     assert client.receive() is not None
     client.socket.settimeout(120)  # of all that is sent together
-    pings = 30_000  # their answers are many times as long as the limit
+    pings = 100_000  # their answers are many times as long as the limit
     sending = threading.Thread(
         target=client.send, args=(frame(MessageKind.PING, NONCE.pack(1)) * pings,)
     )

@@ -160,7 +160,7 @@ def test_the_driver_sees_the_tasks_that_have_ended_while_others_run(
     def waiting(rows: Iterable[int]) -> Iterable[int]:
         for row in rows:
             if row >= 10:
-                until(gate.exists)
+                until(gate.exists, "the gate", within=120)
             yield row
 
     inputs = spark.sparkContext.parallelize(range(20), 2).mapPartitions(waiting)
@@ -168,7 +168,7 @@ def test_the_driver_sees_the_tasks_that_have_ended_while_others_run(
     job = threading.Thread(target=inputs.foreachPartition, args=(function,))
     job.start()
     try:
-        until(lambda: counters.total.runs == 1)
+        until(lambda: counters.total.runs == 1, "one task has ended", within=120)
         out = io.StringIO()
         with counters.progress(20, file=out):
             pass

@@ -105,13 +105,13 @@ def test_a_counter_starts_anew_for_each_partition() -> None:
 
 def test_one_system_serves_one_partition_after_the_other() -> None:
     count = map_partitions(graphs.tally, flush=True)
-    (first,) = count(range(5))
+    (first,) = count(range(5))  # starts what the process keeps
     before = set(threading.enumerate())  # of which some may be ending
-    (second,) = count(range(5))
-    assert first[4] == second[4]
+    (second,), (third,) = count(range(5)), count(range(5))
+    assert first[4] == second[4] == third[4]
     for thread in set(threading.enumerate()) - before:
         thread.join(60)
-        assert not thread.is_alive(), f"{thread} of the second task is left"
+        assert not thread.is_alive(), f"{thread} of a task is left"
 
 
 def test_a_graph_that_is_kept_for_the_process_knows_what_it_saw() -> None:
