@@ -58,7 +58,7 @@ def test_an_actor_in_a_message_runs_and_is_stuck_after_a_while() -> None:
     assert stuck.reason == "stuck"
     assert stuck.words.startswith("has been in one message for ")
     assert stuck.words.endswith(" s, on worker shop-0")
-    assert "in pass_through\n    assert self.leave.wait(60)" in stuck.stack
+    assert "in pass_through\n" in stuck.stack
     assert stuck.seconds is not None
     assert 0 <= stuck.seconds < 60
     assert text.startswith("stuck 1\n/holder has been in one message for ")
@@ -179,7 +179,7 @@ def test_an_actor_that_blocks_the_event_loop_is_stuck_there(concurrency: int) ->
     assert stuck.words.endswith(" s, on the event loop")
     assert stuck.seconds is not None
     assert 0 <= stuck.seconds < 60
-    assert "in pass_through\n    assert self.leave.wait(60)" in stuck.stack
+    assert "in pass_through\n" in stuck.stack
     assert reasons == {"stuck": 1, "event loop": 1}
     assert waits_for is None
     assert "the event loop runs /blocks, for about " in str(late.value)
