@@ -43,6 +43,11 @@ set_up = $(call steps,$(VENV)/.wheel $(call stamps,$(1)))
 # How many processes run tests. A file's tests stay in one, and share what they make.
 WORKERS ?= --numprocesses=2 --dist=loadfile
 
+# How long a soak takes: kills of each kind, rounds in Spark, seconds for a stress test.
+KILLS ?= 300
+ROUNDS ?= 100
+STRESS_SECONDS ?= 60
+
 .PHONY: demo test soak bench docs lint types stress wheels dev compile clean
 .DELETE_ON_ERROR:
 
@@ -56,9 +61,9 @@ test:
 
 soak:
 	$(call set_up,$(TEST_EXTRAS))
-	CALLBOARD_KILLS=300 $(BIN)/pytest tests/remote/staging/test_kills.py tests/remote/staging/test_published_kills.py
-	$(BIN)/python tests/spark/soak.py --rounds 100 --two-hosts $(ARGS)
-	$(MAKE) -C tests/native stress STRESS_SECONDS=60 BUILD=build/soak
+	CALLBOARD_KILLS=$(KILLS) $(BIN)/pytest tests/remote/staging/test_kills.py tests/remote/staging/test_published_kills.py
+	$(BIN)/python tests/spark/soak.py --rounds $(ROUNDS) --two-hosts $(ARGS)
+	STRESS_SECONDS=$(STRESS_SECONDS) $(MAKE) -C tests/native --jobs=2 tsan
 
 bench:
 	$(call set_up,bench peers)
@@ -83,8 +88,7 @@ types:
 	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt callboard
 
 stress:
-	$(MAKE) -C tests/native --jobs=2 sanitized
-	$(MAKE) -C tests/native model stress asan
+	$(MAKE) -C tests/native --jobs=2 --output-sync=target model stress asan
 
 wheels:
 	.ci/wheels $(or $(PYTHONS),$(PYTHON))

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.failures import Failures
+
 settings.register_profile(
     "ci",
     max_examples=50,
@@ -38,6 +40,8 @@ SPARK_SUBMIT_OPTS = f"{JAVA} '-Dspark.executor.defaultJavaOptions={JAVA}'"
 def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--hypothesis-profile", None):
         settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+    if file := os.environ.pop("FAILED_TESTS", None):  # which no process below this one gets
+        config.pluginmanager.register(Failures(config, Path(file)))
     os.environ.setdefault("SPARK_SUBMIT_OPTS", SPARK_SUBMIT_OPTS)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background job
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,5 +1,6 @@
 // A test harness in one page: TEST registers a sentence. CHECK and CHECK_EQUAL count failures and
-// show values. run_all() runs the registered tests and names those that failed.
+// show values. run_all() runs the registered tests and names those that failed. A program has the
+// tests of one source, which CHECK_MAIN ends, or of several (joined.sh), where main.cpp has the main().
 //
 // A check may run on any thread: the count is atomic, the message one write to stderr.
 #pragma once
@@ -17,6 +18,7 @@
 namespace check {
 
 struct Test {
+    const char* source;
     const char* sentence;
     void (*run)();
 };
@@ -56,11 +58,14 @@ void equal(const A& left, const B& right, const char* text, const char* file, in
     fail(file, line, what.str());
 }
 
-// Runs every test whose sentence contains `filter`. The exit code of the program.
-inline int run_all(const char* filter) {
+// Runs every test whose sentence contains `filter`, or all tests of a source of that name. The exit code of the program.
+inline int run_all(const std::string& filter) {
     int ran = 0, failed = 0;
+    std::string_view source;
     for (const Test& test : registered()) {
-        if (std::strstr(test.sentence, filter) == nullptr) continue;
+        if (filter + ".cpp" != test.source && std::strstr(test.sentence, filter.c_str()) == nullptr) continue;
+        if (source != test.source) std::printf("# %s\n", test.source);
+        source = test.source;
         const int before = failures.load(callboard::relaxed);
         test.run();
         const bool good = failures.load(callboard::relaxed) == before;
@@ -81,7 +86,7 @@ inline int run_all(const char* filter) {
 #define TEST_NAMED(sentence, name)                                                            \
     static void name();                                                                       \
     static const bool CHECK_JOIN(name, _registered) = [] {                                    \
-        if constexpr (check::is_wanted(sentence)) check::registered().push_back({sentence, name}); \
+        if constexpr (check::is_wanted(sentence)) check::registered().push_back({__FILE__, sentence, name}); \
         return true;                                                                          \
     }();                                                                                      \
     static void name()
@@ -93,7 +98,11 @@ inline int run_all(const char* filter) {
 #define CHECK_EQUAL(left, right) \
     check::equal((left), (right), #left " == " #right, __FILE__, __LINE__)
 
-#define CHECK_MAIN                                     \
-    int main(int count, char** words) {                \
+#ifdef CHECK_JOINED
+#define CHECK_MAIN
+#else
+#define CHECK_MAIN                                        \
+    int main(int count, char** words) {                   \
         return check::run_all(count > 1 ? words[1] : ""); \
     }
+#endif

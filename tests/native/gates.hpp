@@ -14,18 +14,18 @@ template <class Time>
 using TightScaleGate = callboard::ScaleGate<Time, std::int64_t, 2, 2>;
 
 template <class Type>
-struct Kind {
+struct OfGate {
     using Gate = Type;
 };
 
 template <class Gate, class Test>
 void with_gate(const char* name, Test test) {
     const int before = check::failures.load(callboard::relaxed);
-    test(Kind<Gate>{});
+    test(OfGate<Gate>{});
     if (check::failures.load(callboard::relaxed) != before) std::fprintf(stderr, "in %s\n", name);
 }
 
-// test(kind), where `typename decltype(kind)::Gate` is the gate.
+// test(of_gate), where `typename decltype(of_gate)::Gate` is the gate.
 template <class Time = std::int64_t, class Test>
 void with_each_gate(Test test) {
     with_gate<callboard::RingGate<Time, std::int64_t>>("RingGate", test);

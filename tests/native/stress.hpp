@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -62,13 +63,15 @@ void await(Condition holds) {
 #endif
 inline constexpr int shorter = STRESS_SHORTER;
 
-// For how long a test goes on that a busy machine slows down. Seeded defects show in it; `make soak` takes more.
-#ifndef STRESS_SECONDS
-#define STRESS_SECONDS 1
-#endif
+// For how long a test goes on that a busy machine slows down, in nanoseconds. Seeded defects show in a second;
+// `make soak` asks for more, in the environment.
+inline std::int64_t longest() {
+    const char* const seconds = std::getenv("STRESS_SECONDS");
+    return (seconds == nullptr ? 1 : std::atoll(seconds)) * std::int64_t{1'000'000'000};
+}
 
 // Rounds in which threads answer each other. On a busy machine each may take a time slice, so there are
-// `most` of them or as many as fit into STRESS_SECONDS. One thread drives; the others look at over().
+// `most` of them or as many as fit into longest(). One thread drives; the others look at over().
 class Rounds {
 public:
     explicit Rounds(int most) : most_(most) {}
@@ -85,7 +88,7 @@ public:
 
 private:
     const int most_;
-    const std::int64_t end_ = callboard::monotonic_ns() + STRESS_SECONDS * std::int64_t{1'000'000'000};
+    const std::int64_t end_ = callboard::monotonic_ns() + longest();
     callboard::Atomic<bool> over_{false};
 };
 

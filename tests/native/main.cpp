@@ -1,0 +1,4 @@
+// The main() of programs whose tests are from several sources.
+#include "check.hpp"
+
+CHECK_MAIN

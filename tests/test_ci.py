@@ -1,0 +1,30 @@
+"""The checks of `.ci/run`: each target of the Makefile is run by one, and CONTRIBUTING describes each."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = (ROOT / ".ci/run").read_text()
+
+
+def names(pattern: str) -> set[str]:
+    found = re.search(pattern, SCRIPT, re.MULTILINE)
+    assert found
+    return set(found[1].split())
+
+
+EVERY, DEAR = names(r'^every="(.+)"$'), names(r"^dear=\((.+)\)$")
+
+
+def test_every_target_of_the_makefile_is_run_by_a_check() -> None:
+    phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert phony
+    checks = "\n".join((ROOT / ".ci" / check).read_text() for check in EVERY | DEAR)
+    commands = re.findall(r"^ *(?:\S+=\S+ )*make ([a-z ]+)", checks, re.MULTILINE)
+    assert set(phony[1].split()) == {word for words in commands for word in words.split()}
+
+
+def test_contributing_has_a_row_for_each_check() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (every run|in turn) \|$", text, re.MULTILINE)
+    assert dict(rows) == dict.fromkeys(EVERY, "every run") | dict.fromkeys(DEAR, "in turn")
