@@ -40,8 +40,9 @@ stamps = $(patsubst %,$(VENV)/.extra-%,$(1))
 steps = @mkdir -p build; flock --close build/$(VENV).lock $(MAKE) --no-print-directory --jobs=2 $(1)
 set_up = $(call steps,$(VENV)/.wheel $(call stamps,$(1)))
 
-# How many processes run tests. A file's tests stay in one, and share what they make.
-WORKERS ?= --numprocesses=2 --dist=loadfile
+# How many processes run tests. A file's tests stay in one, and share what they make. Files keep their order, which
+# begins with those that take long.
+WORKERS ?= --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
 # How long a soak takes: kills of each kind, rounds in Spark, seconds for a stress test.
 KILLS ?= 300

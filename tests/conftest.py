@@ -51,6 +51,11 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.MonkeyPatch().setattr("callboard.scheduling.config.usable_cores", lambda: 1)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let Spark's tests come first: some take minutes, in which no other process should be idle."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/spark/"))
+
+
 def pytest_collection_finish() -> None:
     """Have the garbage collector look at what a test makes, and not at thousands of tests."""
     gc.collect()

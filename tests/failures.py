@@ -14,7 +14,7 @@ class Failures:
         self._file = file
         self._texts: dict[str, str] = {}  # of the first failure, by test
         self._were_collected = True
-        # Not as `pytest`, whose options name all tests; -P, or the folder `mailbox` hides a standard module.
+        # -P: without it, the folder `mailbox` would hide the standard module of that name.
         self._command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         for option in ("--capture", "--hypothesis-profile"):
             if value := config.getoption(option, None):

@@ -1,4 +1,4 @@
-"""The checks of `.ci/run`: each target of the Makefile is run by one, and CONTRIBUTING describes each."""
+"""The checks of `.ci/run`: one runs each target of the Makefile, and CONTRIBUTING has them all."""
 
 import re
 from pathlib import Path
