@@ -32,7 +32,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("source", SOURCES)
 def test_the_native_unit_tests_pass(source: str, programs: Path) -> None:
     alone = programs / source
-    command = [alone] if alone.exists() else [programs / "units", source]
+    command: list[str | Path] = [alone] if alone.exists() else [programs / "units", source]
     run = subprocess.run(command, check=False, capture_output=True, text=True, timeout=240)
     assert run.returncode == 0, run.stdout + run.stderr
 
