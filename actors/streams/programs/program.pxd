@@ -130,5 +130,5 @@ cdef class Program:
 
 cdef double time_as_number(object instant) noexcept
 cdef Watermark watermark_at(object time)
-cdef list outputs_of(object result)
+cdef list outputs_of(object result, Ending ending)
 cdef int pass_on(Batch batch, Py_ssize_t at, list into) except -1

@@ -28,6 +28,7 @@ from callboard.streams.errors import Failure, StreamError
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(PyObject* what)
+    bint PyIter_Check(object what)
 
 # Stands for a port in Program.sides: a late row that is counted, and dropped.
 cdef Py_ssize_t nowhere = -1
@@ -394,14 +395,23 @@ class Raised:
         self.error = error
 
 
-cdef list outputs_of(object result):
-    """The outputs of a row as a list; whatever made them is finished, or has raised, after this."""
+cdef list outputs_of(object result, Ending ending):
+    """The outputs of a row as a list; whatever made them is finished, or has raised, after this. An iterator, which may
+    have no end, is left when the run is cancelled: the round is dropped, so there are none."""
+    cdef list outputs
     if type(result) is list:
         return <list>result
     if result is None:
         return []
     refuse_unawaited(result)
-    return list(result)
+    if ending is None or not PyIter_Check(result):
+        return list(result)
+    outputs = []
+    for output in result:
+        outputs.append(output)
+        if ending.stopped_at.load() < 0:
+            return []
+    return outputs
 
 
 cdef int pass_on(Batch batch, Py_ssize_t at, list into) except -1:

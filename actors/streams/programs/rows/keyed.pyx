@@ -58,7 +58,7 @@ cdef class Objects(Stateful):
         cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
         state = self.fresh(table) if found == NULL else <object>found
         result = state.receive(row)
-        cdef list outputs = None if result is None else self.named(key, outputs_of(result))
+        cdef list outputs = None if result is None else self.named(key, outputs_of(result, self.ending))
         if self.skips:
             for error in state.take_skipped():
                 self.tally.skipped(Failure(self.name, serial, row, error))
@@ -70,8 +70,8 @@ cdef class Objects(Stateful):
 
     cdef list mark(self, Table table, object key, object state, object time):
         if time is None:
-            return self.named(key, outputs_of(state.on_final()))
-        outputs = [] if self.silent else self.named(key, outputs_of(state.on_watermark(time)))
+            return self.named(key, outputs_of(state.on_final(), self.ending))
+        outputs = [] if self.silent else self.named(key, outputs_of(state.on_watermark(time), self.ending))
         if self.drops and is_true(state.is_idle()):
             table.drop(key)
         return outputs
@@ -135,7 +135,7 @@ cdef class Lots(Objects):
     cdef int receive(self, Batch batch, Py_ssize_t begin, Py_ssize_t end, list into) except -1:
         cdef Py_ssize_t at
         try:
-            outputs = outputs_of(self.table.states[None].receive_many(batch.rows[begin:end]))
+            outputs = outputs_of(self.table.states[None].receive_many(batch.rows[begin:end]), self.ending)
             # Where these lineages mean anything, there is no Lots.
             self.emit(outputs, None if batch.lineages is None else batch.lineages[begin], into)
         except Exception as error:  # nobody knows at which row, so all of them failed
@@ -167,7 +167,7 @@ cdef class Timed(Objects):
             result = state.receive(row)
         finally:
             self.schedule_row(table, key, state, len(table.states) > keys)
-        outs.extend(self.named(key, outputs_of(result)))
+        outs.extend(self.named(key, outputs_of(result, self.ending)))
         return 0
 
     cpdef restore(self, tuple head, list columns, object kept, bint divided):

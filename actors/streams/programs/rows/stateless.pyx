@@ -70,7 +70,7 @@ cdef class FlatMap(Map):
             if type(row) is Watermark:
                 pass_on(batch, at[0], into)
             else:
-                outputs = outputs_of(call_one(how, function, row))
+                outputs = outputs_of(call_one(how, function, row), self.ending)
                 if plain:
                     out.extend(outputs)
                 else:
