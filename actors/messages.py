@@ -45,10 +45,10 @@ class DeadLetter:
     `reason` says why. `stopped`: the actor had stopped, or did before the message's turn; `error`
     says why if a failure ended it. `system stopped`: it stopped with its system. `failed`: handling
     it raised `error`. `dropped_newest` and `dropped_oldest`: a full mailbox dropped it. `refused`:
-    a full mailbox raised `error`, and the sender is native, or in another process. `lost`: a
-    process of a pool ended, and whether it had handled the message is unknown. `cancelled`: its
-    asker cancelled the ask before it was handled, or in the middle. For a stream's rows it is
-    `skipped` (the message is a Failure), `late` or `unpaired`.
+    a full mailbox raised `error`, and the sender is native, a `Topic`, or in another process.
+    `lost`: a process of a pool ended, and whether it had handled the message is unknown.
+    `cancelled`: its asker cancelled the ask before it was handled, or in the middle. For a stream's
+    rows it is `skipped` (the message is a Failure), `late` or `unpaired`.
     """
 
     message: Any

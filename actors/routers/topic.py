@@ -35,7 +35,9 @@ class Topic(Actor[Any]):
     """Tells each message that it is told to its subscribers.
 
     A subscriber is told a message once, however many of its classes fit. Messages of one publisher
-    reach each subscriber in their order. An actor that ends is no subscriber any more.
+    reach each subscriber in their order. An actor that ends is no subscriber any more. If a
+    subscriber's `tell` raises, as that of a full mailbox may, the message for it is a dead letter,
+    `refused`, and the others are told.
     """
 
     def __init__(self) -> None:
@@ -57,4 +59,13 @@ class Topic(Actor[Any]):
         else:
             for ref, kinds in list(self._kinds.items()):
                 if isinstance(message, kinds):
-                    ref.tell(message)
+                    self._tell(ref, message)
+
+    def _tell(self, ref: Recipient[Any], message: Any) -> None:
+        try:
+            ref.tell(message)
+        except Exception as error:
+            to = ref if isinstance(ref, ActorRef) else self.ref
+            system = self.ref.system
+            assert system is not None, "its worker keeps it"
+            system.dead_letters.post(message, to, self.ref, "refused", error)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callboard import ActorSystem
+from callboard import Actor, ActorSystem, BoundedMailbox, DeadLetter, Future, MailboxFull
 from callboard.routers import Subscribe, Topic, Unsubscribe
 from callboard.testing import ManualSystem
 from tests.routers.test_routers import LIMIT, keepers
@@ -67,3 +67,53 @@ def test_subscriptions_say_what_is_wrong() -> None:
         _, refs = keepers(system, 1)
         with pytest.raises(TypeError, match="wants a class, not 3"):
             Subscribe(refs[0], wrong)
+
+
+class Unwilling:
+    """A recipient that is no actor, and raises."""
+
+    def tell(self, message: Any) -> None:
+        raise ValueError(f"not {message}")
+
+    tell_many = ask = tell
+
+
+class Waiting(Actor[Any]):
+    """Waits in the middle of each message."""
+
+    def __init__(self, gate: Future[None], kept: list[Any]) -> None:
+        self.gate = gate
+        self.kept = kept
+
+    async def receive(self, message: Any) -> None:
+        self.kept.append(message)
+        await self.gate
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_others_are_told_though_a_subscriber_refuses_messages(seed: int) -> None:
+    letters: list[DeadLetter] = []
+    full: list[Any] = []
+    gate: Future[None] = Future()
+    unwilling: Any = Unwilling()
+    with ManualSystem(seed=seed) as system:
+        system.dead_letters.subscribe(letters.append)
+        kept, (last,) = keepers(system, 1)
+        slow = system.spawn(Waiting, gate, full, mailbox=BoundedMailbox(1, overflow="fail"))
+        topic = system.spawn(Topic)
+        topic.tell_many([Subscribe(unwilling, str), Subscribe(slow, int), Subscribe(last)])
+        topic.tell_many([1, "text", 2, 3])
+        system.run_until_idle()
+        gate.set_result(None)
+        system.run_until_idle()
+        assert topic.is_alive
+        system.dead_letters.unsubscribe(letters.append)
+    assert kept == [[1, "text", 2, 3]]
+    refused = [letter.message for letter in letters]
+    assert len(full) < 3
+    assert sorted(full + refused, key=str) == [1, 2, 3, "text"]
+    for letter in letters:
+        is_text = letter.message == "text"
+        assert (letter.reason, letter.sender) == ("refused", topic)
+        assert letter.recipient == (topic if is_text else slow)
+        assert isinstance(letter.error, ValueError if is_text else MailboxFull)
