@@ -270,3 +270,34 @@ def test_who_watches_many_that_end_forgets_them() -> None:
         last.stop()
         system.run_until_idle()
         assert report(watcher) == [Terminated(last)]
+
+
+def test_a_new_object_is_not_told_of_the_children_that_its_restart_stopped() -> None:
+    class Parent(Actor[Any]):
+        def __init__(self, other: ActorRef[Any]) -> None:
+            self.seen: list[Any] = []
+            self.watch(other)
+            for name in ("a", "b"):
+                self.watch(self.spawn(Mortal, name=name))
+
+        def receive(self, message: Any) -> Any:
+            if message == "fail":
+                raise ValueError("as told")
+            if message == "report":
+                return self.seen
+            self.seen.append(message.ref)
+            return None
+
+    for seed in range(10):
+        with ManualSystem(seed=seed) as system:
+            other = system.spawn(Mortal)
+            parent = system.spawn(Parent, other, supervision="restart")
+            parent.tell("fail")
+            system.run_until_idle()
+            first, second = parent.children
+            first.stop()
+            other.stop()
+            system.run_until_idle()
+            seen = parent.ask("report").result()
+            assert sorted(seen, key=str) == sorted([first, other], key=str)  # as it watches these
+            assert parent.children == [second]

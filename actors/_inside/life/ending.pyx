@@ -67,6 +67,7 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
         extra.backing_off = True
         ref.runtime.team.add_waiting(1)
         ref.runtime.timers.call_after(delay, partial(_end_backing_off, ref))
+    unwatch_children(ref)
     stop_children(ref)
     go_on_ending(ref)
 
@@ -121,6 +122,17 @@ cdef void stop_children(ActorRef ref) noexcept:
             if ref.phase == STOPPING:
                 ref.runtime.dead_letters.note_end_with(child, ref)
             child.send_system(SystemKind.stop, None, None)
+
+
+cdef void unwatch_children(ActorRef ref) noexcept:
+    """Have nobody told of the ends of the children that a restart stops: the next object never had them."""
+    cdef ActorRef child
+    cdef dict watching = ref.extra.watching
+    if watching is not None and ref.children_of:
+        for child in list(ref.children_of):
+            if child in watching:
+                del watching[child]
+                child.send_system(SystemKind.unwatch, ref, None)
 
 
 cdef void go_on_ending(ActorRef ref) noexcept:
