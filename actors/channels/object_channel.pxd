@@ -45,6 +45,7 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         bint send_ready()
         Transfer try_receive(PyObject*& value)
         bint peek(PyObject*& value)
+        bint peek_slot(PyObject*& value)
         bint receive_ready()
         bint take_left(PyObject*& value)
         Waitable& sending()

@@ -70,6 +70,7 @@ cdef class Pipe:
     cdef bint take(self, PyObject** value) noexcept
     cdef object try_take(self, object nothing)
     cdef object look(self, object nothing)
+    cdef object look_into_slot(self, object nothing)
     cdef int64_t offer(self, object value) except -1
     cdef bint was_taken(self, int64_t offer) noexcept
     cdef bint retract(self, int64_t offer) except -1

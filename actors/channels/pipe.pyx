@@ -216,6 +216,7 @@ cdef class Pipe:
             assert holds(self.senders.ends > 0 or not done)
             if done and self.is_rendezvous:
                 self.offers += 1
+                self.is_offered = False  # what lies in the slot is sent: the offer before it was taken
         if not done:
             Py_DECREF(value)
         self.wake_receivers()
@@ -244,6 +245,15 @@ cdef class Pipe:
         cdef PyObject* value = NULL
         with cython.critical_section(self.receivers):
             found = <object>value if self.channel.peek(value) else nothing
+        return self.look_into_slot(nothing) if found is nothing and self.is_rendezvous else found
+
+    cdef object look_into_slot(self, object nothing):
+        """At capacity 0: return what try_put() handed to a receiver that did not take it; `nothing` if that is none."""
+        cdef PyObject* value = NULL
+        found = nothing
+        with cython.critical_section(self.senders, self.receivers):
+            if not self.is_offered and self.channel.peek_slot(value):
+                found = <object>value
         return found
 
     cdef int64_t offer(self, object value) except -1:
@@ -308,7 +318,9 @@ cdef class Pipe:
 
     cdef bint is_over(self) noexcept:
         """Whether nothing more comes out."""
-        return self.channel.is_cancelled() or (self.channel.has_ended() and self.channel.size() == 0)
+        if self.channel.is_cancelled() or not self.channel.has_ended():
+            return self.channel.is_cancelled()
+        return self.channel.size() == 0 and not (self.is_rendezvous and self.look_into_slot(None) is not None)
 
     cdef bint is_forked(self) noexcept:
         """Whether it is a copy in a forked child, of a channel that actors used."""
@@ -374,7 +386,7 @@ cdef class Pipe:
         cdef bint done
         cdef int64_t lost = 0
         while True:
-            with cython.critical_section(self.receivers):
+            with cython.critical_section(self.senders, self.receivers):
                 done = not self.is_offered and self.channel.take_left(value)
             self.wake_noted()
             if not done:

@@ -7,7 +7,14 @@ import random
 
 import pytest
 
-from callboard.channels import ChannelTimeout, Receiver, Sender, channel
+from callboard.channels import (
+    ChannelClosed,
+    ChannelEmpty,
+    ChannelTimeout,
+    Receiver,
+    Sender,
+    channel,
+)
 from callboard.channels.sender import Send
 from tests.channels.users import WAIT
 
@@ -256,3 +263,40 @@ def test_in_trio_a_value_is_received_once_if_and_only_if_its_send_returned(
 
     trio.run(main)
     book.check()
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_peek_sees_the_value_that_a_cancelled_receive_left(closes: bool) -> None:
+    async def main() -> None:
+        sender, receiver = channel(0)
+
+        async def receive() -> object:
+            return await receiver.receive()
+
+        receiving = asyncio.ensure_future(receive())
+        await asyncio.sleep(0)
+        assert sender.try_send("value")
+        receiving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await receiving
+        if closes:
+            sender.close()
+        assert receiver.peek() == "value"
+        assert await receiver.receive() == "value"
+        with pytest.raises(ChannelClosed if closes else ChannelEmpty):
+            receiver.peek()
+
+    asyncio.run(main())
+
+
+def test_peek_does_not_see_what_a_send_offers() -> None:
+    async def main() -> None:
+        sender, receiver = channel(0)
+        sending = asyncio.ensure_future(sender.send("value"))
+        await asyncio.sleep(0)
+        with pytest.raises(ChannelEmpty):
+            receiver.peek()
+        assert receiver.try_receive() == "value"
+        await sending
+
+    asyncio.run(main())

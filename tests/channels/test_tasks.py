@@ -306,3 +306,56 @@ def test_a_selection_gives_each_its_turn(seed: int) -> None:
         system.spawn(Takes)
         system.run_until_idle()
         assert sorted(taken) == sorted(list(range(8)) * 5)
+
+
+class SendsOne(Task):
+    """Sends a value, and waits until it was taken."""
+
+    def __init__(self, sender: Sender[str]) -> None:
+        self.sender = sender
+
+    async def run(self) -> None:
+        await self.sender.send("a")
+
+
+class HandsOver(Task):
+    """Hands a value to a receiver that waits."""
+
+    def __init__(self, sender: Sender[str], outcomes: list[bool]) -> None:
+        self.sender = sender
+        self.outcomes = outcomes
+
+    async def run(self) -> None:
+        await select([self.sender])
+        self.outcomes.append(self.sender.try_send("b"))
+
+
+class ReceivesAll(Task):
+    def __init__(self, receiver: Receiver[str], got: list[str]) -> None:
+        self.receiver = receiver
+        self.got = got
+
+    async def run(self) -> None:
+        while True:
+            self.got.append(await self.receiver.receive())
+
+
+def test_what_is_handed_to_a_task_that_stops_is_a_dead_letter_beside_another_sender() -> None:
+    unreceived = 0
+    for seed in range(300):
+        letters: list[Any] = []
+        got: list[str] = []
+        outcomes: list[bool] = []
+        with ManualSystem(seed=seed) as system:
+            system.dead_letters.subscribe(lambda letter, to=letters: to.append(letter.message))
+            sender, receiver = channel(0)
+            system.spawn(HandsOver, sender.clone(), outcomes)
+            system.spawn(SendsOne, sender)
+            task = system.spawn(ReceivesAll, receiver, got, event_loop=True)
+            while system.step():
+                if outcomes == [True] and task.is_alive:
+                    task.stop()  # before it goes on
+        if outcomes == [True]:
+            assert (got + letters).count("b") == 1
+            unreceived += "b" in letters
+    assert unreceived > 0

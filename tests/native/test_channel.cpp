@@ -281,6 +281,24 @@ TEST_EACH("a rendezvous: a sender whose slot is taken is woken even if its recei
     CHECK(channel.offer(2) == Transfer::done);
 }
 
+TEST_EACH("a rendezvous: what is handed over is no offer of the sender before, and is seen in the slot") {
+    Pipe channel(0);
+    Counting receiver;
+    Number value = 0;
+    CHECK(!channel.peek_slot(value));
+    CHECK(channel.offer(1) == Transfer::done);
+    CHECK_EQUAL(receive(channel), 1);
+    CHECK(channel.receiving().announce(&receiver));
+    CHECK(channel.try_send(2) == Transfer::done);
+    CHECK(!channel.retract(value));
+    CHECK(channel.peek_slot(value) && value == 2);
+    CHECK_EQUAL(receive(channel), 2);
+    CHECK(!channel.send_ready());
+    CHECK(channel.receiving().announce(&receiver) && channel.try_send(3) == Transfer::done && channel.cancel());
+    CHECK(!channel.peek_slot(value));
+    CHECK(channel.take_left(value) && value == 3);
+}
+
 TEST_EACH("a rendezvous that grows keeps what is offered, and then it is sent") {
     Pipe channel(0);
     Counting sender;

@@ -118,6 +118,15 @@ public:
         return true;
     }
 
+    // The sender and the receiver at once. What lies in the slot of a rendezvous: an offer, or what try_send() handed
+    // to a receiver that has not taken it yet.
+    [[nodiscard]] bool peek_slot(T& value) const {
+        const T found = is_cancelled() ? T{} : slot_.offered();
+        if (found == T{}) return false;
+        value = found;
+        return true;
+    }
+
     // The receiver. A value is there, or it has ended.
     [[nodiscard]] bool receive_ready() {
         const Alone<Consumer> alone(*this);
@@ -187,6 +196,7 @@ private:
         if (waiter == nullptr) return Transfer::not_yet;
         [[maybe_unused]] const bool fits = slot_.try_offer(value);
         assert(fits && "the sender alone fills the slot");
+        if (offer_ == Offer::made) offer_ = Offer::none;  // it was taken: the slot was free
         waiter->wake(waiter);
         return Transfer::done;
     }
