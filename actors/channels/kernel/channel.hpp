@@ -118,8 +118,8 @@ public:
         return true;
     }
 
-    // The sender and the receiver at once. What lies in the slot of a rendezvous: an offer, or what try_send() handed
-    // to a receiver that has not taken it yet.
+    // The sender and the receiver at once. The value in the slot of a rendezvous: an offer, or one that
+    // try_send() handed to a receiver that has not taken it yet.
     [[nodiscard]] bool peek_slot(T& value) const {
         const T found = is_cancelled() ? T{} : slot_.offered();
         if (found == T{}) return false;
