@@ -23,7 +23,8 @@ def replay(seeds: int | Iterable[int] = 20) -> Callable[[Callable[..., Any]], Ca
         CALLBOARD_SEED=17 pytest 'tests/test_shop.py::test_a_cart_is_sold_once'
 
     With pytest, fixtures and parameters of the test work as usual, but their values are shared by
-    all seeds. Raises TypeError if the test has no parameter `seed`.
+    all seeds. Raises TypeError if the test has no parameter `seed`, or if a call of it would run
+    nothing: it is `async def`, or a generator.
     """
     if not isinstance(seeds, Iterable):
         seeds = range(checks.whole("seeds", seeds, 0))
@@ -35,6 +36,16 @@ def replay(seeds: int | Iterable[int] = 20) -> Callable[[Callable[..., Any]], Ca
         signature = inspect.signature(test)
         if "seed" not in signature.parameters:
             raise TypeError(f"{test.__qualname__} has no parameter `seed`, which replay() gives it")
+        for is_not_run in (
+            inspect.iscoroutinefunction,
+            inspect.isgeneratorfunction,
+            inspect.isasyncgenfunction,
+        ):
+            if is_not_run(test):
+                raise TypeError(
+                    f"replay() expected a plain function, got {test.__qualname__}, of which a call "
+                    "runs nothing: call asyncio.run() in a plain test"
+                )
 
         @functools.wraps(test)
         def run_each(*args: Any, **kwargs: Any) -> None:

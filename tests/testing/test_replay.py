@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
@@ -45,6 +46,24 @@ def test_every_seed_is_run() -> None:
     replay(seeds=4)(lambda seed: seen.append(seed))()
     replay(seeds=[7, 5])(lambda seed: seen.append(seed))()
     assert seen == [0, 1, 2, 3, 7, 5]
+
+
+async def of_a_coroutine(seed: int) -> None:
+    raise AssertionError("nobody runs this")
+
+
+def of_a_generator(seed: int) -> Iterator[None]:
+    yield
+
+
+async def of_an_async_generator(seed: int) -> AsyncIterator[None]:
+    yield
+
+
+@pytest.mark.parametrize("test", [of_a_coroutine, of_a_generator, of_an_async_generator])
+def test_a_test_of_which_a_call_runs_nothing_is_refused(test: Callable[..., object]) -> None:
+    with pytest.raises(TypeError, match=f"expected a plain function, got {test.__name__}"):
+        replay(seeds=3)(test)
 
 
 def test_a_failure_says_how_to_rerun_its_seed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
