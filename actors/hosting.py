@@ -150,7 +150,10 @@ class Hosted:
 
 
 async def leave(system: Hosted, error: BaseException | None) -> None:
-    """Drain, unless the block ended by `error`, then stop. A cancelled drain stops at once."""
+    """Drain, unless the block ended by `error`, then stop. A cancelled drain stops at once.
+
+    After one signal, it drains whatever the error is: `asyncio.run()` cancels the task then.
+    """
     runtime = system._runtime
     if runtime.forked:
         return
@@ -159,7 +162,7 @@ async def leave(system: Hosted, error: BaseException | None) -> None:
     drained: Future[None] = DONE
     late: DrainTimeout | None = None
     try:
-        if error is None:
+        if error is None or system._signals.count == 1:
             drained = system.drain_soon(seconds)
             await drained
     except DrainTimeout as timeout:

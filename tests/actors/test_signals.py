@@ -108,6 +108,63 @@ with Heeding() as system:
     assert errors.rstrip().endswith("KeyboardInterrupt")
 
 
+@pytest.mark.parametrize("wait", ["await asyncio.sleep(600)", "while True: pass"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_program_in_asyncio_handles_what_is_in_flight(number: signal.Signals, wait: str) -> None:
+    status, output, errors = run(
+        f"""
+import asyncio
+
+class Heeding(ActorSystem):
+    "Lets the counter go on when a signal has come, and the block is left."
+    def drain_soon(self, timeout=None):
+        go.set()
+        return super().drain_soon(timeout)
+
+async def main():
+    async with Heeding() as system:
+        system.install_signal_handlers()
+        await system.spawn(Counter).tell_many_soon(range(20))
+        {wait}
+
+asyncio.run(main())
+""",
+        number,
+    )
+    assert status == (-number if number == signal.SIGINT else 128 + number), errors
+    assert output.splitlines() == ["at work", "handled 20"]
+
+
+def test_a_second_signal_in_asyncio_ends_the_drain() -> None:
+    status, output, _ = run(
+        """
+import asyncio
+
+class Noting(ActorSystem):
+    def drain_soon(self, timeout=None):
+        print("drains", flush=True)
+        return super().drain_soon(timeout)
+
+    def _stop(self, seconds):
+        go.set()
+        super()._stop(seconds)
+
+async def main():
+    async with Noting() as system:
+        system.install_signal_handlers()
+        await system.spawn(Counter).tell_many_soon(range(20))
+        await asyncio.sleep(600)
+
+asyncio.run(main())
+""",
+        signal.SIGTERM,
+        signal.SIGTERM,
+    )
+    assert status == 128 + signal.SIGTERM
+    assert output.splitlines()[:2] == ["at work", "drains"]
+    assert "handled 20" not in output
+
+
 def test_a_second_signal_ends_the_drain() -> None:
     status, output, errors = run(
         """

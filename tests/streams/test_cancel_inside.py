@@ -135,35 +135,33 @@ def test_the_end_of_the_system_closes_its_files_without_a_warning(
 
 
 class Endless:
-    """Yields outputs for ever. `is_under_way` says that it has begun, `has_ended` that it was left."""
+    """Yields outputs for ever, and notes that it is under way, and its end."""
 
-    def __init__(self) -> None:
-        self.is_under_way, self.has_ended = threading.Event(), threading.Event()
+    def __init__(self, under_way: threading.Event, ended: threading.Event) -> None:
+        self.under_way, self.ended = under_way, ended
 
-    def outputs(self, row: int) -> Iterator[int]:
+    def receive(self, row: int) -> Iterator[int]:
         try:
             while True:
                 yield row
-                self.is_under_way.set()
+                self.under_way.set()
         finally:
-            self.has_ended.set()
-
-    def receive(self, row: int) -> Iterator[int]:
-        return self.outputs(row)
+            self.ended.set()
 
 
 @pytest.mark.parametrize("operator", ["flat_map", "stateless", "stateful", "keyed"])
 def test_a_cancel_ends_a_generator_of_outputs_that_has_no_end(operator: str) -> None:
-    endless, rows = Endless(), entry("rows", int)
+    under_way, ended = threading.Event(), threading.Event()
+    rows = entry("rows", int)
     graph = {
-        "flat_map": lambda: rows.flat_map(endless.outputs),
-        "stateless": lambda: rows.stateless(endless),
-        "stateful": lambda: rows.stateful(lambda: endless),
-        "keyed": lambda: rows.key_by(lambda row: row).stateful(lambda: endless),
+        "flat_map": lambda: rows.flat_map(Endless(under_way, ended).receive),
+        "stateless": lambda: rows.stateless(Endless, under_way, ended),
+        "stateful": lambda: rows.stateful(Endless, under_way, ended),
+        "keyed": lambda: rows.key_by(lambda row: row).stateful(Endless, under_way, ended),
     }[operator]()
     with ActorSystem(workers=1) as system:
         run = system.run(graph.to(print))
         run.send("rows", [1])
-        assert endless.is_under_way.wait(60)
+        assert under_way.wait(60)
         run.cancel(timeout=60)
-        assert endless.has_ended.wait(60)
+        assert ended.wait(60)

@@ -159,8 +159,9 @@ class RowByRow(Chainable[T]):
     ) -> Stream[U]:
         """Give all items that `function(row)` returns or yields, for each row; none for None.
 
-        All items of a row are in memory before the first goes on. `cancel()` ends a generator at its next `yield`.
-        An output that is `Side(name, value)` goes to the side output of that name in `sides`.
+        All items of a row are in memory before the first goes on. `cancel()` ends a generator at
+        its next `yield`. An output that is `Side(name, value)` goes to the side output of that name
+        in `sides`.
         """
         operator = receivers.flat_map(function, sides)
         return self._then(operator, name, errors, releases_gil=releases_gil)
