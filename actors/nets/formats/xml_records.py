@@ -28,7 +28,8 @@ def read_xml(source: Source) -> Iterator[Record]:
     """Yield the records of a file, of which the path is given, or of lines.
 
     The end is the record of type `terminate`, or the source's. Text that is no record raises
-    RecordError with the line. Values of fields are read as `value_of` says.
+    RecordError with the line. Values of fields are read as `value_of` says,
+    those of a record with `mode="binary"`, too: they are not decoded.
     """
     reader = _Reader()
     for line in _decoded(lines_of(source)):
