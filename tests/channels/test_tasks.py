@@ -340,7 +340,7 @@ class ReceivesAll(Task):
             self.got.append(await self.receiver.receive())
 
 
-def test_what_is_handed_to_a_task_that_stops_is_a_dead_letter_beside_another_sender() -> None:
+def test_a_value_handed_to_a_task_that_stops_is_a_dead_letter_beside_another_sender() -> None:
     unreceived = 0
     for seed in range(300):
         letters: list[Any] = []
