@@ -120,7 +120,9 @@ def ordered(body: Net) -> Ordered:
 def net(body: Net, name: str, signature: str | Signature | None = None) -> NamedNet:
     """Give a net a name, which paths have, and a signature: `"{a} | {b} -> {c}, {d} -> ..."`.
 
-    The signature is checked. Others see it instead of the inferred type.
+    The signature is checked. Others see its inputs instead of the inferred ones. Outputs that have
+    the labels of a declared one keep their other labels, which the next box may take. Labels of a
+    record that the signature lacks go into the net, not around it.
     """
     if not isinstance(name, str) or not name:
         raise TypeError(f"a net's name is a string that is not empty, not {safe_repr(name)}")

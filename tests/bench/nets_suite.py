@@ -152,7 +152,7 @@ def frameworks(
 
 
 def mandelbrot(smoke: bool) -> Benchmark:
-    """Play the thesis's policies. With an interpreter lock they matter to native actors only."""
+    """Play the thesis's policies, which do not reach these boxes: they have their own threads."""
     game = Game("nets.mandelbrot", 1_000, 32, smoke)
     everyone = [
         *(game.alone(name, "ours", **options) for name, options in POLICIES.items()),

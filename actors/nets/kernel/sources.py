@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from callboard.core.text import safe_repr
 from callboard.nets.errors import RecordError
 from callboard.nets.language.compiling import GLOBALS, condition_of, source_of
 from callboard.nets.terms.expressions import Expression, tags_of
-from callboard.nets.terms.labels import Label, is_binding, text_of
+from callboard.nets.terms.labels import Label, is_binding, is_tag, text_of
 from callboard.nets.terms.patterns import Item, Rule
 
 
@@ -52,7 +53,7 @@ def filter_function(
     else:
         lines.append("raise no_rule")
     error = RecordError(f"{place}: no rule of the filter has a true guard")
-    return _made(place, labels, "\n    ".join(lines), no_rule=error), single, shapes
+    return _made(place, labels, "\n        ".join(lines), no_rule=error), single, shapes
 
 
 def _tuple_of(texts: Iterable[str]) -> str:
@@ -94,8 +95,15 @@ def _names(labels: Sequence[Label]) -> dict[Label, str]:
 
 
 def _made(place: str, labels: Sequence[Label], body: str, **names: Any) -> Callable[..., Any]:
-    text = f"def made({', '.join(_names(labels).values())}):\n    {body}\n"
-    namespace: dict[str, Any] = {**GLOBALS, **names}
+    values = ", ".join(_names(labels).values())
+    divided = f"    except ZeroDivisionError as zero:\n        raise by_zero({values}) from zero\n"
+    text = f"def made({values}):\n    try:\n        {body}\n{divided}"
+
+    def by_zero(*values: Any) -> RecordError:
+        tags = {label: each for label, each in zip(labels, values, strict=True) if is_tag(label)}
+        return RecordError(f"{place}: an expression divides by zero, with {safe_repr(tags)}")
+
+    namespace: dict[str, Any] = {**GLOBALS, **names, "by_zero": by_zero}
     exec(compile(text, f"<{place}>", "exec"), namespace)  # of numbers and our own names alone
     made: Callable[..., Any] = namespace["made"]
     return made

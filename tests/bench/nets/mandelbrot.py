@@ -4,8 +4,8 @@ An image is cut into strips. Each has a replica of four boxes: its plane, its po
 the smooth counts of these, and their colours. Cells put the strips into the image again. An
 operation is a strip.
 
-The boxes of strips run on the system's workers, where its placement and its priorities say which
-one is next; or, `dedicated`, on threads of their own.
+The boxes of strips have threads of their own, `dedicated` or not, as they have no hint of a place.
+So the operating system says which one is next, and no placement or priority of the system does.
 """
 
 import math

@@ -91,6 +91,21 @@ def test_a_record_that_cannot_go_on_says_why(
     assert [letter.reason for letter in letters] == ["failed"]
 
 
+@pytest.mark.parametrize(
+    "net",
+    [
+        filtering("{<n>} -> {<m=10/n>}"),
+        filtering("{<n>} -> if <10 % n == 1> then {<n>} else {<n=0>}"),
+        star(filtering("{<n>} -> {<n=n-1>}"), "{<n>} if <10 / n > 3>"),
+    ],
+    ids=["a filter's value", "its guard", "an exit of a star"],
+)
+def test_a_division_by_zero_is_an_error_of_the_record(system: ActorSystem, net: Net) -> None:
+    with pytest.raises(RecordError, match=r"divides by zero, with {'<n>': 0}") as caught:
+        system.run(net).ask({"<n>": 0}).result(TIMEOUT)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
 def test_a_record_that_ran_away_says_which_boxes_were_called(system: ActorSystem) -> None:
     @box("(x) -> (x, y)")
     def first(x: int) -> Any:
