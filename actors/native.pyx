@@ -47,7 +47,10 @@ cdef inline Node* blank(NativeActor actor, ActorRef to, Kind kind, uint32_t tag)
     if unlikely(to is None, False):
         actor.fail(b"this native actor sends to None: a ref that it was not given?")
         return NULL
-    node = actor.context.nodes.take(to.cell.spare)
+    node = actor.context.nodes.try_take(to.cell.spare)
+    if unlikely(node == NULL, False):
+        actor.fail(b"this native actor found no memory for a message that it sends")
+        return NULL
     node.kind = kind
     node.flags = 0
     node.tag = tag

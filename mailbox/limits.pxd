@@ -5,7 +5,7 @@ from callboard.mailbox.delegation cimport CountedDelegation
 
 cdef extern from "callboard/mailbox/limits.hpp" namespace "callboard" nogil:
     cdef cppclass Limits:
-        Limits(int64_t capacity, int64_t timeout_ns, bint senders_pop)
+        Limits(int64_t capacity, int64_t timeout_ns, bint senders_pop) except +
         const int64_t capacity
         const int64_t timeout_ns
         const bint senders_pop

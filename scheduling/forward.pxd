@@ -28,7 +28,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         Node* pop(Node*& spent)
 
     cdef cppclass Recorder:
-        Recorder(uint64_t capacity, uint64_t serial)
+        Recorder(uint64_t capacity, uint64_t serial) except +
         void note_state(char state)
         bint note_sent(uint64_t receiver, uint64_t arrow, int64_t now)
         void note_taken(uint64_t sender, uint64_t arrow, int64_t now)

@@ -25,7 +25,7 @@ from callboard.core.memory.node cimport relaxed
 from callboard.mailbox.limits cimport Limits
 from callboard.native cimport NativeActor
 from callboard.scheduling.cell cimport Run, dedicated_cell, python_cell, recorded_cell, unpinned_cell, wants_token
-from callboard.scheduling.context cimport current_context
+from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport make_ready
 from callboard.scheduling.team cimport Team
 from callboard.scheduling.worker cimport WorkerThread, worker_here
@@ -209,9 +209,13 @@ cdef int close_unborn(ActorRef ref) except -1:
 cdef ActorRef make_ref(Runtime runtime, Recipe recipe, bint dedicated):
     cdef ActorRef ref
     cdef uint32_t flags = dedicated_cell if dedicated else 0
-    current_context().makes_handle = True
+    cdef Context* context = current_context()
+    context.makes_handle = True
+    try:
+        ref = NativeRef.__new__(NativeRef) if recipe.native else ActorRef.__new__(ActorRef)
+    finally:
+        context.makes_handle = False
     if recipe.native:
-        ref = NativeRef.__new__(NativeRef)
         ref.cell = new ActorCell(run_native, <void*>ref, flags | native_cell)
     else:
         flags |= python_cell
@@ -219,13 +223,11 @@ cdef ActorRef make_ref(Runtime runtime, Recipe recipe, bint dedicated):
             flags |= task_cell
         if runtime.team.token and not dedicated:
             flags |= wants_token
-        ref = ActorRef.__new__(ActorRef)
         if recipe.event_loop and recipe.concurrency > 1:
             ref.cell = new ActorCell(<Run>run_shared, <void*>ref, flags)
             ref.extras().access = Access()
         else:
             ref.cell = new ActorCell(<Run>run_python, <void*>ref, flags)
-    assert holds(not current_context().makes_handle)  # the ref took the mark
     return ref
 
 

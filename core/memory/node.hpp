@@ -122,11 +122,14 @@ public:
         give(first, last, count);
     }
 
+    // Any thread.
+    void free_all() { free_chain(take_all()); }
+
     // Acquire pairs with the release in Surplus::free_all(), which took this out of its lists. So a
     // thread that finds this in no surplus comes after free_all()'s trim().
     ~FreeList() {
         if (Surplus* surplus = listed_.load(acquire)) surplus->forget(*this);
-        free_chain(take_all());
+        free_all();
     }
 
     static void free_chain(Node* node) {
@@ -148,7 +151,11 @@ inline void Surplus::note(FreeList& list) {
     if (list.listed_.load(relaxed) != nullptr) return;
     const std::lock_guard<std::mutex> hold(lock_);
     if (list.listed_.load(relaxed) != nullptr) return;
-    lists_.push_back(&list);
+    try {
+        lists_.push_back(&list);
+    } catch (const std::bad_alloc&) {
+        return;  // its nodes stay where they are
+    }
     list.listed_.store(this, relaxed);
     count_.store(lists_.size(), relaxed);
 }
@@ -183,7 +190,7 @@ public:
 
     Surplus* surplus{nullptr};
 
-    // A node to send to the owner of `list`.
+    // A node to send to the owner of `list`. Throws std::bad_alloc.
     Node* take(FreeList& list) {
         const Alone<Owner> alone(*this);
         Node* node = filling_;
@@ -194,6 +201,23 @@ public:
             return node;
         }
         return take_slowly(list);
+    }
+
+    // The same; null when memory has ended.
+    Node* try_take(FreeList& list) noexcept {
+        try {
+            return take(list);
+        } catch (const std::bad_alloc&) {
+            return nullptr;
+        }
+    }
+
+    // The same for a message of the runtime, with a reserve. Null when that has ended, too.
+    Node* take_reserved(FreeList& list) noexcept {
+        Node* const node = try_take(list);
+        if (__builtin_expect(node != nullptr, 1)) return node;
+        void* const line = Slab::make_reserved_line();
+        return line == nullptr ? nullptr : ::new (line) Node;
     }
 
     // A consumed node, for this thread's next send, or for the senders to the owner of `list`.
@@ -240,10 +264,11 @@ private:
             needs_ += weight_of_taken_;
             return node;
         }
+        auto* const node = new Node;
         ++needs_;
         ++made_;
         assert(made_ <= needs_);
-        return new Node;
+        return node;
     }
 
     __attribute__((noinline)) void put_aside(FreeList& list) {

@@ -40,7 +40,7 @@ cdef extern from "callboard/core/memory/node.hpp" namespace "callboard" nogil:
         unsigned char* bytes
 
     cdef cppclass FreeList:
-        pass
+        void free_all()
 
     cdef cppclass Surplus:
         bint is_empty()
@@ -48,7 +48,8 @@ cdef extern from "callboard/core/memory/node.hpp" namespace "callboard" nogil:
 
     cdef cppclass NodeCache:
         Surplus* surplus
-        Node* take(FreeList& list)
+        Node* take(FreeList& list) except +
+        Node* try_take(FreeList& list)
         void give(Node* node, FreeList& list)
 
 cdef extern from "callboard/core/threads/parker.hpp" namespace "callboard" nogil:

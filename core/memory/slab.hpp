@@ -56,6 +56,10 @@ public:
         return line;
     }
 
+    // Any thread: a line for when memory has ended, from a reserve of the module that calls. Nothing fills it again.
+    // Null: it is used up.
+    static void* make_reserved_line() noexcept;
+
     // Any thread.
     static void free_line(void* memory) noexcept {
         if (memory == nullptr) return;
@@ -74,6 +78,9 @@ private:
         Slab* slab;
     };
     static_assert(sizeof(Line) == cache_line, "a line is a cache line");
+
+    // Takes no memory before it is used. Its slab counts one line more than there are, so that none frees it.
+    struct Reserve;
 
     // The lines that this thread may still make. It has no destructor, so that it outlives the others.
     struct Unmade {
@@ -124,5 +131,22 @@ private:
     static inline thread_local Unmade unmade_{};
     Atomic<std::uint32_t> counted_;
 };
+
+struct Slab::Reserve {
+    static constexpr std::uint32_t size = 4096;
+    Line lines[size];
+    Slab slab{size + 1};
+    Atomic<std::uint32_t> used{0};
+};
+
+inline void* Slab::make_reserved_line() noexcept {
+    static Reserve reserve;
+    if (reserve.used.load(relaxed) >= Reserve::size) return nullptr;
+    const std::uint32_t place = reserve.used.fetch_add(1, relaxed);
+    if (place >= Reserve::size) return nullptr;
+    Line* const line = &reserve.lines[place];
+    line->slab = &reserve.slab;
+    return line;
+}
 
 }  // namespace callboard

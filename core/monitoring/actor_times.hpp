@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/monitoring/records.hpp"
@@ -97,7 +98,7 @@ private:
     void note(std::uint32_t worker, TimeHistogram Place::* kind, std::int64_t ns, std::uint64_t count) {
         const std::uint32_t at = worker < workers_ ? worker : workers_;
         Place* place = places_[at].load(acquire);  // pairs with make()
-        if (__builtin_expect(place == nullptr, 0)) place = make(at);
+        if (__builtin_expect(place == nullptr, 0) && (place = make(at)) == nullptr) return;
         const auto time = static_cast<std::uint64_t>(ns < 0 ? 0 : ns);
         if (__builtin_expect(at != workers_, 1)) {
             (place->*kind).add(time, count);
@@ -110,8 +111,9 @@ private:
     }
 
     __attribute__((noinline)) Place* make(std::uint32_t at) {
-        auto made = std::make_unique<Place>();
+        std::unique_ptr<Place> made(new (std::nothrow) Place());  // null: memory has ended, and the time is not noted
         Place* found = nullptr;
+        if (made == nullptr) return nullptr;
         // Release pairs with the acquire in note() and of readers, and acquire with another's release.
         if (places_[at].compare_exchange_strong(found, made.get(), acq_rel, acquire)) return made.release();
         return found;

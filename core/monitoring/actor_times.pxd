@@ -10,8 +10,8 @@ cdef extern from "callboard/core/monitoring/actor_times.hpp" namespace "callboar
     const size_t BUCKETS "callboard::TimeHistogram::buckets"
 
     cppclass ActorTimes:
-        ActorTimes(uint32_t workers)
-        ActorTimes(uint32_t workers, ActorTimes* of_class)
+        ActorTimes(uint32_t workers) except +
+        ActorTimes(uint32_t workers, ActorTimes* of_class) except +
         uint32_t workers()
         uint64_t handled(size_t bucket)
         uint64_t waited(size_t bucket)

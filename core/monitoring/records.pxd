@@ -30,7 +30,7 @@ cdef extern from "callboard/core/monitoring/records.hpp" namespace "callboard" n
         int64_t began
 
     cdef cppclass RecordRing:
-        RecordRing(uint64_t capacity)
+        RecordRing(uint64_t capacity) except +
         void write(const DispatchRecord& record)
         uint64_t written()
         bint read(uint64_t number, DispatchRecord& record)

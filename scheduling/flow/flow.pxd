@@ -36,7 +36,7 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
 
     cdef cppclass LatencyMarkers:
         vector[Times] finished()
-        vector[Times] latest(size_t most)
+        vector[Times] latest(size_t most) except +
 
     ctypedef void (*SliceNote)(const Stage& stage, int64_t begin, int64_t end, uint64_t rows) noexcept nogil
 
@@ -47,7 +47,7 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         const vector[Stage*]& stages()
         void note_slices(SliceNote note)
         SliceObserver* observe(SliceObserver* observer)
-        uint32_t add_lane(LaneKinds kinds, void (*wake)(void*) noexcept nogil, void* lane)
+        uint32_t add_lane(LaneKinds kinds, void (*wake)(void*) noexcept nogil, void* lane) except +
         void set_active(uint64_t lanes)
         Rest run(uint32_t lane)
         cbool help(LaneKinds kinds)
@@ -55,23 +55,23 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
     const uint32_t most_members "callboard::Chain::most_members"
 
     cdef cppclass Chain:
-        void add_member(const Work& work)
+        void add_member(const Work& work) except +
         Work work()
         Figures figures_of(uint32_t member)
 
     cdef cppclass Flow:
-        Flow(Settings settings)
-        Pool& add_pool(unique_ptr[Chooser] chooser)
-        Stage& add_shared(Pool& pool, const Work& work, LaneKinds runs_on, uint32_t most_lanes)
-        Stage& add_ordered(Pool& pool, const Work& work, LaneKinds runs_on, uint32_t inputs)
-        AnsweringStage& add_answering(Pool& pool, const Work& work, LaneKinds runs_on)
+        Flow(Settings settings) except +
+        Pool& add_pool(unique_ptr[Chooser] chooser) except +
+        Stage& add_shared(Pool& pool, const Work& work, LaneKinds runs_on, uint32_t most_lanes) except +
+        Stage& add_ordered(Pool& pool, const Work& work, LaneKinds runs_on, uint32_t inputs) except +
+        AnsweringStage& add_answering(Pool& pool, const Work& work, LaneKinds runs_on) except +
         KeyedStage& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
-                              uint32_t most_lanes, uint32_t partitions)
-        FusedStage& add_fused(Pool& pool, LaneKinds runs_on)
-        Chain& make_chain(uint32_t most_lanes)
-        void connect(Stage& source, Stage& to, uint32_t input)
-        void add_entry(Stage& to, uint32_t input)
-        void finish_graph()
+                              uint32_t most_lanes, uint32_t partitions) except +
+        FusedStage& add_fused(Pool& pool, LaneKinds runs_on) except +
+        Chain& make_chain(uint32_t most_lanes) except +
+        void connect(Stage& source, Stage& to, uint32_t input) except +
+        void add_entry(Stage& to, uint32_t input) except +
+        void finish_graph() except +
         const vector[unique_ptr[Stage]]& stages()
         int64_t admitted()
         cbool has_room()

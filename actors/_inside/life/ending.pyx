@@ -231,6 +231,7 @@ cdef void close(ActorRef ref, object error) noexcept:
     ref.handler = None
     replace(current_context(), NULL)
     forget_arguments(ref.recipe)
+    ref.cell.spare.free_all()  # others may hold the ref for long
     leave_parent(ref)
 
 

@@ -3,7 +3,11 @@
 
 #include <Python.h>
 
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
 
 #include "callboard/_inside/sending/envelope.hpp"
 #include "callboard/core/memory/node.hpp"
@@ -40,6 +44,23 @@ struct ActorCell : Cell {
     void* variables{nullptr};    // the actor's context variables while it does not run; owned
     void* overflow{nullptr};     // a bounded mailbox's policy, which lives for ever: see overflow.pyx
 };
+
+// A node for a message of the runtime's own, which must not fail: where memory has ended, and the reserve, too, this
+// waits until other threads have freed some. They may need the interpreter for that.
+inline Node* await_node(Cell* to, Context* context) noexcept {
+    Node* node = context->nodes.take_reserved(to->spare);
+    for (int tries = 0; __builtin_expect(node == nullptr, 0); ++tries) {
+        if (tries == 60'000) {
+            std::fputs("callboard: found no memory for a message of the runtime in a minute\n", stderr);
+            std::abort();
+        }
+        PyThreadState* const interpreter = PyGILState_Check() ? PyEval_SaveThread() : nullptr;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (interpreter != nullptr) PyEval_RestoreThread(interpreter);
+        node = context->nodes.take_reserved(to->spare);
+    }
+    return node;
+}
 
 // Writes a message into a node, with references of its own. Inlined wherever messages are sent: an
 // envelope that is handed on costs more than the rest.
@@ -81,7 +102,7 @@ inline void note_taken(Node* node, Cell* cell, Context* context) {
     times->note_waited(context->index, context->clock.now() - node->sent_at);
 }
 
-// Pushes a message that has its room. True: the caller must wake the actor.
+// Pushes a message that has its room. True: the caller must wake the actor. Throws std::bad_alloc.
 [[gnu::always_inline]] inline bool push(Cell* to, Context* context, Envelope envelope) {
     return to->tail.push(filled(context->nodes.take(to->spare), envelope));
 }

@@ -21,8 +21,9 @@ cdef extern from "callboard/_inside/sending/actor_cell.hpp" namespace "callboard
     const uint32_t lonely_cell
     const uint32_t slow_cell
 
+    Node* await_node(Cell* to, Context* context)
     Node* filled(Node* node, Envelope envelope)
-    bint push(Cell* to, Context* context, Envelope envelope)
+    bint push(Cell* to, Context* context, Envelope envelope) except +
     void stamp(Node* node, Cell* to, Context* context)
     void note_taken(Node* node, Cell* cell, Context* context)
     bint is_only_watched(const Cell* cell)

@@ -18,7 +18,7 @@ cdef extern from "callboard/_inside/sending/envelope.hpp" namespace "callboard" 
 
     # To use its members, cimport it from actor_cell.pxd.
     cdef cppclass ActorCell(Cell):
-        ActorCell(Run run, void* owner, uint32_t flags)
+        ActorCell(Run run, void* owner, uint32_t flags) except +
         void* object
         Envelope* in_work
         void* variables

@@ -118,7 +118,7 @@ cdef class NativeRef(ActorRef):
             self.push_packed(node, envelope, context)
 
     cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1:
-        cdef Node* node = context.nodes.take(self.cell.spare)
+        cdef Node* node = self.take_node(context)
         assert holds(self.cell.limits != NULL)  # it has its room
         try:
             pack(node, <object>envelope.message)

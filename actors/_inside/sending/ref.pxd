@@ -43,7 +43,8 @@ cdef class ActorRef(Waiter):
     cdef bint is_waited_for(self, Context* context) noexcept
     cdef bint is_admitted(self, Fate found, Envelope* envelope, Context* context) except -1
     cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1
-    cdef void push_watched(self, Envelope envelope, Context* context) noexcept
+    cdef int push_watched(self, Envelope envelope, Context* context) except -1
+    cdef Node* take_node(self, Context* context) except NULL
     cdef void make_sample(self, Node* node, Envelope* envelope, Context* context) noexcept
     cdef int push_letter(self, Letter letter, object variables, Context* context) except -1
     cdef void send_system(self, SystemKind kind, object first, object second) noexcept

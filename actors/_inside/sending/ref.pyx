@@ -13,8 +13,8 @@ from callboard._inside.answers.circles cimport circle
 from callboard._inside.answers.sampling cimport mark_sample
 from callboard._inside.answers.yielding cimport ends_burst, let_workers_run
 from callboard._inside.sending.actor_cell cimport (
-    ActorCell, carrying_cell, closed_cell, filled, forked_cell, is_only_watched, lonely_cell, native_cell, push,
-    sampled_cell, slow_cell, stamp, task_cell,
+    ActorCell, await_node, carrying_cell, closed_cell, filled, forked_cell, is_only_watched, lonely_cell, native_cell,
+    push, sampled_cell, slow_cell, stamp, task_cell,
 )
 from callboard._inside.sending.admission cimport admit_or_dead_letter, look_at, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL
@@ -446,9 +446,18 @@ cdef class ActorRef(Waiter):
         self.push_watched(envelope, context)
         return 0
 
-    cdef inline void push_watched(self, Envelope envelope, Context* context) noexcept:
+    cdef inline Node* take_node(self, Context* context) except NULL:
+        """Take a node for a message that has its room, which is given back if this raises MemoryError."""
+        cdef Node* node = context.nodes.try_take(self.cell.spare)
+        if node == NULL:
+            if self.cell.limits != NULL:
+                self.cell.limits.take_back(1)
+            raise MemoryError
+        return node
+
+    cdef inline int push_watched(self, Envelope envelope, Context* context) except -1:
         """Push a message that has its room, which may be stamped, and be a sample."""
-        cdef Node* node = filled(context.nodes.take(self.cell.spare), envelope)
+        cdef Node* node = filled(self.take_node(context), envelope)
         cdef uint32_t every
         if self.cell.limits != NULL:
             stamp(node, self.cell, context)
@@ -458,6 +467,7 @@ cdef class ActorRef(Waiter):
                 self.make_sample(node, &envelope, context)
         if self.cell.tail.push(node):
             self.wake(context)
+        return 0
 
     cdef void make_sample(self, Node* node, Envelope* envelope, Context* context) noexcept:
         """Make a trace's sample of a message that is about to be pushed."""
@@ -496,7 +506,7 @@ cdef class ActorRef(Waiter):
     cdef void send_system(self, SystemKind kind, object first, object second) noexcept:
         """Push a system message, which overtakes the messages in the mailbox."""
         cdef Context* context = current_context()
-        cdef Node* node = context.nodes.take(self.cell.spare)
+        cdef Node* node = await_node(self.cell, context)
         node.kind = <Kind>kind
         Py_INCREF(first)
         Py_INCREF(second)

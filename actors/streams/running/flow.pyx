@@ -6,6 +6,7 @@ from libc.math cimport NAN, fmax
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
+from callboard._inside.sending.actor_cell cimport await_node
 from callboard._inside.sending.native_send cimport send
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.core.asserting cimport holds
@@ -367,7 +368,7 @@ cdef object number_or_none(double number):
 cdef void wake_lane(ActorRef ref) noexcept nogil:
     # `ref` is borrowed; the flow keeps it.
     cdef Context* context = current_context()
-    cdef Node* node = context.nodes.take(ref.cell.spare)
+    cdef Node* node = await_node(ref.cell, context)
     node.kind = Kind.integer
     node.flags = 0
     node.tag = 0
