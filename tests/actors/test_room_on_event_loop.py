@@ -219,8 +219,16 @@ def test_what_waits_for_room_is_sent_when_its_sender_ends(
 
 def test_a_stop_ends_a_handler_that_has_returned_and_waits_for_room(system: ActorSystem) -> None:
     scene = Scene(system, "block")
-    sent = scene.sender.ask(sending(scene.receiver, range(3, 6)))
-    scene.prove_that_the_loop_runs()
+    send, has_sent = sending(scene.receiver, range(3, 6)), threading.Event()
+
+    async def send_and_say_so(actor: Doer) -> str:
+        outcome: str = await send(actor)
+        has_sent.set()
+        return outcome
+
+    sent = scene.sender.ask(send_and_say_so)
+    assert has_sent.wait(60)
+    scene.prove_that_the_loop_runs()  # so the handler has returned
     scene.sender.stop()
     assert sent.result(60) == "sent"
     scene.outside.set_result(None)
