@@ -59,6 +59,10 @@ class Same(Actor[M, M], Generic[M]):
     def receive(self, message: M) -> M:
         return message
 
+class Empty(Actor[M, list[M]], Generic[M]):
+    def receive(self, message: M) -> list[M]:
+        return [message]
+
 def use(system: ActorSystem) -> None:
     counter = system.spawn(Counter, 1, name="counter", mailbox=BoundedMailbox(3))
     reveal_type(counter)  # -> ActorRef[int, str]
@@ -66,6 +70,7 @@ def use(system: ActorSystem) -> None:
     reveal_type(counter.ask(1).result(timeout=1.0))  # -> str
     reveal_type(system.spawn(Plain).ask(1))  # -> Future[Any]
     reveal_type(system.spawn(Same, int, dedicated=True).ask(1))  # -> Future[int]
+    reveal_type(system.spawn(Empty[int]).ask(1))  # -> Future[list[int]]
     reveal_type(system.spawn(Counter, step=3))  # -> ActorRef[int, str]
     reveal_type(system.spawn(partial(Counter, step=3), 1, name="x"))  # -> ActorRef[int, str]
     anything: ActorRef[int, Any] = counter

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, get_origin
 
 from callboard.core.errors import ArgumentsError, SpawnError
 from callboard.core.text import did_you_mean, safe_repr
@@ -55,10 +55,14 @@ OF_SPAWN: frozenset[str] = SpawnOptions.__optional_keys__
 
 
 def taken_apart(cls: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Return a call's class, and its arguments by position and in a `partial`."""
+    """Return a call's class, and its arguments by position and in a `partial`.
+
+    Of `Box[int]` the class is `Box`: its parameter is for type checkers.
+    """
+    fixed = {}
     if isinstance(cls, partial):
-        return cls.func, cls.args + args, cls.keywords
-    return cls, args, {}
+        cls, args, fixed = cls.func, cls.args + args, cls.keywords
+    return get_origin(cls) or cls, args, fixed
 
 
 def divided(

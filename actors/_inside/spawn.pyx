@@ -2,7 +2,6 @@
 
 import inspect
 import types
-from functools import partial
 
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
@@ -53,13 +52,13 @@ cdef uint32_t MOST_AT_ONCE = 2**31 - 1
 def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs):
     """Make an actor of class `cls`, a child of `parent` or, without one, a top-level actor.
 
-    `cls` may be a `partial` of a class. `kwargs` holds the options of `ActorSystem.spawn` and the keyword arguments
+    `cls` may be a `partial` of a class, or one with parameters, `Box[int]`. `kwargs` holds the options of `ActorSystem.spawn` and the keyword arguments
     of the class. Raises SpawnError (an ArgumentsError if the class does not take the arguments), PolicyError,
     SystemClosed or ForkedSystem.
     """
     cdef dict fixed = {}
     cdef dict options = {}
-    if isinstance(cls, partial):
+    if not isinstance(cls, type):
         cls, args, fixed = arguments.taken_apart(cls, args)
     cdef Recipe plain = recipe_of(cls)
     check_arguments(cls, args, fixed, kwargs)
@@ -492,7 +491,8 @@ class Spawning:
 
         The object is made by the worker that the actor lives on: `ref.ready` is a future of that, and fails if it
         fails. Keyword arguments with the names of options are options: see `SpawnOptions`. All others go to the
-        class with `args`. `cls` may be a `partial` of a class, whose arguments are never options.
+        class with `args`. `cls` may be a `partial` of a class, whose arguments are never options, or a generic class
+        with its parameters, `Box[int]`.
 
         A class may have attributes `mailbox`, `supervision`, `dedicated`, `event_loop` and `concurrency`: its actors'
         options where the spawn has none.

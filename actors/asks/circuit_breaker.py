@@ -58,7 +58,7 @@ class CircuitBreaker(AskPolicy):
 
     def call(self, ask: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Return the future of `ask(*args, **kwargs)`, or one that has failed with CircuitOpen."""
-        now = self._timers(ask, args).now
+        now = self._timers(ask, args, kwargs).now
         with self._lock:
             self._now = now
             if self._open_until is not None:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from callboard._inside.answers.future import Future
+from callboard.core import checks
 from callboard.core.text import safe_repr
+from callboard.recipient import is_recipient
 from callboard.timers import Timers
 
 if TYPE_CHECKING:
@@ -28,16 +30,26 @@ class AskPolicy:
         """Return a future of `ask(*args, **kwargs)`, by the policy's rule.
 
         `ask` is the method of a ref, or the `call` of another policy with its arguments behind it.
+        Raises ValueError for a timeout of the ask that is no number from 0 to 1e9.
         """
         raise NotImplementedError
 
-    def _timers(self, ask: Callable[..., Any], args: tuple[Any, ...]) -> Timers:
-        """Return the timers to use. Raises TypeError if the system is unknown."""
+    def _timers(
+        self, ask: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Timers:
+        """Return the timers to use.
+
+        Raises TypeError if the system is unknown, and ValueError if the timeout is wrong.
+        """
+        asked, given = _asked(ask, args)
+        if is_recipient(asked):
+            timeout = given[1] if len(given) > 1 else kwargs.get("timeout")
+            checks.timeout("the timeout of ask()", timeout)
         if self._own_timers is not None:
             return self._own_timers
         owner = getattr(ask, "__self__", None)
         if isinstance(owner, AskPolicy) and args:
-            return owner._timers(args[0], args[1:])
+            return owner._timers(args[0], args[1:], kwargs)
         found = timers_in(system_of(ask, args))
         if found is None:
             raise TypeError(
@@ -49,10 +61,15 @@ class AskPolicy:
 
 def system_of(ask: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Return the system of the ref that is asked in the end, or None."""
+    return getattr(_asked(ask, args)[0], "system", None)
+
+
+def _asked(ask: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Return the ref that is asked in the end, or another owner of a method, and the arguments."""
     owner = getattr(ask, "__self__", None)
     while isinstance(owner, AskPolicy) and args:
         owner, args = getattr(args[0], "__self__", None), args[1:]
-    return getattr(owner, "system", None)
+    return owner, args
 
 
 def timers_in(system: Any) -> Timers | None:

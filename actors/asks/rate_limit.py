@@ -61,7 +61,7 @@ class RateLimit(AskPolicy):
         to the next. A `timeout` of the ask begins with the turn. The future fails with TooManyAsks
         if too many wait, and with SystemClosed if the system stops before its turn.
         """
-        timers = self._timers(ask, args)
+        timers = self._timers(ask, args, kwargs)
         with self._lock:
             now = timers.now()
             at_once = not self._waiting and self._left(now) <= 0

@@ -62,7 +62,7 @@ class Retry(AskPolicy):
         sender; their messages may exceed the capacity of a full mailbox. The future fails as the
         last attempt does, and with SystemClosed if the system stops in between.
         """
-        asked = DelayedAsk(self._timers(ask, args), ask, args, kwargs, self._note)
+        asked = DelayedAsk(self._timers(ask, args, kwargs), ask, args, kwargs, self._note)
         asked.begin()
         return asked
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from callboard._inside.answers.future import Future
+from callboard.core import checks
 from callboard.core.batches import iterator_over
 from callboard.core.text import safe_repr
 from callboard.recipient import Recipient, tell_many_soon_to, tell_soon_to, together
@@ -68,8 +69,9 @@ class BroadcastRouter(Router[M, Any], Generic[M]):
         """Ask each ref; return a future of a GatheredAnswers, with the answers and the failures.
 
         With a `timeout` in seconds it is done by then, with the answers that came. It never fails
-        because an ask does.
+        because an ask does. Raises ValueError for a timeout that is no number from 0 to 1e9.
         """
+        checks.timeout("the timeout of gather()", timeout)
         asked: list[tuple[Recipient[Any], Future[Any]]] = self._of_each(
             lambda ref: (ref, _ask(ref, message, timeout))
         )

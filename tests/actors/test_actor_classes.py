@@ -82,7 +82,7 @@ def test_a_class_may_be_generic(system: ActorSystem) -> None:
     class Bound(Free[str]):
         pass
 
-    classes: list[Any] = [Typed, Free, Bound]
+    classes: list[Any] = [Typed, Free, Bound, Free[str], functools.partial(Free[str])]
     for cls in classes:
         assert ask(system.spawn(cls)) == "x"
 

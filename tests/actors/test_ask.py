@@ -171,11 +171,10 @@ def test_result_gives_up_after_its_own_timeout_and_can_be_called_again(system: A
     assert future.result(timeout=30) == "slow"
 
 
-@pytest.mark.parametrize("timeout", [0, -1, -0.5])
-def test_result_with_no_time_left_gives_up_at_once(system: ActorSystem, timeout: float) -> None:
+def test_result_with_no_time_left_gives_up_at_once(system: ActorSystem) -> None:
     ref = system.spawn(Silent)
     with pytest.raises(AskTimeout):
-        ref.ask("anything").result(timeout=timeout)
+        ref.ask("anything").result(timeout=0)
 
 
 @pytest.mark.parametrize("timeout", [-1, float("nan"), float("inf"), 1e300, 10**30, "1", True])
@@ -185,12 +184,13 @@ def test_a_timeout_that_is_none_is_refused(system: ActorSystem, timeout: Any) ->
         ref.ask(1, timeout=timeout)
 
 
-@pytest.mark.parametrize("timeout", [float("nan"), float("inf"), "1", True, 10**400])
+@pytest.mark.parametrize("timeout", [-1, -0.5, float("nan"), float("inf"), "1", True, 10**400])
 def test_a_wait_for_no_number_of_seconds_is_refused(system: ActorSystem, timeout: Any) -> None:
-    future = system.spawn(Silent).ask("anything")
-    for wait in (future.result, future.exception):
-        with pytest.raises(ValueError, match=r"the timeout of result\(\) is a finite number, not"):
-            wait(timeout=timeout)
+    done = Future.of(1)  # an answer that is there makes no difference
+    for future in (system.spawn(Silent).ask("anything"), done):
+        for wait in (future.result, future.exception):
+            with pytest.raises(ValueError, match=r"result\(\) is a number of seconds from 0 to 1e9"):
+                wait(timeout=timeout)
 
 
 @pytest.mark.parametrize("timeout", [1e6, 1e9, 10**9])

@@ -80,3 +80,15 @@ def test_nobody_awaits_that_of_receive_many(system: ActorSystem) -> None:
     ref.tell(1)
     end = ref.ended.result(DEADLINE)
     assert "receive_many() returned a coroutine" in str(end.cause)
+
+
+class Rows(Actor[int]):
+    async def receive(self, number: int) -> Any:
+        return (row for row in range(number))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"dedicated": True}, {"event_loop": True}, {"event_loop": True, "concurrency": 2}]
+)
+def test_a_generator_is_the_answer_itself(system: ActorSystem, options: Any) -> None:
+    assert list(system.spawn(Rows, **options).ask(3).result(DEADLINE)) == [0, 1, 2]

@@ -113,3 +113,16 @@ def test_asyncio_takes_ours(system: ActorSystem) -> None:
         assert answers == [1]
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+
+def test_asyncio_wait_refuses_ours(system: ActorSystem) -> None:
+    async def main() -> None:
+        ref = system.spawn(Does)
+        answer: Any = ref.ask(lambda: "answer")
+        with pytest.raises(TypeError, match=r"wants tasks: .*asyncio\.ensure_future"):
+            await asyncio.wait([answer])
+        assert await answer == "answer"
+        with pytest.raises(TypeError, match="wants tasks"):  # one that is done, too
+            await asyncio.wait([answer])
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))

@@ -447,3 +447,71 @@ def test_a_coroutine_of_trio_is_refused_too(system: ActorSystem) -> None:
     opened.set()
     trio.run(main)
     assert workers_of("left") == []
+
+
+# --- result() -------------------------------------------------------------------------------------
+
+
+class Echo(Actor[Any]):
+    def receive(self, message: Any) -> Any:
+        return message
+
+
+def test_result_of_an_answer_that_has_just_come_is_refused_as_one_that_is_to_come() -> None:
+    async def main() -> None:
+        async with ActorSystem() as system:
+            echo = system.spawn(Echo)
+            for n in range(100):
+                answer = echo.ask(n)
+                if n % 2:
+                    await system.drain_soon()  # the answer is there
+                with pytest.raises(WouldBlock, match="would block the event loop: `await` it"):
+                    answer.result(DEADLINE)
+                with pytest.raises(WouldBlock):
+                    answer.exception()
+                with callboard.blocking():
+                    assert answer.result(DEADLINE) == n
+                assert answer.result() == n
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+
+def test_result_of_a_future_that_is_known_to_be_done_is_allowed() -> None:
+    async def main() -> None:
+        async with ActorSystem() as system:
+            echo = system.spawn(Echo)
+            awaited, called, looked, gathered = [echo.ask(n) for n in range(4)]
+            assert await awaited == awaited.result() == 0
+            called_back = asyncio.get_running_loop().create_future()
+            loop = asyncio.get_running_loop()
+            called.add_done_callback(
+                lambda done: loop.call_soon_threadsafe(called_back.set_result, done.result())
+            )
+            assert await called_back == called.result() == 1
+            while not looked.done():
+                await asyncio.sleep(0)
+            assert looked.result() == 2
+            assert await callboard.gather(gathered) == [gathered.result()]
+            mine: Future[int] = Future()
+            mine.set_result(5)
+            assert mine.result() == 5
+            assert mine.exception() is None
+            cancelled = system.spawn(Held, threading.Event()).ask(threading.Event())
+            cancelled.cancel()
+            with pytest.raises(callboard.AskCancelled):
+                cancelled.result()
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+
+def test_result_with_a_timeout_of_0_looks_and_does_not_wait() -> None:
+    async def main() -> None:
+        async with ActorSystem() as system:
+            answer = system.spawn(Echo).ask(1)
+            await system.drain_soon()
+            assert answer.result(0) == 1
+            never: Future[int] = Future()
+            with pytest.raises(callboard.AskTimeout):
+                never.result(0)
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))

@@ -415,3 +415,20 @@ def test_numbers_out_of_range_are_errors_at_the_call(make: Any) -> None:
 def test_other_kinds_of_options_are_errors_at_the_call(policy: Any, options: Any) -> None:
     with pytest.raises(TypeError, match=r"wants classes of|is an ActorSystem"):
         policy(**options)
+
+
+@pytest.mark.parametrize("policy", [Retry(), CircuitBreaker(), RateLimit(1)])
+@pytest.mark.parametrize("timeout", [-1, float("nan"), "1"])
+def test_a_wrong_timeout_is_an_error_at_the_call(
+    system: ManualSystem, policy: AskPolicy, timeout: Any
+) -> None:
+    asked: list[Any] = []
+    ref = system.spawn(Silent, asked)
+    with pytest.raises(ValueError, match=r"the timeout of ask\(\) is a number of seconds"):
+        policy.call(ref.ask, 1, timeout=timeout)
+    with pytest.raises(ValueError, match=r"the timeout of ask\(\) is a number of seconds"):
+        policy.call(ref.ask, 1, timeout)
+    with pytest.raises(ValueError, match=r"the timeout of ask\(\) is a number of seconds"):
+        Retry(system=system).call(policy.call, ref.ask, 1, timeout)
+    system.run_until_idle()
+    assert not asked

@@ -286,6 +286,9 @@ def test_gathering_says_who_did_not_answer(seed: int) -> None:
         kinds = [type(error) for error in outcome.failures.values()]
         assert kinds == [AskTimeout, ValueError, ActorStopped]
         assert not outcome.is_complete
+        for timeout in (-1, float("nan")):
+            with pytest.raises(ValueError, match=r"the timeout of gather\(\) is a number of sec"):
+                BroadcastRouter([good]).gather(0, timeout=timeout)
         complete = BroadcastRouter([good]).gather(0)
         system.run_until_idle()
         assert complete.result(0).is_complete

@@ -32,7 +32,7 @@ class CombinedFuture(Future[T]):
             for i, future in enumerate(futures)
         ]
         for future, callback in list(self._sources):
-            if not self.done():
+            if self._sources:  # else it is done
                 future.add_done_callback(callback)
 
     def _let_go(self) -> None:

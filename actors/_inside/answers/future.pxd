@@ -26,6 +26,7 @@ cdef class Wake:
 
 cdef class Future:
     cdef Flag flag
+    cdef Flag seen             # its users know that it is done: result() in a coroutine waits for nothing
     cdef object value          # the answer; of a failure, the traceback that the exception came with
     cdef object error
     # None, one, or a list of them: callables, and futures that this one's outcome is passed on to.
@@ -41,6 +42,7 @@ cdef class Future:
     cdef char blocks_on(self) noexcept
     cdef void note_block(self) noexcept
     cdef bint complete(self, object value, object error)
+    cdef bint complete_here(self, object value, object error)
     cdef bint attach(self, object callback)
     cdef void detach(self, object callback) noexcept
     cdef Py_ssize_t remove(self, object callback) except -1

@@ -6,7 +6,6 @@ import types
 from collections import deque
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport isfinite
 from libc.stdint cimport int64_t, uint32_t
 cimport cython
 
@@ -107,17 +106,22 @@ cdef class Future:
 
     def done(self):
         """Tell whether the answer or an exception is there."""
-        return self.flag.is_set()
+        if not self.flag.is_set():
+            return False
+        self.seen.set()
+        return True
 
     def result(self, timeout=None):
         """Wait for the answer and return it, or raise what the ask's handler raised.
 
         `timeout` is in seconds; None waits for ever. The calling thread sleeps, with the interpreter released. So a
         worker's thread must call this only when the answer is there: inside an actor use `await`, or spawn the
-        actor with `dedicated=True`.
+        actor with `dedicated=True`. In a coroutine of an event loop this raises WouldBlock, even if the answer has just
+        come, unless the caller can know that it is there: by an `await`, by `done()`, or in a callback. A `timeout` of 0
+        does not wait, and is allowed there.
 
         Raises AskTimeout, ActorStopped if the answer can never come, AskCycle if it would wait for the
-        actor that calls this, and CallboardError on a worker.
+        actor that calls this, CallboardError on a worker, and ValueError for a timeout that is no number from 0 to 1e9.
         """
         self.wait_until_done(timeout)
         return self.take()
@@ -137,6 +141,9 @@ cdef class Future:
         """
         if not callable(callback):
             raise TypeError(f"add_done_callback() wants a callable that takes a future, not {callback!r}")
+        if type(callback) is types.FunctionType and callback.__module__ == "asyncio.tasks":
+            # It counts in a thread that is not the event loop's, and would leave the loop asleep.
+            raise TypeError("asyncio.wait() wants tasks: make one of each future, by asyncio.ensure_future(future)")
         if self.attach(callback):
             return
         if isinstance(callback, Wake):
@@ -161,6 +168,7 @@ cdef class Future:
             deferred_to = self.deferred_to
         if not self.complete(None, AskCancelled(f"{self._what or 'it'} was cancelled")):
             return False
+        self.seen.set()
         if deferred_to is not None:  # the actor has handled the message
             deferred_to.abandon(self)
         elif isinstance(self.target, Waiter):
@@ -196,7 +204,7 @@ cdef class Future:
 
     def set_result(self, value):
         """Complete with an answer. False if it was complete already."""
-        return self.complete(value, None)
+        return self.complete_here(value, None)
 
     def set_exception(self, error):
         """Complete with an exception. False if it was complete already.
@@ -209,10 +217,11 @@ cdef class Future:
         if isinstance(error, (StopIteration, StopAsyncIteration, GeneratorExit)):
             raise TypeError(
                 f"set_exception() refuses {error!r}: whoever awaits could not tell it from an end")
-        return self.complete(None, error)
+        return self.complete_here(None, error)
 
     def __await__(self):
         if self.flag.is_set():
+            self.seen.set()
             return self.take()
         if driven_by_worker():
             yield self  # to the dispatcher, which resumes the actor when this future is done
@@ -230,6 +239,7 @@ cdef class Future:
                 yield from waiter.__await__()
             finally:
                 self.detach(relay)
+        self.seen.set()
         return self.take()
 
     @property
@@ -313,6 +323,13 @@ cdef class Future:
             else:
                 self.call_all(callbacks)
         return True
+
+    cdef bint complete_here(self, object value, object error):
+        """complete(), for one of the future's users. A coroutine that has done so knows that it is done."""
+        cdef bint is_first = self.complete(value, error)
+        if is_first and runs_event_loop():
+            self.seen.set()
+        return is_first
 
     def _take_timer(self, timer):
         """Have a timer cancelled when it is done; False, and nothing will be, if it is done."""
@@ -403,6 +420,7 @@ cdef class Future:
         elif isinstance(callback, Waiter):
             (<Waiter>callback).resume(self)
         else:
+            self.seen.set()
             try:
                 callback(self)
             except BaseException as error:
@@ -415,17 +433,12 @@ cdef class Future:
         return self.value
 
     def wait(self, timeout=None):
-        """Sleep until complete. Raises AskTimeout after `timeout` seconds."""
+        """Sleep until complete. Raises AskTimeout after `timeout` seconds, which were checked."""
         cdef int64_t begin = monotonic_ns()
-        cdef int64_t limit = -1
+        cdef int64_t limit = -1 if timeout is None else <int64_t>(timeout * 1e9)
         cdef int64_t left
         cdef _Sleeper sleeper
         cdef Handle here
-        if timeout is not None:
-            if type(timeout) is not float or not isfinite(timeout):
-                checks.finite("the timeout of result()", timeout)
-            # A deadline that has passed is one that passes at once; the upper clamp is for 64 bits.
-            limit = <int64_t>(min(max(timeout, 0.0), 9e9) * 1e9)
         context = current_context()
         here = actor_here()
         if (context.worker != NULL or here is not None) and not (here is not None and here.has_own_worker()):
@@ -434,12 +447,14 @@ cdef class Future:
             raise CallboardError(f"result() would block {where}: {advice}")
         if here is None and actor_context().on_event_loop:
             raise CallboardError("result() would block the event loop: use `await`")
-        with nogil:
-            self.flag.spin(context.spinner)
-        if self.flag.is_set() or self._was_run_here(timeout):
+        if self._was_run_here(timeout):
             return
         if limit != 0:
             refuse_to_block(f"a wait for {self._what}", "`await` it")
+        with nogil:
+            self.flag.spin(context.spinner)
+        if self.flag.is_set():
+            return
         sleeper = _Sleeper.__new__(_Sleeper)
         self.add_done_callback(sleeper)
         try:
@@ -458,16 +473,19 @@ cdef class Future:
 
     cdef int wait_until_done(self, object timeout) except -1:
         cdef Handle here
-        if self.flag.is_set():
-            return 0
-        call_pending()
-        if self.flag.is_set():
+        if timeout is not None:
+            checks.seconds("the timeout of result()", timeout)
+        if not self.flag.is_set():
+            call_pending()
+        # What comes by chance before a coroutine asks for it must not make it pass.
+        if self.flag.is_set() and (self.seen.is_set() or timeout == 0 or not runs_event_loop()):
             return 0
         here = actor_here()
         if here is not None and here.has_own_worker():
             (<Waiter>here).wait_for(self, timeout)
         else:
             self.wait(timeout)
+        self.seen.set()
         return 0
 
     def _was_run_here(self, timeout):

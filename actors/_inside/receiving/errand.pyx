@@ -40,6 +40,10 @@ from callboard.core.errors import CallboardError, MailboxFull
 from callboard.core.text import safe_repr
 
 
+cdef extern from "Python.h":
+    int PyCoro_CheckExact(PyObject* object)
+
+
 class TaskEnded(CallboardError):
     """A task raised SystemExit or KeyboardInterrupt, its cause, which would end the loop for all."""
 
@@ -198,7 +202,7 @@ cdef class Errand(Apart):
 
     cdef void take_answer(self, object answer) except *:
         """The task has ended with this."""
-        if asyncio.iscoroutine(answer):  # it is to be awaited, too
+        if PyCoro_CheckExact(<PyObject*>answer):  # it is to be awaited, too
             self.coroutine = answer
             self.begin()
         else:
