@@ -57,7 +57,7 @@ OF_SPAWN: frozenset[str] = SpawnOptions.__optional_keys__
 def taken_apart(cls: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Return a call's class, and its arguments by position and in a `partial`.
 
-    Of `Box[int]` the class is `Box`: its parameter is for type checkers.
+    `Box[int]` is the class `Box`: its parameter is for type checkers.
     """
     fixed = {}
     if isinstance(cls, partial):

@@ -88,7 +88,8 @@ class Rows(Actor[int]):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"dedicated": True}, {"event_loop": True}, {"event_loop": True, "concurrency": 2}]
+    "options",
+    [{}, {"dedicated": True}, {"event_loop": True}, {"event_loop": True, "concurrency": 2}],
 )
 def test_a_generator_is_the_answer_itself(system: ActorSystem, options: Any) -> None:
     assert list(system.spawn(Rows, **options).ask(3).result(DEADLINE)) == [0, 1, 2]

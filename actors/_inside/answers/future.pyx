@@ -477,7 +477,7 @@ cdef class Future:
             checks.seconds("the timeout of result()", timeout)
         if not self.flag.is_set():
             call_pending()
-        # What comes by chance before a coroutine asks for it must not make it pass.
+        # An answer that has come by chance must not make the call pass in a coroutine, which may wait another time.
         if self.flag.is_set() and (self.seen.is_set() or timeout == 0 or not runs_event_loop()):
             return 0
         here = actor_here()
