@@ -109,7 +109,8 @@ class Actor:
 
     def stop(self):
         """Stop this actor after the message in work."""
-        own(self).send_system(SystemKind.stop, None, None)
+        cdef ActorRef ref = own(self)
+        ref.send_system(SystemKind.stop, None, None)
 
     # --- behaviour ------------------------------------------------------------------------------------
 
@@ -169,8 +170,9 @@ class Actor:
         """Send `message` once, after `seconds`, to this actor or another Recipient. Return a timer
         with `cancel()`.
 
-        With a `key` it replaces the actor's timer of that key. Timers end with the actor that began them, and at
-        its restart.
+        With a `key` it replaces the actor's timer of that key. A message to this actor that such a timer has sent does
+        not come any more once the timer was replaced or cancelled: it is a dead letter, "cancelled". Timers end with the
+        actor that began them, and at its restart.
         """
         return start_timer(own(self), seconds, None, message, to, key, False)
 
@@ -178,14 +180,17 @@ class Actor:
         """Send `message` every `seconds` to this actor or another Recipient. Return a timer with
         `cancel()`.
 
-        With a `key` it replaces the actor's timer of that key. With `coalesce` no message is sent while the last one
+        With a `key` it replaces the actor's timer of that key, as in after(). With `coalesce` no message is sent while the last one
         waits or is in work, so an actor that was busy finds one; a mailbox that drops messages raises ValueError.
         Timers end with the actor that began them, and at its restart.
         """
         return start_timer(own(self), seconds, seconds, message, to, key, coalesce)
 
     def cancel_timer(self, key):
-        """Cancel this actor's timer of that key. False if there is none that is still to come."""
+        """Cancel this actor's timer of that key. False if there is none that is still to fire.
+
+        A message to this actor that it has sent, and that waits still, does not come either: see after().
+        """
         cdef Extra extra = own(self).extra
         timer = None if extra is None or extra.keyed is None else extra.keyed.pop(key, None)
         return timer is not None and timer.cancel()
@@ -264,8 +269,12 @@ cdef object start_timer(ActorRef ref, seconds, period, message, to, key, coalesc
     if to is None:
         refuse_task(ref)
         to = ref
+    cdef bint is_own = key is not None and to is ref and not ref.recipe.native
     action = timed_tell(to, message, variables_for(to), coalesce)
-    timer = ref.runtime.timers.call_after(seconds, action, period)
+    if is_own and extra.keyed is None:
+        extra.keyed = weakref.WeakValueDictionary()  # a message that waits has its timer
+        ref.detour = True
+    timer = ref.runtime.timers.call_after(seconds, action, period, with_timer=is_own)
     if extra.timers is None:
         extra.timers = weakref.WeakSet()  # the system holds those that are to come
     extra.timers.add(timer)

@@ -28,16 +28,20 @@ class Timer(CopiedAsItself):
     """A call at a later time, once or periodically, until it is cancelled."""
 
     _timers: Timers
-    action: Callable[[], object]
+    action: Callable[..., object]
     period: float | None
     at_close: bool = False
+    takes_timer: bool = False
     is_over: bool = False
+    is_cancelled: bool = False
 
     def cancel(self) -> bool:
         """Prevent calls that are still to come. False if there are none.
 
-        In any thread. A message that was sent already, and waits in the mailbox, still comes.
+        In any thread. A message that was sent already, and waits in the mailbox, still comes,
+        unless it is that of an actor's own timer with a key.
         """
+        self.is_cancelled = True
         return self._timers._cancel(self)
 
     def __repr__(self) -> str:
@@ -78,19 +82,21 @@ class Timers(Deadlines):
     def call_after(
         self,
         seconds: float,
-        action: Callable[[], object],
+        action: Callable[..., object],
         period: float | None = None,
         *,
         at_close: bool = False,
+        with_timer: bool = False,
     ) -> Timer:
         """Call `action()` after `seconds`, then every `period` seconds, on the timers' thread.
 
-        With `at_close` it is called at the system's end, too, if it was not before.
+        With `at_close` it is called at the system's end, too, if it was not before. With
+        `with_timer` it is called with the timer.
         """
         if period is not None:
             period = checks.seconds("a timer's period", period, zero=False)
         seconds = checks.seconds("a timer's delay", seconds)
-        timer = Timer(self, action, period, at_close)
+        timer = Timer(self, action, period, at_close, with_timer)
         self.start()
         self._add(self.now() + seconds, timer)
         return timer
@@ -215,7 +221,7 @@ class Timers(Deadlines):
             taken.append(heapq.heappop(self._heap))
         return taken
 
-    def _claim(self, timer: Timer) -> Callable[[], object] | None:
+    def _claim(self, timer: Timer) -> Callable[..., object] | None:
         """Return the action of a timer that left the heap, or None if it was cancelled before."""
         with self._lock:
             if timer.is_over:
@@ -239,7 +245,7 @@ class Timers(Deadlines):
         action = self._claim(timer)
         if action is None:
             return
-        self._act(action)
+        self._act(action, *((timer,) if timer.takes_timer else ()))
         if timer.period is not None and not timer.is_over:
             # A late message stays late: no burst of messages to catch up.
             self._add(max(due + timer.period, self.now()), timer)

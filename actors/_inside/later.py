@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from callboard.timers import Timer
 
 
-def teller(what: str, to: Any, variables: contextvars.Context | None) -> Callable[[Any], object]:
+def teller(what: str, to: Any, variables: contextvars.Context | None) -> Callable[..., object]:
     """Return a function that tells a recipient, in a thread that may not wait. Raises TypeError."""
     if isinstance(to, ActorRef):
         # A full mailbox does not hold others up: these messages may exceed its capacity.
-        return lambda message: to._tell_past_capacity(message, variables)
+        return lambda message, timer=None: to._tell_past_capacity(message, variables, timer)
     if is_recipient(to):
         return partial(tell_without_waiting, to)
     raise TypeError(f"{what} goes to a ref or another recipient, not {safe_repr(to)}")
@@ -33,8 +33,11 @@ def teller(what: str, to: Any, variables: contextvars.Context | None) -> Callabl
 
 def timed_tell(
     to: Any, message: Any, variables: contextvars.Context | None, coalesce: bool
-) -> Callable[[], object]:
-    """Return the function by which a timer tells `message`. Raises TypeError, ValueError."""
+) -> Callable[..., object]:
+    """Return the function by which a timer tells `message`. Raises TypeError, ValueError.
+
+    It may be called with the timer, if that is the actor's own and has a key.
+    """
     tell = teller("a timer's message", to, variables)
     if not checks.flag("coalesce", coalesce):
         return partial(tell, message)
@@ -48,15 +51,15 @@ def timed_tell(
 class Coalesced:
     """Tells an actor, unless the message that it told last still waits or is in work."""
 
-    def __init__(self, to: ActorRef[Any], tell: Callable[[], object]) -> None:
+    def __init__(self, to: ActorRef[Any], tell: Callable[..., object]) -> None:
         self._to = to
         self._tell = tell
         self._handled: Future[None] | None = None
 
-    def __call__(self) -> None:
+    def __call__(self, *timer: Timer) -> None:
         """Tick. On the timers' thread."""
         if self._handled is None or self._handled.done():
-            self._tell()
+            self._tell(*timer)
             self._handled = self._to._fence()
 
 

@@ -177,3 +177,108 @@ def test_a_system_that_has_stopped_has_no_timers() -> None:
         doing = system.spawn(Doing, [])
     with pytest.raises(SystemClosed, match="it has no timers"):
         system.after(1, "late", to=doing)
+
+
+# --- messages on their way ------------------------------------------------------------------------
+
+
+def fire(system: ManualSystem) -> None:
+    """Have timers of the next second send in the middle of a message; what they send waits."""
+    system._runtime.timers.advance_to(system.now + 1)  # type: ignore[attr-defined]
+
+
+def anew(self: Doing) -> None:
+    self.after(10, "second", key="idle")
+
+
+def cancelled(self: Doing) -> None:
+    self.cancel_timer("idle")
+
+
+def fails(self: Doing) -> None:
+    raise LookupError
+
+
+@pytest.mark.parametrize("mailbox", [None, BoundedMailbox(9), PriorityMailbox(lambda _: 0)])
+@pytest.mark.parametrize("periodic", [False, True])
+@pytest.mark.parametrize("then", [anew, cancelled, fails])
+def test_a_message_of_a_timer_that_was_replaced_or_cancelled_does_not_come(
+    mailbox: Any, periodic: bool, then: Callable[[Doing], None]
+) -> None:
+    log: list[Any] = []
+    with ManualSystem() as system:
+        doing = system.spawn(Doing, log, mailbox=mailbox, supervision="restart", context="sender")
+
+        def busy(self: Doing) -> None:
+            if periodic:
+                self.every(1, "first", key="idle", coalesce=mailbox is None)
+            else:
+                self.after(1, "first", key="idle")
+            self.after(1, "without a key")
+            self.after(1, "of another key", key="other")
+            fire(system)
+            then(self)
+
+        doing.tell(busy)
+        system.run_until_idle()
+        kept = ["without a key"] if then is fails else ["without a key", "of another key"]
+        assert sorted(log) == sorted(kept)
+        lost = 2 if then is fails else 1
+        assert system.dead_letters.reasons.get("cancelled") == lost
+        system.advance(20)
+        assert sorted(log) == sorted([*kept, "second"] if then is anew else kept)
+
+
+def test_a_message_of_a_cancelled_timer_does_not_come_from_the_stash() -> None:
+    log: list[Any] = []
+
+    class Stashing(Doing):
+        def receive(self, message: Any) -> Any:
+            if message == "tick":
+                self.stash()
+                return None
+            return super().receive(message)
+
+    def give_back(self: Doing) -> None:
+        self.cancel_timer("key")
+        self.become(log.append)
+        self.unstash_all()
+
+    with ManualSystem() as system:
+        ref = system.spawn(Stashing, log)
+        ref.tell(lambda self: self.after(1, "tick", key="key"))
+        system.advance(1)
+        ref.tell(give_back)
+        system.run_until_idle()
+        assert log == []
+        assert system.dead_letters.reasons == {"cancelled": 1}
+
+
+def test_a_timer_that_a_thread_cancels_sends_nothing_that_waits_still() -> None:
+    log: list[Any] = []
+    with ManualSystem() as system:
+        doing = system.spawn(Doing, log)
+
+        def busy(self: Doing) -> None:
+            timer = self.after(1, "first", key="idle")
+            fire(system)
+            assert not timer.cancel()
+
+        doing.tell(busy)
+        system.run_until_idle()
+        assert log == []
+
+
+def test_a_timer_with_a_key_for_another_recipient_has_sent_what_it_has_sent() -> None:
+    log: list[Any] = []
+    with ManualSystem() as system:
+        doing, other = system.spawn(Doing, log), system.spawn(Doing, log)
+
+        def busy(self: Doing) -> None:
+            self.after(1, "sent", to=other, key="key")
+            fire(system)
+            self.cancel_timer("key")
+
+        doing.tell(busy)
+        system.run_until_idle()
+        assert log == ["sent"]

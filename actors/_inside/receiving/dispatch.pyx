@@ -17,7 +17,7 @@ from callboard._inside.receiving.finishing cimport finish
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
 from callboard._inside.sending.actor_cell cimport ActorCell, wearing_cell, closed_cell
 from callboard._inside.sending.dead_lettering cimport ADMITTED, CANCELLED, FAILED, STOPPED, Fate, dead_letter_and_go_on
-from callboard._inside.sending.letter cimport FENCE, letter_of, take_over, variables_of
+from callboard._inside.sending.letter cimport FENCE, Carried, letter_of, take_over, variables_of
 from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Envelope, Extra
 from callboard._inside.sending.variables cimport put_on, replace, take_off
 from callboard._inside.sending.waiting cimport (
@@ -312,7 +312,8 @@ cdef bint take_by_detour(ActorRef ref, ActorCell* cell, Context* context, Envelo
 
 
 cdef Fate fate_of(ActorRef ref, Envelope* envelope) noexcept:
-    """Tell whether a message is to be handled: the actor may be about to stop, or the asker has cancelled it."""
+    """Tell whether a message is to be handled: the actor may be about to stop, or the asker has cancelled it, or the
+    actor its timer."""
     cdef Extra extra = ref.extra
     if extra is None:
         return ADMITTED
@@ -320,7 +321,14 @@ cdef Fate fate_of(ActorRef ref, Envelope* envelope) noexcept:
         return STOPPED
     if extra.skips and envelope.reply_to != NULL and (<Future>envelope.reply_to).was_withdrawn():
         return CANCELLED
+    if extra.keyed is not None and envelope.sender != NULL and is_of_cancelled_timer(<object>envelope.sender):
+        return CANCELLED
     return ADMITTED
+
+
+cdef bint is_of_cancelled_timer(object sender) noexcept:
+    timer = (<Carried>sender).timer if isinstance(sender, Carried) else None
+    return timer is not None and timer.is_cancelled
 
 
 cdef void wear(Context* context, Envelope* envelope) noexcept:

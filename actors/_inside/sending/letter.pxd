@@ -20,6 +20,7 @@ cdef class Carried:
     cdef object sender
     cdef object variables     # a copy of the sender's Context, or None
     cdef bint is_of_timer     # in a PriorityMailbox: see ranked.pyx
+    cdef object timer         # of the receiver's own that has a key, or None: see fate_of() in dispatch.pyx
 
 
 cdef class LastFence(Future):

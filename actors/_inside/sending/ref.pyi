@@ -8,6 +8,7 @@ from typing_extensions import TypeVar, disjoint_base
 from callboard._inside.answers.future import Future, Waiter
 from callboard.failures import ActorEnd, EndReason
 from callboard.system import ActorSystem
+from callboard.timers import Timer
 
 _M = TypeVar("_M", contravariant=True)
 _R = TypeVar("_R", covariant=True, default=Any)
@@ -66,7 +67,10 @@ class ActorRef(Waiter, Generic[_M, _R]):
     @property
     def is_at_rest(self) -> bool: ...
     def _tell_past_capacity(
-        self, message: _M, variables: contextvars.Context | None = None
+        self,
+        message: _M,
+        variables: contextvars.Context | None = None,
+        timer: Timer | None = None,
     ) -> None: ...
     @property
     def _keeps_messages(self) -> bool: ...

@@ -368,10 +368,11 @@ cdef class ActorRef(Waiter):
         system = self.runtime.system if self.runtime.manual else None
         return system is not None and system.is_run_here
 
-    def _tell_past_capacity(self, message, variables=None):
+    def _tell_past_capacity(self, message, variables=None, timer=None):
         """Send without regard to the mailbox's capacity: messages with which the runtime itself must not wait.
 
-        `variables` is the context for an actor that wants its senders'.
+        `variables` is the context for an actor that wants its senders'. `timer` is the actor's own whose message it
+        is, if that has a key.
         """
         cdef Context* context = current_context()
         cdef Carried carried
@@ -381,8 +382,9 @@ cdef class ActorRef(Waiter):
             return
         if variables is not None:
             variables = variables.copy() if self.cell.has(carrying_cell) else None
-        if self.intake is not None and self.intake.knows_timers:
+        if timer is not None or self.intake is not None and self.intake.knows_timers:
             carried = Carried.__new__(Carried)
+            carried.timer = timer
             carried.variables = variables
             carried.is_of_timer = True
             envelope.sender = <PyObject*>carried

@@ -13,7 +13,7 @@ from callboard.core.asserting cimport holds
 
 
 cdef inline bint skips(Extra extra) noexcept:
-    return extra is not None and (extra.skips or extra.closes)
+    return extra is not None and (extra.skips or extra.closes or extra.keyed is not None)
 
 
 cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
