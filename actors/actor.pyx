@@ -6,6 +6,7 @@ import weakref
 cimport cython
 
 from callboard._inside.answers.future cimport Future
+from callboard._inside.life.flights cimport recall
 from callboard._inside.sending.actor_cell cimport carrying_cell, cell_of
 from callboard._inside.sending.letter cimport copy_of, sender_of
 from callboard._inside.sending.ref cimport CLOSED, ActorRef, Envelope, Extra, no_system
@@ -110,6 +111,7 @@ class Actor:
     def stop(self):
         """Stop this actor after the message in work."""
         cdef ActorRef ref = own(self)
+        recall(ref)
         ref.send_system(SystemKind.stop, None, None)
 
     # --- behaviour ------------------------------------------------------------------------------------
@@ -120,6 +122,7 @@ class Actor:
         cdef Extra extra = ref.extras()
         if not callable(handler):
             raise TypeError(f"become() wants a callable that takes a message, not {safe_repr(handler)}")
+        recall(ref)
         if extra.behaviours is None:
             extra.behaviours = []
         extra.behaviours.append((ref.handler, ref.bound))
@@ -136,6 +139,7 @@ class Actor:
         cdef ActorRef ref = own(self)
         if ref.extra is None or not ref.extra.behaviours:
             raise CallboardError(f"unbecome() in {ref._short_path}, which is at its first handler")
+        recall(ref)
         ref.handler, ref.bound = ref.extra.behaviours.pop()
 
     def stash(self):
@@ -159,6 +163,7 @@ class Actor:
         cdef Extra extra = ref.extra
         if extra is None or not extra.stash:
             return
+        recall(ref)
         put_back(ref, extra.stash)
         extra.stash = None
         if ref.recipe.concurrency > 1:  # this may be a step on the event loop, and no dispatch that goes on

@@ -6,9 +6,9 @@ import types
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 
+from callboard._inside.life.access cimport Access
 from callboard._inside.life.ending cimport leave_parent
 from callboard._inside.life.held cimport Held
-from callboard._inside.receiving.access cimport Access
 from callboard._inside.receiving.dispatch cimport run_python, run_shared
 from callboard._inside.receiving.native_dispatch cimport run_native
 from callboard._inside.sending.actor_cell cimport (

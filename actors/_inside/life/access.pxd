@@ -4,6 +4,8 @@ cdef class Access:
     cdef object loop          # of asyncio, once a step had to wait
     cdef dict waiting         # step -> the future of asyncio that it waits for, in the order in which they came
     cdef list begun           # errands that the dispatch in work leaves to the loop
+    cdef dict unbegun         # flights of which the loop has run nothing yet, in their order
+    cdef int failed           # flights that have failed on the loop, of which the worker has not heard
 
     cdef object enter_on_loop(self, object step)
     cdef void leave_on_loop(self) noexcept

@@ -20,6 +20,7 @@ cdef class Access:
         self.lock = threading.Lock()
         self.waiting = {}
         self.begun = []
+        self.unbegun = {}
 
     cdef object enter_on_loop(self, object step):
         """Let a step enter, and return None; or return a future that it is to yield before it tries again."""

@@ -6,6 +6,7 @@ from callboard._inside.sending.ref cimport ActorRef
 cdef class Apart:
     # Work on an actor's message elsewhere than in the actor's dispatch.
     cdef bint cancel(self) noexcept
+    cdef bint recall(self) noexcept
 
 
 cdef class ConcurrentMessage(Wake):
@@ -18,6 +19,7 @@ cdef class ConcurrentMessage(Wake):
     cdef Apart errand             # what the event loop does for it, or None
     cdef bint stashed             # the message waits for its second turn already
     cdef bint counted             # it keeps the system from idleness
+    cdef bint failed              # on the event loop, and the worker has not heard of that
 
     cdef void count(self, bint counted) noexcept
 
@@ -26,4 +28,6 @@ cdef void add_flight(ConcurrentMessage flight) noexcept
 cdef void end_flight(ConcurrentMessage flight) noexcept
 cdef bint waits_for_flights(ActorRef ref, object error) noexcept
 cdef void pass_fence_after_flights(ActorRef ref, Letter letter) noexcept
+cdef void recall(ActorRef ref) noexcept
+cdef void hold_for_failure(ConcurrentMessage flight) noexcept
 cdef void lose(ConcurrentMessage flight, object error) noexcept

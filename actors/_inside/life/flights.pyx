@@ -6,11 +6,14 @@ it stops or restarts all flights end: those on workers are closed at once, those
 
 cimport cython
 
+from callboard._inside.life.access cimport Access
 from callboard._inside.sending.dead_lettering cimport FAILED, STOPPED, dead_letter_and_go_on, stopped
-from callboard._inside.sending.letter cimport LastFence
+from callboard._inside.sending.letter cimport LastFence, Letter
 from callboard._inside.sending.ref cimport LIVE, SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.system_kind cimport SystemKind
+from callboard._inside.sending.waiting cimport put_back
 from callboard.core.asserting cimport holds
+from callboard.scheduling.context cimport current_context
 
 from callboard.core.errors import ActorStopped
 from callboard.core.log import log
@@ -21,6 +24,10 @@ cdef class Apart:
 
     cdef bint cancel(self) noexcept:
         """Have it end; its flight hears of the end. False: it has not begun, and never will."""
+        return False
+
+    cdef bint recall(self) noexcept:
+        """Have it never begin, and its flight hear nothing. False: it has begun, or is about to end."""
         return False
 
 
@@ -60,11 +67,15 @@ cdef void end_flight(ConcurrentMessage flight) noexcept:
     """A flight is over: the actor may begin another message, unless it ends."""
     cdef ActorRef ref = flight.ref
     cdef Extra extra = ref.extra
+    cdef Access access = <Access>extra.access
     assert holds(flight.coroutine is not None and flight in extra.flights)
     flight.coroutine = flight.awaited = flight.errand = None
     del extra.flights[flight]
     flight.count(False)
-    if ref.phase == SUSPENDED and not extra.ends:
+    if flight.failed:
+        flight.failed = False
+        access.failed -= 1
+    if ref.phase == SUSPENDED and not extra.ends and (access is None or access.failed == 0):
         ref.phase = LIVE
     if extra.fences is not None:
         pass_fences(extra, flight)
@@ -105,6 +116,9 @@ cdef bint waits_for_flights(ActorRef ref, object error) noexcept:
         extra.ends = False
         extra.ends_by = None
         return False
+    recall(ref)
+    if not extra.flights:
+        return False
     extra.ends_by = error if not extra.ends or extra.ends_by is not None else None  # a stop stays one
     reason = error if error is not None else stopped(ref, ref.runtime, "; it was in the middle of the ask")
     if not extra.ends:
@@ -116,6 +130,61 @@ cdef bint waits_for_flights(ActorRef ref, object error) noexcept:
     if extra.flights:
         return True
     return waits_for_flights(ref, error)
+
+
+cdef void recall(ActorRef ref) noexcept:
+    """Have the messages that the event loop has not begun wait again, in their order, before all others.
+
+    The actor's latest deed is to have its effect before they begin. The caller may run the actor's code.
+    """
+    cdef Access access = <Access>ref.extra.access if ref.extra is not None else None
+    cdef ConcurrentMessage flight
+    if access is None or not access.unbegun:
+        return
+    unbegun, access.unbegun = list(access.unbegun), {}
+    if current_context().worker == NULL:  # first: the actor stays in work
+        ref.send_system(SystemKind.wake, None, None)
+    recalled = [flight for flight in unbegun if flight.coroutine is not None and flight.errand.recall()]
+    if not recalled:
+        return
+    letters = letters_of(ref.extra, recalled)
+    for flight in recalled:
+        end_flight(flight)
+    put_back(ref, letters)
+
+
+cdef list letters_of(Extra extra, list recalled):
+    """Return the messages of flights that go back, with the fences that came behind them."""
+    cdef ConcurrentMessage flight
+    cdef dict behind = {}  # the last of the flights before a fence -> the fences
+    cdef list waiting = []
+    for before, letter in extra.fences or ():
+        last = None
+        for flight in recalled:
+            if flight in before:
+                last = flight
+        if last is None:
+            waiting.append((before, letter))
+            continue
+        behind.setdefault(last, []).append(letter)
+        if type((<Letter>letter).reply_to) is LastFence:
+            extra.closes = False
+    extra.fences = waiting or None
+    letters = []
+    for flight in recalled:
+        letters.append(flight.letter)
+        letters += behind.get(flight, ())
+    return letters
+
+
+cdef void hold_for_failure(ConcurrentMessage flight) noexcept:
+    """A flight has failed on the event loop: no message begins until the worker has seen to that."""
+    cdef ActorRef ref = flight.ref
+    recall(ref)
+    flight.failed = True
+    (<Access>ref.extra.access).failed += 1
+    if ref.phase == LIVE:
+        ref.phase = SUSPENDED
 
 
 cdef void lose(ConcurrentMessage flight, object error) noexcept:

@@ -15,10 +15,10 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from callboard._inside.answers.checkpoint cimport Checkpoint
 from callboard._inside.answers.future cimport Future
+from callboard._inside.life.access cimport Access
 from callboard._inside.life.ending cimport end_after_flights
 from callboard._inside.life.failure cimport fail_in_work
 from callboard._inside.life.flights cimport ConcurrentMessage, add_flight, end_flight, lose
-from callboard._inside.receiving.access cimport Access
 from callboard._inside.receiving.errand cimport Errand, make_errand
 from callboard._inside.receiving.finishing cimport finish, with_advice
 from callboard._inside.sending.actor_cell cimport wearing_cell, cell_of
@@ -76,6 +76,7 @@ cdef void begin_apart(ConcurrentMessage flight, object variables) noexcept:
     flight.awaited = errand.outcome
     (<Future>errand.outcome).attach(flight)
     errand.access.begun.append(errand)
+    errand.access.unbegun[flight] = None
 
 
 cdef void launch_begun(ActorRef ref, list begun) noexcept:

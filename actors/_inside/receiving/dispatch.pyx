@@ -8,9 +8,9 @@ from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport uint32_t
 
 from callboard._inside.answers.future cimport Future
+from callboard._inside.life.access cimport Access
 from callboard._inside.life.failure cimport fail, fail_in_work, fail_message
 from callboard._inside.life.flights cimport pass_fence_after_flights
-from callboard._inside.receiving.access cimport Access
 from callboard._inside.receiving.concurrent cimport launch_begun
 from callboard._inside.receiving.coroutine cimport begin
 from callboard._inside.receiving.finishing cimport finish

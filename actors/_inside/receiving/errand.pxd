@@ -1,5 +1,5 @@
+from callboard._inside.life.access cimport Access
 from callboard._inside.life.flights cimport Apart, ConcurrentMessage
-from callboard._inside.receiving.access cimport Access
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.ref cimport ActorRef
 
@@ -16,6 +16,7 @@ cdef class Errand(Apart):
     cdef bint cancelled       # the actor is to stop or to restart
     cdef bint withdrawn       # the asker has cancelled the ask
     cdef bint over
+    cdef bint recalled        # its message went back before it began
     cdef list postponed       # system messages for when it is over
     cdef ConcurrentMessage flight            # whose work this is, if the actor may have many messages in the middle
     cdef Access access        # and who may run its code

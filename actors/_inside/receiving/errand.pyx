@@ -21,6 +21,7 @@ from libc.stdint cimport int64_t
 
 from callboard._inside.answers.actor_context cimport ActorContext, actor_context
 from callboard._inside.answers.future cimport Future, Wake
+from callboard._inside.life.flights cimport hold_for_failure
 from callboard._inside.receiving.outgoing cimport Outgoing
 from callboard._inside.sending.actor_cell cimport cell_of
 from callboard._inside.sending.letter cimport Letter, variables_of
@@ -153,6 +154,14 @@ cdef class Errand(Apart):
             pass  # the loop was closed, and has cancelled what it had
         return True
 
+    cdef bint recall(self) noexcept:
+        """Have the coroutine, of which nothing has run, never begin. False: it is about to end."""
+        if self.over or self.cancelled or self.withdrawn:
+            return False
+        self.over = self.recalled = True
+        self.coroutine.close()
+        return True
+
     cdef bint was_cancelled(self) noexcept:
         """Tell whether the task ended because it was cancelled for the actor's end."""
         return self.cancelled and isinstance((<Future>self.outcome).error, asyncio.CancelledError)
@@ -174,6 +183,8 @@ cdef class Errand(Apart):
 
     def begin(self):
         """Make the task, unless the actor ended, or the ask was cancelled, meanwhile."""
+        if self.recalled:
+            return
         if self.cancelled or self.withdrawn:
             self.coroutine.close()
             self.end(None, asyncio.CancelledError())
@@ -278,6 +289,7 @@ cdef class Errand(Apart):
             return
         self.over = True
         if self.flight is not None:
+            self.access.unbegun.pop(self.flight, None)
             self.task = self.coroutine = None
             (<Future>self.outcome).complete(value, error)
             return
@@ -344,15 +356,19 @@ cdef class _TaskCoroutine:
         try:
             result = self.step(value, error)
         except BaseException:
-            if self.is_main:
+            if self.is_main and not self.errand.recalled:
                 self.errand.task.add_done_callback(self.errand.take_error)
             raise
-        if self.has_ended and self.is_main:
+        if self.has_ended and self.is_main and not self.errand.recalled:
             self.errand.take_answer(result)
         return result
 
     cdef object step(self, object value, object error):
         assert holds(actor_context().on_event_loop)
+        if self.errand.recalled:
+            self.wait_no_more()
+            self.has_ended = True
+            return None
         if self.kept is not None:
             if error is None:
                 value, error = self.kept
@@ -389,8 +405,14 @@ cdef class _TaskCoroutine:
         assert holds(cell_of(ref).in_work == NULL and ref.extra.errand is None)
         cell_of(ref).in_work = &errand.envelope
         ref.extra.errand = errand
+        if self.is_main:
+            errand.access.unbegun.pop(errand.flight, None)
         try:
             return self.go_on(value, error)
+        except BaseException:
+            if self.is_main:
+                hold_for_failure(errand.flight)
+            raise
         finally:
             ref.extra.errand = None
             cell_of(ref).in_work = NULL
