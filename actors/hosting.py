@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -18,6 +18,7 @@ from callboard.scheduling.config import Config
 from callboard.scheduling.team import obstacle_to_waiting
 from callboard.signals import Signals
 from callboard.stopping import (
+    LAST_MOMENT,
     LAST_WORDS,
     STOP_TIMEOUT,
     drain,
@@ -70,6 +71,27 @@ class Hosted:
     _runtime: Runtime
     _signals: Signals
     _leave_by: float | None
+    _left: tuple[BaseException, float] | None = None
+
+    @contextmanager
+    def _leaving(self, error: BaseException | None) -> Iterator[float]:
+        """Leave an inner `with` block by an error, and yield the seconds that its end may take.
+
+        They are a part of those of the system's own block, if the same error leaves that, too.
+        """
+        before = self._time_taken(error)
+        began = time.monotonic()
+        try:
+            yield max(STOP_TIMEOUT - before, LAST_WORDS)
+        finally:
+            taken = before + time.monotonic() - began
+            if error is not None and taken > LAST_MOMENT:  # else it is not kept, nor its frames
+                self._left = error, taken
+
+    def _time_taken(self, error: BaseException | None) -> float:
+        """Return how many seconds the ends of inner blocks have taken, which the error left."""
+        left, self._left = self._left, None
+        return left[1] if left is not None and left[0] is error else 0.0
 
     @property
     def is_run_here(self) -> bool:
@@ -158,7 +180,8 @@ async def leave(system: Hosted, error: BaseException | None) -> None:
     if runtime.forked:
         return
     seconds = system.config.drain_timeout
-    deadline = system._leave_by = time.monotonic() + seconds
+    taken = system._time_taken(error)
+    deadline = system._leave_by = time.monotonic() + seconds - taken
     drained: Future[None] = DONE
     late: DrainTimeout | None = None
     try:
@@ -173,9 +196,9 @@ async def leave(system: Hosted, error: BaseException | None) -> None:
     finally:
         if not isinstance(error, GeneratorExit):
             await until_done(drained)  # at once, where it was given up
-        left = max(deadline - time.monotonic(), LAST_WORDS)
+        left = max(min(deadline - time.monotonic(), STOP_TIMEOUT - taken), LAST_WORDS)
         try:
-            await _stop(system, min(STOP_TIMEOUT, left), error)
+            await _stop(system, left, error)
         except DrainTimeout as behind:
             if error is not None:
                 log_left_behind(runtime.name, behind)

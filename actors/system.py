@@ -437,7 +437,8 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         if not self._only_asks_for_stop:
             refuse_to_block("the end of `with`", "await stop_soon(), and use `async with`")
         seconds = self.config.drain_timeout
-        deadline = self._leave_by = time.monotonic() + seconds
+        taken = self._time_taken(error)
+        deadline = self._leave_by = time.monotonic() + seconds - taken
         late: DrainTimeout | None = None
         leaving = error
         try:
@@ -455,9 +456,9 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
             leaving = raised
             raise
         finally:
-            left = max(deadline - time.monotonic(), LAST_WORDS)
+            left = max(min(deadline - time.monotonic(), STOP_TIMEOUT - taken), LAST_WORDS)
             try:
-                self.stop(min(STOP_TIMEOUT, left))
+                self.stop(left)
             except DrainTimeout as behind:
                 if leaving is not None:
                     log_left_behind(self.name, behind)

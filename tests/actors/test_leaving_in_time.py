@@ -1,6 +1,7 @@
 """The end of a `with` block, and stop(), come to their own end when they say."""
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, DrainTimeout, Future
-from callboard.stopping import LAST_WORDS
+from callboard.stopping import LAST_WORDS, STOP_TIMEOUT
 from callboard.streams import entry
+from callboard.streams.running.execution import Execution
 
 LONG = 120.0  # seconds, of what is stuck until the test ends
 LATE = 5.0  # far more than the half second that is left, and less than STOP_TIMEOUT, 10 s
@@ -246,3 +248,63 @@ def test_ctrl_c_comes_out_though_an_actor_is_left_behind(
         leave()
     assert "left behind" in caplog.text
     assert "/stuck" in caplog.text
+
+
+def _stuck_run(system: ActorSystem, entered: threading.Event, opened: threading.Event) -> Any:
+    """Return a run of which an operator waits for the test."""
+
+    def wait(row: int) -> int:
+        entered.set()
+        opened.wait(LONG)
+        return row
+
+    run = system.run(entry("x", int).map(wait).collect(), batch_size=1)
+    run.send("x", [1])
+    assert entered.wait(LONG)
+    return run
+
+
+def test_the_ends_of_blocks_within_each_other_share_the_time_of_one(
+    opened: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancels: list[float] = []
+    real = Execution.cancel
+
+    def cancel(self: Execution, timeout: float = 5.0) -> None:
+        cancels.append(timeout)
+        real(self, min(timeout, 0.3))
+
+    monkeypatch.setattr(Execution, "cancel", cancel)
+    system = Recorded(workers=1, drain_timeout=30.0)
+    monkeypatch.setattr("callboard.system.STOP_TIMEOUT", 1.0)
+    monkeypatch.setattr("callboard.hosting.STOP_TIMEOUT", 1.0)
+
+    def leave() -> None:
+        with system, _stuck_run(system, threading.Event(), opened) as run, run:  # as of two runs
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        leave()
+    assert cancels[0] == 1.0
+    assert cancels[1] <= 0.7
+    assert system.given <= 1.0 - 2 * 0.3
+
+
+def test_an_error_that_does_not_leave_the_systems_block_takes_none_of_its_time(
+    opened: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Execution.cancel
+    monkeypatch.setattr(Execution, "cancel", lambda self, _: real(self, 0.2))
+    system = Recorded(workers=1, drain_timeout=60.0)
+
+    def leave() -> None:
+        with system:
+            run = _stuck_run(system, threading.Event(), opened)
+            with contextlib.suppress(KeyError), run:
+                raise KeyError
+            opened.set()
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        leave()
+    assert system.given == STOP_TIMEOUT

@@ -7,7 +7,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Self, TypeVar
 
 from callboard._inside.answers.future import Future
@@ -322,17 +322,26 @@ class NetRun(CopiedAsItself):
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
         if kind is None:
             self.finish()
         else:
-            with suppress(NetTimeout):  # the block's error says more
-                self.cancel()
+            # The block's error says more than a NetTimeout.
+            with suppress(NetTimeout), self._leaving(error) as left:
+                self.cancel(min(CANCEL, left))
+
+    def _leaving(self, error: BaseException | None) -> AbstractContextManager[float]:
+        system = self._conductor.system
+        return nullcontext(CANCEL) if system is None else system._leaving(error)
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
         is_finished = False
         try:
             if kind is None:
@@ -340,7 +349,8 @@ class NetRun(CopiedAsItself):
                 is_finished = True
         finally:
             if not is_finished:
-                cancellation = await until_done(self.cancel_soon())
+                with self._leaving(error) as left:
+                    cancellation = await until_done(self.cancel_soon(min(CANCEL, left)))
                 if cancellation is not None:
                     raise cancellation
 

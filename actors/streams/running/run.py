@@ -34,6 +34,7 @@ R = TypeVar("R", covariant=True)
 T = TypeVar("T")
 V = TypeVar("V")
 
+CANCEL = 5.0  # seconds that a cancelled run may take
 _LEAVE = 10.0  # seconds that lanes which have ended their last round may take to be gone
 
 
@@ -210,7 +211,7 @@ class Run(CopiedAsItself, Generic[R]):
             called.set_exception(error)
         return called
 
-    def cancel(self, timeout: float = 5.0) -> None:
+    def cancel(self, timeout: float = CANCEL) -> None:
         """Drop the rows on their way, and end. Waits for operators in the middle of a batch,
         `timeout` seconds at most; called again, it goes on waiting. Calls of send() and finish()
         that wait meanwhile raise RunEnded.
@@ -223,7 +224,7 @@ class Run(CopiedAsItself, Generic[R]):
             self._work.refuse_loop("cancel()", "await cancel_soon()")
         self._work.cancel(timeout)
 
-    def cancel_soon(self, timeout: float = 5.0) -> Future[None]:
+    def cancel_soon(self, timeout: float = CANCEL) -> Future[None]:
         """Like cancel(), but return a future at once, to be awaited in an event loop."""
         return self._soon("cancel", lambda: self._work.cancel(timeout))
 
@@ -235,22 +236,28 @@ class Run(CopiedAsItself, Generic[R]):
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
         if kind is None:
             self.finish()
         else:
-            self.cancel()
+            with self._work.system._leaving(error) as left:
+                self.cancel(min(CANCEL, left))
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
         try:
             if kind is None:
                 await self.finish_soon()
         finally:
             if not self._work.ended:
-                cancellation = await until_done(self.cancel_soon())
+                with self._work.system._leaving(error) as left:
+                    cancellation = await until_done(self.cancel_soon(min(CANCEL, left)))
                 if cancellation is not None:
                     raise cancellation
 
