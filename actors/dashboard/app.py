@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import secrets
+import time
+from asyncio import Transport
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from callboard.core.errors import CallboardError
 from callboard.dashboard.page import HEADERS, PAGE
@@ -17,6 +21,45 @@ from callboard.observing.watching import MOST_ACTORS
 
 SHOWN_LETTERS = 30
 """Dead letters with their messages, the latest."""
+
+
+FIRST_REQUEST = 5.0
+"""Seconds that a new connection has until the whole of its first request is there."""
+
+
+def limited(most: int) -> type[H11Protocol]:
+    """Return a protocol of uvicorn's of which there are at most so many connections.
+
+    One more closes that which has waited longest for its first request; itself, if none other has.
+    So the observed program keeps its descriptors.
+    """
+
+    class Limited(H11Protocol):
+        """One connection."""
+
+        made_at = 0.0
+
+        def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+            """Begin, where there is room."""
+            is_full = len(self.connections) >= most
+            super().connection_made(transport)
+            self.made_at = time.monotonic()
+            if is_full:
+                others: set[Any] = self.connections
+                silent = [other for other in others if other.cycle is None]
+                min(silent, key=lambda other: other.made_at).give_up()
+            self.loop.call_later(FIRST_REQUEST, self._close_if_silent)
+
+        def give_up(self) -> None:
+            """Close the connection, which counts no more from now on."""
+            self.connections.discard(self)
+            self.transport.abort()
+
+        def _close_if_silent(self) -> None:
+            if self.cycle is None:
+                self.give_up()
+
+    return Limited
 
 
 def application(viewers: Viewers, token: str) -> Starlette:
@@ -30,15 +73,15 @@ def application(viewers: Viewers, token: str) -> Starlette:
         if not secrets.compare_digest(given.encode(), token.encode()):
             return _refusal(401, "the token is wrong: open the address that was printed")
         asked = request.query_params
-        most = asked.get("most", "")
-        if not (most.isascii() and most.isdigit() and int(most[:9]) <= MOST_ACTORS):
+        most = _number(asked.get("most", ""), MOST_ACTORS)
+        if most is None:
             return _refusal(400, f"`most` is 0 to {MOST_ACTORS}")
         try:
             values = viewers.picture(
                 asked.get("viewer", "")[:64],
                 asked.get("system", "")[:64],
                 sort=asked.get("sort", "load"),
-                most=int(most),
+                most=most,
                 part=asked.get("part", "")[:1000],
                 branches=_branches(asked.get("branches", "")),
                 letters=SHOWN_LETTERS if asked.get("letters") == "1" else 0,
@@ -56,11 +99,19 @@ def _branches(text: str) -> dict[str, int]:
     """Read the open branches of the tree: `0:50,17:100`. Raises ValueError."""
     found = {}
     for pair in filter(None, text.split(",")):
-        number, _, most = pair.partition(":")
-        if not (most.isascii() and most.isdigit() and int(most[:9]) <= MOST_LINES):
+        number, _, text = pair.partition(":")
+        most = _number(text, MOST_LINES)
+        if most is None:
             raise ValueError(f"a branch is a number and 0 to {MOST_LINES}, not {pair[:40]!r}")
-        found[number] = int(most)
+        found[number] = most
     return found
+
+
+def _number(text: str, most: int) -> int | None:
+    """Return the number from 0 to `most` that a question has, or None."""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(most))):
+        return None
+    return number if (number := int(text)) <= most else None
 
 
 def _refusal(status: int, text: str) -> Response:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
+import resource
 import secrets
 import socket
 import sys
 import threading
+import weakref
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -18,6 +22,9 @@ from callboard.dashboard.systems import KnownSystems, OtherSystems, OwnSystem
 from callboard.dashboard.viewers import Viewers
 from callboard.observing.commands import none_found
 
+MOST_CONNECTIONS = 64
+"""A page has so many connections at the most, and a 16th of what descriptors the process may have."""
+_TOKEN = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@/?-]{16,256}")
 NEEDS = "a dashboard needs Starlette and uvicorn: pip install 'callboard[dashboard]'"
 
 
@@ -39,26 +46,35 @@ class Dashboard:
         try:
             import uvicorn
 
-            from callboard.dashboard.app import application
+            from callboard.dashboard.app import application, limited
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(NEEDS, name=error.name) from error
         number = checks.whole("`port`", port, 0, 65_535, error=ConfigError)
-        if token is not None and (not isinstance(token, str) or len(token) < 16):
-            raise ConfigError("`token` is a string of 16 characters or more")
+        if token is not None and not (isinstance(token, str) and _TOKEN.fullmatch(token)):
+            # Browsers write others differently in an address, or cannot send them in a header.
+            raise ConfigError(
+                "`token` is a string of 16 to 256 characters: letters, digits and "
+                "._~!$&'()*+,;=:@/?-"
+            )
         self._token = secrets.token_urlsafe(24) if token is None else token
         self._viewers = Viewers(systems, RemoteServers(servers))
         self._socket = _listener(host, number)
         bound = self._socket.getsockname()
         where = f"[{bound[0]}]" if self._socket.family == socket.AF_INET6 else bound[0]
         self.url = f"http://{where}:{bound[1]}/#{self._token}"
+        descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         options = uvicorn.Config(
             application(self._viewers, self._token),
+            http=limited(min(MOST_CONNECTIONS, max(descriptors // 16, 1))),
+            loop="asyncio",
+            backlog=16,  # so many connections are accepted before the first of them is looked at
             log_config=None,
             access_log=False,
             lifespan="off",
             timeout_graceful_shutdown=1,
         )
         self._server = uvicorn.Server(options)
+        _dashboards.add(self)
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), name="dashboard", daemon=True
         )
@@ -71,6 +87,13 @@ class Dashboard:
             self._thread.join(5.0)
         self._socket.close()
         self._viewers.close()
+
+    def forsake(self) -> None:
+        """Close the copies of the sockets, in a forked child."""
+        self._socket.close()
+        for connection in self._server.server_state.connections:
+            if (transport := connection.transport) is not None:
+                transport._sock.close()  # and not by the loop, whose selector is the parent's, too
 
     def __enter__(self) -> Self:
         return self
@@ -85,6 +108,17 @@ class Dashboard:
 
     def __repr__(self) -> str:
         return f"<Dashboard {self.url.partition('#')[0]}>"
+
+
+_dashboards: weakref.WeakSet[Dashboard] = weakref.WeakSet()
+
+
+def _forsake_all() -> None:
+    for dashboard in list(_dashboards):
+        dashboard.forsake()
+
+
+os.register_at_fork(after_in_child=_forsake_all)
 
 
 def _listener(host: str, port: int) -> socket.socket:

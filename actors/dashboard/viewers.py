@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
+from callboard.core.errors import CallboardError
 from callboard.dashboard.drawings import Drawing
 from callboard.dashboard.servers import RemoteServers
 from callboard.dashboard.systems import KnownSystems, Observing
@@ -25,7 +28,9 @@ LIST_EVERY = 0.9
 
 @dataclass
 class _Viewer:
-    looking: Observing
+    begin: Callable[[], Observing]
+    looking: Observing | None = None
+    is_forgotten: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     before: dict[str, Any] | None = None
     asked_at: float = 0.0
@@ -35,6 +40,11 @@ class _Viewer:
 
     def look(self, **question: Any) -> dict[str, Any]:
         """Return what the browser shows now."""
+        if self.looking is None:
+            self.looking = self.begin()  # here, where a process that is silent holds up nobody else
+            if self.is_forgotten:
+                self.leave()
+                raise ConnectionError("too many browsers look at this program")
         now = self.looking.look(**question, shapes=self.wanted)
         before, self.before = self.before, now
         numbers = [graph["number"] for graph in now["graphs"]]
@@ -48,6 +58,13 @@ class _Viewer:
         self.wanted = [number for number in numbers if number not in drawings]
         values = _values(picture_of(before, now), drawings)
         return values | {key: now[key] for key in ("served", "tree")} | {"kept": now["letters"]}
+
+    def leave(self) -> None:
+        """Look no more."""
+        self.is_forgotten = True
+        if (close := getattr(self.looking, "close", None)) is not None:
+            with suppress(OSError):
+                close()
 
 
 class Viewers:
@@ -77,9 +94,10 @@ class Viewers:
         try:
             with viewer.lock:
                 seen = viewer.look(**question)
-        except OSError:
+        except (OSError, CallboardError) as error:
+            has_ended = isinstance(error, OSError) or viewer.looking is None
             with self._lock:
-                if self._viewers.get((name, key)) is viewer:
+                if has_ended and self._viewers.get((name, key)) is viewer:
                     self._forget((name, key))
             raise
         return seen | {"systems": systems, "key": key, "servers": self._known_servers}
@@ -91,12 +109,16 @@ class Viewers:
                 self._forget(next(iter(self._viewers)))
 
     def _list(self) -> list[dict[str, Any]]:
-        with self._listing:
-            if time.monotonic() - self._listed_at > LIST_EVERY:
-                self._listed = self._systems.find()
-                self._known_servers = self._servers.look()
-                self._listed_at = time.monotonic()
-            return self._listed
+        # A process that is silent holds this up for a while: one browser waits for the new list.
+        if self._listing.acquire(blocking=not self._listed):
+            try:
+                if time.monotonic() - self._listed_at > LIST_EVERY:
+                    self._listed = self._systems.find()
+                    self._known_servers = self._servers.look()
+                    self._listed_at = time.monotonic()
+            finally:
+                self._listing.release()
+        return self._listed
 
     def _of(self, name: tuple[str, str]) -> _Viewer:
         now = time.monotonic()
@@ -107,16 +129,13 @@ class Viewers:
             if name not in self._viewers:
                 if len(self._viewers) >= MOST_VIEWERS:
                     self._forget(next(iter(self._viewers)))  # that which asked longest ago
-                self._viewers[name] = _Viewer(self._systems.begin(name[1]))
+                self._viewers[name] = _Viewer(partial(self._systems.begin, name[1]))
             self._viewers.move_to_end(name)
             self._viewers[name].asked_at = now
             return self._viewers[name]
 
     def _forget(self, name: tuple[str, str]) -> None:
-        viewer = self._viewers.pop(name)
-        if (close := getattr(viewer.looking, "close", None)) is not None:
-            with suppress(OSError):
-                close()
+        self._viewers.pop(name).leave()
 
 
 def _values(picture: Picture, drawings: dict[int, Drawing | None]) -> dict[str, Any]:

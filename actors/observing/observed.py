@@ -261,8 +261,9 @@ class Observed:
 
         Without a `port` it has one that is free. Only browsers on this machine reach it, unless
         `host` says another address, and only those with the token, which is in the `url`, see the
-        system. A thread serves it until its `stop()`, or the system's. From now on the system keeps
-        its latest 100 dead letters with their messages, to be shown.
+        system. A `token` of yours is 16 to 256 letters, digits and ._~!$&'()*+,;=:@/?-. A thread
+        serves it until its `stop()`, or the system's. It has 64 connections at most. From now on
+        the system keeps its latest 100 dead letters with their messages, to be shown.
 
         `servers` are connections of `callboard.remote`, also to shards: the page shows how their
         servers are, wherever these run.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +22,7 @@ pytest.importorskip("uvicorn")
 
 from callboard import ActorSystem, CallboardError, ConfigError
 from callboard.__main__ import main
+from callboard.dashboard import app, serving
 from callboard.dashboard.page import BODY, PAGE
 from callboard.dashboard.script import SCRIPT
 from callboard.dashboard.servers import RemoteServers
@@ -86,7 +90,17 @@ def test_without_the_token_nothing_is_seen(token: str) -> None:
         assert get(url, "elsewhere")[0] == 404
 
 
-@pytest.mark.parametrize("query", ["most=x", "most=", "most=99999999999", "most=5&sort=age"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "most=x",
+        "most=",
+        "most=99999999999",
+        "most=000000001000000",
+        "most=5&sort=age",
+        "most=5&branches=0:0000000001000000",
+    ],
+)
 def test_wrong_questions_are_refused(query: str) -> None:
     with ActorSystem("shop", workers=1) as system:
         url = system.serve_dashboard().url
@@ -123,11 +137,20 @@ def test_it_ends_with_its_system() -> None:
 
 def test_options_are_checked_and_a_port_is_taken_once() -> None:
     with ActorSystem("shop", workers=1) as system:
-        with pytest.raises(ConfigError, match="16 characters"):
+        with pytest.raises(ConfigError, match="16 to 256 characters"):
             system.serve_dashboard(token="short")
+        for token in (
+            "with a space 123456",
+            "1234567890\u00e4bcdefg",
+            "1234567890%20abcdef",
+            "a" * 257,
+        ):
+            with pytest.raises(ConfigError, match="`token` is a string of 16 to 256 char"):
+                system.serve_dashboard(token=token)
         with pytest.raises(ConfigError, match="`port`"):
             system.serve_dashboard(port=-1)
         token = "0123456789abcdef"
+        assert picture(system.serve_dashboard(token="._~!$&'()*+,;=:@/?-").url)["live"] == 0
         page = system.serve_dashboard(token=token)
         assert page.url.endswith(f"/#{token}")
         assert token not in repr(page)
@@ -165,6 +188,112 @@ def test_browsers_that_are_gone_are_forgotten() -> None:
     assert closed == [1]  # which asked longest ago
     viewers.close()
     assert sorted(closed) == list(range(MOST_VIEWERS + 1))
+
+
+def test_a_process_that_is_silent_holds_up_nobody_who_looks_at_another() -> None:
+    entered, released = threading.Event(), threading.Event()
+
+    class View:
+        def look(self, **question: Any) -> dict[str, Any]:
+            raise CallboardError("seen")
+
+    class Known:
+        searches = 0
+
+        def find(self) -> list[dict[str, Any]]:
+            self.searches += 1
+            if self.searches > 1:
+                entered.set()
+                released.wait(60)
+            return [{"key": "own"}]
+
+        def begin(self, key: str) -> View:
+            if key == "silent":
+                entered.set()
+                released.wait(60)
+            return View()
+
+    viewers = Viewers(Known(), RemoteServers([]))
+
+    def look(name: str, key: str) -> None:
+        with pytest.raises(CallboardError, match="seen"):
+            viewers.picture(name, key)
+
+    look("a", "own")  # from here on there is a list
+    waiting = [threading.Thread(target=look, args=("b", "silent"))]
+    waiting[0].start()
+    assert entered.wait(60)
+    entered.clear()
+    look("a", "own")
+    viewers._listed_at = 0.0  # and that is old: the next one looks for a new one
+    waiting.append(threading.Thread(target=look, args=("c", "own")))
+    waiting[1].start()
+    assert entered.wait(60)
+    look("a", "own")
+    assert all(thread.is_alive() for thread in waiting)
+    released.set()
+    for thread in waiting:
+        thread.join(60)
+    viewers.close()
+
+
+def connected(url: str) -> socket.socket:
+    host, _, port = url.removeprefix("http://").partition("/")[0].partition(":")
+    return socket.create_connection((host, int(port)), 60)
+
+
+def test_silent_connections_leave_room_for_browsers_and_descriptors_to_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(serving, "MOST_CONNECTIONS", 8)
+    before = len(os.listdir("/proc/self/fd"))
+    with ActorSystem("shop", workers=1) as system, contextlib.ExitStack() as ends:
+        url = system.serve_dashboard().url
+        picture(url)
+        silent = [ends.enter_context(contextlib.closing(connected(url))) for _ in range(100)]
+        for connection in silent[:-8]:  # their ends have been closed, the oldest first
+            with contextlib.suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
+        assert len(os.listdir("/proc/self/fd")) < before + len(silent) + 32
+        for _ in range(20):
+            assert picture(url)["live"] == 0
+
+
+def test_a_connection_without_a_whole_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "FIRST_REQUEST", 0.05)
+    with ActorSystem("shop", workers=1) as system:
+        url = system.serve_dashboard().url
+        for said in (b"", b"GET / HTTP/1.1\r\nHost: here\r\n"):
+            with contextlib.closing(connected(url)) as connection:
+                connection.sendall(said)
+                with contextlib.suppress(ConnectionResetError):
+                    assert connection.recv(1) == b""
+        assert picture(url)["live"] == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_leaves_the_sockets_to_its_parent() -> None:
+    with ActorSystem("shop", workers=1) as system:
+        page = system.serve_dashboard()
+        with contextlib.closing(connected(page.url)) as connection:
+            picture(page.url)
+            entered, leave = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(leave)
+                connection.close()
+                os.read(entered, 1)  # until the parent has looked
+                os._exit(0)
+            try:
+                page.stop()
+                with contextlib.suppress(ConnectionResetError):
+                    assert connection.recv(1) == b""
+                with pytest.raises(ConnectionRefusedError):
+                    connected(page.url)
+            finally:
+                os.close(leave)
+                os.close(entered)
+                os.waitpid(child, 0)
 
 
 def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
