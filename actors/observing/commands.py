@@ -15,6 +15,9 @@ from callboard.core.text import printable
 from callboard.observing import endpoint
 from callboard.observing.endpoint import ask, folder_of_sockets
 
+# To take an answer apart that is of another form, as that of another version, raises these.
+_ODD = (TypeError, AttributeError, LookupError, ValueError)
+
 HINT = "make it with ActorSystem(observable=True), and run this as the same user"
 
 
@@ -34,11 +37,12 @@ def dump(arguments: Sequence[str]) -> int:
 
 
 def systems_of(
-    which: str | None, silent: Callable[[int], object] = lambda pid: None
+    which: str | None, silent: Callable[..., object] = lambda *_: None
 ) -> list[tuple[Path, dict[str, Any]]]:
     """Find the systems of a process or of a name, or all, by who they say they are.
 
-    `silent` is called with the number of each process that does not answer soon. Raises
+    `silent` is called with the number of each process that does not answer soon, and with more to
+    say, if there is. Raises
     CallboardError, OSError.
     """
     return [
@@ -52,14 +56,14 @@ def none_found(which: str | None) -> str:
     """Say that no system of that process or name was found, and which there are."""
     if which is None:
         return f"no system can be observed: {HINT}"
-    there = [f"{found['pid']} {found['system']}" for _, found in _systems(lambda pid: None)]
+    there = [f"{found['pid']} {found['system']}" for _, found in _systems(lambda *_: None)]
     what = f"no system or process {which!r} can be observed"
     return f"{what}; others can: {printable(', '.join(there))}" if there else f"{what}: {HINT}"
 
 
-def say_silent(pid: int) -> None:
-    """Name a process that does not answer."""
-    print(f"process {pid} does not answer", file=sys.stderr)
+def say_silent(pid: int, what: str = "does not answer") -> None:
+    """Name a process that does not answer as it should."""
+    print(f"process {pid} {what}", file=sys.stderr)
 
 
 def _each(
@@ -78,7 +82,7 @@ def _each(
                 shown += 1
             except (TimeoutError, BlockingIOError):
                 say_silent(found["pid"])
-            except (ConnectionError, FileNotFoundError):
+            except (ConnectionError, FileNotFoundError, *_ODD):
                 print(f"process {found['pid']} has ended, or failed to answer", file=sys.stderr)
     except (CallboardError, OSError) as error:
         print(f"callboard {command}: {error}", file=sys.stderr)
@@ -88,7 +92,7 @@ def _each(
     return 0 if shown else 1
 
 
-def _systems(silent: Callable[[int], object]) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _systems(silent: Callable[..., object]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Find the systems that answer; forget the sockets of processes that have ended."""
     for path in sorted(folder_of_sockets().glob("*-*.sock")):
         if not (number := path.name.partition("-")[0]).isdecimal():
@@ -103,8 +107,19 @@ def _systems(silent: Callable[[int], object]) -> Iterator[tuple[Path, dict[str, 
         except (TimeoutError, BlockingIOError):
             silent(pid)
             continue
-        if found is not None:
+        if _says_who(found):
             yield path, found
+        elif found is not None:
+            silent(pid, "answers with no name of a system")
+
+
+def _says_who(found: Any) -> bool:
+    """Tell whether an answer is that of a system of this version."""
+    return (
+        isinstance(found, dict)
+        and isinstance(found.get("system"), str)
+        and all(isinstance(found.get(key), int) for key in ("pid", "parent"))
+    )
 
 
 def _is_alive(pid: int) -> bool:

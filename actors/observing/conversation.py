@@ -123,9 +123,14 @@ class Watcher:
         line = self._answers.readline()
         if not line.endswith(b"\n"):
             raise ConnectionError("the system has ended")
-        answer: dict[str, Any] = json.loads(line)
+        try:
+            answer: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise ConnectionError("the system has failed to answer")
         if "error" in answer:
-            raise CallboardError(answer["error"])
+            raise CallboardError(str(answer["error"]))
         return answer
 
     def close(self) -> None:

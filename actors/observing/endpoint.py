@@ -29,6 +29,11 @@ PATIENCE = 5.0
 BRIEF_PATIENCE = 2.0
 """How long a system may take to say who it is, in seconds: a stopped process never does."""
 
+MOST_QUESTIONS = 32
+"""How many may ask at one time. One more ends the oldest."""
+LONGEST_ANSWER = 2**30
+"""In bytes."""
+
 _PEER = struct.Struct("3i")  # pid, uid, gid
 
 
@@ -72,6 +77,7 @@ class Endpoint:
     ) -> None:
         self._pid = os.getpid()
         self._conversations = Conversations(f"{name}-watched", watch)
+        self._questions = Questions(f"{name}-asked", answer, self._conversations)
         folder = folder_of_sockets()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -83,7 +89,7 @@ class Endpoint:
         _endpoints.add(self)
         self._thread = threading.Thread(
             target=_serve,
-            args=(self._listener, answer, self._conversations),
+            args=(self._listener, self._questions),
             name=f"{name}-observed",
             daemon=True,
         )
@@ -103,11 +109,13 @@ class Endpoint:
             self.path.unlink(missing_ok=True)
             with contextlib.suppress(OSError):  # closed already
                 self._listener.shutdown(socket.SHUT_RDWR)  # so its thread ends
+            self._questions.end()
             self._conversations.end()
 
     def forsake(self) -> None:
         """Close the copies of the sockets, in a forked child."""
         self._listener.close()
+        self._questions.forsake()
         self._conversations.forsake()
 
 
@@ -122,29 +130,80 @@ def _forsake_all() -> None:
 os.register_at_fork(after_in_child=_forsake_all)
 
 
-def _serve(
-    listener: socket.socket, answer: Callable[[str], Any], conversations: Conversations
-) -> None:
+class Questions:
+    """The observers that ask one question. Each has a thread, so that none waits for another."""
+
+    def __init__(
+        self, name: str, answer: Callable[[str], Any], conversations: Conversations
+    ) -> None:
+        self._name = name
+        self._answer = answer
+        self._conversations = conversations
+        self._lock = threading.Lock()
+        self._connections: dict[socket.socket, None] = {}  # in the order in which they came
+
+    def begin(self, connection: socket.socket) -> None:
+        """Have a question answered by a thread, which closes the connection."""
+        with self._lock:
+            if len(self._connections) >= MOST_QUESTIONS:
+                oldest = next(iter(self._connections))
+                del self._connections[oldest]
+                _shut_down(oldest)
+            self._connections[connection] = None
+        talk = threading.Thread(target=self._talk, args=(connection,), name=self._name, daemon=True)
+        try:
+            talk.start()
+        except RuntimeError:  # there can be no more threads
+            self._leave(connection)
+
+    def end(self) -> None:
+        """End all of them: the system is stopped."""
+        with self._lock:
+            for connection in self._connections:
+                _shut_down(connection)
+
+    def forsake(self) -> None:
+        """Close the copies of the connections, in a forked child, where nobody has the lock."""
+        for connection in self._connections:
+            connection.close()
+
+    def _leave(self, connection: socket.socket) -> None:
+        with self._lock:  # by which it is shut down no more
+            self._connections.pop(connection, None)
+            connection.close()
+
+    def _talk(self, connection: socket.socket) -> None:
+        try:
+            connection.settimeout(PATIENCE)
+            question = _line(connection)
+            if question == WATCH:
+                self._conversations.begin(connection)
+            else:
+                connection.sendall(json.dumps(self._answer(question)).encode())
+        except OSError:
+            pass  # who asked is gone, or does not read
+        except Exception as error:
+            log.error("a question of an observer failed", exc_info=error)
+        finally:
+            self._leave(connection)
+
+
+def _shut_down(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # the observer is gone, or talks in a conversation
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+def _serve(listener: socket.socket, questions: Questions) -> None:
     while True:
         try:
             connection, _ = listener.accept()
         except OSError:
             listener.close()  # nobody is to connect any more
             return
-        with connection:
-            try:
-                connection.settimeout(PATIENCE)
-                if uid_of_peer(connection) not in (os.geteuid(), 0):
-                    continue
-                question = _line(connection)
-                if question == WATCH:
-                    conversations.begin(connection)
-                    continue
-                connection.sendall(json.dumps(answer(question)).encode())
-            except OSError:
-                pass  # who asked is gone, or does not read
-            except Exception as error:
-                log.error("a question of an observer failed", exc_info=error)
+        if uid_of_peer(connection) in (os.geteuid(), 0):
+            questions.begin(connection)
+        else:
+            connection.close()
 
 
 def _line(connection: socket.socket) -> str:
@@ -173,10 +232,12 @@ def ask(path: Path, question: str, patience: float = 6 * PATIENCE) -> Any:
         connection.connect(str(path))
         refuse_another_user(connection)
         connection.sendall(f"{question}\n".encode())
-        parts = []
+        answer = bytearray()
         while part := connection.recv(65536):
-            parts.append(part)
+            answer += part
+            if len(answer) > LONGEST_ANSWER:
+                raise ConnectionError(f"the process at {path} answers with more than a gigabyte")
     try:
-        return json.loads(b"".join(parts))
-    except ValueError:
+        return json.loads(answer)
+    except (ValueError, RecursionError):
         raise ConnectionError(f"the process at {path} has ended, or failed to answer") from None

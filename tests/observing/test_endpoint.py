@@ -96,7 +96,7 @@ def test_a_system_that_ends_while_it_is_asked_hides_no_other(
             return ask(path, question, *patience)
         if question != "who":
             raise error
-        return {"pid": 1, "system": "ending"}
+        return {"pid": 1, "parent": 1, "system": "ending"}
 
     monkeypatch.setattr(commands, "ask", asked)
     with ActorSystem("shop", workers=1, observable=True):
@@ -259,6 +259,58 @@ def test_a_system_that_is_collected_is_observed_no_more(folder: Path) -> None:
     with pytest.warns(ResourceWarning, match="was garbage-collected"):
         drop()
     assert list(folder.iterdir()) == []
+
+
+def test_observers_that_say_nothing_hold_up_nobody(folder: Path, capsys: Out) -> None:
+    with ActorSystem("shop", workers=1, observable=True), contextlib.ExitStack() as ends:
+        (path,) = folder.iterdir()
+        for _ in range(3 * endpoint.MOST_QUESTIONS):
+            silent = ends.enter_context(socket.socket(socket.AF_UNIX))
+            silent.settimeout(60)
+            silent.connect(str(path))
+        assert main(["info"]) == 0
+        assert capsys.readouterr() == (f"{os.getpid()} shop: no actors\n", "")
+        assert len([one for one in threading.enumerate() if one.name == "shop-asked"]) <= 100
+    for thread in threading.enumerate():
+        if thread.name == "shop-asked":
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"[]", b"7", b'"pid"', b"{}", b'{"pid": "1", "parent": 1, "system": "x"}', b"[" * 100_000,
+        b'{"pid": 1, "parent": 1, "system": ["x"]}', b"\xff", b"null",
+        b'{"pid": 1, "parent": 1, "system": "x"}',
+        b'{"pid": 1, "parent": 1, "system": "x", "reasons": [1]}',
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("command", ["info", "tree"])
+def test_an_odd_answer_is_said_in_a_line(
+    command: str, said: bytes, folder: Path, capsys: Out
+) -> None:
+    path = folder_of_sockets() / f"{os.getppid()}-0.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def answer() -> None:
+            while True:
+                with contextlib.suppress(ConnectionError), listener.accept()[0] as connection:
+                    if not connection.recv(100):
+                        return
+                    connection.sendall(said)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        try:
+            assert main([command]) in (0, 1)
+        finally:
+            with socket.socket(socket.AF_UNIX) as last:
+                last.connect(str(path))
+            thread.join(30)
+    assert len(capsys.readouterr().err.splitlines()) <= 2
 
 
 def test_a_forked_child_leaves_the_socket_to_its_parent(folder: Path) -> None:
