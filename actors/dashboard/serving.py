@@ -23,7 +23,7 @@ from callboard.dashboard.viewers import Viewers
 from callboard.observing.commands import none_found
 
 MOST_CONNECTIONS = 64
-"""A page has so many connections at the most, and a 16th of what descriptors the process may have."""
+"""A page has so many at the most, and no more than a 16th of the process's descriptors."""
 _TOKEN = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@/?-]{16,256}")
 NEEDS = "a dashboard needs Starlette and uvicorn: pip install 'callboard[dashboard]'"
 

@@ -85,6 +85,22 @@ class RunningGraph(Protocol):
         ...
 
 
+class EndedGraph(RunningGraph, Protocol):
+    """A graph that has ended."""
+
+    def is_anybody_at_work(self) -> bool:
+        """Tell whether its figures may still change."""
+        ...
+
+
+class CountsEnds(Protocol):
+    """Something that counts what graphs do, also those that end before it looks."""
+
+    def note_end(self, graph: EndedGraph) -> None:
+        """Count a graph that has ended. Any thread."""
+        ...
+
+
 class ServedSystem(Protocol):
     """A server by which other processes reach the system, as the system sees it."""
 
@@ -112,6 +128,7 @@ class Observed:
         self._logs = Logs(runtime)
         self._traces = Traces(runtime, self._logs)
         self._running: weakref.WeakSet[RunningGraph] = weakref.WeakSet()
+        self._counters: weakref.WeakSet[CountsEnds] = weakref.WeakSet()
         self._servers: weakref.WeakSet[ServedSystem] = weakref.WeakSet()
         self._letters = KeptLetters()
         self._dashboards: set[ServedPage] = set()
@@ -124,6 +141,15 @@ class Observed:
                 return [graph for graph in list(self._running) if not graph.ended]
             except RuntimeError:
                 pass  # one was begun in the middle
+
+    def _count_ends(self, counter: CountsEnds) -> None:
+        """Tell `counter`, for as long as it lives, of each graph that ends."""
+        self._counters.add(counter)
+
+    def _note_end(self, graph: EndedGraph) -> None:
+        """Hear from a graph that it has ended. Any thread."""
+        for counter in list(self._counters):
+            counter.note_end(graph)
 
     def _served(self) -> list[dict[str, Any]]:
         """Return the health of the system's servers, for JSON. Any thread."""

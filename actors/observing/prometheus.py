@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ except ModuleNotFoundError as _missing:
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
     from callboard.core.monitoring.time_distribution import TimeDistribution
-    from callboard.observing.observed import Observed
+    from callboard.observing.observed import EndedGraph, Observed, RunningGraph
 
 __all__ = ["SystemCollector"]
 
@@ -180,6 +180,10 @@ class _Source:
         self._runs: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
         self._operators: dict[str, list[float]] = {}
         self._rows: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._ended: deque[EndedGraph] = deque()  # whose last figures are to be counted
+        self._scan.count_ended()
+        system._count_ends(self)
 
     def add_to(self, families: _Families) -> None:
         system = self._system()
@@ -201,13 +205,46 @@ class _Source:
         for reason, count in runtime.dead_letters.reasons.items():
             families.add("dead_letters", count, name, reason)
         families.add("failures", runtime.dead_letters.failure_count, name)
-        self._add_runs(system, families, name)
+        with self._lock:
+            self._add_runs(system, families, name)
         for path, ref in self._named(system) if self._patterns else ():
             figures = ref.messages, ref.busy_ns / 1e9, ref.queue_length or 0
             families.add_all(_NAMED, figures, name, path)
             own = ref._own_times()
             if own is not None:
                 families.add_times("actor_", own, name, path)
+
+    def note_end(self, graph: EndedGraph) -> None:
+        """Count a run that has ended, before it is collected. Any thread."""
+        self._ended.append(graph)
+        if self._lock.acquire(blocking=False):  # else a scrape does it
+            try:
+                self._count_ended()
+            finally:
+                self._lock.release()
+
+    def _count_ended(self) -> None:
+        """Count the runs that have ended, but for those whose workers have still to count."""
+        for _ in range(len(self._ended)):
+            graph = self._ended.popleft()
+            if graph.is_anybody_at_work():
+                self._ended.append(graph)
+            else:
+                self._count(graph)
+
+    def _count(self, graph: RunningGraph) -> dict[str, Any]:
+        """Count what a run has done since the last time, and return its figures."""
+        before = self._runs.get(graph, {})
+        now = self._runs[graph] = graph.figures()
+        for kind in ("rows", "skipped", "late", "unpaired"):
+            self._rows[kind] += now[kind] - before.get(kind, 0)
+        olds = iter(before.get("operators", ()))
+        for one in now["operators"]:
+            old: dict[str, Any] = next(olds, {})
+            total = self._operators.setdefault(one["name"], [0.0] * len(_OPERATORS))
+            for i, key in enumerate(("rows_in", "rows_out", "busy")):
+                total[i] += max(one[key] - old.get(key, 0), 0)  # some are estimates
+        return now
 
     def _named(self, system: Observed) -> Iterator[tuple[str, ActorRef[Any]]]:
         """Yield the actors that the patterns name. One path is one series."""
@@ -221,18 +258,11 @@ class _Source:
         for values in self._operators.values():
             values[3:] = 0.0, 0.0  # the gauges
         for run in system._graphs():
-            before = self._runs.get(run, {})
-            now = self._runs[run] = run.figures()
-            for kind in ("rows", "skipped", "late", "unpaired"):
-                self._rows[kind] += now[kind] - before.get(kind, 0)
-            olds = iter(before.get("operators", ()))
-            for one in now["operators"]:
-                old: dict[str, Any] = next(olds, {})
-                total = self._operators.setdefault(one["name"], [0.0] * len(_OPERATORS))
-                for i, key in enumerate(("rows_in", "rows_out", "busy")):
-                    total[i] += max(one[key] - old.get(key, 0), 0)  # some are estimates
-                total[3] += one["queued"]
-                total[4] += one["workers"]
+            for one in self._count(run)["operators"]:
+                gauges = self._operators[one["name"]]
+                gauges[3] += one["queued"]
+                gauges[4] += one["workers"]
+        self._count_ended()
         for operator, values in self._operators.items():
             families.add_all(_OPERATORS, values, name, operator)
         families.add("run_rows", self._rows["rows"], name)

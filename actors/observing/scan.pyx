@@ -1,5 +1,7 @@
 """Walks all actors of a system in one go: those with the most to do since the last walk, or sums by class."""
 
+import threading
+import weakref
 from heapq import heappush, heapreplace
 from itertools import islice
 
@@ -106,9 +108,30 @@ cdef class ActorScan:
     cdef vector[ActorCounters] before  # in the order of the walk
     cdef uint64_t last_number          # the largest number that the last walk met
     cdef int64_t looked_at
+    cdef object lock                   # of what follows
+    cdef dict ended                    # class -> ClassTotals of those that no walk has met
+    cdef list met                      # tuples of those that one may have met: number, class, counters
+    cdef bint walks
+    cdef object __weakref__
 
     def __init__(self, Runtime runtime not None):
         self.runtime = runtime
+        self.lock = threading.Lock()
+        self.ended = {}
+        self.met = []
+
+    def count_ended(self):
+        """Have `add_to()` count what actors do that end between two walks, too, from now on."""
+        self.runtime.scans = (*[scan for scan in self.runtime.scans if scan() is not None], weakref.ref(self))
+
+    def note_end(self, ActorRef ref not None):
+        """Count an actor that has ended, and left its parent. In any thread."""
+        cdef ActorCounters one = counters_of(ref, True)
+        with self.lock:
+            if self.walks or one.number <= self.last_number:
+                self.met.append((one.number, ref.recipe.cls, one.messages, one.busy_ns, one.dropped))
+            else:
+                add_counters(self.ended, ref.recipe.cls, one.messages, one.busy_ns, one.dropped)
 
     def look(self, str by not None, Py_ssize_t most, dict working not None, str part not None=""):
         """Walk all actors: return the seconds since the last walk, counts, the first actors, and those not idle.
@@ -187,7 +210,8 @@ cdef class ActorScan:
     def add_to(self, dict totals not None):
         """Walk all actors, and bring the ClassTotals of each class up to date: `totals` has them by class.
 
-        Actors that end between two walks are counted up to the first. So counters never fall.
+        Counters never fall. Actors that end between two walks are counted up to their end after `count_ended()`, else
+        up to the first of the walks.
         """
         cdef vector[ActorCounters] now
         cdef ActorRef ref
@@ -198,6 +222,8 @@ cdef class ActorScan:
         cdef ClassTotals total = None
         cdef object cls = None
         cdef _ActorWalk walk = _ActorWalk.__new__(_ActorWalk)
+        with self.lock:
+            self.walks = True
         walk.begin(self.runtime)
         for total in totals.values():
             total.live = total.queued = total.longest = 0
@@ -219,8 +245,32 @@ cdef class ActorScan:
             total.messages += new.messages
             total.busy_ns += new.busy_ns
             total.dropped += new.dropped
+        with self.lock:
+            ended, self.ended = self.ended, {}
+            met, self.met = self.met, []
+            self.walks = False
+            self.last_number = last_number
+        for cls, total in ended.items():
+            add_counters(totals, cls, total.messages, total.busy_ns, total.dropped)
+        if met:
+            self.add_met(totals, met, now)
         self.before.swap(now)
-        self.last_number = last_number
+
+    cdef int add_met(self, dict totals, list met, vector[ActorCounters]& now) except -1:
+        """Add what ended actors did since this walk, or the last one, met them."""
+        cdef set numbers = {entry[0] for entry in met}
+        cdef dict known = {}
+        cdef ActorCounters one
+        for one in self.before:
+            if one.number in numbers:
+                known[one.number] = one.messages, one.busy_ns, one.dropped
+        for one in now:
+            if one.number in numbers:
+                known[one.number] = one.messages, one.busy_ns, one.dropped
+        for number, cls, messages, busy_ns, dropped in met:
+            before = known.get(number, (0, 0, 0))
+            add_counters(totals, cls, messages - before[0], busy_ns - before[1], dropped - before[2])
+        return 0
 
     def with_queue(self, int64_t least):
         """Walk all actors, and return those for which so many messages wait, or more, as far as they are counted."""
@@ -262,6 +312,16 @@ def first_children(Runtime runtime not None, ActorRef ref or None, Py_ssize_t mo
         return list(islice(children, most)), len(children)
     except RuntimeError:  # one came, or went, in the middle
         return list(children)[:most], len(children)
+
+
+cdef int add_counters(dict totals, cls, uint64_t messages, uint64_t busy_ns, uint64_t dropped) except -1:
+    cdef ClassTotals total = totals.get(cls)
+    if total is None:
+        total = totals[cls] = ClassTotals.__new__(ClassTotals)
+    total.messages += messages
+    total.busy_ns += busy_ns
+    total.dropped += dropped
+    return 0
 
 
 cdef inline ActorCounters counters_of(ActorRef ref, bint limits) noexcept:

@@ -190,6 +190,12 @@ cdef void note_left(ActorRef ref, object error) noexcept:
         restart_now(ref)
 
 
+cdef void note_end(object scan, ActorRef ref) noexcept:
+    """Tell an ActorScan, or None, of an actor's end: it walks over the actor no more."""
+    if scan is not None:
+        scan.note_end(ref)
+
+
 cdef void end_backing_off(ActorRef ref) noexcept:
     if ref.extra is not None and ref.extra.backing_off:
         ref.extra.backing_off = False
@@ -233,6 +239,8 @@ cdef void close(ActorRef ref, object error) noexcept:
     forget_arguments(ref.recipe)
     ref.cell.spare.free_all()  # others may hold the ref for long
     leave_parent(ref)
+    for scan in ref.runtime.scans:
+        note_end(scan(), ref)
 
 
 cdef void let_go(ActorRef ref, Extra extra) noexcept:

@@ -19,6 +19,7 @@ cdef class Runtime:
     cdef public object on_change       # called when the last top-level actor ended, or one escalated
     cdef public object on_spawn        # called after each spawn, once somebody waits for an actor
     cdef public object spans           # of OpenTelemetry, around handlers; or None: see observing/opentelemetry.py
+    cdef public tuple scans            # weak references to the ActorScans that count ended actors
     cdef public object circles         # looks for circles of full channels: see channels/circles.pyx
     cdef public object logs            # of the workers, where there are some: see statistics.py
     cdef dict children                 # top-level actors, in the order of their spawning

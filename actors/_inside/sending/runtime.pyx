@@ -31,6 +31,7 @@ cdef class Runtime:
         self.children = {}
         self.names = {}
         self.times = {}
+        self.scans = ()
 
     @property
     def system(self):

@@ -200,6 +200,7 @@ class Conductor(Actor[Any]):
         """Fail what waits: the system is stopping."""
         self._end(NetEnded("the run's system was stopped"))
         self._bury_outputs()
+        self.setting.on_end(self._statistics())
 
     def _leave(self) -> None:
         """Stop this actor: its user is gone, and nothing more can come."""

@@ -106,6 +106,7 @@ class NetRun(CopiedAsItself):
         leave_nothing(system.dead_letters, self._conductor)
         self._sight = NetSight(net, self._conductor, system._runtime.manual)
         system._running.add(self._sight)
+        setting.on_end = self._sight.note_end
 
     def send(self, records: Iterable[Any], *, timeout: float | None = None) -> None:
         """Send records into the net, in order: dicts of values by labels, or dataclass instances.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from callboard.nets.kernel.building import Builder, parts_within, runs_elsewhere
 from callboard.nets.kernel.carrier import Carrier, begin
 from callboard.nets.kernel.nodes import start_all
 from callboard.nets.kernel.planning import Planner, names_of
 from callboard.nets.kernel.record import Assembler, Shapes
+from callboard.nets.running.messages import NetStatistics
 from callboard.nets.terms.network import Box
 from callboard.nets.types.leaves import labels_mentioned
 from callboard.nets.types.typed import Typed
@@ -27,6 +30,8 @@ class Setting:
         self.carrier.first = begin(node)
         self.entry = Assembler(self.shapes, names, None, frozenset(), None, "send()")
         self._begins_by_itself = typed.is_initialiser
+        self.on_end: Callable[[NetStatistics], object] = lambda _: None
+        """Is called by the run's actor at its end, with the last figures."""
 
     def begin(self) -> None:
         """Have initialisers run that are there from the start."""

@@ -30,11 +30,24 @@ class NetSight:
         self._seen = NetStatistics()
         self._asked: Future[Any] | None = None
         self._shape: GraphShape | None = None
+        self._has_all = False
 
     @property
     def ended(self) -> bool:
         """Whether the run has ended."""
         return not self._conductor.is_alive
+
+    def note_end(self, seen: NetStatistics) -> None:
+        """Hear from the run's actor how much the run has done in all."""
+        self._seen = seen
+        self._has_all = True
+        system = self._conductor.system
+        if system is not None:
+            system._note_end(self)
+
+    def is_anybody_at_work(self) -> bool:
+        """Tell whether the figures may still change."""
+        return False
 
     def waits(self) -> list[Wait]:
         """Return nothing: the run's actor says why it waits."""
@@ -49,9 +62,11 @@ class NetSight:
     def figures(self) -> dict[str, Any]:
         """Return the figures as of the last look, and ask for the next."""
         asked = self._asked
-        if asked is not None and asked.done() and asked.exception() is None:
+        if self._has_all:
+            pass
+        elif asked is not None and asked.done() and asked.exception() is None:
             self._seen = asked.result()
-        if not self._is_manual and (asked is None or asked.done()):
+        if not (self._is_manual or self._has_all) and (asked is None or asked.done()):
             self._asked = self._conductor.ask(Look())
         seen = self._seen
         return {

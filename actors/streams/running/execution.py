@@ -333,6 +333,7 @@ class Execution:
             self._standstill.end()
             self._team.unfollow(self.flow)
             self.crew.lanes.stop()
+            self.system._note_end(self)
         self._close()
 
     def _close(self, deadline: float = 0.0) -> None:
