@@ -104,6 +104,31 @@ cdef inline bint begins_letter(Letters* letters, Py_ssize_t at) noexcept nogil:
     return at == letters.count or letters.first[at] & 0xC0 != 0x80
 
 
+def views_lie_within(const unsigned char[::1] views not None, Py_ssize_t first, Py_ssize_t count, list sizes not None):
+    """Tell whether `count` views from the one at `first` on, also those of nulls, are in themselves or lead into
+    buffers of these sizes. Raises ValueError if there are not so many views.
+    """
+    cdef vector[Py_ssize_t] ends = sizes
+    cdef const uint8_t* view
+    cdef int32_t length, which, place
+    cdef Py_ssize_t at
+    cdef bint lie = True
+    if not (0 <= first and 0 <= count <= views.shape[0] // VIEW - first):
+        raise ValueError(f"{count} views from {first} on, in {views.shape[0]} bytes")
+    with nogil:
+        for at in range(first, first + count):
+            view = &views[0] + at * VIEW
+            memcpy(&length, view, sizeof(length))
+            if 0 <= length <= INLINE:
+                continue
+            memcpy(&which, view + 8, sizeof(which))
+            memcpy(&place, view + 12, sizeof(place))
+            if length < 0 or place < 0 or which < 0 or <size_t>which >= ends.size() or place > ends[which] - length:
+                lie = False
+                break
+    return lie
+
+
 def views_cut_between_letters(const uint8_t[::1] views not None, Py_ssize_t first, Py_ssize_t count, list buffers):
     """Tell whether views from the one at `first` on are of whole letters, if all of `buffers` is UTF-8.
 
