@@ -29,7 +29,7 @@ from callboard import (
 )
 from callboard._inside.spawn import spawn_divided
 from callboard.core.errors import CallboardError
-from callboard.core.text import safe_repr, safe_str, sendable
+from callboard.core.text import safe_str, sendable, short_repr
 from callboard.pools.importing import import_all, import_class
 from callboard.pools.pickling import make_codec
 from callboard.remote.errors import CodecError
@@ -56,6 +56,7 @@ def main(spec: dict[str, Any], status: int) -> int:
     """Serve the actor of a spec; report on the pipe `status`. Returns the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
     os.set_inheritable(status, False)
+    os.register_at_fork(after_in_child=partial(_mute, status))
     parent = os.getppid()
     life = _take_standard_input()
     try:
@@ -107,6 +108,13 @@ def _serve(spec: dict[str, Any], status: int, life: int, parent: int) -> int:
     return 1 if ends else 0
 
 
+def _mute(status: int) -> None:
+    """Let go of the pipe to the parent, in a forked child: its end is that of this process."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, status, inheritable=False)
+    os.close(nothing)
+
+
 def _take_standard_input() -> int:
     """Return a descriptor of the parent's pipe; the actor's standard input is empty."""
     life = os.dup(0)
@@ -123,10 +131,9 @@ def _tell_ready(status: int, ready: Future[Any]) -> None:
 
 
 def _tell_letter(status: int, codec: Codec, letter: DeadLetter) -> None:
-    try:
-        message = {"message": base64.b64encode(codec.encode(letter.message)).decode()}
-    except CodecError:
-        message = {"text": safe_repr(letter.message)}
+    message = {"text": short_repr(letter.message)}  # for a parent that cannot decode it
+    with suppress(CodecError):
+        message["message"] = base64.b64encode(codec.encode(letter.message)).decode()
     error = letter.error
     said = None if error is None else [type(error).__qualname__, sendable(safe_str(error), _TEXT)]
     tell(status, reason=letter.reason, error=said, **message)

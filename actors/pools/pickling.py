@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from typing import Any
 
 import msgpack
 
+from callboard.pools.importing import MAIN
 from callboard.remote.wire.codec import Codec
 
 _PICKLED = 100  # an extension of these processes alone
+
+
+class _Unpickler(pickle.Unpickler):
+    """Finds what the program's own file has: a process of the pool has that under another name."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return the class or function of that name. Raises AttributeError and ImportError."""
+        return super().find_class("__main__" if module == MAIN else module, name)
 
 
 class PicklingCodec(Codec):
@@ -23,7 +33,7 @@ class PicklingCodec(Codec):
 
     def _plain(self, code: int, data: bytes) -> Any:
         if code == _PICKLED:
-            return pickle.loads(data)
+            return _Unpickler(io.BytesIO(data)).load()
         return super()._plain(code, data)
 
 

@@ -211,11 +211,14 @@ class ProcessFamily:
 
     def _post(self, letter: dict[str, Any]) -> None:
         """Post a dead letter of a process here, too."""
+        message = letter["text"]
         if "message" in letter:
-            data = base64.b64decode(letter["message"])
-            message = self._codec.decode(data, is_trusted=True)
-        else:
-            message = letter["text"]
+            try:
+                data = base64.b64decode(letter["message"])
+                message = self._codec.decode(data, is_trusted=True)
+            except CodecError as error:
+                path = self.parent.path
+                log.warning("a dead letter cannot be decoded", pool=path, error=error)
         error = None if letter["error"] is None else RemoteFailure(*letter["error"])
         self._runtime.dead_letters.post(message, self.parent, None, letter["reason"], error)
 

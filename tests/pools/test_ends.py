@@ -120,3 +120,46 @@ def test_a_program_that_is_run_as_a_module_has_its_classes_found(tmp_path: Path)
         check=True,
     )
     assert len(ran.stdout.split()) == 2
+
+
+OWN = """
+from dataclasses import dataclass
+from callboard import Actor, ActorSystem
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+class TooFar(Exception):
+    pass
+
+def far():
+    return "far"
+
+class Mirror(Actor):
+    def receive(self, message):
+        if message.x == 3:
+            raise TooFar(message)
+        return [Point(message.y, message.x), far, TooFar("here"), type(message)]
+
+if __name__ == "__main__":
+    with ActorSystem() as system:
+        found = []
+        system.dead_letters.subscribe(found.append)
+        pool = system.pool(Mirror, processes=1, pickle=True)
+        point, function, error, cls = pool.ask(Point(2, 1)).result(60)
+        print(point == Point(1, 2), function is far, type(error) is TooFar, cls is Point)
+        pool.tell(Point(3, 3))
+        system.drain(60)
+    print([(letter.message == Point(3, 3), letter.reason) for letter in found])
+"""
+
+
+def test_pickled_objects_of_the_programs_own_file_come_back(tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(OWN)
+    ran = subprocess.run(
+        [sys.executable, str(file)], capture_output=True, text=True, timeout=LIMIT, check=True
+    )
+    assert ran.stdout.split("\n")[:2] == ["True True True True", "[(True, 'failed')]"]

@@ -31,7 +31,7 @@ from callboard.remote.errors import CodecError, ConnectionLost, RemoteFailure
 from callboard.routers import BroadcastRouter, Elastic, KeyRouter, LeastLoadedRouter, Router
 from callboard.testing import ManualSystem
 from tests.pools.conftest import LIMIT, letters
-from tests.pools.workers import Broken, Called, Point, Unregistered, Work, noted
+from tests.pools.workers import Broken, Called, Odd, OneWay, Point, Unregistered, Work, noted
 from tests.remote.conftest import eventually
 
 
@@ -496,3 +496,37 @@ def test_no_descriptor_and_no_folder_is_left(
     assert count() == before
     assert len(made) == 2
     assert not any(map(os.path.exists, made))
+
+
+def test_an_answer_that_raises_no_exception_fails_its_ask_alone(system: ActorSystem) -> None:
+    pool = system.pool(Odd, processes=1, pickle=True)
+    before = pool.ask(1)
+    with pytest.raises(RemoteFailure, match="cannot be encoded: not here"):
+        pool.ask("unpicklable").result(LIMIT)
+    asked = [pool.ask(message) for message in (2, "undecodable", 3)]
+    with pytest.raises(CodecError, match="cannot be decoded: SystemExit: not here"):
+        asked[1].result(LIMIT)
+    assert [one.result(LIMIT) for one in (before, asked[0], asked[2], pool.ask(4))] == [1, 2, 3, 4]
+
+
+def test_a_dead_letter_that_cannot_be_decoded_here_has_its_text(system: ActorSystem) -> None:
+    found = letters(system)
+    pool = system.pool(Odd, processes=1, pickle=True)
+    pool.tell(OneWay())
+    system.drain(LIMIT)
+    assert [(letter.message, letter.reason, str(letter.error)) for letter in found] == [
+        ("OneWay()", "failed", "ValueError: of one way")
+    ]
+
+
+def test_a_place_serves_again_though_a_forked_child_lives_on(system: ActorSystem) -> None:
+    """The child has a copy of all that was open in the process which has ended."""
+    pool = system.pool(Odd, processes=1)
+    child = pool.ask("fork").result(LIMIT)
+    try:
+        with pytest.raises(ConnectionLost):
+            pool.ask("end").result(LIMIT)
+        assert pool.ask("again").result(LIMIT) == "again"
+        assert is_running(child)
+    finally:
+        os.kill(child, signal.SIGKILL)

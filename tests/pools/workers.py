@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,3 +79,59 @@ class Called(Actor[Any]):
 
     def receive(self, message: Any) -> Any:
         return self.given
+
+
+def leave(*_: Any) -> Any:
+    sys.exit("not here")
+
+
+class Unpicklable:
+    """Raises what is no `Exception`, where it is pickled."""
+
+    def __reduce__(self) -> Any:
+        leave()
+
+
+class Undecodable:
+    """The same, where it is made again."""
+
+    def __reduce__(self) -> Any:
+        return leave, ()
+
+
+def in_the_child(parent: int) -> Any:
+    if parent != os.getppid():
+        leave()
+    return OneWay()
+
+
+class OneWay:
+    """Can be made again in a process of a pool, and not in the program."""
+
+    def __reduce__(self) -> Any:
+        return in_the_child, (os.getpid(),)
+
+    def __repr__(self) -> str:
+        return "OneWay()"
+
+
+class Odd(Actor[Any]):
+    """Answers with what can hardly travel, and forks."""
+
+    def receive(self, message: Any) -> Any:
+        match message:
+            case "unpicklable":
+                return Unpicklable()
+            case "undecodable":
+                return Undecodable()
+            case OneWay():
+                raise ValueError("of one way")
+            case "fork":
+                child = os.fork()
+                if not child:
+                    time.sleep(600)
+                    os._exit(0)
+                return child
+            case "end":
+                os._exit(3)
+        return message

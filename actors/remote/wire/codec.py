@@ -34,6 +34,7 @@ import msgpack
 
 from callboard.core.errors import ConfigError
 from callboard.core.handles import public_names
+from callboard.core.interrupts import comes_from_signal
 from callboard.core.text import safe_repr, safe_str
 from callboard.remote.errors import CodecError
 from callboard.remote.wire import times
@@ -152,7 +153,9 @@ class Codec:
             packed: bytes = local.packers[depth].pack(value)
         except CodecError:
             raise
-        except Exception as error:
+        except BaseException as error:  # of a user's class
+            if comes_from_signal(error):
+                raise
             # RecursionError and "recursion limit exceeded", or a text that is none.
             raise CodecError(f"a value cannot be encoded: {safe_str(error)}") from error
         return packed
@@ -244,7 +247,9 @@ def _advance(unpacking: Unpacking, data: bytes | memoryview, work: int) -> bool:
         return unpacking.advance(work)
     except CodecError:
         raise
-    except Exception as error:
+    except BaseException as error:  # of a user's class
+        if comes_from_signal(error):
+            raise
         raise CodecError(
             f"{len(data)} bytes cannot be decoded: {type(error).__name__}: {safe_str(error)}"
         ) from error
