@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
+from struct import Struct
 
 from callboard.core import checks
 from callboard.core.errors import ConfigError
@@ -35,6 +36,8 @@ from callboard.remote.storage.state_directory import StateDirectory
 from callboard.remote.wire.frames import Buffer
 
 LONGEST_PAYLOAD = 10**9  # what SQLite takes, as it is mostly built
+
+_KEY = Struct("!IQ")  # partition, attempt
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class StagingStore:
         self._backlog = backlog
         self._rows_in = rows_in
         self._clock = clock
-        self._batches: dict[BatchName, dict[tuple[int, int], StagedPart]] = {}
+        self._batches: dict[BatchName, dict[bytes, StagedPart]] = {}
         self._numbers = count()
 
     # --- parts ------------------------------------------------------------------------------------
@@ -107,7 +110,7 @@ class StagingStore:
         if self.attempts >= self.limits.staged_attempts:
             raise UploadRefused(f"{self.attempts} attempts are staged, which is the limit")
         parts = self._batches.setdefault(begun.name, {})
-        key = (begun.partition, begun.attempt)
+        key = _key(begun.partition, begun.attempt)
         if key in parts:
             raise UploadRefused(f"{parts[key]} is staged already: an attempt has an id of its own")
         file = self._folder / str(next(self._numbers))
@@ -149,7 +152,7 @@ class StagingStore:
         self.attempts -= 1
         part.drop(why)
         parts = self._batches[part.name]
-        parts.pop((part.partition, part.attempt), None)
+        parts.pop(_key(part.partition, part.attempt), None)
         if not parts:
             del self._batches[part.name]
 
@@ -201,7 +204,7 @@ class StagingStore:
         self._drop_all(name, UploadRefused(f"{name} was aborted"))
 
     def _winning_part(self, name: BatchName, winner: Winner) -> StagedPart:
-        part = self._batches.get(name, {}).get((winner.partition, winner.attempt))
+        part = self._batches.get(name, {}).get(_key(winner.partition, winner.attempt))
         who = f"attempt {winner.attempt} at partition {winner.partition} of {name}"
         if part is None:
             raise NotUploaded(f"{who} is not staged")
@@ -240,3 +243,8 @@ class StagingStore:
         self.late += 1
         log.info("late rows refused", batch=str(name))
         return BatchCommitted(f"{name} is committed: what comes for it is late")
+
+
+def _key(partition: int, attempt: int) -> bytes:
+    """Return a key whose hash no client can choose, as that of two numbers."""
+    return _KEY.pack(partition, attempt)

@@ -7,6 +7,7 @@ which also has what the entry has published: of each row that row, and its negat
 
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -434,6 +435,39 @@ def crash_before_commit(journal: Any) -> None:
 
 def crash_after_commit(journal: Any) -> None:
     journal._db = _Crashing(journal._db, after=True)
+
+
+def attempts_whose_tuples_hash_alike(count: int) -> Iterator[tuple[int, int]]:
+    """Return pairs of a partition and an attempt; a tuple's hash has no secret (tupleobject.c)."""
+    whole, prime = 2**64, 2**61 - 1
+    first, second, fifth = 11400714785074694791, 14029467366897019727, 2870177450012600261
+    inverse = pow(second, -1, whole)
+    for partition in range(2**32):
+        mixed = (fifth + partition * second) % whole
+        mixed = (mixed << 31 | mixed >> 33) % whole * first % whole
+        attempt = (123_456_789 - mixed) * inverse % whole
+        if attempt < prime:  # of which the hash is the number itself
+            yield partition, attempt
+            count -= 1
+        if not count:
+            return
+
+
+def test_a_client_cannot_choose_attempts_whose_keys_collide(tmp_path: Path) -> None:
+    """60,000 whose tuples hash alike took a minute, in which nobody else could stage rows."""
+    chosen = [*attempts_whose_tuples_hash_alike(1_000)]
+    assert len({*map(hash, chosen)}) == 1
+    directory = StateDirectory(tmp_path)
+    journal = Journal(directory.journal)
+    store = StagingStore(directory, journal, Backlog(journal, [], 0), lambda *_: 0)
+    for partition, attempt in chosen:
+        store.begin(Begin(0, 0, BatchName("job", 1), partition, attempt), "it")
+    (parts,) = store._batches.values()
+    assert len({*map(hash, parts)}) == store.attempts == 1_000
+    store.abort(BatchName("job", 1))
+    assert not store._batches
+    journal.close()
+    directory.close()
 
 
 TestMachine = Machine.TestCase
