@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +23,7 @@ from callboard.streams import (
     Session,
     Sliding,
     Snapshot,
+    SnapshotError,
     Stream,
     Tumbling,
     Watermark,
@@ -285,3 +289,29 @@ def test_values_keep_their_types_and_zones() -> None:
     assert got == given
     assert [type(each) for each in got] == [type(each) for each in given]
     assert (got[2].fold, got[2].tzinfo) == (1, paris.tzinfo)
+
+
+@pytest.mark.parametrize("stream", [b"\xff", b"\2"])
+def test_a_row_of_a_stream_that_is_none_is_an_error(stream: bytes) -> None:
+    """The checksum fits. A join took -1 for an index, and ended the process."""
+    rows, others = entry("rows"), entry("others")
+    head = struct.Struct("!10sHIQ")
+    for graph in (
+        rows.join(others, by=lambda row: row, within=4).collect(),
+        rows.merge(others, by=lambda row: row).collect(),
+    ):
+        with ManualSystem() as system:
+            run = system.run(graph)
+            run.send("rows", [1, 2, 3])
+            run.send("others", [1, 9])
+            data = run.snapshot().to_bytes()
+            run.cancel()
+        positions, steps, kept = msgpack.unpackb(data[head.size :])
+        columns = kept[0] if kept else steps[0][6][0]
+        at = 0 if kept else 1  # where its stream stands
+        assert set(columns[at][2:]) <= {0, 1}
+        columns[at] = columns[at][:-1] + stream
+        body = msgpack.packb([positions, steps, kept])
+        broken = head.pack(b"callboard\n", 2, zlib.crc32(body), len(body)) + body
+        with ManualSystem() as system, pytest.raises(SnapshotError, match="stream"):
+            system.run(graph, restore=Snapshot.from_bytes(broken))

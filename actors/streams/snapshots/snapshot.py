@@ -190,7 +190,11 @@ class Snapshot:
         collects = gc.isenabled()
         gc.disable()  # which would look through all that is made here, and stays
         try:
-            kept = KeptRows([self._decoded(piece) for piece in self._kept])
+            try:
+                kept = KeptRows([self._decoded(piece) for piece in self._kept])
+            except Exception as error:
+                text = safe_str(error)
+                raise SnapshotError(f"the rows of its joins cannot be read: {text}") from error
             for state, program, is_divided in zip(self._steps, programs, divided, strict=True):
                 self._give(state, program, kept, is_divided)
         finally:

@@ -100,6 +100,8 @@ cdef class KeptRows:
         self.rows, self.numbers, self.ahead = [], {}, []
         for piece in columns:
             for side, time, serial, row, number, place, key, near, flags in zip(*piece, strict=True):
+                if not 0 <= side <= 1:
+                    raise ValueError(f"a row of a join is of stream 0 or 1, not of {side}")
                 kept = Kept.__new__(Kept)
                 kept.side, kept.time, kept.serial, kept.row = side, time, serial, row
                 kept.number, kept.place, kept.key, kept.near = number, place, key, near

@@ -157,6 +157,8 @@ cdef class TimeOrder:
         cdef Py_ssize_t at
         times, sources, serials, rows, behind = columns
         for at in range(len(times)):
+            if not 0 <= sources[at] < len(self.queues):
+                raise ValueError(f"a row waits of stream {sources[at]}, and there are {len(self.queues)}")
             queue = self.behind if behind[at] else self.queues[sources[at]]
             queue.append((times[at], sources[at], serials[at], rows[at]))
         return 0
