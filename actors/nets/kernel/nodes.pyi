@@ -33,7 +33,7 @@ class BoxNode(NetNode):
 
 @final
 class SyncPlan:
-    def __init__(self, matches: int, guards: list[Any] | None) -> None: ...
+    def __init__(self, patterns: list[int], guards: list[Any]) -> None: ...
 
 @final
 class SyncNode(NetNode):

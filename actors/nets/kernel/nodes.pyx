@@ -20,7 +20,7 @@ cdef extern from "Python.h":
 
 
 cdef inline object apply(object function, tuple values):
-    """BoxCall a function that a plan has made for the values of a shape."""
+    """Call a function that a plan has made for the values of a shape."""
     return PyObject_Vectorcall(function, (<PyTupleObject*>values).ob_item, PyTuple_GET_SIZE(values), NULL)
 
 
@@ -89,14 +89,16 @@ cdef class BoxPlan:
 
 
 cdef enum:
-    most_arguments = 64
+    most_on_stack = 64  # arguments; more of them are put into a tuple
 
 
 cdef object call(object function, BoxPlan plan, tuple values):
-    """BoxCall a box's function."""
-    cdef PyObject* arguments[most_arguments]
+    """Call a box's function."""
+    cdef PyObject* arguments[most_on_stack]
     cdef Py_ssize_t number = len(plan.slots)
     cdef Py_ssize_t index
+    if number > most_on_stack:
+        return function(*[values[slot] for slot in plan.slots])
     for index in range(number):
         arguments[index] = PyTuple_GET_ITEM(values, <Py_ssize_t>plan.slots[index])
     return PyObject_Vectorcall(function, arguments, number, NULL)
@@ -187,19 +189,19 @@ cdef class BoxNode(NetNode):
 
 @cython.final
 cdef class SyncPlan:
-    """Which patterns records of a shape match, and the guards of these; a guard is None or takes the values."""
+    """The numbers of the patterns that records of a shape match, and their guards: None, or functions of the values."""
 
-    cdef Py_ssize_t matches  # a bit for each pattern
+    cdef list patterns
     cdef list guards
 
-    def __init__(self, matches, guards):
-        self.matches = matches
+    def __init__(self, patterns, guards):
+        self.patterns = patterns
         self.guards = guards
 
 
 @cython.final
 cdef class SyncNode(NetNode):
-    """A synchrocell. The state of its entity is a list: which patterns are filled, and the records that filled them.
+    """A synchrocell. The state of its entity is a list: how many patterns are filled, and the records that filled them.
 
     A record that fills several is kept at each. `merger` says for the shapes of the kept records, in order, what the
     merged one's shape is, and for each of its values the number of the record and the slot there.
@@ -218,26 +220,24 @@ cdef class SyncNode(NetNode):
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
         cdef SyncPlan plan = <SyncPlan>self.plan(record.shape)
         cdef list kept = <list>at.state
-        cdef Py_ssize_t filled = 0 if kept is None else <Py_ssize_t>kept[0]
-        cdef Py_ssize_t fills = plan.matches & ~filled
+        cdef list fills = []
         cdef Py_ssize_t index
-        if fills and plan.guards is not None:
-            for index in range(self.patterns):
-                if fills >> index & 1:
-                    guard = plan.guards[index]
-                    if guard is not None and not apply(guard, record.values):
-                        fills &= ~(<Py_ssize_t>1 << index)
+        for index in range(len(plan.patterns)):
+            number = plan.patterns[index]
+            guard = plan.guards[index]
+            if kept is not None and kept[<Py_ssize_t>number + 1] is not None:
+                continue
+            if guard is None or apply(guard, record.values):
+                fills.append(number)
         if not fills:
             return at.following()
         if kept is None:
             kept = at.state = [0] + [None] * self.patterns
             carrier.keep(at)
-        for index in range(self.patterns):
-            if fills >> index & 1:
-                kept[index + 1] = record
-        filled |= fills
-        kept[0] = filled
-        if filled != (<Py_ssize_t>1 << self.patterns) - 1:
+        for number in fills:
+            kept[<Py_ssize_t>number + 1] = record
+        kept[0] += len(fills)
+        if kept[0] < self.patterns:
             # It has no claim on order any more, and nobody waits for what comes of it.
             if record.ticket is not None:
                 if record.ticket.trace is not None:

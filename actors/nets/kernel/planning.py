@@ -54,15 +54,13 @@ class Planner:
         """Plan a synchrocell."""
 
         def plan(shape: Shape) -> SyncPlan:
-            matched, guards = 0, []
+            matched, guards = [], []
             for number, pattern in enumerate(term.patterns):
-                guard = None
                 if matches(pattern.variant, shape.variant):
-                    matched |= 1 << number
-                    if pattern.guard is not None:
-                        guard = test_function(path, shape.labels, [pattern.guard])
-                guards.append(guard)
-            return SyncPlan(matched, guards if any(guards) else None)
+                    guard = pattern.guard
+                    matched.append(number)
+                    guards.append(guard and test_function(path, shape.labels, [guard]))
+            return SyncPlan(matched, guards)
 
         return plan
 

@@ -43,7 +43,7 @@ cdef class Assembly:
     cdef Py_ssize_t* sources  # for each value: the number of a new one, or ~ the slot of an inherited one
     cdef bint* is_tag
 
-    cdef tuple build(self, PyObject** fresh, tuple inherited)
+    cdef bint build(self, tuple values, PyObject** fresh, tuple inherited) noexcept
 
 
 cdef class Assembler:

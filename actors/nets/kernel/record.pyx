@@ -17,6 +17,10 @@ from callboard.core.text import safe_repr
 from callboard.nets.errors import RecordError
 from callboard.nets.terms.labels import is_binding, is_tag, name_of, text_of, text_of_type
 
+cdef extern from "Python.h":
+    ctypedef struct PyTupleObject:
+        PyObject** ob_item
+
 
 cdef object one = 1
 cdef object zero = 0
@@ -129,8 +133,11 @@ cdef class Assembly:
         PyMem_Free(self.sources)
         PyMem_Free(self.is_tag)
 
-    cdef tuple build(self, PyObject** fresh, tuple inherited):
-        """Return the values; None if a tag's is neither a plain integer nor a truth value."""
+    cdef bint build(self, tuple values, PyObject** fresh, tuple inherited) noexcept:
+        """Fill a new tuple; return False if a tag's value is neither a plain integer nor a truth value.
+
+        `fresh` is borrowed, so nothing here may run Python's code, as the garbage collector would.
+        """
         cdef Py_ssize_t number = len(self.shape.labels)
         cdef Py_ssize_t at, source
         cdef PyObject* value
@@ -143,18 +150,17 @@ cdef class Assembly:
                 elif value is <PyObject*>False:
                     fresh[source] = <PyObject*>zero
                 elif not PyLong_CheckExact(<object>value):
-                    return None
-        cdef tuple values = PyTuple_New(number)
+                    return False
         for at in range(number):
             source = self.sources[at]
             value = fresh[source] if source >= 0 else <PyObject*>PyTuple_GET_ITEM(inherited, ~source)
             Py_INCREF(<object>value)
             PyTuple_SET_ITEM(values, at, <object>value)
-        return values
+        return True
 
 
 cdef enum:
-    most = 256  # labels of a record
+    most_on_stack = 256  # values of a row; more of them are read the slower way
 
 
 @cython.final
@@ -183,8 +189,6 @@ cdef class Assembler:
         return self.last
 
     cdef Assembly new_assembly(self, tuple keys):
-        if len(keys) > most:
-            raise RecordError(f"{self.place}: a record has at most {most} labels, and this one has {len(keys)}")
         for key in keys:
             if not isinstance(key, str) or not name_of(key).isidentifier():
                 raise RecordError(
@@ -242,32 +246,31 @@ cdef class Assembler:
 
     cdef int fill(self, MovingRecord into, object row, tuple inherited) except -1:
         """Give a record the labels and values of a dict."""
-        cdef PyObject* fresh[most]
+        cdef PyObject* fresh[most_on_stack]
         cdef PyObject* key = NULL
         cdef PyObject* value = NULL
         cdef Py_ssize_t position = 0
         cdef Py_ssize_t number = 0
         cdef Assembly assembly = self.last
-        cdef tuple keys
-        if assembly is not None and len(<dict>row) == len(assembly.keys):
+        cdef tuple keys, values, taken
+        if assembly is not None and len(<dict>row) == len(assembly.keys) <= most_on_stack:
             keys = assembly.keys
+            values = PyTuple_New(len(assembly.shape.labels))
             while PyDict_Next(row, &position, &key, &value):
-                if key is not <PyObject*>PyTuple_GET_ITEM(keys, number):
+                if number == len(keys) or key is not <PyObject*>PyTuple_GET_ITEM(keys, number):
                     number = -1
                     break
                 fresh[number] = value
                 number += 1
-            if number == len(keys):
-                values = assembly.build(fresh, inherited)
-                if values is not None:
-                    into.values = <tuple>values
-                    into.shape = assembly.shape
-                    return 0
+            if number == len(keys) and assembly.build(values, fresh, inherited):
+                into.values = values
+                into.shape = assembly.shape
+                return 0
         assembly = self.assembly(tuple(<dict>row))
-        cdef tuple taken = self.checked(assembly, [*(<dict>row).values()])
-        for number in range(len(taken)):
-            fresh[number] = <PyObject*>PyTuple_GET_ITEM(taken, number)
-        into.values = assembly.build(fresh, inherited)
+        taken = self.checked(assembly, [*(<dict>row).values()])
+        values = PyTuple_New(len(assembly.shape.labels))
+        assembly.build(values, (<PyTupleObject*>taken).ob_item, inherited)
+        into.values = values
         into.shape = assembly.shape
         return 0
 
