@@ -200,12 +200,12 @@ cdef class Carrier:
         try:
             following = at.node.go_on(at, record, self)
         except BaseException as error:
-            record.rest = None
             following = self.fail(at, record, error)
         return 0 if following is None else self.carry(following, record)
 
     cdef Entity fail(self, Entity at, MovingRecord record, object error):
         """Hand an error to the run; return where the record goes on, if it does."""
+        record.rest = None  # nothing more is to come of its box
         if self.failed(at.node, record, error):
             return at.following()
         self.ended(record)

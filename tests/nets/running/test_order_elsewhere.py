@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -93,3 +94,37 @@ def test_asks_in_an_ordered_net_keep_the_order(system: ActorSystem) -> None:
     assert not any(each.done() for each in asked)
     gate.open(0)
     assert [each.result(TIMEOUT) for each in asked] == [[{"y": x}] for x in range(5)]
+
+
+@pytest.mark.parametrize("kind", ["plain", "generator", "failing later"])
+@pytest.mark.parametrize("errors", ["skip", "variant"])
+def test_a_record_that_fails_waits_for_those_before_it(
+    system: ActorSystem, kind: str, errors: Any
+) -> None:
+    gate = Gate()
+
+    def plain(z: int) -> int:
+        raise ValueError(z)
+
+    def generator(z: int) -> Iterator[int]:
+        raise ValueError(z)
+        yield z
+
+    def failing_later(z: int) -> Iterator[int]:
+        yield z
+        raise ValueError(z)
+
+    function: Any = {"plain": plain, "generator": generator}.get(kind, failing_later)
+    slow = box(gate.wait_here, "(x) -> (y)", name="slow")
+    fails = box(function, "(z) -> (y)", name="fails", errors=errors)
+    run = system.run(ordered(slow | fails))
+    run.send([{"x": 0}, {"z": 1}, {"x": 2}, {"z": 3}], timeout=TIMEOUT)
+    assert gate.several(2) == {0, 2}
+    gate.open(2, 0)
+    outputs = run.finish(TIMEOUT)
+    assert [row["y"] for row in outputs if row.get("y") in (0, 2)] == [0, 2]
+    failed = [at for at, row in enumerate(outputs) if "error" in row]
+    assert len(failed) == (2 if errors == "variant" else 0)
+    if failed:
+        assert outputs[0] == {"y": 0}
+        assert failed[0] < outputs.index({"y": 2}) < failed[1]
