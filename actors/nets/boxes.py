@@ -82,7 +82,8 @@ def box(
     - `retries`, `backoff`: how often a failed call is repeated, and the seconds before the first
       repetition, which double each time.
     - `errors`: at an error the run fails (`"fail"`), the record becomes a dead letter (`"skip"`),
-      or a record `{error}` comes out (`"variant"`).
+      or a record `{error}` comes out (`"variant"`). With the last two, and with `retries`, the
+      outputs of a generator are kept until it ends: a record that fails has none.
     - `threads`: calls run on threads of their own pool, since they block or release the lock.
     - `dedicated`: each replica has a thread of its own.
     """

@@ -100,7 +100,8 @@ class Builder:
             most = box.options.concurrency or (0 if is_async(box) and factory is None else 1)
             node: NetNode = CalledBoxNode(path, plan, function, factory, most, ordered, place)
         else:
-            node = BoxNode(path, plan, function, factory, generates(box))
+            holds = box.options.holds_outputs
+            node = BoxNode(path, plan, function, factory, generates(box), holds)
         node.consumed = frozenset(box.signature.inputs or ())
         return self._known(node, box.options)
 

@@ -11,6 +11,6 @@ cdef class BoxCall:
     cdef readonly object box
     cdef bint is_done
     cdef list outputs  # that wait for earlier calls
-    cdef public int tries
+    cdef public Py_ssize_t tries
     cdef public bint is_over  # nothing more comes of it
     cdef bint has_given

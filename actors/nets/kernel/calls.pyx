@@ -84,35 +84,37 @@ cdef class CalledBoxNode(NetNode):
             return None if slot is None else of.record.values[slot]
         return place
 
-    def give(self, Carrier carrier, BoxCall of, object value):
-        """An output of a call has come."""
+    def give(self, Carrier carrier, BoxCall of, list values):
+        """Outputs of a call have come. None of them goes on if one is no output, which raises RecordError."""
         cdef BoxPlan plan = <BoxPlan>self.plan(of.record.shape)
         cdef MovingRecord record = of.record
-        cdef MovingRecord output = new_record(None, None, record.ticket)
-        take_output(output, plan, value, record.values)
-        if record.ticket is not None:
-            record.ticket.live += 1
-        self.hand_on(carrier, of, output)
+        cdef MovingRecord output
+        cdef list outputs = []
+        for value in values:
+            output = new_record(None, None, record.ticket)
+            take_output(output, plan, value, record.values)
+            outputs.append(output)
+        self.hand_on(carrier, of, outputs)
 
     def let_pass(self, Carrier carrier, BoxCall of):
         """The record of a call goes on as it is."""
         cdef MovingRecord record = of.record
-        cdef MovingRecord output = new_record(record.shape, record.values, record.ticket)
-        if record.ticket is not None:
-            record.ticket.live += 1
-        self.hand_on(carrier, of, output)
+        self.hand_on(carrier, of, [new_record(record.shape, record.values, record.ticket)])
 
-    cdef int hand_on(self, Carrier carrier, BoxCall of, MovingRecord output) except -1:
+    cdef int hand_on(self, Carrier carrier, BoxCall of, list outputs) except -1:
         cdef list in_order
+        if not outputs:
+            return 0
         of.has_given = True
+        if of.record.ticket is not None:
+            of.record.ticket.live += len(outputs)
         if self.in_order:
             in_order = (<list>of.entity.state)[3]
             if in_order[0] is not of:
-                if of.outputs is None:
-                    of.outputs = []
-                of.outputs.append(output)
+                of.outputs = outputs if of.outputs is None else of.outputs + outputs
                 return 0
-        carrier.push(of.entity.following(), output)
+        for output in reversed(outputs):
+            carrier.push(of.entity.following(), <MovingRecord>output)
         return 0
 
     def end(self, Carrier carrier, BoxCall of):

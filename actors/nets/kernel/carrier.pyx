@@ -205,7 +205,7 @@ cdef class Carrier:
 
     cdef Entity fail(self, Entity at, MovingRecord record, object error):
         """Hand an error to the run; return where the record goes on, if it does."""
-        record.rest = None  # nothing more is to come of its box
+        record.rest = record.held = None  # nothing is to come of its box
         if self.failed(at.node, record, error):
             return at.following()
         self.ended(record)
@@ -296,9 +296,9 @@ cdef class Carrier:
             record = self.top
             self.top = record.below
             record.below = record.at = None
-            if record.shape is not None and record.rest is None:
+            if record.shape is not None and (record.rest is None or record.held is not None):
                 dropped.append(record)
-            record.rest = None
+            record.rest = record.held = None
         for since in self.cells.values():
             for cell in since:
                 dropped += kept_in(<Entity>cell)

@@ -29,6 +29,7 @@ class BoxNode(NetNode):
         function: Callable[..., Any] | None,
         factory: Callable[[], Callable[..., Any]] | None,
         generates: bool,
+        holds: bool,
     ) -> None: ...
 
 @final

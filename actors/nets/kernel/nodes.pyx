@@ -118,12 +118,14 @@ cdef class BoxNode(NetNode):
     cdef object function
     cdef object factory  # makes a function for each replica
     cdef bint generates
+    cdef bint holds  # outputs, until all of a record's are there
 
-    def __init__(self, str path, object planner, object function, object factory, bint generates):
+    def __init__(self, str path, object planner, object function, object factory, bint generates, bint holds):
         super().__init__(path, planner)
         self.function = function
         self.factory = factory
         self.generates = generates
+        self.holds = holds
 
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
         cdef BoxPlan plan = <BoxPlan>self.plan(record.shape)
@@ -140,6 +142,7 @@ cdef class BoxNode(NetNode):
         if self.generates:
             try:
                 record.rest = iter(call(function, plan, record.values))
+                record.held = [] if self.holds else None
             except BaseException:
                 self.free(at, carrier)
                 raise
@@ -160,18 +163,26 @@ cdef class BoxNode(NetNode):
                     continue
                 output = new_record(None, None, record.ticket)
                 take_output(output, plan, value, record.values)
-                if record.ticket is not None:
-                    record.ticket.live += 1
                 carrier.push_rest(at, record)
-                carrier.push(at.following(), output)
+                if record.held is not None:
+                    record.held.append(output)
+                else:
+                    if record.ticket is not None:
+                        record.ticket.live += 1
+                    carrier.push(at.following(), output)
                 return None
         except BaseException:
             self.free(at, carrier)
             raise
-        record.rest = None
+        self.free(at, carrier)
+        if record.held is not None:
+            if record.ticket is not None:
+                record.ticket.live += len(record.held)
+            for each in reversed(record.held):
+                carrier.push(at.following(), <MovingRecord>each)
+        record.rest = record.held = None
         if record.ticket is not None:
             carrier.release(record.ticket)
-        self.free(at, carrier)
         return None
 
     cdef int free(self, Entity at, Carrier carrier) except -1:

@@ -32,6 +32,7 @@ cdef class MovingRecord:
     cdef object at  # the entity that it comes to next, while it waits
     cdef MovingRecord below  # the next one on the carrier's stack
     cdef object rest  # the outputs that its entity has yet to give
+    cdef list held  # those that it has given, if they go on together
 
 
 cdef MovingRecord new_record(Shape shape, tuple values, Ticket ticket)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from contextlib import suppress
+from contextlib import aclosing, closing, suppress
 from typing import Any
 
 from callboard._inside.answers.future import Future
@@ -38,10 +38,11 @@ class LoopCaller(Actor[Any]):
             async with asyncio.timeout(call.box.options.timeout):
                 result = call.function(*call.arguments)
                 if inspect.isasyncgen(result):
-                    async for value in result:
-                        waiting = giving.give(value, is_one_of_many=True)
-                        if waiting is not None:
-                            await waiting
+                    async with aclosing(result):
+                        async for value in result:
+                            waiting = giving.give(value, is_one_of_many=True)
+                            if waiting is not None:
+                                await waiting
                 else:
                     giving.give(await result)
         except BaseException as error:  # SystemExit would end the event loop
@@ -75,10 +76,11 @@ class ThreadCaller(Actor[Any]):
         try:
             result = call.function(*call.arguments)
             if inspect.isgenerator(result):
-                for value in result:
-                    waiting = giving.give(value, is_one_of_many=True)
-                    if waiting is not None:
-                        await waiting
+                with closing(result):
+                    for value in result:
+                        waiting = giving.give(value, is_one_of_many=True)
+                        if waiting is not None:
+                            await waiting
             else:
                 giving.give(result)
         except BaseException as error:
@@ -88,10 +90,11 @@ class ThreadCaller(Actor[Any]):
 
 
 class Giving:
-    """Hands on the outputs of a call: as they come, or at its end if it may be repeated.
+    """Hands on the outputs of a call: as they come, or together at its end if the box holds them.
 
     Each `PATIENCE`th output of a generator waits until it is in the net, so that a generator is not
-    further ahead of it than that.
+    further ahead of it than that. If they are held, it waits until the net has said that the call
+    is still wanted.
     """
 
     PATIENCE = 64
@@ -101,24 +104,25 @@ class Giving:
         self._call = call
         self._attempt = attempt
         self._given = 0
-        self._held: list[Any] | None = [] if call.box.options.retries else None
+        self._held: list[Any] | None = [] if call.box.options.holds_outputs else None
 
     def give(self, value: Any, *, is_one_of_many: bool = False) -> Future[None] | None:
         """Hand an output on; None is none. Return a future if the next one has to wait for it."""
         if value is None:
             return None
+        values = [value]
         if self._held is not None:
             self._held.append(value)
-            return None
+            values = []
         self._given += 1
         if is_one_of_many and self._given % self.PATIENCE == 0:
-            return self._conductor.ask(Given(self._call, value, self._attempt, waits=True))
-        self._conductor.tell(Given(self._call, value, self._attempt))
+            return self._conductor.ask(Given(self._call, values, self._attempt, waits=True))
+        if values:
+            self._conductor.tell(Given(self._call, values, self._attempt))
         return None
 
     def end(self, error: BaseException | None) -> None:
         """Say that the call is over."""
-        if error is None:
-            for value in self._held or ():
-                self._conductor.tell(Given(self._call, value, self._attempt))
+        if error is None and self._held:
+            self._conductor.tell(Given(self._call, self._held, self._attempt))
         self._conductor.tell(Ended(self._call, error, self._attempt))

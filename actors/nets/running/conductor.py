@@ -11,6 +11,7 @@ from typing import Any
 from callboard._inside.answers.future import Future
 from callboard.actor import Actor
 from callboard.core.interrupts import comes_from_signal
+from callboard.core.text import safe_repr
 from callboard.nets.errors import NetEnded, NetError
 from callboard.nets.kernel.nodes import sweep
 from callboard.nets.kernel.record import MovingRecord
@@ -196,6 +197,12 @@ class Conductor(Actor[Any]):
             self.seen.put_out -= len(self.finished)
             self.carrier.outputs, self.finished = self.finished, None
 
+    def on_failure(self, error: BaseException, message: Any) -> None:
+        """Fail what waits by an error that is no box's, but of the run itself."""
+        made = NetError(f"the run failed at {type(message).__name__}: {safe_repr(error)}")
+        made.__cause__ = error
+        self._end(made)
+
     def on_stop(self) -> None:
         """Fail what waits: the system is stopping."""
         self._end(NetEnded("the run's system was stopped"))
@@ -361,7 +368,7 @@ class Conductor(Actor[Any]):
             if timer is not None:
                 timer.cancel()
             if isinstance(event.error, Exception) and call.tries < call.box.options.retries:
-                pause = call.box.options.backoff * 2**call.tries
+                pause = call.box.options.pause(call.tries)
                 call.tries += 1
                 self.timers[call] = self.after(pause, AskAgain(call))
                 return None
@@ -375,7 +382,7 @@ class Conductor(Actor[Any]):
         node = call.box
         if isinstance(event, Given):
             try:
-                node.give(carrier, call, event.value)
+                node.give(carrier, call, event.values)
             except Exception as error:
                 self._give_up(event, error)
             if event.answer is not None:
@@ -451,7 +458,7 @@ class Conductor(Actor[Any]):
         for event in self.events:
             if isinstance(event, Given):
                 with suppress(Exception):  # it is no output
-                    event.call.box.give(self.carrier, event.call, event.value)
+                    event.call.box.give(self.carrier, event.call, event.values)
         left = [] if failure is None else remains(self.carrier)
         in_stack_or_cells = self.carrier.end()
         for record in {id(each): each for each in (*left, *in_stack_or_cells)}.values():

@@ -124,10 +124,10 @@ class GoOn(NetMessage):
 
 @dataclass(slots=True)
 class Given(NetMessage):
-    """A box that runs elsewhere has put out something. The answer comes when that is in the net."""
+    """A box that runs elsewhere has put out values. The answer comes when they are in the net."""
 
     call: Any
-    value: Any
+    values: list[Any]
     attempt: int = 0
     waits: bool = False  # the sender waits until it is in the net
     answer: Future[None] | None = None

@@ -119,13 +119,15 @@ class NetOperator:
         while True:
             try:
                 result = call.function(*call.arguments)
-                self._give(call, list(result) if inspect.isgenerator(result) else [result])
-                return
+                values = list(result) if inspect.isgenerator(result) else [result]
             except Exception as error:
-                call.tries += 1
-                if call.tries > options.retries:
+                if call.tries == options.retries:
                     self._give(call, [], error)
                     return
+                call.tries += 1
+            else:
+                self._give(call, values)
+                return
 
     def _cancel(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
         """Cancel tasks, and let them end if they do so at once."""
@@ -146,15 +148,11 @@ class NetOperator:
     def _give(self, call: Any, values: list[Any], error: BaseException | None = None) -> None:
         """Hand a call's outputs on, and let the next one begin."""
         node = call.box
-        for value in values:
-            if value is None:
-                continue
-            try:
-                node.give(self._carrier, call, value)
-            except Exception as raised:  # it is no output
-                error = raised
-                break
-            self._carry()
+        try:
+            node.give(self._carrier, call, [value for value in values if value is not None])
+        except Exception as raised:  # one is no output
+            error = raised
+        self._carry()
         if error is not None and self._fail(node, call.record, error):
             node.let_pass(self._carrier, call)
             self._carry()
@@ -191,5 +189,5 @@ async def _awaited(call: Any) -> list[Any]:
         except Exception:
             if call.tries == options.retries:
                 raise
-            await asyncio.sleep(options.backoff * 2**call.tries)
+            await asyncio.sleep(options.pause(call.tries))
             call.tries += 1

@@ -99,6 +99,15 @@ class BoxOptions:
         checks.flag("a box's threads", self.threads)
         checks.flag("a box's dedicated", self.dedicated)
 
+    @property
+    def holds_outputs(self) -> bool:
+        """Whether the outputs of a generator go on together, once it has ended without an error."""
+        return self.errors != "fail" or self.retries > 0
+
+    def pause(self, tries: int) -> float:
+        """Return the seconds to wait before the next try, after so many repetitions."""
+        return min(self.backoff * 2.0 ** min(tries, 1000), checks.LONGEST)
+
 
 @dataclass(frozen=True)
 class Box(Net):

@@ -142,8 +142,8 @@ def test_an_output_that_is_none_is_an_error_as_the_options_say() -> None:
     several: list[dict[str, Any]] = [{}, {"threads": True}]
     for options in several:
         operator = NetOperator(box(generator, "(x) -> (y)", errors="variant", **options))
-        outputs = operator.receive({"x": 1, "more": 2})
-        assert [sorted(row) for row in outputs] == [["more", "y"], ["error", "more"]]
+        [output] = operator.receive({"x": 1, "more": 2})
+        assert sorted(output) == ["error", "more"]
         assert operator.receive({"x": 0}) == [{"y": 0}, {"y": 0}]
 
 
