@@ -1,7 +1,5 @@
 """The nodes of which nets are made, and what they do with a record."""
 
-from numbers import Number
-
 cimport cython
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
@@ -17,6 +15,8 @@ cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject** arguments, size_t number, PyObject* keywords)
     ctypedef struct PyTupleObject:
         PyObject** ob_item
+    int Py_EnterRecursiveCall(const char* where) except -1
+    void Py_LeaveRecursiveCall()
 
 
 cdef inline object apply(object function, tuple values):
@@ -400,11 +400,29 @@ cdef class StarNode(NetNode):
         return inner
 
 
+cdef object as_key(object value):
+    """Return a value, with one NaN in place of all that differ from themselves, in tuples within it, too."""
+    if isinstance(value, tuple):
+        Py_EnterRecursiveCall(" while looking for NaN")
+        try:
+            parts = [as_key(part) for part in <tuple>value]
+        finally:
+            Py_LeaveRecursiveCall()
+        for old, new in zip(<tuple>value, parts):
+            if old is not new:
+                return tuple(parts)
+        return value
+    try:
+        return _NAN if value != value else value
+    except Exception:  # as of pandas' NA, which is one object
+        return value
+
+
 @cython.final
 cdef class SplitNode(NetNode):
     """A parallel replication. A plan is the slot of the value. `inner` of its entity has the replicas by values.
 
-    All NaN are one value, as they are for routers and shards.
+    All NaN, and other values that differ from themselves, are one value, alone and within tuples.
     """
 
     cdef NetNode body
@@ -424,8 +442,8 @@ cdef class SplitNode(NetNode):
         cdef dict replicas = <dict>at.inner
         value = record.values[<Py_ssize_t>self.plan(record.shape)]
         found = replicas.get(value)
-        if found is None and isinstance(value, Number) and value != value:
-            value = _NAN
+        if found is None and type(value) not in (int, str):
+            value = as_key(value)
             found = replicas.get(value)
         if found is None:
             found = replicas[value] = self.body.entity(at.following())

@@ -8,6 +8,7 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from callboard import ActorSystem, DeadLetter
@@ -188,6 +189,27 @@ def test_all_nan_have_one_replica() -> None:
     operator = NetOperator(split(box(Count, "(k) -> (k, <c>)"), "k"))
     keys = [float("nan"), Decimal("nan"), 1.0, float("nan"), 1]
     assert [operator.receive({"k": key})[0]["<c>"] for key in keys] == [1, 2, 1, 3, 2]
+
+
+@pytest.mark.parametrize(
+    "none",
+    [float, lambda text: np.float32(text), Decimal, lambda _: np.datetime64("NaT"), complex],
+    ids=["float", "numpy", "decimal", "time", "complex"],
+)
+@pytest.mark.parametrize("within", [lambda x: x, lambda x: (1, x), lambda x: (("a", (x, 2)), x)])
+def test_keys_that_differ_from_themselves_are_one_also_within_tuples(
+    system: ActorSystem, none: Any, within: Any
+) -> None:
+    run = system.run(join(on="id", of=("a", "b")))
+    run.send([{"a": 1, "id": within(none("nan"))}, {"b": 2, "id": within(none("nan"))}])
+    run.send([{"a": 3, "id": within("nan")}, {"b": 4, "id": within("nan")}], timeout=TIMEOUT)
+    assert [(row["a"], row["b"]) for row in run.finish(TIMEOUT)] == [(1, 2), (3, 4)]
+    assert run.statistics().in_cells == 0
+    run = system.run(split(box(lambda _: 1, "(id) -> (n)", name="one"), "id"))
+    run.send([{"id": within(none("nan"))} for _ in range(10)], timeout=TIMEOUT)
+    assert len(run.finish(TIMEOUT)) == 10
+    [box_seen] = [seen for path, seen in run.statistics().places.items() if "one" in path]
+    assert box_seen["entities"] == 1
 
 
 def test_an_operator_unfolds_stars() -> None:
