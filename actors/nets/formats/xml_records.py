@@ -13,14 +13,16 @@ from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
+from callboard.core.text import safe_repr
 from callboard.nets.errors import RecordError
 from callboard.nets.formats.c_values import text_of_value, value_of
 from callboard.nets.formats.labelled import Source, Target, checked, lines_of, opened
 from callboard.nets.terms.labels import Label, Record, binding_tag, is_binding, is_tag, name_of, tag
 
-_DECLARATION = re.compile(r"<\?xml\b[^>]*\?>")
-_ENCODING = re.compile(rb"""<\?xml\b[^>]*\bencoding\s*=\s*["']([\w.-]+)["']""")
+_DECLARATION = re.compile(r"<\?xml\b[^<>]*\?>")
+_ENCODING = re.compile(rb"""<\?xml\b[^<>]*\bencoding\s*=\s*["']([\w.-]+)["']""")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+SHORT = 4096  # bytes of a part without an end that are parsed with each line
 _PARTS: dict[str, Callable[[str], Label]] = {"field": str, "tag": tag, "btag": binding_tag}
 
 
@@ -70,7 +72,10 @@ class _Reader:
         self._label: Label | None = None  # and its part
         self._text: list[str] = []
         self._open: list[str] = []
-        self._parser = expat.ParserCreate()
+        self._fed = 0  # bytes, and those that wait to be parsed
+        self._waiting: list[bytes] = []
+        self._waits = 0
+        self._parser = expat.ParserCreate("utf-8")
         self._parser.StartElementHandler = self._begin
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._characters
@@ -90,8 +95,21 @@ class _Reader:
         return self._records
 
     def _parse(self, text: str, *, final: bool = False) -> None:
+        """Parse a text, and what waits. While a part is long and has no end yet, texts wait.
+
+        The parser begins such a part anew with each text: it has twice as much each time.
+        """
         try:
-            self._parser.Parse(text, final)
+            self._waiting.append(text.encode())
+            self._waits += len(self._waiting[-1])
+            unfinished = self._fed - self._parser.CurrentByteIndex
+            if not final and unfinished > SHORT and self._waits < unfinished:
+                return
+            data, self._waiting, self._waits = b"".join(self._waiting), [], 0
+            self._fed += len(data)
+            self._parser.Parse(data, final)
+        except UnicodeEncodeError as error:
+            raise self._error(f"{safe_repr(error.object[error.start])} is no character") from None
         except expat.ExpatError as error:
             raise RecordError(f"line {error.lineno}: {expat.ErrorString(error.code)}") from None
 
@@ -162,7 +180,7 @@ def _decoded(lines: Iterator[str | bytes]) -> Iterator[str]:
             encoding = declared[1].decode()
         try:
             yield line.decode(encoding)
-        except (LookupError, UnicodeDecodeError) as error:
+        except (LookupError, UnicodeError) as error:
             raise RecordError(f"line {number}: {error}") from None
 
 

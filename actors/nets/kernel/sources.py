@@ -11,7 +11,7 @@ from typing import Any
 
 from callboard.core.text import safe_repr
 from callboard.nets.errors import RecordError
-from callboard.nets.language.compiling import GLOBALS, condition_of, source_of
+from callboard.nets.language.compiling import GLOBALS, compiled, condition_of, source_of
 from callboard.nets.terms.expressions import Expression, tags_of
 from callboard.nets.terms.labels import Label, is_binding, is_tag, text_of
 from callboard.nets.terms.patterns import Item, Rule
@@ -104,6 +104,6 @@ def _made(place: str, labels: Sequence[Label], body: str, **names: Any) -> Calla
         return RecordError(f"{place}: an expression divides by zero, with {safe_repr(tags)}")
 
     namespace: dict[str, Any] = {**GLOBALS, **names, "by_zero": by_zero}
-    exec(compile(text, f"<{place}>", "exec"), namespace)  # of numbers and our own names alone
+    exec(compiled(text, f"<{place}>", "exec"), namespace)  # of numbers and our own names alone
     made: Callable[..., Any] = namespace["made"]
     return made

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import Any
 
 from callboard.nets.errors import NetError, NetTypeError
@@ -73,12 +74,18 @@ def compile_expression(expression: Expression, labels: Sequence[Label]) -> Calla
     """Return a function of the tags `labels`, in this order, that computes an expression."""
     names = {label: f"t{index}" for index, label in enumerate(labels)}
     source = f"lambda {', '.join(names.values())}: {source_of(expression, names)}"
-    try:
-        code = compile(source, "<expression>", "eval")
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise _too_deep() from error
+    code = compiled(source, "<expression>", "eval")
     function: Callable[..., int] = eval(code, GLOBALS | {"__builtins__": {}})
     return function
+
+
+def compiled(source: str, name: str, mode: str) -> CodeType:
+    """Compile what was made of expressions. Raises NetError if they are too deep for Python."""
+    try:
+        code: CodeType = compile(source, name, mode)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise _too_deep() from error
+    return code
 
 
 def _source(

@@ -7,7 +7,7 @@ be deep.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from callboard.nets.language.syntax import syntax_error
 from callboard.nets.terms.expressions import (
@@ -25,6 +25,7 @@ from callboard.nets.terms.patterns import BoxSignature, Item, Mapping, Pattern, 
 if TYPE_CHECKING:
     from lark import Token, Tree
 
+MOST_LEVELS = 250  # of what is within each other in a text
 _OPEN = object()  # the outputs `...`
 
 
@@ -37,18 +38,25 @@ class Reading:
     def term_of(self, tree: Tree[Token]) -> Any:
         """Return the term that a tree stands for."""
         terms: list[Any] = []
-        nodes: list[tuple[Any, bool]] = [(tree, False)]
+        nodes: list[tuple[Any, int, bool]] = [(tree, 0, False)]
         while nodes:
-            node, children_done = nodes.pop()
+            node, level, children_done = nodes.pop()
             if node is None or isinstance(node, str):
                 terms.append(node)
             elif children_done:
                 first = len(terms) - len(node.children)
                 terms[first:] = [getattr(self, node.data)(*terms[first:])]
+            elif level > MOST_LEVELS:
+                raise self.too_deep(_first_token(node))
             else:
-                nodes.append((node, True))
-                nodes += [(child, False) for child in reversed(node.children)]
+                nodes.append((node, level, True))
+                nodes += [(child, level + 1, False) for child in reversed(node.children)]
         return terms.pop()
+
+    def too_deep(self, token: Token | None) -> Exception:
+        """Return the error of a place that is too deep within others for what reads the terms."""
+        line, column = (1, 1) if token is None else (token.line or 1, token.column or 1)
+        return syntax_error(self.text, line, column, "this is too many levels deep")
 
     def refuse(self, token: Token, reason: str) -> Exception:
         """Return the error of a token."""
@@ -181,3 +189,13 @@ class Reading:
         self, condition: Expression, then: Expression, otherwise: Expression
     ) -> Conditional:
         return Conditional(condition, then, otherwise)
+
+
+def _first_token(tree: Tree[Token]) -> Token | None:
+    left: list[Any] = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, str):
+            return cast("Token", node)
+        left += [] if node is None else reversed(node.children)
+    return None

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 Boxes = Mapping[str, Callable[..., Any] | Net]
 
+MOST_PARTS = 20_000  # of a net, those of nets within it counted wherever these are named
+MOST_NESTED = 100  # nets within nets
+
 
 @dataclass(slots=True)
 class _Scope:
@@ -56,6 +59,7 @@ class Definitions(Reading):
         self.used: set[str] = set()  # names among `boxes` that the text has
         self.scopes = [_Scope()]
         self.missing: list[str] = []
+        self.sizes: dict[int, tuple[int, int]] = {}  # of defined nets, by their identity
 
     def program(self, *_: object) -> Mapping[str, Net]:
         unused = ", ".join(safe_str(name) for name in self.boxes or () if name not in self.used)
@@ -81,13 +85,13 @@ class Definitions(Reading):
     def net(self, name: Token, signature: Signature | None, scope: str | None, *inner: Any) -> None:
         if scope is not None:
             self.scopes.pop()
-        self._define(name, self._scope.nets, NamedNet(str(name), inner[-1], signature))
+        self._define_net(name, NamedNet(str(name), inner[-1], signature))
 
     def declared_net(self, name: Token, signature: Signature | None) -> None:
         body = self._given(name)
         if not isinstance(body, Net):
             raise self.refuse(name, f"{str(name)!r} is no net among `boxes`, and has no 'connect'")
-        self._define(name, self._scope.nets, NamedNet(str(name), body, signature))
+        self._define_net(name, NamedNet(str(name), body, signature))
 
     def type_definition(self, name: Token, variants: tuple[Variant, ...]) -> None:
         self._define(name, self._scope.types, variants)
@@ -179,6 +183,33 @@ class Definitions(Reading):
         if name in names:
             raise self.refuse(name, f"{str(name)!r} is defined twice")
         names[str(name)] = meaning
+
+    def _define_net(self, name: Token, net: NamedNet) -> None:
+        """Define a net, unless others refer to each other in it so often that it is too large."""
+        number, deepest = 0, 0
+        left: list[tuple[Net, int]] = [(net, 0)]
+        while left:
+            part, level = left.pop()
+            more, deeper = self.sizes.get(id(part), (1, 0))
+            number += more
+            deepest = max(deepest, level + deeper)
+            if number > MOST_PARTS:
+                raise self.refuse(name, f"{str(name)!r} has more than {MOST_PARTS:,} parts")
+            if id(part) in self.sizes:
+                continue
+            match part:
+                case Serial(first, second):
+                    left += (first, level), (second, level)
+                case Choice(branches):
+                    left += [(branch, level + 1) for branch in branches]
+                case (
+                    Star(body) | Split(body) | Feedback(body) | Ordered(body) | Placed(body)
+                ) | NamedNet(_, body):
+                    left.append((body, level + 1))
+        if deepest > MOST_NESTED:
+            raise self.too_deep(name)
+        self.sizes[id(net)] = number, deepest
+        self._define(name, self._scope.nets, net)
 
     def _given(self, name: Token) -> Any:
         self.used.add(str(name))

@@ -15,12 +15,19 @@ from callboard.nets.language.grammar import GRAMMAR, STARTS, expected_words
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
+_MOST_SHOWN = 160  # letters of a line in an error
+
 _SKIPPED = re.compile(
-    r"(?P<metadata><metadata\s*>.*?</metadata\s*>)|(?P<directive>//!\s*snet[^\n]*)"
-    r"|\{\s*(?P<body><<<.*?>>>)\s*\}"
-    r"|//[^\n]*|/\*.*?\*/|(?P<unclosed>/\*)",
-    re.DOTALL,
+    r"(?P<metadata><metadata\s*>)|(?P<directive>//!\s*snet)|\{\s*(?P<body><<<)"
+    r"|(?P<line>//)|(?P<block>/\*)"
 )
+_ENDS = {
+    "metadata": re.compile(r"</metadata\s*>"),
+    "directive": re.compile(r"(?=\n)|\Z"),
+    "body": re.compile(r">>>\s*\}"),
+    "line": re.compile(r"(?=\n)|\Z"),
+    "block": re.compile(r"\*/"),
+}
 
 
 def tree_of(text: str, start: str) -> Tree[Token]:
@@ -34,7 +41,7 @@ def tree_of(text: str, start: str) -> Tree[Token]:
     try:
         return parser.parse(cleared, start=start)
     except lark.exceptions.UnexpectedToken as error:
-        line, column, found = error.line, error.column, f"found {str(error.token)!r}"
+        line, column, found = error.line, error.column, f"found {str(error.token)[:_MOST_SHOWN]!r}"
         if error.token.type == "$END":
             line, column = place_in(text, len(text.rstrip()))
             found = "but the text ends"
@@ -46,9 +53,11 @@ def tree_of(text: str, start: str) -> Tree[Token]:
 
 def syntax_error(text: str, line: int, column: int, reason: str) -> NetSyntaxError:
     """Return the error of a place in a text, with that line and a caret below the place."""
-    lines = text.splitlines() or [""]
-    shown = lines[min(line, len(lines)) - 1]
-    caret = "".join("\t" if sign == "\t" else " " for sign in shown[: column - 1]) + "^"
+    shown = text.split("\n")[line - 1].rstrip("\r")
+    left_out = max(0, column - _MOST_SHOWN // 2) if len(shown) > _MOST_SHOWN else 0
+    shown = shown[left_out : left_out + _MOST_SHOWN]
+    before = shown[: column - 1 - left_out]
+    caret = "".join("\t" if sign == "\t" else " " for sign in before) + "^"
     return NetSyntaxError(
         f"line {line}, column {column}: {reason}\n    {shown}\n    {caret}", line, column
     )
@@ -80,18 +89,27 @@ def _accepted(text: str, start: str) -> set[str]:
 
 def _without_comments(text: str) -> str:
     """Blank what the language skips, so that places stay the same."""
-
-    def blank(match: re.Match[str]) -> str:
-        line, column = place_in(text, match.start())
-        if match["unclosed"]:
-            raise syntax_error(text, line, column, "this comment has no end")
-        kind = match.lastgroup
-        if kind is not None:
+    found: list[str] = []
+    at = searched = 0
+    line = 1  # of `at`
+    endless: set[str] = set()  # kinds that have no end from here on
+    while match := _SKIPPED.search(text, searched):
+        kind = match.lastgroup or ""
+        end = None if kind in endless else _ENDS[kind].search(text, match.end())
+        if end is None:
+            if kind == "block":
+                raise syntax_error(text, *place_in(text, match.start()), "this comment has no end")
+            endless.add(kind)
+            searched = match.start() + 1
+            continue
+        line += text.count("\n", at, match.start())
+        if kind not in ("line", "block"):
             log.info("text of a net: skipped", what=kind, line=line)
-        blanks = re.sub(r"[^\n]", " ", match[0])
-        return ";" + blanks[1:] if match["body"] else blanks
-
-    return _SKIPPED.sub(blank, text)
+        line += text.count("\n", match.start(), end.end())
+        blanks = re.sub(r"[^\n]", " ", text[match.start() : end.end()])
+        found += text[at : match.start()], ";" + blanks[1:] if kind == "body" else blanks
+        at = searched = end.end()
+    return "".join((*found, text[at:]))
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from callboard.core.handles import public_names
-from callboard.nets.errors import warn
+from callboard.nets.errors import NetTypeError, warn
 from callboard.nets.terms.labels import Label, Variant
 from callboard.nets.terms.network import Net, checked_net
 from callboard.nets.terms.patterns import Mapping, Signature
@@ -66,9 +66,12 @@ def infer(net: Net) -> Typed:
 
     NetWarning tells of a branch that gets no records, since they fit an earlier one as well.
     """
-    root = places_in(checked_net("what infer() is given", net))
-    messages = Messages(root)
-    typed = _typed(root, Inference(messages))
+    try:
+        root = places_in(checked_net("what infer() is given", net))
+        messages = Messages(root)
+        typed = _typed(root, Inference(messages))
+    except RecursionError as error:
+        raise NetTypeError("the net's parts are too deep within each other") from error
     for tie, is_certain in starved_branches(typed):
         warn(messages.starved(tie.branch.net, tie.winner.net, tie.at, is_certain=is_certain))
     return typed

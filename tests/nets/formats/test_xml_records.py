@@ -1,6 +1,7 @@
 """Records as S-Net's XML."""
 
 import io
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -222,3 +223,49 @@ def test_records_are_written_as_the_published_run_time_reads_them(tmp_path: Path
 def test_a_value_that_cannot_be_written_is_named(value: object, reason: str) -> None:
     with pytest.raises(RecordError, match=f"record 2: {reason}"):
         write_xml([{}, {"x": value}], io.StringIO())
+
+
+MANY = 100_000  # a time that grew with the square of this would be hours
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["<?xml " * MANY],
+        [b"<?xml " * MANY],
+        [b"<?xml " + b"encoding " * MANY],
+        ["<!-- ", *["> c\n"] * MANY],
+        ['<record a="', *[">\n"] * MANY],
+        ["<![CDATA[", *["c\n"] * MANY],
+    ],
+    ids=["declaration", "in bytes", "encoding", "comment", "attribute", "cdata"],
+)
+def test_what_begins_and_has_no_end_is_an_error(lines: list[Any]) -> None:
+    with pytest.raises(RecordError, match="line "):
+        list(read_xml(lines))
+
+
+def test_a_long_comment_delays_no_record_after_it() -> None:
+    lines = ["<!--\n", *["c\n"] * MANY, "-->\n", '<record><tag label="n">1</tag></record>\n']
+    endless = chain(lines, repeat("\n"))
+    assert next(read_xml(endless)) == {"<n>": 1}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "\ud800",
+        '<record><field label="\ud800">x</field></record>',
+        b'<?xml version="1.0" encoding="undefined"?>',
+        b'<?xml version="1.0" encoding="idna"?>\xff',
+        b'<?xml version="1.0" encoding="hex"?>',
+        b"\xff",
+        f'<record><tag label="n">{"9" * 10_000}</tag></record>',
+        f'<record><field label="n">(int){"9" * 10_000}</field></record>',
+        f'<record><field label="n">(char[{"9" * 10_000}])x</field></record>',
+    ],
+    ids=lambda line: repr(line)[:60],
+)
+def test_a_text_that_cannot_be_read_is_an_error_with_its_line(line: Any) -> None:
+    with pytest.raises(RecordError, match="line 1: "):
+        list(read_xml([line]))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.nets.errors import NetError, NetTypeError
+from callboard.nets.errors import NetError, NetSyntaxError, NetTypeError
 from callboard.nets.language.compiling import (
     GLOBALS,
     compile_expression,
@@ -145,9 +145,8 @@ def test_no_label_gets_into_the_source() -> None:
 def test_a_long_sum_is_compiled_and_a_deep_expression_refused() -> None:
     total = parse_expression(" + ".join(["n"] * 200))
     assert compile_expression(total, ["<n>"])(2) == 400
-    deep = parse_expression("n" + " + n" * 5_000)
-    with pytest.raises(NetError, match="too deep"):
-        compile_expression(deep, ["<n>"])
+    with pytest.raises(NetSyntaxError, match="levels deep"):
+        parse_expression("n" + " + n" * 5_000)
     right: Expression = TagValue("<n>")
     for _ in range(250):
         right = Binary("-", TagValue("<n>"), right)

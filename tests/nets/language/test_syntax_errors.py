@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from callboard.nets.errors import NetSyntaxError
+from callboard.nets import Net, infer, ordered
+from callboard.nets.errors import NetSyntaxError, NetTypeError
 from callboard.nets.language import syntax
 from callboard.nets.language.parsing import parse, parse_filter, parse_pattern
 
@@ -52,7 +53,7 @@ def test_an_error_says_where_and_what_was_expected(
     message, line, caret = str(error).split("\n")
     assert message.startswith(f"line {place[0]}, column {place[1]}: ")
     assert reason in message
-    assert line == "    " + text.split("\n")[place[0] - 1]
+    assert line == "    " + text.split("\n")[place[0] - 1][:160]
     assert caret == " " * (place[1] + 3) + "^"
 
 
@@ -100,3 +101,83 @@ def test_without_lark_the_error_says_what_to_install(monkeypatch: pytest.MonkeyP
         parse_pattern("{a}")
     monkeypatch.undo()
     assert parse_pattern("{a}").variant == {"a"}
+
+
+MANY = 100_000  # a time that grew with the square of this would be hours
+
+
+@pytest.mark.parametrize("text", ["// c\n", "/* c */", "//!snet c\n", "<metadata>c</metadata >"])
+def test_any_number_of_comments_is_skipped(text: str) -> None:
+    net = parse(text * MANY + "net n connect [];")
+    assert str(net) == "n"
+    with pytest.raises(NetSyntaxError, match=f"line {text.count(chr(10)) * MANY + 1}, ") as caught:
+        parse(text * MANY + "net n connect ];")
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("text", ["<metadata>", "<metadata ", "{<<<", "{ ", "/* ", "//!", ">>>"])
+def test_beginnings_without_an_end_are_refused(text: str) -> None:
+    with pytest.raises(NetSyntaxError) as caught:
+        parse(text * MANY + "\nnet n connect ];")
+    assert (caught.value.line, caught.value.column) in [(1, 1), (2, 15)]
+
+
+DEEP = [
+    ("net n connect ", "(", "[]", ")*{y}", ";"),
+    ("net n connect ", "", "[]", "!<y>", ";"),
+    ("net n connect ", "", "[]", "@1", ";"),
+    ("net n connect ", "ordered(", "[]", ")", ";"),
+    ("net n connect ", "([] | ", "[]", ")", ";"),
+    ("net n connect ", "([] .. ", "[]", ")\\{y}", ";"),
+    ("", "net n { ", "", "} connect [];", ""),
+    ("net n connect [{<x>} -> {<x=", "-", "x", "", ">}];"),
+    ("net n connect [{<x>} -> {<x=", "", "x", "+x", ">}];"),
+    ("net n connect [{<x>} -> {<x=", "x ? 1 : ", "x", "", ">}];"),
+    ("net n connect []*{x} if <", "!", "x", "", ">;"),
+]
+
+
+@pytest.mark.parametrize(("before", "left", "middle", "right", "after"), DEEP)
+@pytest.mark.parametrize("levels", [300, 10_000])
+def test_a_text_that_is_too_deep_is_refused_where_it_is(
+    before: str, left: str, middle: str, right: str, after: str, levels: int
+) -> None:
+    with pytest.raises(NetSyntaxError, match="levels deep") as caught:
+        parse(before + left * levels + middle + right * levels + after)
+    assert caught.value.line == 1
+    assert caught.value.column is not None
+
+
+@pytest.mark.parametrize(("before", "left", "middle", "right", "after"), DEEP)
+def test_a_text_of_many_levels_is_a_net(
+    before: str, left: str, middle: str, right: str, after: str
+) -> None:
+    levels = 80
+    assert str(parse(before + left * levels + middle + right * levels + after)) == "n"
+
+
+@pytest.mark.parametrize("body", ["n{} .. n{}", "n{} | n{}", "(n{} .. n{})*{{y}}"])
+def test_nets_within_nets_have_a_bound(body: str) -> None:
+    text = "net n0 connect [{x} -> {x}];\n"
+    text += "".join(f"net n{at + 1} connect {body.format(at, at)};\n" for at in range(40))
+    with pytest.raises(NetSyntaxError, match=r"line 1\d, .*has more than 20,000 parts"):
+        parse(text)
+    chain = "".join(f"net m{at + 1} connect m{at} *{{y}};" for at in range(150))
+    with pytest.raises(NetSyntaxError, match="levels deep"):
+        parse("net m0 connect [];" + chain)
+
+
+def test_a_net_that_is_too_deep_is_a_type_error() -> None:
+    net: Net = parse("net n connect [{x} -> {x}];")
+    for _ in range(5000):
+        net = ordered(net)
+    with pytest.raises(NetTypeError, match="too deep"):
+        infer(net)
+
+
+def test_a_long_line_is_cut_around_the_place_of_its_error() -> None:
+    with pytest.raises(NetSyntaxError) as caught:
+        parse("net n connect " + "[] .. " * 5000 + "];" + " .. []" * 5000)
+    _, shown, caret = str(caught.value).split("\n")
+    assert shown[caret.index("^")] == "]"
+    assert len(shown) < 200

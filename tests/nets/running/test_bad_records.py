@@ -170,3 +170,10 @@ def test_guards_of_several_exits_are_apart(system: ActorSystem) -> None:
     down = filtering("{<n>} -> {<n=n-1>}")
     net = star(down, "{<n>} if <0 ? 1 : n/3>, {<n>} if <n <= 0>", limit=10)
     assert send_all(system.run(net), [{"<n>": 2}]) == [{"<n>": 0}]
+
+
+def test_an_expression_that_is_too_deep_for_python_is_an_error_of_nets(system: ActorSystem) -> None:
+    deep = "".join(f"(n > {at} ? " for at in range(220)) + "n" + " : 0)" * 220
+    run = system.run(filtering(f"{{<n>}} -> {{<m={deep}>}}"))
+    with pytest.raises(NetError, match="too deep"):
+        run.ask({"<n>": 1}).result(TIMEOUT)
