@@ -304,7 +304,7 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
     # --- becoming idle ---------------------------------------------------------------------------
 
     def drain(self, timeout: float | None = None) -> None:
-        """Wait until no message waits or is in work anywhere.
+        """Wait until no message, and no row of a run, waits or is in work anywhere.
 
         Timers that are not due yet do not count. `timeout` is in seconds; without it, the system's
         `drain_timeout`. Raises DrainTimeout, which says which actors are in the way, since when,

@@ -16,6 +16,7 @@ from callboard.streams import Heuristic, entry
 from callboard.streams.running.lanes import PythonLane
 from callboard.testing import ManualSystem
 from tests.streams.summing import ROWS, feed, shape
+from tests.waiting import until
 
 
 @pytest.fixture(params=[1, 2, 4], ids="{}-workers".format)
@@ -112,7 +113,8 @@ def test_a_lane_that_rests_has_one_alarm(monkeypatch: pytest.MonkeyPatch) -> Non
         run = system.run(entry("x", int).throttle(500).collect(), batch_size=1)
         for n in range(50):
             run.send("x", [n])
-            system.drain()  # the lane was woken, and rests again
+            # The lane was woken, and rests again.
+            until(lambda: all(lane.state == "Bi" for lane in run._work.crew.lanes))
         run.finish(timeout=60)
     assert next(turns) < 200
 

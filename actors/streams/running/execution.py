@@ -80,7 +80,9 @@ class Execution:
             if isinstance(program, Answers):
                 self._asks = self._asks or program.asks
                 runtime = system._runtime
-                program.enter_system(runtime.event_loop, runtime.timers, _seed_of(system))
+                program.enter_system(
+                    runtime.event_loop, runtime.timers, runtime.team, _seed_of(system)
+                )
         self.begun = time.monotonic()
         try:
             options.hot_keys(hot_keys, self.programs)

@@ -7,6 +7,7 @@ from weakref import ReferenceType, ref
 
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
+from callboard.scheduling.team import Team
 from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.native_lane import NativeLane
 from callboard.system import ActorSystem
@@ -22,22 +23,35 @@ class PythonLane(Actor[object]):
         "stream.threading('dedicated')"
     )
 
-    def __init__(self, flow: ReferenceType[GraphFlow], number: int) -> None:
+    def __init__(self, flow: ReferenceType[GraphFlow], number: int, team: Team) -> None:
         self.flow = flow()
         self.number = number
+        self.team = team
         self.alarm: Timer | None = None  # the latest
+        self.rests = False  # until the alarm, while rows wait
 
     def receive(self, message: object) -> None:
         """Work until there is nothing to do, or a turn is over."""
         if self.flow is None:
             return
         seconds = self.flow.run_lane(self.number)
+        self._note_rest(bool(seconds))
         if seconds == 0:
             self.ref.tell(None)  # other actors of this worker first
         elif seconds is not None:
             if self.alarm is not None:  # a round that came meanwhile woke the lane before it
                 self.alarm.cancel()
             self.alarm = self.after(seconds, None)
+
+    def on_stop(self) -> None:
+        """Keep nobody from being idle."""
+        self._note_rest(False)
+
+    def _note_rest(self, rests: bool) -> None:
+        """Keep the team from idleness while rows wait: a timer alone does not."""
+        if rests != self.rests:
+            self.rests = rests
+            self.team.add_waiting(1 if rests else -1)
 
 
 class Lanes(list[ActorRef[Any]]):
@@ -65,8 +79,10 @@ class Lanes(list[ActorRef[Any]]):
         `options` are those of a spawn, and say where it lives; so does `worker`, where lanes follow
         the level of workers.
         """
-        cls: type[Any] = NativeLane if works_on == "native" else PythonLane
-        lane = self._system.spawn(cls, ref(self._flow), len(self), **options)
+        made: tuple[Any, ...] = (NativeLane, ref(self._flow), len(self))
+        if works_on != "native":
+            made = (PythonLane, *made[1:], self._system._runtime.team)
+        lane = self._system.spawn(*made, **options)
         self.append(lane)
         self._system.dead_letters.expect_wake_ups(lane)  # it may end with one in its mailbox
         self._flow.add_lane(lane, works_on, pool, keeps_interpreter, worker)

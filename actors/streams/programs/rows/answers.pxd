@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 from callboard._inside.answers.future cimport Future, Wake
 from callboard.scheduling.flow.answering_stage cimport AnsweringStage
 from callboard.scheduling.flow.stage cimport RowCounts, Work
+from callboard.scheduling.team cimport Team
 from callboard.streams.programs.program cimport Batch, Program
 
 
@@ -37,6 +38,8 @@ cdef class Answers(Program):
     cdef int retries
     cdef object pauses       # between tries
     cdef object timers       # of the system, if there is one
+    cdef Team team           # the same
+    cdef bint is_unfinished  # rounds are in work, and the team counts that
     cdef object rounds       # a deque: those in work
     cdef object unbegun      # a deque: those of these with rows that have not begun
     cdef object answered     # a deque, to which any thread appends
@@ -65,6 +68,7 @@ cdef class Answers(Program):
     cdef int note_watermark(self, object watermark) except -1
     cdef int note_done(self, PendingRow request) except -1
     cdef bint next(self, void** output) except -1
+    cdef void note_rounds(self) noexcept
 
 
 cdef Work answering_work_of(Answers program) noexcept

@@ -5,6 +5,7 @@ from typing_extensions import disjoint_base
 
 from callboard._inside.answers.future import Future
 from callboard._inside.receiving.event_loop import EventLoop
+from callboard.scheduling.team import Team
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.rows.coroutines import Coroutines
 from callboard.timers import Timers
@@ -31,5 +32,5 @@ class Answers(Program):
     @property
     def in_flight(self) -> int: ...
     def enter_system(
-        self, event_loop: EventLoop, timers: Timers, seed: int | None = None
+        self, event_loop: EventLoop, timers: Timers, team: Team, seed: int | None = None
     ) -> None: ...

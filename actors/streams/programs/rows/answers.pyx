@@ -16,6 +16,7 @@ from libcpp cimport bool as cbool
 from callboard._inside.answers.future cimport Future, Wake
 from callboard.core.asserting cimport holds
 from callboard.scheduling.flow.stage cimport RowCounts, Work
+from callboard.scheduling.team cimport Team
 from callboard.streams.programs.program cimport Batch, Program, Watermark, pass_on
 from callboard.streams.programs.rounds cimport fresh, is_dropped, named, output_of, rows_among, take, work_of
 from callboard.streams.programs.unawaited cimport refuse_unawaited
@@ -67,9 +68,10 @@ cdef class Answers(Program):
         """True if a thread waits for its answers, in process()."""
         return self.answering == NULL
 
-    def enter_system(self, event_loop, timers, seed=None):
-        """Use a system's event loop and timers. A `seed` makes the pauses between tries the same in each run."""
-        self.timers = timers
+    def enter_system(self, event_loop, timers, Team team, seed=None):
+        """Use a system's event loop and timers, and tell its team while rounds are in work. A `seed` makes the pauses
+        between tries the same in each run."""
+        self.timers, self.team = timers, team
         self.pauses.seed(seed)
         if self.coroutines is not None:
             self.coroutines.event_loop = event_loop
@@ -243,6 +245,16 @@ cdef class Answers(Program):
     cdef void leave(self) noexcept:
         with cython.critical_section(self):
             self.answering = NULL
+        self.note_rounds()
+
+    cdef void note_rounds(self) noexcept:
+        """Keep the team from idleness while rounds are in work: no lane is at them."""
+        cdef bint is_unfinished
+        with cython.critical_section(self):
+            is_unfinished = self.answering != NULL and len(self.rounds) > 0
+            if self.team is not None and is_unfinished != self.is_unfinished:
+                self.is_unfinished = is_unfinished
+                self.team.add_waiting(1 if is_unfinished else -1)
 
     cdef bint next(self, void** output) except -1:
         """Whether the earliest round in work is finished; then it leaves, with this output."""
@@ -266,6 +278,7 @@ cdef class Answers(Program):
         self.rounds.popleft()
         if self.unbegun and self.unbegun[0] is taken:
             self.unbegun.popleft()
+        self.note_rounds()
         return True
 
     cdef int go_on(self) except -1:
@@ -329,6 +342,7 @@ cdef void* take_round(void* this, int64_t serial, void** inputs, RowCounts& coun
     cdef Batch batch = take(program, 0, inputs)
     cdef PendingRound taken = program.come(batch, serial)
     program.rounds.append(taken)
+    program.note_rounds()
     if batch is not None and batch.rows:
         program.unbegun.append(taken)
     return NULL
