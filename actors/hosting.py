@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -58,6 +58,41 @@ class InThread(Future[R]):
         except BaseException:
             self.is_given_up = True
             raise
+
+
+class Sending(InThread[R]):
+    """The outcome of a function that sends, and raises AskCancelled soon after it is given up.
+
+    A cancelled `await` waits for that, so that what is sent later does not come before; one that is
+    cancelled twice does not. Its exception has `sent` and `unsent` as the function's has.
+    """
+
+    def cancel(self) -> bool:
+        """Have the function give up: then it is complete. False if it was complete already."""
+        self.is_given_up = True
+        return not self.done()
+
+    def __await__(self) -> Generator[Any, None, R]:
+        try:
+            return (yield from super().__await__())
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            yield from self._wait_to_the_end()
+            outcome = self.exception() if self.done() else None
+            for name in ("sent", "unsent"):
+                with suppress(Exception):
+                    setattr(error, name, getattr(outcome, name))
+            raise
+
+    def _wait_to_the_end(self) -> Generator[Any, None, None]:
+        with _shield():
+            try:
+                yield from super().__await__()
+            except GeneratorExit:
+                raise
+            except BaseException:  # what it ends with, or a second cancellation
+                return
 
 
 DONE: Future[None] = Future()

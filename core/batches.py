@@ -114,10 +114,18 @@ class Batches:
     Rows with a method `try_receive_many(most)`, such as a channel's receiver, come in batches of
     those that are there: no row waits until its batch is full.
 
+    From when `is_given_up()` on no more rows are taken.
+
     Raises TypeError, which names the `caller`, if `rows` is not an iterable of rows.
     """
 
-    def __init__(self, caller: str, rows: Iterable[Any], size: int | Callable[[], int]) -> None:
+    def __init__(
+        self,
+        caller: str,
+        rows: Iterable[Any],
+        size: int | Callable[[], int],
+        is_given_up: Callable[[], bool] | None = None,
+    ) -> None:
         if hasattr(rows, "__arrow_c_array__"):  # a row of its own, though one can iterate over it
             rows = [rows]
         if isinstance(rows, str | bytes | bytearray | Mapping):
@@ -130,6 +138,7 @@ class Batches:
         self._rows = iterator_over(caller, rows) if table is None else table
         self._take_waiting = getattr(rows, "try_receive_many", None)
         self._size = size
+        self._is_given_up = is_given_up
         self._list = rows if type(rows) is list else None  # to be sliced, which is faster
         self._at = 0
         self.taken: list[Any] = []
@@ -155,10 +164,21 @@ class Batches:
             raise self.raised
         try:
             wanted = size if self._take_waiting is None else 1
-            self.taken.extend(islice(self._rows, wanted))  # keeps the rows before an exception
+            # Either keeps the rows before an exception.
+            if self._is_given_up is None:
+                self.taken.extend(islice(self._rows, wanted))
+            else:
+                self._take_singly(wanted, self._is_given_up)
             if self._take_waiting is not None and self.taken and size > 1:
                 self.taken.extend(self._take_waiting(size - 1))
         except Exception as error:
             if not self.taken:
                 raise
             self.raised = error
+
+    def _take_singly(self, wanted: int, is_given_up: Callable[[], bool]) -> None:
+        """Take rows that may be long in coming."""
+        for row in islice(self._rows, wanted):
+            self.taken.append(row)
+            if is_given_up():
+                break

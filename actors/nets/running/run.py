@@ -8,17 +8,24 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from callboard._inside.answers.future import Future
 from callboard.core import checks
 from callboard.core.batches import Batches
-from callboard.core.errors import ActorStopped, AskTimeout, ConfigError, WouldBlock
+from callboard.core.errors import (
+    ActorStopped,
+    AskCancelled,
+    AskTimeout,
+    ConfigError,
+    WouldBlock,
+)
 from callboard.core.handles import CopiedAsItself, public_names
 from callboard.core.markup import paragraph
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import blocking, in_thread, refuse_to_block
-from callboard.hosting import InThread, until_done
+from callboard.hosting import InThread, Sending, until_done
 from callboard.nets.drawing import mermaid_of_run
 from callboard.nets.errors import NetEnded, NetError, NetTimeout
 from callboard.nets.kernel.building import parts_within
@@ -55,6 +62,7 @@ V = TypeVar("V")
 
 BATCH = 512
 CANCEL = 5.0  # seconds that a cancelled run may take
+_LOOK = 0.1  # seconds between looks whether a sender is given up
 
 
 def run_in(
@@ -125,32 +133,55 @@ class NetRun(CopiedAsItself):
     def send_soon(self, records: Iterable[Any], *, timeout: float | None = None) -> Future[None]:
         """Like send(), but return a future at once, to be awaited in an event loop.
 
-        Another thread goes through `records`. It goes on after a cancelled `await`: give a
-        `timeout`.
+        Another thread goes through `records`. A cancelled `await`, or `cancel()`, ends that; only
+        then is the cancellation raised, and it has `sent` and `unsent`. A second cancellation does
+        not wait, as for a `next()` of `records` that blocks.
         """
-        return self._soon("send", lambda: self._send(records, timeout))
+        return self._soon("send", partial(self._send, records, timeout), may_give_up=True)
 
-    def _send(self, records: Iterable[Any], timeout: float | None) -> None:
+    def _send(
+        self,
+        records: Iterable[Any],
+        timeout: float | None,
+        is_given_up: Callable[[], bool] | None = None,
+    ) -> None:
         deadline = _deadline(timeout)
         if isinstance(records, Mapping):
             records = [records]
-        batches = Batches("send()", records, BATCH)
+        batches = Batches("send()", records, BATCH, is_given_up)
         sent = 0
         for batch in batches:
             rows = SentRows(batch)
             try:
-                self._answer(SentRows, rows, deadline)
+                self._wait_until_in(rows, deadline, is_given_up)
             except BaseException as raised:
                 error = raised
-                if isinstance(error, NetTimeout):
+                if isinstance(error, NetTimeout | AskCancelled):
                     self._answer(Withdraw, Withdraw(rows), None)
-                    error = NetTimeout(
-                        f"{sent + rows.sent} records went into {self!r} in {timeout} s, and "
+                    by_then = f"in {timeout} s" if isinstance(error, NetTimeout) else "by then"
+                    error = type(error)(
+                        f"{sent + rows.sent} records went into {self!r} {by_then}, and "
                         f"{len(batch) - rows.sent} of those that were taken did not"
                     )
                 error.sent, error.unsent = sent + rows.sent, batch[rows.sent :]  # type: ignore[attr-defined]
                 raise error from raised.__cause__
             sent += len(batch)
+
+    def _wait_until_in(
+        self, rows: SentRows, deadline: float | None, is_given_up: Callable[[], bool] | None
+    ) -> None:
+        """Hand records over, and wait until they are in. Raises AskCancelled if they are not when
+        that is given up.
+        """
+        asked = self._conductor.ask(rows)
+        while is_given_up is not None and not asked.done():
+            if is_given_up():
+                raise AskCancelled(f"a send to {self!r} was given up")
+            if deadline is not None and time.monotonic() >= deadline:
+                break
+            with suppress(AskTimeout):
+                asked.exception(_LOOK)
+        self._wait(SentRows, asked, deadline)
 
     def tell(self, record: Any, /) -> None:
         """Send one record, and do not wait until it is in. See Recipient: a run can be told.
@@ -277,9 +308,13 @@ class NetRun(CopiedAsItself):
         if not self._is_run_here:
             refuse_to_block(f"{call} of {self!r}", instead)
 
-    def _soon(self, what: str, call: Callable[[], V]) -> Future[V]:
+    def _soon(self, what: str, call: Callable[..., V], *, may_give_up: bool = False) -> Future[V]:
         """Call where the loop of the caller goes on, unless the calling thread does the work."""
         if not self._is_run_here:
+            if may_give_up:
+                return Sending(
+                    f"net-{what}", lambda future: call(is_given_up=lambda: future.is_given_up)
+                )
             return InThread(f"net-{what}", lambda _: call())
         called: Future[V] = Future()
         try:

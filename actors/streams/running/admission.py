@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.core import checks
 from callboard.core.batches import Batches
-from callboard.core.errors import ConfigError
+from callboard.core.errors import AskCancelled, ConfigError
 from callboard.core.log import log
 from callboard.core.text import safe_repr
 from callboard.streams.checks import MOST, check_entry
@@ -101,17 +101,31 @@ class Admission(Execution):
 
     # --- rows -------------------------------------------------------------------------------------
 
-    def send(self, entry: str, rows: Iterable[Any], *, timeout: float | None = None) -> None:
-        """Send rows into the graph, in order. See `Run.send`."""
+    def send(
+        self,
+        entry: str,
+        rows: Iterable[Any],
+        *,
+        timeout: float | None = None,
+        is_given_up: Callable[[], bool] | None = None,
+    ) -> None:
+        """Send rows into the graph, in order. See `Run.send`.
+
+        With `is_given_up`, rows are taken only when there is room for them, and AskCancelled is
+        raised soon after it says yes, when those that were taken have gone in.
+        """
         self.refuse_own_operators("send")
         check_entry(entry, self.sent)
         number = list(self.sent).index(entry)
         deadline = _deadline("send()", timeout)
         self.refuse_other_callers("send")
-        batches = Batches("send()", rows, self._size)
+        batches = Batches("send()", rows, self._size, is_given_up)
         sent = 0
         try:
-            for batch in batches:
+            coming: Iterator[list[Any]] = batches
+            if is_given_up is not None:
+                coming = self._when_there_is_room(batches, deadline, is_given_up)
+            for batch in coming:
                 hold = self.lock.hold()
                 try:
                     self._begin_sending(hold, deadline)
@@ -138,6 +152,26 @@ class Admission(Execution):
             with suppress(Exception):  # an exception of the caller's may refuse attributes
                 error.sent, error.unsent = sent, batches.taken  # type: ignore[attr-defined]
             raise
+
+    def _when_there_is_room(
+        self, batches: Batches, deadline: float | None, is_given_up: Callable[[], bool]
+    ) -> Iterator[list[Any]]:
+        """Give each batch when there is room for it. Raises AskCancelled and RunTimeout."""
+        while True:
+            while not is_given_up():
+                left = LOOK if deadline is None else max(0.0, deadline - time.monotonic())
+                try:
+                    self.await_room(min(LOOK, left))
+                    break
+                except RunTimeout:
+                    if deadline is not None and time.monotonic() >= deadline:
+                        raise
+            else:
+                raise AskCancelled(f"a send to {self!r} was given up")
+            batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
 
     def _begin_sending(self, hold: LockHold, deadline: float | None) -> None:
         if self.lock.locked() or self.turn.locked():  # another sender waits for room
@@ -170,13 +204,21 @@ class Admission(Execution):
 
     # --- room -------------------------------------------------------------------------------------
 
+    @property
+    def has_room(self) -> bool:
+        """A batch may come in now, as far as other senders do not."""
+        full = (untaken.is_full() for untaken in self._untaken.values())
+        return self.flow.has_room and not any(full)
+
     def await_room(self, timeout: float) -> None:
         """Wait until a batch may come in. Raises RunTimeout, and why the run ended before."""
-        deadline = _deadline("results()", timeout)
+        deadline = time.monotonic() + timeout
         hold = self.lock.hold()
         try:
             self._begin_sending(hold, deadline)
             self._await_room(deadline)
+            while self._await_takers(hold, deadline):
+                self._await_room(deadline)
         finally:
             hold.release()
         self.await_failure(deadline)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from callboard._inside.answers.future import Future
@@ -12,7 +13,7 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError, WouldBlock
 from callboard.core.handles import CopiedAsItself
 from callboard.core.markup import paragraph
-from callboard.hosting import InThread, until_done
+from callboard.hosting import InThread, Sending, until_done
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.policies import choose_placement
 from callboard.streams.errors import RunError, StreamError
@@ -84,14 +85,21 @@ class Run(CopiedAsItself, Generic[R]):
     ) -> Awaitable[None]:
         """Like send(), but return at once what is to be awaited in an event loop.
 
-        Another thread goes through `rows`. It goes on after a cancelled `await`: give a `timeout`.
+        Another thread goes through `rows`, a batch at a time, when there is room for it. A
+        cancelled `await`, or `cancel()`, ends that: the rows that were taken go in, and the others
+        are left in `rows`. Only then is the cancellation raised, so rows that are sent next come
+        behind. A second cancellation does not wait, as for a `next()` of `rows` that blocks.
         `asyncio.create_task()` wants a coroutine, and this is none: use `asyncio.ensure_future()`.
+
         Rows of an asynchronous iterable are sent one after the other as they come, by the `await`
-        itself; `timeout` is for each of them.
+        itself; `timeout` is for each of them. A row that was taken, and had no room because of
+        other senders, is `unsent` of the cancellation, as of other exceptions.
         """
         if isinstance(rows, AsyncIterable) and not isinstance(rows, Iterable):
             return self._pour(entry, rows, timeout)
-        return self._soon("send", lambda: self.send(entry, rows, timeout=timeout))
+        return self._soon(
+            "send", partial(self._work.send, entry, rows, timeout=timeout), may_give_up=True
+        )
 
     @overload
     def results(
@@ -179,9 +187,17 @@ class Run(CopiedAsItself, Generic[R]):
         return result
 
     async def _pour(self, entry: str, rows: AsyncIterable[Any], timeout: float | None) -> None:
-        sent, unsent = 0, []
+        sent = 0
+        unsent: list[Any] = []
+        coming = aiter(rows)
         try:
-            async for row in rows:
+            while True:
+                if not self._work.has_room:
+                    await self.send_soon(entry, [], timeout=timeout)
+                try:
+                    row = await anext(coming)
+                except StopAsyncIteration:
+                    break
                 unsent = [row]
                 try:
                     self.send(entry, [row])
@@ -190,7 +206,9 @@ class Run(CopiedAsItself, Generic[R]):
                 sent, unsent = sent + 1, []
             if not sent:
                 await self.send_soon(entry, [], timeout=timeout)
-        except Exception as error:  # and no cancellation, after which the row may go in
+        except BaseException as error:
+            if getattr(error, "sent", 0) and unsent:
+                sent, unsent = sent + 1, []
             with suppress(Exception):  # an exception of the caller's may refuse attributes
                 error.sent, error.unsent = sent, unsent  # type: ignore[attr-defined]
             raise
@@ -199,11 +217,14 @@ class Run(CopiedAsItself, Generic[R]):
         """Like finish(), but return a future at once, to be awaited in an event loop."""
         return self._soon("finish", lambda: self.finish(timeout))
 
-    def _soon(self, what: str, call: Callable[[], V]) -> Future[V]:
+    def _soon(self, what: str, call: Callable[..., V], *, may_give_up: bool = False) -> Future[V]:
         """Call where the loop of the caller goes on, unless the calling thread does the work."""
         work = self._work
+        name = f"{work.system.name}-{what}"
         if not (work.crew.has_caller or work.system.is_run_here):
-            return InThread(f"{work.system.name}-{what}", lambda _: call())
+            if may_give_up:
+                return Sending(name, lambda future: call(is_given_up=lambda: future.is_given_up))
+            return InThread(name, lambda _: call())
         called: Future[V] = Future()
         try:
             called.set_result(call())

@@ -355,3 +355,34 @@ def test_statistics_add_up(seed: int) -> None:
     unpaired = sum(letter.reason == "unpaired" for letter in letters)
     assert seen.sent == sent
     assert seen.sent == seen.put_out + seen.skipped + unpaired + len(swallowed)
+
+
+def test_a_cancelled_send_has_sent_and_unsent_records_and_leaves_nothing_behind() -> None:
+    gate = Gate()
+
+    async def main() -> None:
+        async with ActorSystem(workers=1, drain_timeout=TIMEOUT) as system:
+            run = system.run(box(gate.wait, "(n) -> (m)", name="gated", threads=True), window=1)
+            source = iter(ROWS)
+            cancelled: list[Any] = []
+
+            async def send() -> None:
+                try:
+                    await run.send_soon(source)
+                except asyncio.CancelledError as error:
+                    cancelled.append(error)
+                    raise
+
+            sending = asyncio.create_task(send())
+            await asyncio.sleep(0)  # it awaits
+            while next(iter(run.statistics().calls.values()), 0) < 1:
+                await asyncio.sleep(0)
+            sending.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await sending
+            assert cancelled[0].sent == 1
+            assert [*cancelled[0].unsent, *source] == ROWS[1:]
+            gate.open(0)
+            assert len(await run.finish_soon(TIMEOUT)) == 1
+
+    asyncio.run(main())
