@@ -20,8 +20,15 @@ STATEFUL = ["scan", "fold", "count", "reduce", "batch", "top_k", "distinct", "st
 
 
 @st.composite
-def ops(draw: st.DrawFn, kinds: list[str], policies: st.SearchStrategy[str] = policies) -> Op:
-    """An operator of one of some kinds. It raises at some rows, if that does not end the run."""
+def ops(
+    draw: st.DrawFn,
+    kinds: list[str],
+    policies: st.SearchStrategy[str] = policies,
+    awaits: bool = False,
+) -> Op:
+    """An operator of one of some kinds. It raises at some rows, if that does not end the run. With
+    `awaits` it may have coroutines.
+    """
     kind = draw(st.sampled_from(kinds))
     keyed = kind in STATEFUL and draw(st.booleans())
     can_fail = keyed or kind not in {"count", "batch", "sample", "stateless"}
@@ -30,6 +37,7 @@ def ops(draw: st.DrawFn, kinds: list[str], policies: st.SearchStrategy[str] = po
     functions = st.builds(Functions, small, fails)
     windows = draw(st.sampled_from(["count", "time", "session"])) if kind == "window" else ""
     timed = windows in {"time", "session"}
+    in_flight = draw(st.sampled_from([0, 1, 3])) if awaits and kind == "map" else 0
     size = draw(st.integers(1, 30) if timed else small)
     return Op(
         kind,
@@ -43,20 +51,25 @@ def ops(draw: st.DrawFn, kinds: list[str], policies: st.SearchStrategy[str] = po
         step=draw(st.sampled_from([size, 3, 7])),
         ordered=draw(st.booleans()) if timed or kind == "top_k" else False,
         late=draw(st.sampled_from(["drop", "side", "include"])) if timed else "drop",
-        releases_gil=kind in FREE and draw(st.booleans()),
+        releases_gil=kind in FREE and not in_flight and draw(st.booleans()),
+        in_flight=in_flight,
     )
 
 
 marks = st.sampled_from(["threaded", *MODELS]).map(Mark)
 
 
-def chains(depth: int = 2, *, marked: bool = False) -> st.SearchStrategy[Chain]:
+def chains(
+    depth: int = 2, *, marked: bool = False, awaits: bool = False
+) -> st.SearchStrategy[Chain]:
     """Chains of operators and forks, with forks in forks as deep as `depth`; of any models."""
-    links: Any = ops([*ROW_BY_ROW * 2, "sample", "stateless", "watermarks", *STATEFUL])
+    kinds = [*ROW_BY_ROW * 2, "sample", "stateless", "watermarks", *STATEFUL]
+    links: Any = ops(kinds, awaits=awaits)
     if marked:
         links = st.one_of(marks, links, links)
     if depth:
-        branches = st.lists(chains(depth - 1, marked=marked), min_size=2, max_size=3).map(tuple)
+        within = chains(depth - 1, marked=marked, awaits=awaits)
+        branches = st.lists(within, min_size=2, max_size=3).map(tuple)
         joins = st.sampled_from(["union", "union", "zip"])
         links = st.one_of(links, links, st.builds(Fork, branches, joins, st.booleans()))
     return st.builds(Chain, st.lists(links, max_size=4).map(tuple))
@@ -125,7 +138,7 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, marked: bool = False) -> Case:
+def cases(draw: st.DrawFn, *, marked: bool = False, awaits: bool = False) -> Case:
     """Any graph: entries and streams that share what they come from, with several sinks."""
     names = ["left", "right"][: draw(st.integers(1, 2))]
     streams = [entry(name) for name in names]
@@ -138,7 +151,7 @@ def cases(draw: st.DrawFn, *, marked: bool = False) -> Case:
             streams.append(mark.add_to(streams[first]))
             first = len(streams) - 1
         if draw(st.booleans()):
-            chain = draw(chains(1, marked=marked))
+            chain = draw(chains(1, marked=marked, awaits=awaits))
             said.append(f"{len(streams)} = {chain} of {first}")
             streams.append(chain.add_to(streams[first]))
         else:

@@ -6,6 +6,7 @@ functions take any row whatever, so that every operator may follow every other.
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from dataclasses import dataclass
 from typing import Any, cast
@@ -53,6 +54,10 @@ class Functions:
 
     def map(self, row: Any) -> Any:
         return (self.check(row) * 3 + self.n) % 1009
+
+    async def map_awaited(self, row: Any) -> Any:
+        await asyncio.sleep(0)
+        return self.map(row)
 
     def filter(self, row: Any) -> bool:
         return self.check(row) % (self.n + 1) != 0
@@ -134,11 +139,12 @@ class Op:
     ordered: bool = False
     late: str = "drop"
     releases_gil: bool = False
+    in_flight: int = 0
 
     def add_to(self, stream: Stream[Any]) -> Stream[Any]:
         """Add this operator to a stream."""
         arguments: dict[str, tuple[Any, ...]] = {
-            "map": (self.functions.map,),
+            "map": (self.functions.map_awaited if self.in_flight else self.functions.map,),
             "filter": (self.functions.filter,),
             "flat_map": (self.functions.flat_map,),
             "scan": (0, self.functions.add),
@@ -158,6 +164,8 @@ class Op:
             options["errors"] = self.errors
         if self.releases_gil:
             options["releases_gil"] = True
+        if self.in_flight:
+            options["in_flight"] = self.in_flight
         if self.kind == "reduce":
             options["every"] = self.size
         if self.kind in {"sample", "watermarks"}:

@@ -44,7 +44,7 @@ def test_a_graph_of_several_models_gives_the_outputs_of_the_sequential_run(
 
 
 @pytest.mark.parametrize("model", MODELS)
-@given(case=cases(marked=True), options=options, workers=st.integers(1, 3))
+@given(case=cases(marked=True, awaits=True), options=options, workers=st.integers(1, 3))
 def test_threads_of_several_models_give_the_outputs_of_the_sequential_run(
     model: Model, case: Case, options: dict[str, Any], workers: int
 ) -> None:

@@ -234,6 +234,24 @@ def test_where_branches_meet_again_answers_are_in_order() -> None:
         assert run.finish() == [each for row in range(6) for each in (row * 2, -row)]
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("threading", ["dynamic", "assigned", "dedicated"])
+def test_no_lane_waits_for_answers_that_branch_and_meet_again(
+    ordered: bool, threading: Any
+) -> None:
+    with ActorSystem(workers=2) as system:
+        ref = system.spawn(Holding)
+        answers = rows.ask(ref, in_flight=4, ordered=ordered, errors="side", name="ask")
+        even, odd = answers.branch(lambda row: row % 4 == 0)
+        graph = even.union(odd).union(answers.failures).collect()
+        run = system.run(graph, batch_size=1, threading=threading)
+        run.send("rows", range(4))
+        while len(ref.ask("asked").result(60)) < 4:  # rows of four batches at a time
+            pass
+        ref.tell("answer")
+        assert run.finish(60) == [0, 2, 4, 6]
+
+
 def test_a_sequential_run_gives_answers_in_order() -> None:
     with ActorSystem(workers=1) as system:
         graph = rows.ask(system.spawn(Doubling), ordered=False).collect()

@@ -243,12 +243,13 @@ class _Builder:
         self.flow.add(step, program, sources, self.runs_on([unit]), partitions, lanes, _DYNAMIC)
 
     def add_undivided(self, unit: Unit, runs_on: str, pool: int) -> None:
-        if unit.model == "manual" or len(unit.steps) > 1:
+        waits = any(isinstance(self.programs[step], Answers) for step in unit.steps)
+        if unit.model == "manual" or (len(unit.steps) > 1 and not waits):
             self.flow.add_fused(self.members(unit), runs_on, pool)
             return
-        (step,) = unit.steps
-        program, sources = self.programs[step], self.sources[step]
-        self.flow.add(step, program, sources, runs_on, 0, 1, pool)
+        for step in unit.steps:  # of one that waits for answers, each has a stage: no lane waits
+            program, sources = self.programs[step], self.sources[step]
+            self.flow.add(step, program, sources, runs_on, 0, 1, pool)
 
     # --- lanes -----------------------------------------------------------------------------------
 
