@@ -18,6 +18,7 @@ REASONS = (
     "heuristic",
     "room",
     "answer",
+    "input",
     "channel",
     "timer",
     "event loop",

@@ -9,7 +9,8 @@ import pytest
 
 from callboard import Actor, ActorSystem, DrainTimeout, Future, as_concurrent
 from callboard.core.threads.interpreter import has_gil
-from callboard.streams import entry
+from callboard.streams import Equal, entry
+from callboard.testing import ManualSystem
 from tests.observing.actors import Holder, Passage
 from tests.waiting import until
 
@@ -95,6 +96,101 @@ def test_an_operator_that_rests_says_for_how_long() -> None:
         run.send("rows", [1, 2])
         until(lambda: reason(system, "slow")[0] == "timer")
         assert reason(system, "slow")[1].startswith("rests for ")
+        run.cancel()
+
+
+TWO = entry("trades"), entry("quotes")
+
+
+@pytest.mark.parametrize("threading", ["dynamic", "manual"])
+@pytest.mark.parametrize("name", ["merge", "join", "join in lanes", "join_asof", "zip"])
+def test_an_operator_that_holds_rows_names_the_silent_input(threading: Any, name: str) -> None:
+    trades, quotes = TWO[0], TWO[1].map(dict, name="quotes as dicts")
+    equal = Equal("k")
+    streams: dict[str, Any] = {
+        "merge": trades.merge(quotes, by="t"),
+        "join": trades.join(quotes, by="t", within=5, where=equal),
+        "join in lanes": trades.join(quotes, by="t", within=5, where=equal, lanes=2),
+        "join_asof": trades.join_asof(quotes, by="t", where=equal),
+        "zip": trades.zip(quotes),
+    }
+    with ActorSystem(workers=2) as system:
+        run = system.run(streams[name].collect(), threading=threading)
+        run.send("trades", ({"t": n, "k": n} for n in range(2_000)))
+        system.drain(60)
+        held = "holds 2,000 rows until 'quotes as dicts' sends a row or a watermark"
+        assert [wait.words for wait in system.waits() if wait.reason == "input"] == [held]
+        run.send("quotes", [{"t": 3_000, "k": n} for n in range(3_000)])
+        system.drain(60)
+        left = [wait.words for wait in system.waits() if wait.reason == "input"]
+        assert len(left) == 1
+        assert left[0].endswith(" rows until 'trades' sends a row or a watermark")
+        run.cancel()
+
+
+def test_rows_of_an_as_of_join_that_wait_for_later_partners_are_held() -> None:
+    with ActorSystem(workers=2) as system:
+        join = TWO[0].join_asof(TWO[1], by=int, nearest="after", name="join")
+        run = system.run(join.collect())
+        run.send("trades", [1, 2, 3])
+        run.send("quotes", [0])
+        system.drain(60)
+        held = "holds 3 rows until 'quotes' sends a row or a watermark"
+        assert reason(system, "join") == ("input", held)
+        run.send("trades", [4])
+        run.send("quotes", [4])
+        system.drain(60)
+        held = "holds 1 row until 'quotes' sends a row or a watermark"
+        assert reason(system, "join") == ("input", held)
+        run.send("quotes", [6])
+        system.drain(60)
+        held = "holds 1 row until 'trades' sends a row or a watermark"
+        assert reason(system, "join") == ("input", held)
+        run.cancel()
+
+
+def test_a_merge_waits_for_the_input_that_is_furthest_behind_and_not_for_idle_ones() -> None:
+    a, b, c = (entry(name, int) for name in "abc")
+    with ManualSystem() as system:
+        run = system.run(a.merge(b, c, by=int, idle_after=5, name="merge").collect())
+
+        def words() -> str:
+            system.run_until(lambda: False, timeout=0)
+            return system.waits().of("merge").words
+
+        run.send("a", [1, 2, 5])
+        assert words() == "holds 3 rows until 'b' and 'c' send a row or a watermark"
+        run.send("b", [4])
+        run.send("c", [2])
+        assert words() == "holds 2 rows until 'c' sends a row or a watermark"
+        system.advance(10)
+        assert words() == "has no input"
+        run.cancel()
+
+
+def test_a_drain_that_times_out_names_the_operator_that_holds_rows() -> None:
+    passage = Passage()
+    with ActorSystem(workers=2) as system:
+        run = system.run(TWO[0].zip(TWO[1], name="pairs").collect())
+        run.send("trades", [1, 2])
+        system.drain(60)
+        system.spawn(Holder).tell(passage)
+        assert passage.entered.wait(30)
+        with pytest.raises(DrainTimeout, match="\npairs holds 2 rows until 'quotes' sends a row"):
+            system.drain(0.0)
+        passage.leave.set()
+        run.cancel()
+
+
+def test_batches_that_are_held_count_their_rows() -> None:
+    pa = pytest.importorskip("pyarrow")
+    batch = pa.record_batch({"t": [1, 2, 3]})
+    with ActorSystem(workers=2) as system:
+        run = system.run(TWO[0].merge_batches(TWO[1], by="t", name="merge").collect())
+        run.send("trades", [batch, pa.record_batch({"t": [4, 5, 6]})])
+        system.drain(60)
+        held = "holds 6 rows until 'quotes' sends a row or a watermark"
+        assert reason(system, "merge") == ("input", held)
         run.cancel()
 
 

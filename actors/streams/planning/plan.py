@@ -51,6 +51,22 @@ class Plan:
     entries: tuple[str, ...]
     steps: tuple[Step, ...]
 
+    def names_of_inputs(self) -> dict[str, list[str]]:
+        """Return the names of the entries and operators that each step with several inputs reads,
+        by its name.
+        """
+        return {
+            step.name: [self._name_of(*source) for source in step.sources]
+            for step in self.steps
+            if len(step.sources) > 1
+        }
+
+    def _name_of(self, number: int | None, port: int) -> str:
+        if number is None:
+            return self.entries[port]
+        step = self.steps[number]
+        return self._name_of(*step.sources[0]) if step.numbers else step.name
+
     def make_programs(self, tally: object) -> list[Program]:
         """Make the programs of one run, one for each step. They count with `tally`."""
         programs: list[Program] = []

@@ -103,6 +103,7 @@ cdef class Program:
     cpdef process_share(self, DividedBatch divided, uint32_t number)
     cpdef gather(self, DividedBatch divided, list into)
     cpdef bint wants_heartbeats(self)
+    cpdef tuple held(self)
     cpdef tuple work_of_lanes(self)
     cpdef bint count_keys(self, int most)
     cpdef tuple hot_keys(self)

@@ -267,6 +267,10 @@ cdef class Program:
         """Whether it wants to be called, as `looks_every` says, until something comes again. In any thread."""
         return False
 
+    cpdef tuple held(self):
+        """How many rows wait here for other inputs, and the numbers of these. In any thread."""
+        return 0, []
+
     cpdef tuple work_of_lanes(self):
         """How many pairs of rows each lane has compared, where there are any. In any thread."""
         return ()

@@ -206,7 +206,7 @@ class Execution:
 
     def waits(self) -> list[Wait]:
         """Say of each operator, and of the rows to come in, why nothing is done there."""
-        return waits_of_operators(self.flow)
+        return waits_of_operators(self.flow, self._plan.names_of_inputs())
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of the run and of each operator so far, for JSON."""

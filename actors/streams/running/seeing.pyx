@@ -63,8 +63,11 @@ cdef str name_of_stage(GraphFlow flow, Stage* stage):
     return " + ".join(names) or f"division of {(<Program>flow.of_stages[stage.position]).name}"
 
 
-def waits_of_operators(GraphFlow flow):
-    """Say of each operator, and of the rows that are to come in, why nothing is done there. Any thread."""
+def waits_of_operators(GraphFlow flow, dict inputs):
+    """Say of each operator, and of the rows that are to come in, why nothing is done there. Any thread.
+
+    `inputs` has the names of what each operator that has several inputs reads, by its name.
+    """
     cdef Pool* pool
     cdef size_t i
     cdef list busy
@@ -75,7 +78,7 @@ def waits_of_operators(GraphFlow flow):
             if pool.stages()[i].lanes() > 0:
                 busy.append(name_of_stage(flow, pool.stages()[i]))
         for i in range(pool.stages().size()):
-            waits[pool.stages()[i].position] = wait_of(flow, pool.stages()[i], busy)
+            waits[pool.stages()[i].position] = wait_of(flow, pool.stages()[i], busy, inputs)
     found = [waits[position] for position in sorted(waits)]
     if not flow.flow.has_room():
         words = f"wait: the window of {flow.window} batches is full, by the operator {fullest_stage(flow)!r}"
@@ -98,7 +101,7 @@ cdef tuple work_at(GraphFlow flow, Stage* stage):
     return stage.lanes() > 0, stage.waiting()
 
 
-cdef object wait_of(GraphFlow flow, Stage* stage, list busy):
+cdef object wait_of(GraphFlow flow, Stage* stage, list busy, dict inputs):
     cdef str name = name_of_stage(flow, stage)
     cdef uint64_t lanes = stage.lanes()
     cdef int64_t rests = stage.not_before() - monotonic_ns() if stage.not_before() != 0 else 0
@@ -113,6 +116,9 @@ cdef object wait_of(GraphFlow flow, Stage* stage, list busy):
     if isinstance(program, Answers) and program.in_flight:
         return Wait("operator", name, "answer", f"waits for {program.in_flight} answers")
     if not has_input:
+        for held in flow.programs.values():
+            if (<Program>held).stage == stage and (words := held_in_words(held, inputs)):
+                return Wait("operator", (<Program>held).name, "input", words)
         return Wait("operator", name, "no input", "has no input")
     if rests > 0:
         return Wait("operator", name, "timer", f"rests for {rests / 1e9:.3f} s, and {rows} wait")
@@ -120,3 +126,14 @@ cdef object wait_of(GraphFlow flow, Stage* stage, list busy):
         others = ", ".join([repr(one) for one in busy])
         return Wait("operator", name, "heuristic", f"has {rows} that wait, while the workers are at {others}")
     return Wait("operator", name, "queued", f"has {rows} that wait for a worker")
+
+
+cdef str held_in_words(Program program, dict inputs):
+    """Say for which of its inputs a program holds rows; None: it holds none."""
+    rows, silent = program.held()
+    if not rows or not silent:
+        return None
+    names = [repr(inputs[program.name][which]) for which in silent]
+    sends = "sends" if len(names) == 1 else "send"
+    held = "1 row" if rows == 1 else f"{rows:,} rows"
+    return f"holds {held} until {' and '.join(names)} {sends} a row or a watermark"

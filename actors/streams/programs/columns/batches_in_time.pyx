@@ -69,6 +69,9 @@ cdef class BatchesInTime(IdleSources):
     cdef dict lengths_on(self, object scale):
         return {what: length_of(what, scale, length) for what, length in self.given.items()}
 
+    cpdef tuple held(self):
+        return self.held_in(self.order.waiting(), self.order.come_to)
+
     # --- snapshots --------------------------------------------------------------------------------
 
     cpdef list snapshot(self, object kept):

@@ -60,6 +60,12 @@ cdef class JoinAsof(JoinRows):
     cpdef process_many(self, list batches, list into):
         IdleSources.process_many(self, batches[::-1], into)
 
+    cpdef tuple held(self):
+        rows, silent = InTime.held(self)
+        if not rows and self.queue:  # for later partners
+            return len(self.queue), [1]
+        return rows, [1 - which for which in silent]
+
     cpdef list snapshot(self, object kept):
         cdef KeptRows all = kept
         cdef Looking each

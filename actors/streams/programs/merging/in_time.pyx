@@ -30,6 +30,9 @@ cdef class InTime(IdleSources):
         self.order = TimeOrder(len(drops), lag)
         self.idle = self.order.idle
 
+    cpdef tuple held(self):
+        return self.held_in([*self.order.queues, self.order.behind], self.order.come_to)
+
     cpdef list snapshot(self, object kept):
         (head,) = Merge.snapshot(self, kept)
         return [(*head, *self.order.distances()), Columns(self.order.waiting(), (1, 2, 4))]

@@ -13,6 +13,7 @@ cdef class Merge(Program):
 
     cdef bint hand_over(self, list batches, Batch out) except -1
     cdef list ordered(self, list batches)
+    cdef tuple held_in(self, list queues, list come_to)
     cdef int add(self, list outputs, object lineage, list into) except -1
     cdef object left_of(self, object lineage)
     cdef int hand_on(self, object lineage, list into) except -1

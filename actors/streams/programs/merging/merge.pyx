@@ -106,6 +106,14 @@ cdef class Merge(Program):
             found.sort()
         return found
 
+    cdef tuple held_in(self, list queues, list come_to):
+        """Return what held() does, if rows wait in order of the times that inputs have come to."""
+        cdef list awake = [which for which in range(len(come_to)) if not self.idle[which]]
+        cdef list silent = [which for which in awake if come_to[which] is None]
+        if not silent and awake:
+            silent = [min(awake, key=come_to.__getitem__)]
+        return sum(map(len, queues)), silent
+
     cdef int add(self, list outputs, object lineage, list into) except -1:
         cdef Batch out = into[0]
         out.rows.extend(outputs)
@@ -192,6 +200,9 @@ cdef class Zip(Merge):
     def __init__(self, str name, list drops, leaves, **options):
         super().__init__(name, drops, leaves, **options)
         self.waiting = [deque() for _ in drops]
+
+    cpdef tuple held(self):
+        return sum(map(len, self.waiting)), [which for which, queue in enumerate(self.waiting) if not queue]
 
     cpdef list snapshot(self, object kept):
         cdef list inputs = [], rows = []
