@@ -49,6 +49,7 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         SliceObserver* observe(SliceObserver* observer)
         uint32_t add_lane(LaneKinds kinds, void (*wake)(void*) noexcept nogil, void* lane) except +
         void set_active(uint64_t lanes)
+        void retire_lanes()
         Rest run(uint32_t lane)
         cbool help(LaneKinds kinds)
 

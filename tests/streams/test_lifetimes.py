@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,6 +16,7 @@ from callboard import Actor, ActorSystem
 from callboard.streams import Graph, Heuristic, Run, StreamError, entry
 from callboard.streams.programs.program import Batch
 from callboard.testing import ManualSystem
+from tests.streams.answering import double
 
 
 class Row:
@@ -126,6 +129,57 @@ def test_rounds_on_their_way_are_dropped_though_the_collector_emptied_what_works
         system.drain()
         gc.collect()  # an error in what works on rounds would be shown as unraisable
         assert known() is None
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_rounds_on_their_way_to_coroutines_are_dropped_in_garbage(
+    ordered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: problems.append(what.exc_value))
+    circle: list[Any] = []
+
+    def double_in(circle: list[Any]) -> Callable[[int], Any]:
+        return lambda row: double(row + len(circle))
+
+    with ManualSystem() as system:  # where none is done before its time
+        rows = entry("rows", int).map(double_in(circle), in_flight=2, ordered=ordered)
+        circle.append(system.run(rows.collect(), batch_size=3))
+        known = weakref.ref(circle[0])
+        first, *others = circle[0]._work.programs
+        del circle, others, rows
+        gc.collect()  # which begins at `first` next time: see above
+        again = known()
+        assert again is not None
+        again.send("rows", range(50))
+        again.cancel(timeout=0)
+        assert again._work.flow.done == 0
+        del again, first
+        system.drain()
+        gc.collect()
+        assert known() is None
+    assert problems == []
+
+
+def test_a_system_in_a_circle_of_garbage_drops_the_rows_on_their_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problems: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: problems.append(what.exc_value))
+    for number in range(60):
+        system = ActorSystem(workers=1 + number % 2)
+        rows = entry("rows", int).map(double, in_flight=1 + number % 5)
+        even, odd = rows.branch(lambda row: row % 4 == 0)
+        model = ("dynamic", "dedicated", "assigned")[number % 3]
+        run = system.run(even.union(odd).collect(), batch_size=1, threading=model)
+        run.send("rows", range(number % 7))
+        circle: list[Any] = [system, run]
+        circle.append(circle)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            del system, run, circle
+            gc.collect()
+    assert problems == []
 
 
 def test_what_failed_is_let_go_with_its_run() -> None:

@@ -367,6 +367,7 @@ class Execution:
             if self.flow.admitted:
                 warn(f"{self!r} was never finished", ResourceWarning, 2, self)
             self.flow.cancel()
+            self.flow.leave_answers()  # before the collector empties the refs of lanes
             self._standstill.end()
             self.crew.lanes.stop()
             if not self.flow.admitted:  # no lane is in them

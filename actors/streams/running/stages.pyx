@@ -70,12 +70,19 @@ cdef class GraphStages:
         if self.flow == NULL:
             return
         # No lane is left. Rows on their way are dropped, as after a failure.
-        cdef Program program
+        cdef Pool* pool
+        for pool in self.pools:
+            pool.retire_lanes()  # the collector may have emptied their refs
         self.drop_all()
         self.flow.drain()
-        for program in self.programs.values():
-            program.leave()  # answers may come yet
+        self.leave_answers()
         del self.flow
+
+    def leave_answers(self):
+        """Have answers that come from now on wake no lane. Rows that wait for them are dropped."""
+        cdef Program program
+        for program in self.programs.values():
+            program.leave()
 
     cdef int check(self, bint connected) except -1:
         if self.connected != connected:

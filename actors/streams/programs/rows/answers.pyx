@@ -41,6 +41,7 @@ cdef class PendingRound:
     """A round in work."""
 
 
+@cython.no_gc_clear  # at the end of its flow, in a circle that the collector breaks, rounds come still
 cdef class Answers(Program):
     """One output for each row: what the answer is, or what `combine` makes of the row and the answer.
 

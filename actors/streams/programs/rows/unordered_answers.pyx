@@ -27,6 +27,7 @@ cdef class WatermarkInterval:
 
 
 @cython.final
+@cython.no_gc_clear
 cdef class UnorderedAnswers(Answers):
     """The same outputs. Rows wait here until they leave: for their answers, and for those of rows before a
     watermark.
