@@ -121,6 +121,8 @@ class Kind:
     supervision: Supervision = field(default_factory=Supervision)
     fails_at_start: int = 0  # how often its __init__ fails
     dedicated: bool = False
+    event_loop: bool = False  # of an async one
+    concurrency: int = 1  # of an async one
     placement: int | None = None  # the worker that it was placed on, counted round
 
     @property
@@ -198,6 +200,7 @@ class World:
         """Spawn an actor; None if its parent or the system is stopping."""
         account = self.account(kind)
         place = kind.placement
+        is_async = kind.role == "async"
         try:
             ref: ActorRef[Any] = spawner.spawn(
                 PLAYERS[kind.role],
@@ -206,7 +209,9 @@ class World:
                 name=f"{kind.role}-{account.key}",
                 mailbox=kind.mailbox,
                 supervision=kind.supervision,
-                dedicated=kind.dedicated,
+                dedicated=kind.dedicated and not (is_async and kind.event_loop),
+                event_loop=is_async and kind.event_loop,
+                concurrency=kind.concurrency if is_async else 1,
                 placement=None if place is None else Fixed(place % self.system.config.workers),
             )
         except CallboardError:

@@ -54,11 +54,13 @@ supervisions = st.builds(
 def kinds(*, dedicated: bool) -> st.SearchStrategy[Kind]:
     return st.builds(
         Kind,
-        role=st.sampled_from(["each", "each", "many", "async"]),
+        role=st.sampled_from(["each", "each", "many", "async", "async"]),
         mailbox=st.none() | bounded | prioritised,
         supervision=supervisions,
         fails_at_start=st.sampled_from([0, 0, 0, 1]),
         dedicated=st.sampled_from([False, False, False, dedicated]),
+        event_loop=st.booleans(),
+        concurrency=st.sampled_from([1, 1, 2, 4]),
         placement=st.none() | st.integers(0, 3),
     )
 

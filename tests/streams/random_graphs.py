@@ -53,6 +53,7 @@ def ops(
         late=draw(st.sampled_from(["drop", "side", "include"])) if timed else "drop",
         releases_gil=kind in FREE and not in_flight and draw(st.booleans()),
         in_flight=in_flight,
+        generates=kind == "flat_map" and draw(st.booleans()),
     )
 
 
@@ -76,10 +77,11 @@ def chains(
 
 
 @st.composite
-def fragile_chains(draw: st.DrawFn, *, marked: bool = False) -> Chain:
+def fragile_chains(draw: st.DrawFn, *, marked: bool = False, awaits: bool = False) -> Chain:
     """Chains of operators that may end the run."""
     kinds = [*ROW_BY_ROW, "watermarks", *STATEFUL]
-    fragile_ops = draw(st.lists(ops(kinds, st.just("fail")), min_size=1, max_size=4))
+    fragile_op = ops(kinds, st.just("fail"), awaits)
+    fragile_ops = draw(st.lists(fragile_op, min_size=1, max_size=4))
     fragile = st.builds(Functions, small, st.sampled_from([0, 0, 7, 11, 13]))
     changed = [
         replace(op, functions=draw(fragile), key=op.key and draw(fragile))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -65,6 +66,12 @@ class Functions:
     def flat_map(self, row: Any) -> list[Any]:
         value = self.check(row)
         return [value + i for i in range(value % (self.n + 1))]
+
+    def generate(self, row: Any) -> Iterator[Any]:
+        value = number(row)
+        for i in range(value % (self.n + 1)):
+            yield value + i
+        self.check(row)  # after its outputs
 
     def add(self, total: int, row: Any) -> int:
         return (total + self.check(row)) % 1009
@@ -140,13 +147,14 @@ class Op:
     late: str = "drop"
     releases_gil: bool = False
     in_flight: int = 0
+    generates: bool = False  # its function is a generator
 
     def add_to(self, stream: Stream[Any]) -> Stream[Any]:
         """Add this operator to a stream."""
         arguments: dict[str, tuple[Any, ...]] = {
             "map": (self.functions.map_awaited if self.in_flight else self.functions.map,),
             "filter": (self.functions.filter,),
-            "flat_map": (self.functions.flat_map,),
+            "flat_map": (self.functions.generate if self.generates else self.functions.flat_map,),
             "scan": (0, self.functions.add),
             "fold": (0, self.functions.add),
             "top_k": (self.size, self.functions.check),

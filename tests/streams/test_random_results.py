@@ -71,7 +71,7 @@ def test_in_any_interleaving_takers_get_the_outputs_of_the_sequential_run(
         check_pulled(case, system.run(case.graph, **options))
 
 
-@given(cases(), options, moments, st.integers(1, 3))
+@given(cases(awaits=True), options, moments, st.integers(1, 3))
 def test_on_threads_takers_get_the_outputs_of_the_sequential_run(
     case: Case, options: dict[str, Any], moments: list[bool], workers: int
 ) -> None:

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
-from callboard.streams import Run, Tally
+from callboard.streams import Run, Tally, entry
 from callboard.testing import ManualSystem
 from tests.streams.outcomes import in_sequence, in_system, move_operators, outcome_of
-from tests.streams.random_graphs import Case, cases, fragile_chains, rows
-from tests.streams.shapes import Chain
+from tests.streams.random_graphs import Case, cases, chains, fragile_chains, rows
+from tests.streams.shapes import Chain, plain
 
 policies = st.sampled_from(
     ["queue_size_throttling", "last_in_pipeline", "estimated_time", "current_throughput"]
@@ -50,14 +50,14 @@ def check_under_seed(case: Case, options: dict[str, Any], seed: int) -> None:
         assert counted(run.tally) == counted(tally)
 
 
-@given(cases(), options, st.integers(0, 10_000))
+@given(cases(awaits=True), options, st.integers(0, 10_000))
 def test_any_interleaving_gives_the_outputs_of_the_sequential_run(
     case: Case, options: dict[str, Any], seed: int
 ) -> None:
     check_under_seed(case, options, seed)
 
 
-@given(cases(), options, st.integers(1, 4))
+@given(cases(awaits=True), options, st.integers(1, 4))
 def test_threads_give_the_outputs_of_the_sequential_run(
     case: Case, options: dict[str, Any], workers: int
 ) -> None:
@@ -70,7 +70,40 @@ def test_threads_give_the_outputs_of_the_sequential_run(
         assert counted(run.tally) == counted(tally)
 
 
-@given(fragile_chains(), rows, options, st.integers(0, 10_000))
+@given(
+    chains(awaits=True), rows, options, st.lists(st.integers(0, 20), max_size=40), st.integers(0, 99)
+)
+def test_in_any_interleaving_a_cancelled_run_has_put_out_a_beginning(
+    chain: Chain, rows: list[Any], options: dict[str, Any], steps: list[int], seed: int
+) -> None:
+    expected, _ = outcome_of(chain, in_sequence(rows, 256))
+    seen: list[Any] = []
+    with ManualSystem(seed) as system:
+        run = system.run(chain.add_to(entry("rows")).to(seen.append), **options)
+        for row, count in zip(rows, steps, strict=False):
+            run.send("rows", [row])
+            for _ in range(count):
+                system.step()
+        run.cancel()
+        system.run_until_idle()
+    assert plain(seen) == plain(expected)[: len(seen)]
+
+
+@given(chains(awaits=True), rows, options, st.integers(0, 40), st.integers(1, 3))
+def test_on_threads_a_cancelled_run_has_put_out_a_beginning(
+    chain: Chain, rows: list[Any], options: dict[str, Any], sent: int, workers: int
+) -> None:
+    expected, _ = outcome_of(chain, in_sequence(rows, 256))
+    seen: list[Any] = []
+    with ActorSystem(workers=workers) as system:
+        run = system.run(chain.add_to(entry("rows")).to(seen.append), **options)
+        for row in rows[:sent]:
+            run.send("rows", [row])
+        run.cancel(timeout=60)
+    assert plain(seen) == plain(expected)[: len(seen)]
+
+
+@given(fragile_chains(awaits=True), rows, options, st.integers(0, 10_000))
 def test_in_any_interleaving_a_run_fails_as_the_sequential_run(
     chain: Chain, rows: list[Any], options: dict[str, Any], seed: int
 ) -> None:
@@ -78,7 +111,7 @@ def test_in_any_interleaving_a_run_fails_as_the_sequential_run(
     assert outcome_of(chain, in_system(ManualSystem(seed), rows, options)) == expected
 
 
-@given(fragile_chains(), rows, options, st.integers(1, 4))
+@given(fragile_chains(awaits=True), rows, options, st.integers(1, 4))
 def test_on_threads_a_run_fails_as_the_sequential_run(
     chain: Chain, rows: list[Any], options: dict[str, Any], workers: int
 ) -> None:

@@ -62,7 +62,7 @@ def test_in_any_interleaving_a_run_goes_on_where_it_was_cut(
     assert got == expected
 
 
-@given(cases(), cuts, options, st.integers(1, 3))
+@given(cases(awaits=True), cuts, options, st.integers(1, 3))
 def test_on_threads_a_run_goes_on_where_it_was_cut(
     case: Case, cuts: list[int], options: list[dict[str, Any]], workers: int
 ) -> None:
