@@ -71,7 +71,11 @@ def test_threads_give_the_outputs_of_the_sequential_run(
 
 
 @given(
-    chains(awaits=True), rows, options, st.lists(st.integers(0, 20), max_size=40), st.integers(0, 99)
+    chains(awaits=True),
+    rows,
+    options,
+    st.lists(st.integers(0, 20), max_size=40),
+    st.integers(0, 10_000),
 )
 def test_in_any_interleaving_a_cancelled_run_has_put_out_a_beginning(
     chain: Chain, rows: list[Any], options: dict[str, Any], steps: list[int], seed: int
