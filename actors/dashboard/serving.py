@@ -92,7 +92,8 @@ class Dashboard:
         """Close the copies of the sockets, in a forked child."""
         self._socket.close()
         for connection in self._server.server_state.connections:
-            if (transport := connection.transport) is not None:
+            transport: Any = connection.transport
+            if transport is not None:
                 transport._sock.close()  # and not by the loop, whose selector is the parent's, too
 
     def __enter__(self) -> Self:

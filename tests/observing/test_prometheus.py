@@ -262,6 +262,7 @@ def test_scrapes_while_actors_come_and_go_are_whole() -> None:
         while not (found and ended.is_set()):
             found.append(scraper.scrape())
         thread.join()
+        found.append(scraper.scrape())
         counts = [one.get(("messages_total", "shop", "Box"), 0) for one in found]
         assert counts == sorted(counts)
         assert counts[-1] == 2001
