@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 from callboard import Future
-from callboard.core import checks
 from callboard.core.errors import AskTimeout, CallboardError
 from callboard.remote.client.session import WAITS_FOR_ITSELF, SessionOwner
 
@@ -34,11 +33,10 @@ class RemoteAnswer(Future[Any]):
             self._session.drive(self, None)
             super().wait()
             return
-        checks.finite("the timeout of result()", timeout)
         deadline = time.monotonic() + timeout
         self._session.drive(self, deadline)
         try:
-            super().wait(deadline - time.monotonic())
+            super().wait(max(deadline - time.monotonic(), 0.0))
         except AskTimeout:
             raise AskTimeout(f"no answer after {timeout:g} s") from None
 
