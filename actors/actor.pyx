@@ -176,8 +176,8 @@ class Actor:
         with `cancel()`.
 
         With a `key` it replaces the actor's timer of that key. A message to this actor that such a timer has sent does
-        not come any more once the timer was replaced or cancelled: it is a dead letter, "cancelled". Timers end with the
-        actor that began them, and at its restart.
+        not come any more once the timer was replaced or cancelled: it is a dead letter, "cancelled". Timers end with
+        the actor that began them, and at its restart.
         """
         return start_timer(own(self), seconds, None, message, to, key, False)
 
@@ -185,8 +185,8 @@ class Actor:
         """Send `message` every `seconds` to this actor or another Recipient. Return a timer with
         `cancel()`.
 
-        With a `key` it replaces the actor's timer of that key, as in after(). With `coalesce` no message is sent while the last one
-        waits or is in work, so an actor that was busy finds one; a mailbox that drops messages raises ValueError.
+        With a `key` it replaces the actor's timer of that key, as in after(). With `coalesce` no message is sent while the
+        last one waits or is in work, so an actor that was busy finds one; a mailbox that drops messages raises ValueError.
         Timers end with the actor that began them, and at its restart.
         """
         return start_timer(own(self), seconds, seconds, message, to, key, coalesce)

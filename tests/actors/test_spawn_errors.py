@@ -41,9 +41,7 @@ class NotAnActor:
         pass
 
 
-@pytest.mark.parametrize(
-    "what", [None, 7, "Echo", [], {}, Echo(), Echo.receive, lambda: Echo]
-)
+@pytest.mark.parametrize("what", [None, 7, "Echo", [], {}, Echo(), Echo.receive, lambda: Echo])
 def test_what_is_no_class_is_refused_by_its_value(system: ActorSystem, what: Any) -> None:
     with pytest.raises(SpawnError, match=r"spawn\(\) wants a class, a subclass of Actor, not "):
         system.spawn(what)
