@@ -185,9 +185,9 @@ class Actor:
         """Send `message` every `seconds` to this actor or another Recipient. Return a timer with
         `cancel()`.
 
-        With a `key` it replaces the actor's timer of that key, as in after(). With `coalesce` no message is sent while the
-        last one waits or is in work, so an actor that was busy finds one; a mailbox that drops messages raises ValueError.
-        Timers end with the actor that began them, and at its restart.
+        With a `key` it replaces the actor's timer of that key, as in after(). With `coalesce` no message is
+        sent while the last one waits or is in work, so an actor that was busy finds one; a mailbox that drops messages
+        raises ValueError. Timers end with the actor that began them, and at its restart.
         """
         return start_timer(own(self), seconds, seconds, message, to, key, coalesce)
 

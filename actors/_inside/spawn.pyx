@@ -53,8 +53,8 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
     """Make an actor of class `cls`, a child of `parent` or, without one, a top-level actor.
 
     `cls` may be a `partial` of a class, or one with parameters, `Box[int]`. `kwargs` holds the
-    options of `ActorSystem.spawn` and the keyword arguments of the class. Raises SpawnError (an ArgumentsError if the class does not take the arguments), PolicyError,
-    SystemClosed or ForkedSystem.
+    options of `ActorSystem.spawn` and the keyword arguments of the class. Raises SpawnError (an ArgumentsError if the
+    class does not take the arguments), PolicyError, SystemClosed or ForkedSystem.
     """
     cdef dict fixed = {}
     cdef dict options = {}

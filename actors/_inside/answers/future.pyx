@@ -117,8 +117,8 @@ cdef class Future:
         `timeout` is in seconds; None waits for ever. The calling thread sleeps, with the interpreter released. So a
         worker's thread must call this only when the answer is there: inside an actor use `await`, or spawn the
         actor with `dedicated=True`. In a coroutine of an event loop this raises WouldBlock, even if the answer has
-        just come, unless the caller can know that it is there: by an `await`, by `done()`, or in a callback. A `timeout` of 0
-        does not wait, and is allowed there.
+        just come, unless the caller can know that it is there: by an `await`, by `done()`, or in a callback. A
+        `timeout` of 0 does not wait, and is allowed there.
 
         Raises AskTimeout, ActorStopped if the answer can never come, AskCycle if it would wait for the
         actor that calls this, CallboardError on a worker, and ValueError for a timeout that is no number from 0 to 1e9.
