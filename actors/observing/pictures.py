@@ -53,7 +53,7 @@ class ClassRow:
 
 @dataclass(frozen=True, slots=True)
 class OperatorRow:
-    """An operator, or a place of a net, which has no costs and no rate out.
+    """An operator, or a place of a net, which has no rate out.
 
     Rates are rows a second, `cost` seconds for a row, `lag` seconds of rows. `watermark_lag` is
     how far its watermark is behind the newest event time, in its unit.
@@ -244,17 +244,20 @@ def _process(wait: Mapping[str, Any]) -> dict[str, Any]:
 def _places(
     graph: Mapping[str, Any], was: Mapping[str, Any], seconds: float
 ) -> Iterator[OperatorRow]:
-    """Yield the places of a net, which have no costs."""
+    """Yield the places of a net. Boxes have costs; what the net's carrier does itself has none."""
     before = was.get("places", {})
     for path, place in graph.get("places", {}).items():
         calls = graph["calls"].get(path, 0)
+        was_there = before.get(path, {})
+        # Many calls of a box on the event loop or on threads take their time together.
+        load = _rate(place.get("busy", 0.0), was_there.get("busy", 0.0), seconds)
         yield OperatorRow(
             name=plain(path),
-            rate_in=_rate(place["records"], before.get(path, {}).get("records", 0), seconds),
+            rate_in=_rate(place["records"], was_there.get("records", 0), seconds),
             rate_out=None,
-            cost=0.0,
-            load=0.0,
-            queued=0,
+            cost=place.get("mean", 0.0),
+            load=min(load, 1.0),
+            queued=place.get("waiting", 0),
             lag=None,
             watermark_lag=None,
             workers=calls,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Event
 from typing import Any
 
 import pytest
@@ -102,16 +103,31 @@ def test_each_kind_of_net_is_drawn() -> None:
     assert len(drawing._values["backs"]) == 2
 
 
-def test_a_net_has_the_records_as_of_the_last_look_but_one() -> None:
-    with ActorSystem("shop", workers=1) as system, system.run(one) as run:
+def test_a_net_has_its_figures_while_a_box_is_at_work() -> None:
+    entered, left = Event(), Event()
+
+    def stay(n: int) -> int:
+        entered.set()
+        assert left.wait(60)
+        return n
+
+    net = box(stay, "(n) -> (m)") >> box(lambda m: m, "(m) -> (k)", name="after")
+    with ActorSystem("shop", workers=1) as system, system.run(net) as run:
         view = SystemView(system._runtime)
-        view.look()
-        run.send([{"n": i} for i in range(7)])
+        before = view.look()
+        for n in range(7):
+            run.tell({"n": n})
+        assert entered.wait(60)
+        [graph] = view.look()["graphs"]
+        assert (graph["places"]["/stay"]["records"], graph["places"]["/stay"]["calls"]) == (1, 0)
+        left.set()
         system.drain(60)
-        view.look()
-        system.drain(60)
-        places = view.look()["graphs"][0]["places"]
-    assert places["/one"]["records"] == 7
+        now = view.look()
+    (shown,) = picture_of(before, now | {"seconds": 1.0}).runs
+    stays, after = shown.operators
+    assert (shown.rate, stays.rate_in, after.rate_in) == (7, 7, 7)
+    assert stays.load >= stays.cost > 0
+    assert after.queued == stays.queued == 0
 
 
 def test_looks_at_a_manual_system_send_nothing() -> None:

@@ -52,11 +52,13 @@ cdef class CalledBoxNode(NetNode):
 
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
         cdef list state = <list>at.state
+        self.plan(record.shape)  # an error is at this record, before anything is counted
         if self.factory is not None and state[2] is None:
             state[2] = self.factory()
         carrier.elsewhere += 1
         if self.most and state[0] >= self.most:
             state[1].append(record)
+            self.waiting += 1
         else:
             self.begin(at, record, carrier)
         return None
@@ -74,6 +76,7 @@ cdef class CalledBoxNode(NetNode):
             state[3].append(new)
         carrier.calls.append(new)
         carrier.running.add(new)
+        self.running += 1
         return 0
 
     def place_of(self, BoxCall of):
@@ -130,7 +133,10 @@ cdef class CalledBoxNode(NetNode):
         carrier.elsewhere -= 1
         of.is_done = True
         carrier.running.discard(of)
+        self.running -= 1
+        self.calls += 1
         if state[1]:
+            self.waiting -= 1
             self.begin(at, <MovingRecord>state[1].pop(0), carrier)
         if self.in_order:
             over = []

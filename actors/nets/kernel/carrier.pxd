@@ -1,6 +1,12 @@
 """The carrier, which takes records from entity to entity, and what nodes and entities are to it."""
 
+from libc.stdint cimport int64_t
+
 from callboard.nets.kernel.record cimport MovingRecord, Shape, Shapes, Ticket
+
+cdef extern from "callboard/core/tick_clock.hpp" namespace "callboard" nogil:
+    cdef cppclass TickClock:
+        int64_t now()
 
 
 cdef class Entity
@@ -20,7 +26,16 @@ cdef class NetNode:
     cdef public Py_ssize_t passed  # records that came to its entities
     cdef public Py_ssize_t alive  # its entities
     cdef public Py_ssize_t made
+    # Of a box. Other threads read these, and may see them of slightly different moments.
+    cdef public Py_ssize_t running  # calls elsewhere that are at work
+    cdef public Py_ssize_t waiting  # records for which none has begun
+    cdef public Py_ssize_t calls  # of records; each is one try or more
+    cdef public Py_ssize_t tries  # that have ended
+    cdef public Py_ssize_t failures
+    cdef public int64_t spent  # nanoseconds of all tries
+    cdef public int64_t worst  # and of the longest one
 
+    cdef void took(self, int64_t nanoseconds) noexcept
     cdef object plan(self, Shape shape)
     cdef Entity entity(self, Entity after)
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier)
@@ -54,6 +69,7 @@ cdef class Carrier:
     cdef public list calls  # of boxes that run elsewhere, to be begun
     cdef public Entity first  # by which records enter the net
     cdef public double now  # when the turn began
+    cdef TickClock ticks  # the time that boxes take, also on a manual system
     cdef readonly Py_ssize_t taken  # records of the latest `take`
     cdef public dict cells  # unfinished synchrocells by their timeouts, with the times of their first records
     cdef public object clock  # returns the time, in seconds

@@ -16,9 +16,17 @@ class NetNode:
     passed: int
     alive: int
     made: int
+    running: int
+    waiting: int
+    calls: int
+    tries: int
+    failures: int
+    spent: int
+    worst: int
     @property
     def path(self) -> str: ...
     def __init__(self, path: str, planner: Callable[[Shape], Any] | None) -> None: ...
+    def has_tried(self, seconds: float) -> None: ...
 
 @final
 class Entity: ...

@@ -46,6 +46,16 @@ cdef class NetNode:
         self.made += 1
         return new_entity(self, after)
 
+    cdef void took(self, int64_t nanoseconds) noexcept:
+        """A try of a box has ended."""
+        self.tries += 1
+        self.spent += nanoseconds
+        self.worst = max(self.worst, nanoseconds)
+
+    def has_tried(self, seconds):
+        """A try of a box that runs elsewhere has ended."""
+        self.took(<int64_t>(seconds * 1e9))
+
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
         """Handle a record; return where it goes next. None: it does not go on now."""
         raise NotImplementedError
@@ -206,6 +216,7 @@ cdef class Carrier:
     cdef Entity fail(self, Entity at, MovingRecord record, object error):
         """Hand an error to the run; return where the record goes on, if it does."""
         record.rest = record.held = None  # nothing is to come of its box
+        record.spent = 0
         if self.failed(at.node, record, error):
             return at.following()
         self.ended(record)

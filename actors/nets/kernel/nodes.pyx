@@ -3,6 +3,7 @@
 cimport cython
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdint cimport int64_t
 
 from callboard.nets.kernel.carrier cimport Carrier, Entity, NetNode, dissolve, past
 from callboard.nets.kernel.record cimport MovingRecord, Shape, new_record
@@ -139,6 +140,7 @@ cdef class BoxNode(NetNode):
                 (<list>at.inner).append(record)
                 return None
             at.inner = []
+        cdef int64_t began
         if self.generates:
             try:
                 record.rest = iter(call(function, plan, record.values))
@@ -147,7 +149,12 @@ cdef class BoxNode(NetNode):
                 self.free(at, carrier)
                 raise
             return self.go_on(at, record, carrier)
-        output = call(function, plan, record.values)
+        began = carrier.ticks.now()
+        try:
+            output = call(function, plan, record.values)
+        finally:
+            self.calls += 1
+            self.took(carrier.ticks.now() - began)
         if output is None:
             carrier.ended(record)
             return None
@@ -157,10 +164,13 @@ cdef class BoxNode(NetNode):
     cdef Entity go_on(self, Entity at, MovingRecord record, Carrier carrier):
         cdef BoxPlan plan = <BoxPlan>self.plan(record.shape)
         cdef MovingRecord output
+        cdef int64_t began = carrier.ticks.now()
         try:
             for value in record.rest:
                 if value is None:
                     continue
+                record.spent += carrier.ticks.now() - began
+                began = carrier.ticks.now()
                 output = new_record(None, None, record.ticket)
                 take_output(output, plan, value, record.values)
                 carrier.push_rest(at, record)
@@ -172,8 +182,10 @@ cdef class BoxNode(NetNode):
                     carrier.push(at.following(), output)
                 return None
         except BaseException:
+            self.ends(record, began, carrier)
             self.free(at, carrier)
             raise
+        self.ends(record, began, carrier)
         self.free(at, carrier)
         if record.held is not None:
             if record.ticket is not None:
@@ -184,6 +196,12 @@ cdef class BoxNode(NetNode):
         if record.ticket is not None:
             carrier.release(record.ticket)
         return None
+
+    cdef void ends(self, MovingRecord record, int64_t began, Carrier carrier) noexcept:
+        """A generator has given its last output, or has failed."""
+        self.calls += 1
+        self.took(record.spent + carrier.ticks.now() - began)
+        record.spent = 0
 
     cdef int free(self, Entity at, Carrier carrier) except -1:
         """The function has given all outputs of a record: the next one may come."""

@@ -1,6 +1,7 @@
 """Records on their way: a shape, which many share, and the values in its order."""
 
 from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
 
 
 cdef class Shape:
@@ -32,6 +33,7 @@ cdef class MovingRecord:
     cdef object at  # the entity that it comes to next, while it waits
     cdef MovingRecord below  # the next one on the carrier's stack
     cdef object rest  # the outputs that its entity has yet to give
+    cdef int64_t spent  # nanoseconds that the box has taken for those so far
     cdef list held  # those that it has given, if they go on together
 
 

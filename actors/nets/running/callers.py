@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from contextlib import aclosing, closing, suppress
+from time import perf_counter
 from typing import Any
 
 from callboard._inside.answers.future import Future
@@ -104,6 +105,7 @@ class Giving:
         self._call = call
         self._attempt = attempt
         self._given = 0
+        self._began = perf_counter()
         self._held: list[Any] | None = [] if call.box.options.holds_outputs else None
 
     def give(self, value: Any, *, is_one_of_many: bool = False) -> Future[None] | None:
@@ -125,4 +127,5 @@ class Giving:
         """Say that the call is over."""
         if error is None and self._held:
             self._conductor.tell(Given(self._call, self._held, self._attempt))
-        self._conductor.tell(Ended(self._call, error, self._attempt))
+        seconds = perf_counter() - self._began
+        self._conductor.tell(Ended(self._call, error, self._attempt, seconds))

@@ -48,7 +48,7 @@ from callboard.nets.running.messages import (
     Untake,
     Withdraw,
 )
-from callboard.nets.running.setting import Setting
+from callboard.nets.running.setting import Setting, seen_at
 
 HOPS = 20_000  # of a turn; then other actors of the worker have theirs
 _GO_ON = GoOn()
@@ -87,7 +87,7 @@ class Conductor(Actor[Any]):
         self.failure: NetError | None = None
         self.timers: dict[Any, Any] = {}
         self.sweeps_at = math.inf
-        self.seen = NetStatistics()
+        self.seen = setting.seen
 
     # --- messages --------------------------------------------------------------------------------
 
@@ -139,7 +139,8 @@ class Conductor(Actor[Any]):
                 self.timers.pop(call, None)
                 self._begin(call)
             case Expired(call, attempt):
-                self._note(Ended(call, TimeoutError(self._why_late(call)), attempt), goes_on=True)
+                late = TimeoutError(self._why_late(call))
+                self._note(Ended(call, late, attempt, call.box.options.timeout), goes_on=True)
             case Sweep():
                 self._sweep()
             case Abandoned():  # it ends when nothing more comes of what was told
@@ -207,7 +208,7 @@ class Conductor(Actor[Any]):
         """Fail what waits: the system is stopping."""
         self._end(NetEnded("the run's system was stopped"))
         self._bury_outputs()
-        self.setting.on_end(self._statistics())
+        self.setting.on_end()
 
     def _leave(self) -> None:
         """Stop this actor: its user is gone, and nothing more can come."""
@@ -364,6 +365,7 @@ class Conductor(Actor[Any]):
                 answer.set_exception(NetEnded("nothing more of this call is taken"))
             return answer
         if isinstance(event, Ended):
+            call.box.has_tried(event.seconds)
             timer = self.timers.pop(call, None)
             if timer is not None:
                 timer.cancel()
@@ -418,6 +420,7 @@ class Conductor(Actor[Any]):
         """Handle an error at a record: raise the run's, or tell whether the record goes on."""
         if comes_from_signal(error):
             raise error  # it is for the thread, which runs a manual system
+        node.failures += 1
         made, effect = told_as(node, record, error), effect_of(node, error)
         if effect == "fail":
             asked = record.asked
@@ -503,5 +506,5 @@ class Conductor(Actor[Any]):
         seen, carrier = self.seen, self.carrier
         seen.hops, seen.elsewhere, seen.in_cells = carrier.hops, carrier.elsewhere, carrier.kept
         seen.calls = dict(sorted(Counter(call.box.path for call in carrier.running).items()))
-        seen.places = self.setting.places()
+        seen.places = seen_at(self.setting.nodes)
         return seen

@@ -112,7 +112,7 @@ class NetRun(CopiedAsItself):
             options["placement"] = placement
         self._conductor = system.spawn(Conductor, setting, window, **options)
         leave_nothing(system.dead_letters, self._conductor)
-        self._sight = NetSight(net, self._conductor, system._runtime.manual)
+        self._sight = NetSight(net, self._conductor, setting)
         system._running.add(self._sight)
         setting.on_end = self._sight.note_end
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from callboard.nets.kernel.building import Builder, parts_within, runs_elsewhere
-from callboard.nets.kernel.carrier import Carrier, begin
-from callboard.nets.kernel.nodes import start_all
+from callboard.nets.kernel.calls import CalledBoxNode
+from callboard.nets.kernel.carrier import Carrier, NetNode, begin
+from callboard.nets.kernel.nodes import BoxNode, start_all
 from callboard.nets.kernel.planning import Planner, names_of
 from callboard.nets.kernel.record import Assembler, Shapes
 from callboard.nets.running.messages import NetStatistics
@@ -30,8 +32,10 @@ class Setting:
         self.carrier.first = begin(node)
         self.entry = Assembler(self.shapes, names, None, frozenset(), None, "send()")
         self._begins_by_itself = typed.is_initialiser
-        self.on_end: Callable[[NetStatistics], object] = lambda _: None
-        """Is called by the run's actor at its end, with the last figures."""
+        self.nodes = self._builder.nodes
+        self.seen = NetStatistics()
+        self.on_end: Callable[[], object] = lambda: None
+        """Is called by the run's actor at its end, after which no figure changes."""
 
     def begin(self) -> None:
         """Have initialisers run that are there from the start."""
@@ -39,12 +43,21 @@ class Setting:
         if self._begins_by_itself:
             self.carrier.start(self.shapes.of_labels(frozenset()))
 
-    def places(self) -> dict[str, dict[str, int]]:
-        """Say of each place in the net what came there, and of its entities how many there are."""
-        found: dict[str, dict[str, int]] = {}
-        for node in self._builder.nodes:
-            place = found.setdefault(node.path, {"records": 0, "entities": 0, "made": 0})
-            place["records"] += node.passed
-            place["entities"] += node.alive
-            place["made"] += node.made
-        return found
+
+def seen_at(nodes: Iterable[NetNode]) -> dict[str, dict[str, Any]]:
+    """Say of each place in a net what came there, its entities, and the times of boxes."""
+    found: dict[str, dict[str, Any]] = {}
+    for node in nodes:
+        place = found.setdefault(node.path, {"records": 0, "entities": 0, "made": 0})
+        place["records"] += node.passed
+        place["entities"] += node.alive
+        place["made"] += node.made
+        if isinstance(node, (BoxNode, CalledBoxNode)):
+            place["waiting"] = node.waiting
+            place["calls"] = node.calls
+            place["tries"] = node.tries
+            place["failures"] = node.failures
+            place["busy"] = node.spent / 1e9
+            place["mean"] = node.spent / 1e9 / node.tries if node.tries else 0.0
+            place["worst"] = node.worst / 1e9
+    return found

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from callboard._inside.answers.future import Future
 from callboard._inside.sending.ref import ActorRef
 from callboard.core.text import safe_str
-from callboard.nets.running.messages import Look, NetStatistics
+from callboard.nets.running.setting import Setting, seen_at
 from callboard.nets.shaping import shape_of
 from callboard.nets.terms.network import Net
 from callboard.observing.shape import GraphShape
@@ -17,30 +16,26 @@ _LONGEST = 60
 
 
 class NetSight:
-    """A run by its last answer. See RunningGraph. Any thread.
+    """A run as it is now. See RunningGraph. Any thread.
 
-    A look asks the run's actor for the next answer, and does not wait for it. The actor of a manual
-    system is not asked, as its runs would not be the same then.
+    The figures are read without waiting for the run's actor, which may be in a box: they may be of
+    slightly different moments.
     """
 
-    def __init__(self, net: Net, conductor: ActorRef[Any], is_manual: bool) -> None:
+    def __init__(self, net: Net, conductor: ActorRef[Any], setting: Setting) -> None:
         self._net = net
         self._conductor = conductor
-        self._is_manual = is_manual
-        self._seen = NetStatistics()
-        self._asked: Future[Any] | None = None
+        self._nodes = setting.nodes
+        self._seen = setting.seen
         self._shape: GraphShape | None = None
-        self._has_all = False
 
     @property
     def ended(self) -> bool:
         """Whether the run has ended."""
         return not self._conductor.is_alive
 
-    def note_end(self, seen: NetStatistics) -> None:
-        """Hear from the run's actor how much the run has done in all."""
-        self._seen = seen
-        self._has_all = True
+    def note_end(self) -> None:
+        """Hear from the run's actor that the figures are the last ones."""
         system = self._conductor.system
         if system is not None:
             system._note_end(self)
@@ -60,14 +55,7 @@ class NetSight:
         """Do nothing: its actors hold what it has."""
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures as of the last look, and ask for the next."""
-        asked = self._asked
-        if self._has_all:
-            pass
-        elif asked is not None and asked.done() and asked.exception() is None:
-            self._seen = asked.result()
-        if not (self._is_manual or self._has_all) and (asked is None or asked.done()):
-            self._asked = self._conductor.ask(Look())
+        """Return the figures."""
         seen = self._seen
         return {
             "run": f"net {safe_str(self._net)[:_LONGEST]}",
@@ -76,8 +64,8 @@ class NetSight:
             "late": 0,
             "unpaired": 0,
             "operators": [],
-            "places": seen.places,
-            "calls": seen.calls,
+            "places": seen_at(self._nodes),
+            "calls": {node.path: node.running for node in self._nodes if node.running},
         }
 
     def shape(self) -> GraphShape:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -313,6 +315,94 @@ def test_statistics_count(system: ActorSystem) -> None:
     assert seen.places["/abs"]["records"] == 3
     run.finish(TIMEOUT)
     assert run.statistics().put_out == 3
+
+
+TIMED = ["here", "generator", "threads", "async", "async generator"]
+
+
+@pytest.mark.parametrize("kind", TIMED)
+def test_boxes_are_timed(system: ActorSystem, kind: str) -> None:
+    def spin(x: int) -> int:
+        until = perf_counter() + 0.002
+        while perf_counter() < until:
+            pass
+        return x
+
+    def generator(x: int) -> Iterator[int]:
+        yield spin(x)
+        yield spin(x)
+
+    async def spin_async(x: int) -> int:
+        return spin(x)
+
+    async def async_generator(x: int) -> AsyncIterator[int]:
+        yield spin(x)
+        yield spin(x)
+
+    function: Any = {
+        "generator": generator,
+        "async": spin_async,
+        "async generator": async_generator,
+    }.get(kind, spin)
+    run = system.run(box(function, "(x) -> (y)", name="spin", threads=kind == "threads"))
+    run.send(rows(range(5)), timeout=TIMEOUT)
+    run.finish(TIMEOUT)
+    seen = run.statistics().places["/spin"]
+    assert (seen["calls"], seen["tries"], seen["failures"], seen["waiting"]) == (5, 5, 0, 0)
+    assert seen["mean"] >= (0.004 if "generator" in kind else 0.002)
+    assert seen["worst"] >= seen["mean"]
+    assert seen["busy"] == pytest.approx(5 * seen["mean"])
+
+
+@pytest.mark.parametrize("errors", ["skip", "variant"])
+@pytest.mark.parametrize("kind", TIMED)
+def test_tries_and_failures_of_boxes_are_counted(
+    system: ActorSystem, kind: str, errors: Any
+) -> None:
+    def odd(x: int) -> int:
+        if x % 2:
+            raise ValueError(x)
+        return x
+
+    def generator(x: int) -> Iterator[int]:
+        yield odd(x)
+
+    async def odd_async(x: int) -> int:
+        return odd(x)
+
+    async def async_generator(x: int) -> AsyncIterator[int]:
+        yield odd(x)
+
+    functions: dict[str, Any] = {
+        "generator": generator,
+        "async": odd_async,
+        "async generator": async_generator,
+    }
+    retries = 0 if kind in ("here", "generator") else 2
+    run = system.run(
+        box(
+            functions.get(kind, odd),
+            "(x) -> (y)",
+            name="odd",
+            errors=errors,
+            retries=retries,
+            backoff=0.0,
+            threads=kind == "threads",
+        )
+    )
+    run.send(rows(range(6)), timeout=TIMEOUT)
+    run.finish(TIMEOUT)
+    seen = run.statistics().places["/odd"]
+    assert (seen["calls"], seen["tries"], seen["failures"]) == (6, 6 + 3 * retries, 3)
+
+
+def test_a_record_that_fits_no_box_leaves_nothing_to_wait_for(system: ActorSystem) -> None:
+    async def never(y: int) -> None: ...
+
+    run = system.run(box(lambda x: {"z": x}, "(x) -> ...", name="wrong") >> box(never))
+    with pytest.raises(RecordError):
+        run.ask({"x": 1}).result(TIMEOUT)
+    assert run.finish(TIMEOUT) == []
 
 
 def test_a_picture_of_a_run_has_its_counts(system: ActorSystem) -> None:
