@@ -26,7 +26,7 @@ cdef class NetNode:
     cdef public Py_ssize_t passed  # records that came to its entities
     cdef public Py_ssize_t alive  # its entities
     cdef public Py_ssize_t made
-    # Of a box. Other threads read these, and may see them of slightly different moments.
+    # Boxes have the following. Other threads read these, and may see them of slightly different moments.
     cdef public Py_ssize_t running  # calls elsewhere that are at work
     cdef public Py_ssize_t waiting  # records for which none has begun
     cdef public Py_ssize_t calls  # of records; each is one try or more

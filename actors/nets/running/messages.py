@@ -172,7 +172,7 @@ class NetStatistics:
       run on the event loop or on threads. `skipped`: records that errors made dead letters.
     - `calls`: for each box that runs elsewhere, by its path, how many calls of it are at work.
     - `places`: for each place in the net, by its path: the `records` that came, the `entities`
-      that there are, and how many were ever `made`. Of a box also the records that are `waiting`
+      that there are, and how many were ever `made`. A box also has the records that are `waiting`
       for a call, the `calls` that have ended, with their `tries` and `failures`, and the seconds
       that all tries took (`busy`), one (`mean`), and the longest (`worst`). Elsewhere a try counts
       from its beginning to its end.
