@@ -18,6 +18,7 @@ COMMANDS = {
     "dashboard": ("callboard.dashboard.serving", "main"),
     "tree": ("callboard.observing.commands", "tree"),
     "dump": ("callboard.observing.commands", "dump"),
+    "net": ("callboard.nets.running.program", "main"),
     "bench": ("callboard.demo.bench", "main"),
 }
 

@@ -21,7 +21,7 @@ def test_an_unknown_command_is_answered_with_those_that_there_are(
 ) -> None:
     assert main(["srve"]) == 2
     assert (
-        "[--version] {demo,serve,health,info,top,dashboard,tree,dump,bench}"
+        "[--version] {demo,serve,health,info,top,dashboard,tree,dump,net,bench}"
         in capsys.readouterr().err
     )
 

@@ -1,0 +1,50 @@
+"""`callboard net FILE`: a net's text as a program, from standard input to standard output."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import warnings
+from pathlib import Path
+
+from callboard.nets.errors import NetError, NetWarning
+from callboard.nets.formats.json_lines import read_json_lines, write_json_lines
+from callboard.nets.formats.xml_records import read_xml, write_xml
+from callboard.nets.language.parsing import parse
+from callboard.nets.terms.network import Net
+from callboard.system import ActorSystem
+
+
+def main(arguments: list[str]) -> int:
+    """Run a net until standard input ends. Returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="callboard net",
+        description="Run a net in S-Net's text: records come from standard input, one a line as "
+        "JSON, and go to standard output.",
+    )
+    parser.add_argument("file", type=Path, help="the text")
+    parser.add_argument("--boxes", help="the module that has the functions of the boxes")
+    parser.add_argument("--name", help="the net to run; by default the last one of the text")
+    parser.add_argument("--xml", action="store_true", help="records are S-Net's XML")
+    options = parser.parse_args(arguments)
+    read, write = (read_xml, write_xml) if options.xml else (read_json_lines, write_json_lines)
+    try:
+        net = _net(options.file, options.boxes, options.name)
+        with ActorSystem("net") as system, system.run(net) as run:
+            write(run.results(read(sys.stdin)), sys.stdout)
+    except (NetError, ImportError, OSError, UnicodeError) as error:
+        print(f"callboard net: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _net(file: Path, module: str | None, name: str | None) -> Net:
+    text = file.read_text(encoding="utf-8")
+    sys.path.insert(0, "")  # a module of the working directory, as `callboard serve` finds it
+    given = {} if module is None else vars(importlib.import_module(module))
+    boxes = {word: value for word, value in given.items() if callable(value)}
+    boxes |= {word: value for word, value in given.items() if isinstance(value, Net)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NetWarning)  # the module may have more than the text uses
+        return parse(text, boxes, name=name)
