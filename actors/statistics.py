@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.core.errors import ConfigError
 from callboard.core.log import log as log_event
+from callboard.core.private_files import private
 from callboard.diagnosis import actors_and_paths, all_actors, at_work
 from callboard.scheduling.monitor import (
     ActorStatistics,
@@ -201,7 +202,7 @@ class Logs:
         team = self._runtime.team
         with self._lock:
             logs = self._logs_of(team.everyone)
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             written = [_append(folder / name, log, self._paths) for name, log in logs]
             self._folder = folder
         self.add_reader(self._write_one)
@@ -240,7 +241,7 @@ class Logs:
 
 
 def _append(file: Path, log: WorkerLog, paths: dict[int, bytes]) -> Path:
-    with file.open("ab", buffering=0) as opened:
+    with open(file, "ab", 0, opener=private) as opened:
         text = log.read(paths)
         while text:
             text = text[opened.write(text) :]

@@ -18,6 +18,7 @@ from typing import IO, NamedTuple, Self
 from callboard.core.errors import CallboardError
 from callboard.core.handles import public_names
 from callboard.core.log import log
+from callboard.core.private_files import new_file, private
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder
 from callboard.scheduling.tracing.formats import Names, TraceFormat, format_for
 from callboard.scheduling.tracing.track_encoder import (
@@ -94,7 +95,7 @@ class TraceFile:
         self._lock = threading.RLock()  # a handler of the log may do anything
         self._pid = os.getpid()
         self._written = 0
-        self._file: IO[bytes] | None = Path(path).open("wb", buffering=0)  # noqa: SIM115
+        self._file: IO[bytes] | None = open(path, "wb", 0, opener=private)  # noqa: SIM115
         self._write(self._format.header())
 
     def take(self, worker: WorkerThread) -> None:
@@ -233,7 +234,7 @@ class Flight:
         oldest = time.monotonic_ns() - int(self.options.seconds * 1e9)
         whole = Path(f"{path}.{os.getpid()}-{threading.get_ident()}.part")
         try:
-            with whole.open("wb") as file:
+            with new_file(whole) as file:
                 file.write(made.header())
                 for one in kept:
                     file.write(made.records(one.worker, one.records, self._names))

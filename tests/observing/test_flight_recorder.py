@@ -171,3 +171,23 @@ def test_a_path_that_cannot_be_written_is_logged_and_no_actor_is_disturbed(
 def test_wrong_options_are_refused(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         FlightRecorder(**options)
+
+
+def test_traces_are_for_their_user_and_follow_no_link(tmp_path: Path) -> None:
+    mask = os.umask(0)
+    try:
+        with ActorSystem(workers=1, trace=FlightRecorder()) as system:
+            system.write_trace(tmp_path / "latest")
+            with system.tracing(tmp_path / "all"):
+                pass
+    finally:
+        os.umask(mask)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with (
+        ActorSystem(workers=1, monitoring="times") as system,
+        pytest.raises(OSError, match="symbolic links"),
+        system.tracing(tmp_path / "link"),
+    ):
+        pass
+    assert not (tmp_path / "elsewhere").exists()

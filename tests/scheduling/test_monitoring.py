@@ -1,5 +1,6 @@
 """Monitoring: what each level measures, that the sums are right, and the workers' logs."""
 
+import os
 import re
 import threading
 import time
@@ -381,6 +382,24 @@ def test_logs_are_appended_to_files_one_for_each_worker(tmp_path: Path) -> None:
             found = [match for line in lines if (match := DISPATCH.fullmatch(line))]
             assert [int(match[4]) for match in found] == list(range(1, box.dispatches + 1))
             assert {match[3] for match in found} == {box.path}
+
+
+def test_files_of_logs_are_for_their_user_and_follow_no_link(tmp_path: Path) -> None:
+    folder, mask = tmp_path / "logs", os.umask(0)
+    try:
+        with ActorSystem("net", workers=1, monitoring="workers") as system:
+            (file,) = system.write_logs(folder)
+            assert (folder.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o600)
+    finally:
+        os.umask(mask)
+    file.unlink()
+    file.symlink_to(tmp_path / "elsewhere")
+    with (
+        ActorSystem("net", workers=1, monitoring="workers") as system,
+        pytest.raises(OSError, match="symbolic links"),
+    ):
+        system.write_logs(folder)
+    assert not (tmp_path / "elsewhere").exists()
 
 
 class Head(Actor[Any]):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import struct
 import threading
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,6 +111,14 @@ def changed(at: int, byte: int) -> Callable[[bytes], bytes]:
     return lambda data: data[:at] + bytes([byte]) + data[at + 1 :]
 
 
+def later(data: bytes) -> bytes:
+    """Return a snapshot as a later release may write it: its checksum says so, too."""
+    head = struct.Struct("!10sHIQ")
+    magic, _, _, size = head.unpack_from(data)
+    body = data[head.size :]
+    return head.pack(magic, 9, zlib.crc32(body, 9), size) + body
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -116,7 +127,9 @@ def changed(at: int, byte: int) -> Callable[[bytes], bytes]:
         (lambda data: data[:-1], r"is broken: it has \d+ bytes, and not \d+"),
         (lambda data: data + b"x", r"is broken: it has \d+ bytes, and not \d+"),
         (changed(-1 + 40, 255), r"is broken: its checksum is [0-9a-f]{8}, not [0-9a-f]{8}"),
-        (changed(11, 3), "is a snapshot of version 3, and this release reads 2"),
+        (changed(11, 2), r"is broken: its checksum is [0-9a-f]{8}, not [0-9a-f]{8}"),
+        (changed(11, 7), r"is broken: its checksum is [0-9a-f]{8}, not [0-9a-f]{8}"),
+        (lambda data: later(data), "is a snapshot of version 9, and this release reads 3"),
     ],
 )
 def test_bytes_that_are_no_whole_snapshot_are_refused(
@@ -129,7 +142,7 @@ def test_bytes_that_are_no_whole_snapshot_are_refused(
 
 def test_the_version_stands_behind_the_name_of_the_format() -> None:
     data = snapshot_of(counts, ["a"]).to_bytes()
-    assert struct.unpack_from("!10sH", data) == (b"callboard\n", 2)
+    assert struct.unpack_from("!10sH", data) == (b"callboard\n", 3)
 
 
 # --- directories ----------------------------------------------------------------------------------
@@ -163,15 +176,88 @@ def test_the_newest_whole_snapshot_is_used_and_the_broken_one_is_named(
             run.snapshot()
         run.cancel()
     newest, before = snapshots.paths()
-    newest.write_bytes(newest.read_bytes()[:-1])
+    whole = newest.read_bytes()
+    newest.write_bytes(whole[:-1])
     assert go_on(counts, snapshots, ["b", "c"]) == [1, 2, 3]
     assert str(newest) in caplog.text
     before.write_bytes(b"")
     with pytest.raises(SnapshotError, match=r"no snapshot in .* is whole: the file .* is broken"):
         go_on(counts, snapshots, [])
-    newest.write_bytes(changed(11, 9)(newest.read_bytes()))
+    newest.write_bytes(later(whole))
     with pytest.raises(SnapshotError, match="version 9"):
         go_on(counts, snapshots, [])
+
+
+def two_snapshots(folder: Path) -> tuple[Snapshots, Path, Path]:
+    snapshots = Snapshots(folder)
+    with ManualSystem() as system:
+        run = system.run(counts, restore=snapshots)
+        for row in "ab":
+            run.send("rows", [row])
+            run.snapshot()
+        run.cancel()
+    newest, before = snapshots.paths()
+    return snapshots, newest, before
+
+
+def test_what_cannot_be_read_in_a_directory_gives_way_to_the_file_before(tmp_path: Path) -> None:
+    snapshots, newest, _ = two_snapshots(tmp_path)
+    whole = newest.read_bytes()
+    for make in (
+        Path.mkdir,
+        os.mkfifo,
+        lambda path: path.symlink_to("nowhere"),
+        lambda path: path.write_bytes(changed(11, 9)(whole)),
+    ):
+        newest.unlink()
+        make(newest)
+        assert go_on(counts, snapshots, ["b", "c"]) == [1, 2, 3]
+        if newest.is_dir():
+            with pytest.raises(OSError, match=r"no regular file|Is a directory"):
+                Snapshot.load(newest)
+            newest.rmdir()
+            newest.touch()
+        elif newest.is_fifo():
+            with pytest.raises(OSError, match="is no regular file"):
+                Snapshot.load(newest)
+
+
+def test_snapshots_are_for_their_user_alone(tmp_path: Path) -> None:
+    mask = os.umask(0)
+    try:
+        _, newest, _ = two_snapshots(tmp_path / "state")
+        snapshot_of(counts, ["a"]).save(tmp_path / "one")
+    finally:
+        os.umask(mask)
+    modes = {path.stat().st_mode & 0o777 for path in (newest, newest.with_name("lock"))}
+    assert modes == {0o600} == {(tmp_path / "one").stat().st_mode & 0o777}
+    assert newest.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_links_in_the_place_of_a_draft_or_a_lock_are_not_followed(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("as it was")
+    (tmp_path / "one.new").symlink_to(precious)
+    snapshot_of(counts, ["a"]).save(tmp_path / "one")
+    assert Snapshot.load(tmp_path / "one").position == {"rows": 1}
+    assert precious.read_text() == "as it was"
+    folder = tmp_path / "state"
+    folder.mkdir()
+    (folder / "lock").symlink_to(tmp_path / "new")
+    with ManualSystem() as system, pytest.raises(OSError, match="symbolic links"):
+        system.run(counts, restore=Snapshots(folder))
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_full_disk_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    snapshot = snapshot_of(counts, ["a"])
+    monkeypatch.setattr(os, "fsync", fill)
+    with pytest.raises(OSError, match="No space left"):
+        snapshot.save(tmp_path / "one")
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_directory_is_for_one_run_at_a_time(tmp_path: Path) -> None:

@@ -312,6 +312,6 @@ def test_a_row_of_a_stream_that_is_none_is_an_error(stream: bytes) -> None:
         assert set(columns[at][2:]) <= {0, 1}
         columns[at] = columns[at][:-1] + stream
         body = msgpack.packb([positions, steps, kept])
-        broken = head.pack(b"callboard\n", 2, zlib.crc32(body), len(body)) + body
+        broken = head.pack(b"callboard\n", 3, zlib.crc32(body, 3), len(body)) + body
         with ManualSystem() as system, pytest.raises(SnapshotError, match="stream"):
             system.run(graph, restore=Snapshot.from_bytes(broken))

@@ -6,6 +6,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.log import log
+from callboard.core.private_files import private, read_file
 from callboard.streams.errors import RunError, SnapshotError
 from callboard.streams.snapshots.snapshot import Snapshot
 from callboard.streams.snapshots.state_codec import state_codec
@@ -57,16 +59,17 @@ class Snapshots:
         return sorted(found, key=_number_of, reverse=True)
 
     def newest(self) -> Snapshot | None:
-        """Read the newest snapshot that is whole, and log those that are not; None: there is none.
+        """Read the newest snapshot that is whole, and log those that are not, or that cannot be
+        read; None: there is none.
 
         Raises SnapshotError if all are broken, or the newest is of a later version.
         """
         broken = ""
         for path in self.paths():
             try:
-                return Snapshot._read(path.read_bytes(), self.codec, f"the file {str(path)!r}")
-            except SnapshotError as error:
-                if error.is_of_a_later_version:
+                return Snapshot._read(read_file(path), self.codec, f"the file {str(path)!r}")
+            except (SnapshotError, OSError) as error:
+                if isinstance(error, SnapshotError) and error.is_of_a_later_version:
                     raise
                 broken = broken or str(error)
                 log.warning("a snapshot is broken", path=str(path), error=str(error))
@@ -77,10 +80,13 @@ class Snapshots:
     # --- for a run --------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Take the directory. Raises RunError if another run has it, and OSError."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        """Take the directory; a new one is for its user alone.
+
+        Raises RunError if another run has it, and OSError.
+        """
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._lock:
-            file = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            file = private(self.directory / "lock", os.O_RDWR | os.O_CREAT)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -110,7 +116,8 @@ class Snapshots:
             number = _number_of(paths[0]) + 1 if paths else 1
             snapshot.save(self.directory / f"{number:012}{_SUFFIX}")
             for path in paths[_KEPT - 1 :]:
-                path.unlink(missing_ok=True)
+                with suppress(IsADirectoryError):  # not one of ours
+                    path.unlink(missing_ok=True)
 
 
 def _number_of(path: Path) -> int:

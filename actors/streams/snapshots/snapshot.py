@@ -2,7 +2,7 @@
 
 The bytes are a head, and one msgpack array behind it: the positions of the entries, the states of
 the steps in the plan's order, and the rows that joins share. The head has the version of that, its
-length, and its checksum. States are encoded by `state_codec`, each in pieces of its own.
+length, and the checksum of both. States are encoded by `state_codec`, each in pieces of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import gc
 import os
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from os import PathLike
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgpack
 
 from callboard.core.handles import public_names
+from callboard.core.private_files import new_file, read_file
 from callboard.core.text import safe_str
 from callboard.streams.errors import SnapshotError
 from callboard.streams.planning.plan import Plan, Step
@@ -29,8 +31,10 @@ from callboard.streams.snapshots.state_codec import state_codec
 
 if TYPE_CHECKING:
     from callboard.remote.wire.codec import Codec, Types
+    from callboard.remote.wire.frames import Buffer
 
-VERSION = 2  # the first one did not say which steps have keys
+# The first one did not say which steps have keys. The checksum of the second was of its body alone.
+VERSION = 3
 
 _HEAD = Struct("!10sHIQ")
 _MAGIC = b"callboard\n"
@@ -39,6 +43,10 @@ _FREE = ("ask", "map", "to")
 
 Piece = list[bytes]
 """The columns of so many values, each by itself."""
+
+
+def _checksum(version: int, body: Buffer) -> int:
+    return zlib.crc32(body, version if version > 2 else 0)
 
 
 class StepState(NamedTuple):
@@ -112,7 +120,7 @@ class Snapshot:
     def to_bytes(self) -> bytes:
         """Return it as bytes, with a version and a checksum."""
         body: bytes = msgpack.packb([[*self._position.items()], self._steps, self._kept])
-        return _HEAD.pack(_MAGIC, VERSION, zlib.crc32(body), len(body)) + body
+        return _HEAD.pack(_MAGIC, VERSION, _checksum(VERSION, body), len(body)) + body
 
     @classmethod
     def from_bytes(cls, data: bytes, types: Types = ()) -> Snapshot:
@@ -123,14 +131,22 @@ class Snapshot:
         return cls._read(data, state_codec(types), "the snapshot")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write it to a file, which is there whole, and on the disk, or as it was before."""
+        """Write it to a file, which is there whole, and on the disk, or as it was before.
+
+        The file is for its user alone. Raises OSError.
+        """
         path = Path(path)
         draft = path.with_name(f"{path.name}.new")
-        with draft.open("wb") as file:
-            file.write(self.to_bytes())
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        try:
+            with new_file(draft) as file:
+                file.write(self.to_bytes())
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(folder)
@@ -140,7 +156,7 @@ class Snapshot:
     @classmethod
     def load(cls, path: str | PathLike[str], types: Types = ()) -> Snapshot:
         """Read a file. Raises OSError, and SnapshotError as `from_bytes()`."""
-        return cls._read(Path(path).read_bytes(), state_codec(types), f"the file {str(path)!r}")
+        return cls._read(read_file(Path(path)), state_codec(types), f"the file {str(path)!r}")
 
     @classmethod
     def _read(cls, data: bytes, codec: Codec, what: str) -> Snapshot:
@@ -148,17 +164,17 @@ class Snapshot:
             raise SnapshotError(f"{what} is no snapshot: it begins with {data[:10]!r}")
         _, version, seal, length = _HEAD.unpack_from(data)
         body = memoryview(data)[_HEAD.size :]
+        if len(body) != length:
+            raise SnapshotError(f"{what} is broken: it has {len(body)} bytes, and not {length}")
+        found = _checksum(version, body)
+        if found != seal:
+            raise SnapshotError(f"{what} is broken: its checksum is {found:08x}, not {seal:08x}")
         if version > VERSION:
             error = SnapshotError(
                 f"{what} is a snapshot of version {version}, and this release reads {VERSION}"
             )
             error.is_of_a_later_version = True
             raise error
-        if len(body) != length:
-            raise SnapshotError(f"{what} is broken: it has {len(body)} bytes, and not {length}")
-        found = zlib.crc32(body)
-        if found != seal:
-            raise SnapshotError(f"{what} is broken: its checksum is {found:08x}, not {seal:08x}")
         try:
             position, steps, kept = msgpack.unpackb(body)
             return cls(dict(position), [StepState(*step) for step in steps], kept, codec)
