@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from callboard.core.interrupts import comes_from_signal
-from callboard.core.text import safe_repr, safe_str
+from callboard.core.text import cut, one_line, safe_repr, safe_str
 
 
 class _ContainedLogger(structlog.stdlib.BoundLogger):
@@ -55,18 +55,23 @@ def _format_exception(logger: Any, method: str, event: Any) -> Any:
 # The frames between who logs and the standard library's logger: three of structlog's, one of ours.
 # A compiled caller has no frame, so the place of its records is that of the code around it.
 _FRAMES = 4
+_LONGEST_TRACE = 20_000  # characters
 
 
 def _render(logger: object, method: str, event: Any) -> Any:
-    """Render `event key=value ...`, and a traceback on lines of its own, for the logger's call."""
-    trace = event.pop("exception", "")
+    """Render `event key=value ...`, and a traceback on lines of its own, for the logger's call.
+
+    Others' texts may be in both. They are cut, they do not begin a line, and they send nothing to a
+    terminal but letters.
+    """
+    trace = cut(event.pop("exception", ""), _LONGEST_TRACE)
     name = str(event.pop("event"))
     values = (
-        f"{key}={value if isinstance(value, str) else safe_repr(value)}"
+        f"{key}={one_line(cut(value) if isinstance(value, str) else safe_repr(value))}"
         for key, value in event.items()
     )
-    text = " ".join([name, *values])
-    return (f"{text}\n{trace}" if trace else text,), {"stacklevel": _FRAMES + 1}
+    lines = [" ".join([name, *values]), *(f"  {one_line(cut(line))}" for line in trace.split("\n"))]
+    return ("\n".join(lines if trace else lines[:1]),), {"stacklevel": _FRAMES + 1}
 
 
 log: structlog.stdlib.BoundLogger = structlog.wrap_logger(

@@ -12,6 +12,7 @@ from typing import Any
 from callboard.core.interrupts import comes_from_signal
 
 _MOST = 200  # of a text in a short repr
+_LONG = 2_000  # characters of a repr in an error's text; of a line in a log
 
 
 def sendable(text: str, longest: int | None = None) -> str:
@@ -28,10 +29,29 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
+def one_line(text: str) -> str:
+    """Return text as one line that a terminal shows as it is: other characters are escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def cut(text: str, longest: int = _LONG) -> str:
+    """Return text with its middle left out where it has more than `longest` characters."""
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest // 2]}... ({len(text):,} characters) ...{text[-longest // 2 :]}"
+
+
 def safe_repr(value: object) -> str:
-    """Return `repr(value)`, or a stand-in that names the type if that raises."""
+    """Return `repr(value)`, for an error's text: that of a large value is cut.
+
+    A stand-in names the type if it raises.
+    """
     try:
-        return sendable(repr(value))
+        if type(value) in _SIZED and len(value) > _LONG:  # type: ignore[arg-type]
+            return short_repr(value)
+        return cut(sendable(repr(value)))
     except BaseException as error:  # sys.exit() is none that the reader of a text is to follow
         if comes_from_signal(error):
             raise
@@ -140,3 +160,4 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 
 
 _SHORT = _Short()
+_SIZED = {str, bytes, bytearray, list, tuple, dict, set, frozenset}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from asyncio import Transport
@@ -9,7 +10,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -90,7 +91,8 @@ def application(viewers: Viewers, token: str) -> Starlette:
             return _refusal(503, "the system has ended")
         except (CallboardError, OSError, ValueError) as error:
             return _refusal(400, str(error))
-        return JSONResponse(values, headers=HEADERS)
+        text = json.dumps(values)  # a name may have what UTF-8 cannot encode
+        return Response(text, media_type="application/json", headers=HEADERS)
 
     return Starlette(routes=[Route("/", page), Route("/picture", picture)])
 

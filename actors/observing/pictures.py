@@ -149,7 +149,11 @@ def picture_of(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Pict
         failures=now["failures"],
         latest=tuple(plain(f"{path} {summary}") for path, summary in now["latest_failures"]),
         stacks=tuple(
-            (plain(f"{one['name']} {one['words']}"), one["stack"]) for one in now["stuck"]
+            (
+                plain(f"{one['name']} {one['words']}"),
+                "\n".join(map(printable, one["stack"].split("\n"))),
+            )
+            for one in now["stuck"]
         ),
     )
 

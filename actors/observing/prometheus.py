@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from callboard.core.errors import ConfigError
-from callboard.core.text import safe_repr
+from callboard.core.text import safe_repr, sendable
 from callboard.diagnosis import actors_and_paths
 from callboard.observing.scan import ActorScan, ClassTotals
 
@@ -148,7 +148,7 @@ class _Families:
 
     def add(self, name: str, value: float, *labels: str) -> None:
         """Add a sample."""
-        self._families[name].add_metric(labels, value)
+        self._families[name].add_metric([*map(sendable, labels)], value)
 
     def add_times(
         self, prefix: str, times: tuple[TimeDistribution, TimeDistribution], *labels: str
@@ -157,7 +157,8 @@ class _Families:
         for (name, _), one in zip(_TIMES, times, strict=True):
             buckets = [(str(bound / 1e9), float(one.at_most(bound))) for bound in _BOUNDS]
             buckets.append(("+Inf", float(one.count)))
-            self._families[prefix + name].add_metric(labels, buckets, one.total_ns / 1e9)
+            names = [*map(sendable, labels)]
+            self._families[prefix + name].add_metric(names, buckets, one.total_ns / 1e9)
 
     def add_all(self, metrics: Iterable[tuple[str, str, str]], values: Any, *labels: str) -> None:
         """Add a sample to each of several metrics."""

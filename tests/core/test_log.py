@@ -1,6 +1,7 @@
 """What the records of the log say of themselves."""
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -19,3 +20,30 @@ def test_the_place_of_a_record_is_where_it_was_logged(
         __file__,
         "test_the_place_of_a_record_is_where_it_was_logged",
     )
+
+
+@pytest.mark.parametrize(
+    "text", ["x\nERROR forged", "\x1b[2J", "\r", "a\u2028b", "\ud800", "\x85", "\u202e"]
+)
+def test_a_text_of_others_forges_no_line_and_sends_nothing_to_a_terminal(
+    text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    try:
+        raise ValueError(text)
+    except ValueError as error:
+        log.error("it failed", client=text, error=error, exc_info=error)
+    first, *rest = caplog.records[0].getMessage().split("\n")
+    assert first.startswith("it failed client=")
+    assert all(line.isprintable() and line.startswith("  ") for line in rest)
+    assert first.isprintable()
+    assert rest[0] == "  Traceback (most recent call last):"
+
+
+def test_long_texts_in_the_log_are_cut(caplog: pytest.LogCaptureFixture) -> None:
+    values: list[Any] = ["x" * 1_000_000, [b"x"] * 1_000_000, {"a": "x" * 1_000_000}]
+    for value in values:
+        try:
+            raise ValueError(value)
+        except ValueError as error:
+            log.error("it failed", given=value, error=error, exc_info=error)
+    assert max(len(record.getMessage()) for record in caplog.records) < 30_000

@@ -1,6 +1,6 @@
 """Texts that can be shown and sent, whatever users' code made."""
 
-from callboard.core.text import safe_repr, safe_str, sendable
+from callboard.core.text import cut, safe_repr, safe_str, sendable
 
 
 class Odd:
@@ -32,3 +32,16 @@ def test_a_text_is_cut_between_characters() -> None:
     assert sendable("🙂🙂", 8) == "🙂🙂"
     assert sendable("🙂🙂", 7) == "🙂"
     assert sendable("abc", 0) == ""
+
+
+def test_a_repr_in_an_errors_text_is_cut() -> None:
+    for large in (
+        "x" * 10**6,
+        b"x" * 10**6,
+        [1] * 10**6,
+        {"a": "x" * 10**6},
+        ValueError("y" * 10**6),
+    ):
+        assert len(safe_repr(large)) < 3_000
+    assert safe_repr({"a": "x" * 1_000}) == repr({"a": "x" * 1_000})
+    assert cut("a" * 30 + "b" * 30, 20) == "aaaaaaaaaa... (60 characters) ...bbbbbbbbbb"

@@ -55,6 +55,14 @@ def test_pictures_have_what_happened_since_the_last_one() -> None:
         assert picture(url, viewer="b", part="nobody")["actors"] == []
 
 
+def test_a_name_that_utf8_cannot_encode_is_shown() -> None:
+    with ActorSystem("shop", workers=1) as system:
+        system.spawn(Box, name="odd\ud800").tell(1)
+        system.drain(60)
+        (row,) = picture(system.serve_dashboard().url)["actors"]
+        assert row["path"].startswith("/odd")
+
+
 def test_the_slowest_operator_of_a_run_is_marked() -> None:
     passage = Passage()
 

@@ -113,6 +113,14 @@ def test_a_name_of_any_characters_is_parsed_back() -> None:
         assert Scraper(system, actors="*").scrape()["actor_messages_total", "shop", f"/{name}"] == 1
 
 
+def test_a_name_that_utf8_cannot_encode_breaks_no_scrape() -> None:
+    with ActorSystem("shop", workers=1, monitoring="times") as system:
+        system.spawn(Box, name="odd\ud800").tell(1)
+        system.drain(60)
+        found = Scraper(system, actors="*").scrape()
+        assert found["actor_messages_total", "shop", "/odd\\ud800"] == 1
+
+
 def test_operators_of_runs_have_metrics_that_outlive_the_runs() -> None:
     with ActorSystem("shop", workers=1) as system:
         scraper = Scraper(system)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from callboard import ActorSystem
+from callboard import Actor, ActorSystem
 from callboard.__main__ import main
 from callboard.observing import watching
 from callboard.observing.conversation import MOST_CONVERSATIONS, Watcher
@@ -72,6 +72,30 @@ def test_a_frame_has_workers_actors_reasons_and_dead_letters(
     assert "in pass_through" in out  # the stack
     assert "dead letters: " in out
     assert "failures 1, at last /box ValueError: fail" in out
+
+
+def test_a_stack_sends_nothing_to_the_terminal(
+    folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "STUCK_AFTER", 0.0)
+    found: dict[str, Any] = {}
+    exec(compile("def through(it): it.pass_through()", "odd\x1b[2J.py", "exec"), found)
+
+    class Odd(Actor[Passage]):
+        def receive(self, message: Passage) -> None:
+            found["through"](message)
+
+    passage = Passage()
+    with ActorSystem("shop", workers=1, monitoring="mailboxes", observable=True) as system:
+        system.spawn(Odd).tell(passage)
+        assert passage.entered.wait(30)
+        try:
+            assert main(["top", "--once", "--every", "0.05", "--stacks"]) == 0
+        finally:
+            passage.leave.set()
+    out = capsys.readouterr().out
+    assert "odd\ufffd[2J.py" in out
+    assert "\x1b" not in out
 
 
 def test_rates_and_loads_are_those_between_two_looks(folder: Path) -> None:

@@ -89,6 +89,7 @@ class Peer:
         self._may_keep = has_gil()  # without one, to read and to work at the same time is faster
         self._actor: ActorRef[Any] | None = None
         self._is_leaving = False
+        self._was_refused = False
         self._uploads = False  # whether it uploads rows: to put them away needs no interpreter
         self.begun = self._heard = self._loop.time()
         """When it was accepted, by the loop's clock."""
@@ -181,6 +182,11 @@ class Peer:
         self._refuse(Farewell.PROTOCOL, str(error))
 
     def _refuse(self, reason: Farewell, text: str) -> None:
+        """Say goodbye, once: what it has sent before it hears this may be refused as well."""
+        with self._lock:
+            if self._was_refused:
+                return
+            self._was_refused = True
         log.warning("client refused", client=self.name, reason=reason.name, error=text)
         self._server.note_refusal()
         with self._lock:

@@ -32,11 +32,19 @@ from callboard.remote.errors import (
 )
 from callboard.remote.protocol import staged_rows
 from callboard.remote.protocol.conversation import Conversation
-from callboard.remote.protocol.kinds import ENTRY, MessageKind
+from callboard.remote.protocol.kinds import ENTRY, Farewell, MessageKind
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.frames import frame
 from callboard.streams import entry
-from tests.remote.conftest import DEADLINE, Notes, RawClient, Start, eventually, hello, logged
+from tests.remote.conftest import (
+    DEADLINE,
+    Notes,
+    RawClient,
+    Start,
+    eventually,
+    hello,
+    logged,
+)
 
 
 @pytest.fixture
@@ -494,3 +502,16 @@ def test_a_jobs_name_is_a_text_that_can_be_sent(connection: Connection) -> None:
     ):
         with pytest.raises(ValueError, match=r"UTF-8 can encode, not '\\ud800'"):
             call()
+
+
+def test_one_client_is_refused_once_however_much_of_it_is_wrong(
+    server: Server, raw: Callable[[], RawClient], caplog: pytest.LogCaptureFixture
+) -> None:
+    """All these commits are on their way before it hears that the first one was refused."""
+    client = raw()
+    bad = staged_rows.commit_body(Codec(), NAME, [])[:-1] + b"\xc1"
+    client.send(hello() + frame(MessageKind.COMMIT, bad) * 100)
+    assert client.farewell().reason == Farewell.PROTOCOL
+    server.stop()
+    refused = [record for record in caplog.records if "client refused" in record.getMessage()]
+    assert (len(refused), server.health()["refused"]) == (1, 1)
