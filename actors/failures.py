@@ -6,12 +6,14 @@ import copy
 import traceback
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from callboard.core.errors import ActorFailed
 from callboard.core.handles import public_names
 from callboard.core.interrupts import comes_from_signal
-from callboard.core.text import safe_str
+from callboard.core.text import cut, safe_str
+
+_LONGEST = 10_000  # characters of an exception's text
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class FailureReport:
     type: type[BaseException]
     """The exception's class."""
     text: str
-    """The exception as a string."""
+    """The exception as a string, of which the middle is left out if it is long."""
     _trace: traceback.TracebackException | None = field(repr=False, compare=False)
 
     @classmethod
@@ -33,11 +35,12 @@ class FailureReport:
         try:
             # Without the source's lines: those are read if somebody wants the text.
             trace = traceback.TracebackException.from_exception(error, lookup_lines=False)
+            _cut_texts(trace)
         except BaseException as failure:  # an attribute may be a property that raises
             if comes_from_signal(failure):
                 raise
             trace = None
-        return cls(type(error), safe_str(error), trace)
+        return cls(type(error), cut(safe_str(error), _LONGEST), trace)
 
     @property
     def summary(self) -> str:
@@ -63,6 +66,20 @@ class FailureReport:
 
     def __str__(self) -> str:
         return self.text
+
+
+def _cut_texts(trace: Any) -> None:
+    """Let go of long texts in a traceback and those of its causes: they may repeat a message."""
+    left, seen = [trace], set()
+    while left:
+        one = left.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        one._str = cut(str(one), _LONGEST)
+        if one.__notes__:
+            one.__notes__ = [cut(safe_str(note), _LONGEST) for note in one.__notes__]
+        left += [one.__cause__, one.__context__, *(one.exceptions or ())]
 
 
 EndReason = Literal[
