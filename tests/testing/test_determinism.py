@@ -5,7 +5,10 @@ from __future__ import annotations
 import itertools
 import random
 
+import pytest
+
 from callboard import Actor, ActorRef, BoundedMailbox, PriorityMailbox
+from callboard.streams import entry
 from callboard.testing import ManualSystem
 from callboard.testing.manual import Taken
 
@@ -105,3 +108,41 @@ def test_a_seed_means_the_same_on_every_machine() -> None:
 
 
 EXPECTED = ["cbaABC", "bBacCA", "bBcCaA"]
+
+
+class Salted(str):
+    """A text whose hash another process would have."""
+
+    salt = 0
+
+    def __hash__(self) -> int:
+        return hash((str(self), self.salt))
+
+
+class Sum:
+    """Counts the rows of a key."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def receive(self, row: int) -> list[int]:
+        self.count += 1
+        return [self.count]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_seed_is_one_interleaving_whatever_the_hashes_of_keys(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = entry("in", int).map(abs, releases_gil=True)
+    keyed = rows.key_by(lambda row: Salted(row % 5), partitions=4)
+    graph = keyed.stateful(Sum, releases_gil=True).map(str, releases_gil=True).collect()
+    traces = []
+    for salt in range(8):
+        monkeypatch.setattr(Salted, "salt", salt)
+        with ManualSystem(seed) as system:
+            run = system.run(graph, batch_size=3, window=4)
+            run.send("in", range(40))
+            result = run.finish()
+            traces.append((system.trace, result))
+    assert all(trace == traces[0] for trace in traces)

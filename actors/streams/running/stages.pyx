@@ -17,6 +17,7 @@ from callboard.streams.native cimport NativeProgram
 from callboard.streams.programs.program cimport Ending, Exit, Program
 from callboard.streams.programs.rounds cimport divider_of, work_of
 from callboard.streams.programs.rows.answers cimport Answers, answering_work_of
+from callboard.streams.programs.rows.stateful cimport Stateful
 
 from callboard.core.log import log
 from callboard.core.threads.interpreter import has_gil
@@ -131,6 +132,8 @@ cdef class GraphStages:
         self.add_program(number, program, sources)
         seat = self.seat(number)
         if partitions:
+            if self.one_by_one and isinstance(program, Stateful):
+                (<Stateful>program).numbers = {}  # so that one seed is one interleaving
             self.of_stages.append(program)
             seat.stage = seat.keyed = &self.flow.add_keyed(
                 into[0], divider_of(program) if native == NULL else native.divider(),

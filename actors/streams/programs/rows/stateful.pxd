@@ -1,5 +1,5 @@
 # Programs with a state, or one for each key.
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from callboard.streams.programs.program cimport Batch, DividedBatch, Program, Watermark
 from callboard.streams.programs.rows.tables cimport Table
@@ -8,6 +8,7 @@ from callboard.streams.programs.rows.tables cimport Table
 cdef class Stateful(Program):
     cdef object key          # row -> key; None without keys: then the one state has the key None
     cdef object partition    # key -> a number of its partition; bounds, in a list; None: by its hash
+    cdef dict numbers        # of keys, in place of hashes; None: hashes, which are others in each process
     cdef bint fewer          # partitions may be, than there are: if the user does not say
     cdef bint marks_time     # whether states have something to say at a watermark
     cdef bint marks_end      # and at the end
@@ -30,6 +31,7 @@ cdef class Stateful(Program):
 
     cdef Table home_of(self, object key, bint divided)
 
+    cdef uint64_t hash_of(self, object key) except? 0
     cdef Py_ssize_t partition_of(self, object key) except -1
     cdef int note_keys(self, list keys) except -1
     cdef int punctuate(self, Batch batch, Py_ssize_t at, list into) except -1

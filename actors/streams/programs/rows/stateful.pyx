@@ -70,6 +70,11 @@ cdef class Stateful(Program):
     cdef list mark(self, Table table, object key, object state, object time):
         return []
 
+    cdef uint64_t hash_of(self, object key) except? 0:
+        if self.numbers is None:
+            return <uint64_t>PyObject_Hash(key)
+        return self.numbers.setdefault(key, len(self.numbers))
+
     cdef Py_ssize_t partition_of(self, object key) except -1:
         """Find a key's range, or ask the user's function. ValueError: what that returns is no whole number."""
         if type(self.partition) is list:
@@ -156,7 +161,7 @@ cdef class Stateful(Program):
         if self.partition is not None:
             table.number = self.partition_of(key)
         elif divided:
-            table.number = Division.partition_of(<uint64_t>PyObject_Hash(key), <uint32_t>self.partitions)
+            table.number = Division.partition_of(self.hash_of(key), <uint32_t>self.partitions)
         return self.tables[table.number] if divided else table
 
     cdef list saved(self, Table table):
@@ -378,7 +383,7 @@ cdef int divide_rows(Stateful stateful, DividedBatch divided, Py_ssize_t* at) ex
             key = as_key(call_one(how, key_of, row))
             keys[at[0]] = key
             if stateful.partition is None:
-                division.add(<uint64_t>PyObject_Hash(key))
+                division.add(stateful.hash_of(key))
             else:
                 division.add_to(<uint32_t>stateful.partition_of(key))
         elif stateful.marks_time:
