@@ -38,6 +38,10 @@ class LevelBounds:
             why = f"the machine is used to {now.machine:.0%}, above {self.ceiling:.0%}"
         return self.clipped(bound), why
 
+    def others(self, now: Measurement) -> float:
+        """Return how many processors other processes use."""
+        return max(0.0, self.processors * now.machine - now.process)
+
     def levels(self, highest: int) -> list[int]:
         """Return the levels that a search visits, up to `highest`."""
         return list(stepped(self.least, highest, 0.08))

@@ -26,6 +26,10 @@ _LESS = 0.8
 """A throughput below this part of another is less in spite of noise."""
 
 
+_LEFT = 0.75
+"""Processors that others have left to us, with which another level may do the most."""
+
+
 class FullLoad:
     """The level of one full load after the other."""
 
@@ -34,6 +38,7 @@ class FullLoad:
         self._memory = memory
         self._search: Search | None = None
         self._steady: Steady | None = None  # once the level is kept
+        self._others: float | None = None  # processors that others used when it was first kept
         self._spare = False  # at the level that is kept, not all were busy
         self._rising = False  # it was light a period ago
         self._moved: list[float] = []  # the throughputs that showed that the load is another one
@@ -43,7 +48,7 @@ class FullLoad:
     def begin(self, rising: bool = False) -> None:
         """Begin anew: the load is another one. More workers come first if a light load rises."""
         self._search, self._steady, self._spare, self._rising = None, None, False, rising
-        self._expected, self._moved = {}, []
+        self._expected, self._moved, self._others = {}, [], None
 
     def settle(self) -> None:
         """Keep the level until the load moves."""
@@ -59,6 +64,11 @@ class FullLoad:
             return None
         if works_off(now, before) is not None:
             return _working_off(now)
+        others = self._bounds.others(now)
+        self._others = others if self._others is None else self._others
+        if self._others - others >= _LEFT:
+            self._moved, self._steady = [], None
+            return None
         self._moved = self._steady.moved(now.throughput)
         too_few = self._spare and (is_behind(now, before) or is_held_back(now))
         if not self._moved and not too_few and demand(now) >= AIM * now.level:
@@ -128,7 +138,7 @@ class FullLoad:
 
     def _go_on(self, now: Measurement, lowest: int = 0) -> Decision:
         assert self._search is not None
-        highest, _ = self._bounds.highest(now)
+        highest, why = self._bounds.highest(now)
         levels = self._bounds.levels(highest)
         above = [level for level in levels if level > lowest]
         target, ended = self._search.next(above or levels)
@@ -140,7 +150,15 @@ class FullLoad:
         self.settle()
         if target not in measured:
             self._expected = measured
-        return Decision(target, f"{_did(now)}; {target} should do the most. Tried: {tried}.")
+        most = "should do the most"
+        best = max(measured, key=lambda each: measured[each])
+        if target not in measured:
+            most += ", though it was not tried"
+        elif best > highest:
+            most += f" of up to {highest}, as {why}"
+        elif measured[target] < measured[best]:
+            most = f"should do as much as {best}"
+        return Decision(target, f"{_did(now)}; {target} {most}. Tried: {tried}.")
 
     def _verified(self, now: Measurement) -> Decision:
         """Go back if a level that was only foretold does clearly less than one that was tried."""

@@ -1,5 +1,7 @@
 """Several systems on one machine: each sees of the others what they use of the processors."""
 
+import re
+
 import pytest
 
 from callboard.scheduling.elasticity.measurement import Measurement
@@ -38,3 +40,31 @@ def test_systems_on_one_machine_do_not_oversubscribe_it(begins: tuple[int, ...])
     for _ in range(20):
         machine.period()
         assert PROCESSORS - 1 <= sum(machine.levels) <= PROCESSORS + len(begins)
+
+
+@pytest.mark.parametrize("work", [1.0, 0.7, 0.5])
+@pytest.mark.parametrize("before", [0, 4, 20])
+def test_the_level_comes_back_when_a_neighbour_has_left_the_processors(
+    before: int, work: float
+) -> None:
+    """`work` is the throughput of two workers that share one processor's part, of their own."""
+    strategy, level, levels = Rates(1, 2, processors=2), 1, []
+    for period in range(before + 20 + 10):
+        others = 2 if before <= period < before + 20 else 0
+        share = min(1.0, 2 / (level + others))
+        got = level * share
+        throughput = 1000 * got * (work if others and level == 2 else 1.0)
+        now = Measurement(
+            level, 1.0, throughput, busy=level, machine=min(1.0, (level + others) / 2), process=got
+        )
+        decision = strategy.decide(now)
+        tried = re.search(r"; (\d) should do the most\. Tried: (.*)\.", decision.reason)
+        if tried:
+            rates = {
+                each[0]: int(each[1].replace(",", ""))
+                for each in re.findall(r"(\d+): ([\d,]+\d|\d)", tried[2])
+            }
+            assert rates[tried[1]] == max(rates.values())
+        level = decision.level
+        levels.append(level)
+    assert levels[-4:] == [2] * 4
