@@ -61,23 +61,42 @@ def rows_in(table: Any, size: int) -> Iterator[dict[str, Any]] | None:
         rows: Iterator[dict[str, Any]] = table.iter_rows(named=True)
         return rows
     if hasattr(kind, "itertuples") and hasattr(kind, "iloc"):
+        texts = _columns_of_texts(table)  # of all rows: a part may have missing ones alone
         parts = (table.iloc[at : at + size] for at in range(0, len(table), size))
-        return (row for part in parts for row in frame_rows(part))
+        return (row for part in parts for row in frame_rows(part, texts))
     return None
 
 
-def frame_rows(frame: Any) -> list[dict[str, Any]]:
+def frame_rows(frame: Any, texts: list[Any] | None = None) -> list[dict[str, Any]]:
     """Return the rows of a frame of pandas.
 
-    A text that is missing is None: pandas 3 has NaN there, and its nullable types have NA.
+    A text that is missing is None: pandas has NaN or NA there, by the type of the column. `texts`
+    are the columns that have texts, if the caller knows them.
     """
-    texts = [name for name, kind in frame.dtypes.items() if str(kind) in ("str", "string")]
+    texts = _columns_of_texts(frame) if texts is None else texts
     if texts:
         objects = frame[texts].astype(object)
         frame = frame.copy(deep=False)
         frame[texts] = objects.where(objects.notna(), None)
     rows: list[dict[str, Any]] = frame.to_dict("records")
     return rows
+
+
+def _columns_of_texts(frame: Any) -> list[Any]:
+    return [name for name in frame.columns if _has_texts(frame[name])]
+
+
+def _has_texts(column: Any) -> bool:
+    """Return whether a column of pandas has texts: by its type, or that of its categories, or one
+    of objects by what is in it.
+    """
+    categories = getattr(column.dtype, "categories", None)
+    if categories is not None:
+        return _has_texts(categories)
+    kind = str(column.dtype)
+    return kind in ("str", "string") or (
+        kind == "object" and any(isinstance(value, str) for value in column)
+    )
 
 
 def refuse_twins(table: Any) -> None:

@@ -102,3 +102,13 @@ def _is_finite(value: Any) -> bool:
         return math.isfinite(value)
     except OverflowError:  # an integer beyond the floats
         return False
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, or what pandas and NumPy have where there is none."""
+    if value is None:
+        return True
+    differs = value != value
+    if differs is value and (value == value) is value:  # pandas' NA, which has no truth
+        return True
+    return bool(differs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
@@ -161,3 +162,26 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 
 _SHORT = _Short()
 _SIZED = {str, bytes, bytearray, list, tuple, dict, set, frozenset}
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+
+
+def json_text(value: Any, default: Callable[[Any], Any] | None = None) -> str:
+    """Write a value as JSON. Raises TypeError, and ValueError for NaN, an infinity, or a dict with
+    two keys that are the same text in JSON, such as 1 and "1".
+    """
+    try:
+        text = json.dumps(value, default=default, allow_nan=False)
+    except ValueError as error:
+        raise ValueError(f"expected what JSON can have, got {safe_repr(value)}: {error}") from None
+    is_flat = type(value) is dict and _PLAIN.issuperset(map(type, value.values()))
+    if not (is_flat and all(type(key) is str for key in value)):
+        json.loads(text, object_pairs_hook=unique_keys)
+    return text
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make a dict of JSON's pairs. Raises ValueError if a key occurs twice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError(f"a key occurs twice among {', '.join(key for key, _ in pairs)}")
+    return found

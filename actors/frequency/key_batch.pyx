@@ -10,9 +10,7 @@ from callboard.core.instants cimport as_key
 from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.encoding cimport read_integers, read_runs
 
-from numbers import Number
-
-from callboard.core.checks import LARGEST, whole
+from callboard.core.checks import LARGEST, is_missing, whole
 from callboard.core.text import safe_repr
 
 cdef extern from "Python.h":
@@ -34,7 +32,9 @@ cdef int check_equal(object key) except -1:
                 check_equal(part)
         finally:
             Py_LeaveRecursiveCall()
-    elif isinstance(key, Number) and key != key:
+    elif type(key) in (int, str, bytes) or key is None:
+        return 0
+    elif (key != key) is not False and is_missing(key):
         raise ValueError(f"a key is equal to itself, not as {safe_repr(key)}")
     return 0
 

@@ -9,6 +9,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from callboard.core import checks
+from callboard.core.checks import is_missing
 from callboard.core.text import safe_repr
 from callboard.streams.errors import GraphError
 
@@ -102,13 +103,3 @@ def check_value(what: str, value: Any) -> None:
     """
     if (value != value) is not False and is_missing(value):
         raise ValueError(f"{what} is a value that is equal to itself, not {safe_repr(value)}")
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, or what pandas and NumPy have where there is none."""
-    if value is None:
-        return True
-    differs = value != value
-    if differs is value and (value == value) is value:  # pandas' NA, which has no truth
-        return True
-    return bool(differs)

@@ -135,6 +135,22 @@ def test_bad_weights_are_refused_and_nothing_counted(keys: Any, weights: Any, sa
     assert list(summary) == [Counted("z", 1, 0)]
 
 
+class NotAvailable:
+    """As pandas' NA: what it is compared with is not known, and has no truth."""
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    def __ne__(self, other: object) -> Any:
+        return self
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __bool__(self) -> bool:
+        raise TypeError("the truth of what is not available")
+
+
 def test_nan_is_no_key() -> None:
     summary = SpaceSaving(0.1)
     for keys in (
@@ -145,6 +161,11 @@ def test_nan_is_no_key() -> None:
         [np.float64("nan")],
         [(1, math.nan)],
         [("a", (Decimal("nan"), 2))],
+        [np.datetime64("NaT")],
+        [np.timedelta64("NaT")],
+        [("a", np.datetime64("NaT"))],
+        [NotAvailable()],
+        [(1, NotAvailable())],
     ):
         with pytest.raises(ValueError, match="a key is equal to itself, not as"):
             summary.update(keys)

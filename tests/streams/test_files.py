@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -382,3 +383,26 @@ def test_a_file_without_a_name_is_written(tmp_path: Path) -> None:
         entry("e").to(f"/dev/fd/{file.fileno()}").run_sequentially({"e": range(3)})
         file.seek(0)
         assert file.read() == "0\n1\n2\n"
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"x": float("nan")}, "expected what JSON can have, got {'x': nan}"),
+        ({"x": [1, float("-inf")]}, r"expected what JSON can have, got {'x': \[1, -inf\]}"),
+        (float("inf"), "expected what JSON can have, got inf"),
+        ({1: "a", "1": "b"}, "a key occurs twice among 1, 1"),
+        ([{"x": {None: 1, "null": 2}}], "a key occurs twice among null, null"),
+    ],
+)
+def test_a_row_that_json_cannot_have_is_an_error_of_the_row(
+    tmp_path: Path, row: Any, reason: str
+) -> None:
+    path = tmp_path / "out.jsonl"
+    with pytest.raises(StreamError, match="failed at input 1") as failed:
+        rows.to(path).run_sequentially({"rows": [{"x": 1}, row]})
+    assert isinstance(failed.value.__cause__, ValueError)
+    assert re.search(reason, str(failed.value.__cause__))
+    assert path.read_text() == '{"x": 1}\n'
+    rows.to(path, errors="skip").run_sequentially({"rows": [row, {1: "a", "b": [None]}]})
+    assert path.read_text() == '{"1": "a", "b": [null]}\n'

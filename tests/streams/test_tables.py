@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem
+from callboard.core.batches import rows_in
 from callboard.streams import GraphError, RunError, StreamError, batches, entry
 
 pa = pytest.importorskip("pyarrow")
@@ -23,6 +24,14 @@ def of_pandas() -> Any:
 
 def of_nullable_pandas() -> Any:
     return of_pandas().astype({"b": "string"})
+
+
+def of_pandas_with_objects() -> Any:
+    return of_pandas().astype({"b": "object"})
+
+
+def of_pandas_with_categories() -> Any:
+    return of_pandas().astype({"b": "category"})
 
 
 def of_polars() -> Any:
@@ -47,7 +56,14 @@ def of_numpy() -> Any:
     return numpy.rec.array([(1, 2.5), (2, 4.5)], dtype=[("a", "i8"), ("b", "f8")])
 
 
-TABLES = [of_pandas, of_nullable_pandas, of_polars, of_arrow]
+TABLES = [
+    of_pandas,
+    of_nullable_pandas,
+    of_pandas_with_objects,
+    of_pandas_with_categories,
+    of_polars,
+    of_arrow,
+]
 tables = pytest.mark.parametrize("table", TABLES)
 
 
@@ -213,3 +229,19 @@ def test_a_relation_of_duckdb_is_its_rows() -> None:
         assert run.finish(timeout=60) == ROWS
         assert [*system.run(rows.collect()).results(of_duckdb())] == ROWS
     assert rows.collect().run_sequentially({"rows": of_duckdb()}) == ROWS
+
+
+def test_a_missing_text_of_pandas_is_none_and_a_missing_number_is_nan() -> None:
+    pandas = pytest.importorskip("pandas")
+    nan = float("nan")
+    frame = pandas.DataFrame(
+        {
+            "objects": pandas.Series(["a", nan, None, "b"], dtype="object"),
+            "categories": pandas.Series(["a", nan, None, "a"], dtype="category"),
+            "numbers": pandas.Series([1, nan, 2, nan], dtype="category"),
+        }
+    )
+    found = [*(rows_in(frame, 3) or ())]
+    assert [row["objects"] for row in found] == ["a", None, None, "b"]
+    assert [row["categories"] for row in found] == ["a", None, None, "a"]
+    assert [row["numbers"] != row["numbers"] for row in found] == [False, True, False, True]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from callboard.core.text import json_text, unique_keys
 from callboard.nets.errors import RecordError
 from callboard.nets.formats.labelled import Source, Target, checked, lines_of, opened
 from callboard.nets.terms.labels import Record
@@ -22,7 +23,7 @@ def read_json_lines(source: Source) -> Iterator[Record]:
             text = line if isinstance(line, str) else line.decode()
             if not text.strip():
                 continue
-            record = json.loads(text, object_pairs_hook=_unique)
+            record = json.loads(text, object_pairs_hook=unique_keys)
         except json.JSONDecodeError as error:
             reason = f"{place}, column {error.colno}: this is no JSON: {error.msg}"
             raise RecordError(reason) from None
@@ -38,15 +39,8 @@ def write_json_lines(records: Iterable[Mapping[str, Any]], target: Target) -> in
         for number, record in enumerate(records, 1):
             place = f"record {number}"
             try:
-                text = json.dumps(checked(record, place))
-            except (TypeError, RecursionError) as error:
+                text = json_text(checked(record, place))
+            except (TypeError, ValueError, RecursionError) as error:
                 raise RecordError(f"{place} has a value that JSON cannot have: {error}") from None
             file.write(text + "\n")
     return number
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError(f"a key occurs twice among {', '.join(key for key, _ in pairs)}")
-    return found

@@ -83,6 +83,9 @@ def test_what_is_no_record_is_an_error_with_its_line(line: str | bytes, reason: 
     [
         ({"x": object()}, "record 2 has a value that JSON cannot have"),
         ({"x": {1j: 2}}, "record 2 has a value that JSON cannot have"),
+        ({"x": float("nan")}, r"record 2 has .* JSON can have, got {'x': nan}"),
+        ({"x": [float("-inf")]}, r"record 2 has .* JSON can have, got {'x': \[-inf\]}"),
+        ({"x": {1: 2, "1": 3}}, "record 2 has .* a key occurs twice among 1, 1"),
         ({1: 2}, "record 2: 1 is no label"),
         ({"<t>": "1"}, "record 2: the tag <t> must be an integer, not '1'"),
         (3, "record 2: a record is a mapping"),

@@ -9,7 +9,7 @@ import cython
 from callboard.streams.programs.joins.kernel.rules cimport JoinPredicate, JoinTerm, NumberType
 
 from callboard.core.text import safe_repr
-from callboard.streams.checks import is_missing
+from callboard.core.checks import is_missing
 
 # Differences of integers up to this are exact as floats, too.
 cdef object most_as_float = 2**52

@@ -8,7 +8,7 @@ from callboard.streams.programs.joins.comparisons cimport Comparison
 from callboard.streams.programs.rows.tables cimport check_key
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
-from callboard.streams.checks import is_missing
+from callboard.core.checks import is_missing
 from callboard.streams.programs.saved import Columns
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import fcntl
-import json
 import os
 import stat
 from contextlib import suppress
 from os import PathLike
 from typing import Any, Literal, TextIO
 
-from callboard.core.text import safe_repr
+from callboard.core.text import json_text, safe_repr
 from callboard.streams.errors import RunError
 from callboard.streams.programs.rows.sinks import Call
 
@@ -152,7 +151,7 @@ def _lock(descriptor: int, path: str | PathLike[str]) -> None:
 
 def line_of(row: Any) -> str:
     """Write a row as a line."""
-    return row if isinstance(row, str) else json.dumps(row, default=_plain)
+    return row if isinstance(row, str) else json_text(row, _plain)
 
 
 def _plain(value: Any) -> Any:
