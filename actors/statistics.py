@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.core.errors import ConfigError
 from callboard.core.log import log as log_event
-from callboard.core.private_files import private
+from callboard.core.monitoring.private_files import private
 from callboard.diagnosis import actors_and_paths, all_actors, at_work
 from callboard.scheduling.monitor import (
     ActorStatistics,

@@ -18,7 +18,7 @@ from typing import IO, NamedTuple, Self
 from callboard.core.errors import CallboardError
 from callboard.core.handles import public_names
 from callboard.core.log import log
-from callboard.core.private_files import new_file, private
+from callboard.core.monitoring.private_files import new_file, private
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder
 from callboard.scheduling.tracing.formats import Names, TraceFormat, format_for
 from callboard.scheduling.tracing.track_encoder import (

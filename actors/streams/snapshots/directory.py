@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.log import log
-from callboard.core.private_files import private, read_file
+from callboard.core.monitoring.private_files import private, read_file
 from callboard.streams.errors import RunError, SnapshotError
 from callboard.streams.snapshots.snapshot import Snapshot
 from callboard.streams.snapshots.state_codec import state_codec

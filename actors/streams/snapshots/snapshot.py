@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgpack
 
 from callboard.core.handles import public_names
-from callboard.core.private_files import new_file, read_file
+from callboard.core.monitoring.private_files import new_file, read_file
 from callboard.core.text import safe_str
 from callboard.streams.errors import SnapshotError
 from callboard.streams.planning.plan import Plan, Step
