@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import AsyncIterator, Callable, Iterator
+from io import StringIO
 from typing import Any, cast
 
 import pytest
@@ -120,7 +121,9 @@ NO_FUNCTIONS = [(None, "distinct"), (None, "union"), (None, "tumbling"), ("upper
 def test_what_cannot_be_called_is_no_function(operator: str, value: Any) -> None:
     if (value, operator) in NO_FUNCTIONS:
         return
-    with pytest.raises(GraphError, match="is a function, not"):
+    sink = operator == "to"
+    wanted = "is a path, a function, a ref or .*, not" if sink else "is a function, not"
+    with pytest.raises(GraphError, match=wanted):
         ALL[operator](value)
 
 
@@ -159,6 +162,19 @@ def test_the_class_of_an_actor_is_no_sink() -> None:
 
     with pytest.raises(GraphError, match="an actor that ends a stream is given by its ref, not as"):
         rows.to(Receiver)
+
+
+@pytest.mark.parametrize(("sink", "hint"), [([], ""), (StringIO(), ": for a file, give its path")])
+def test_an_object_that_takes_no_rows_is_no_sink(sink: Any, hint: str) -> None:
+    wanted = r"a path, a function, a ref or an object with put\(\) and close\(\)"
+    with pytest.raises(GraphError, match=rf"a sink is {wanted}, not .*{hint}$"):
+        rows.to(sink)
+
+
+@pytest.mark.parametrize("method", ["map", "count", "join", "window", "to", "threading"])
+def test_an_argument_that_an_operator_does_not_have_is_refused_by_its_stream(method: str) -> None:
+    with pytest.raises(TypeError, match=rf"Stream\.{method}\(\) got an unexpected .* 'wrong'"):
+        getattr(rows, method)(wrong=1)
 
 
 # --- numbers, switches and names ------------------------------------------------------------------

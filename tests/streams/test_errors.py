@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import pytest
 
-from callboard.streams import Failure, Stream, StreamError, Tally, Watermark, entry
+from callboard import ActorSystem
+from callboard.streams import (
+    Failure,
+    Graph,
+    Session,
+    Stream,
+    StreamError,
+    Tally,
+    Tumbling,
+    Watermark,
+    entry,
+)
 from callboard.testing import ManualSystem
 
 
@@ -127,9 +139,49 @@ def test_a_key_function_fails_as_the_operator_that_follows() -> None:
     assert tally.skips == {"halves": 1}
 
 
-def test_a_key_that_cannot_be_hashed_is_an_error_of_its_row() -> None:
-    with pytest.raises(StreamError, match=r"operator 'count' failed at input 1, \[2\]"):
-        entry("rows").key_by(lambda row: row).count().collect().run_sequentially({"rows": [1, [2]]})
+@pytest.mark.parametrize("partitions", [None, 3])
+def test_a_key_that_cannot_be_hashed_is_an_error_of_its_row(partitions: int | None) -> None:
+    graph = entry("rows").key_by(lambda row: row, partitions=partitions).count().collect()
+    rows = [1, (2, [3])]
+    for run in (run_alone, run_by_parts):
+        with pytest.raises(StreamError, match=r"'count' failed at input 1, \(2, \[3\]\)") as caught:
+            run(graph, rows)
+        text = r"the function of key_by\(\) gives keys that have a hash, .* not \(2, \[3\]\)"
+        assert re.search(text, str(caught.value.__cause__))
+
+
+def run_alone(graph: Graph[Any], rows: list[Any]) -> None:
+    graph.run_sequentially({"rows": rows})
+
+
+def run_by_parts(graph: Graph[Any], rows: list[Any]) -> None:
+    with ActorSystem(workers=2) as system, system.run(graph) as run:
+        run.send("rows", rows)
+
+
+def test_a_function_that_meets_a_value_without_a_hash_raises_its_own_error() -> None:
+    keyed: Any = entry("rows").key_by(abs)
+    graph = keyed.scan({}, lambda seen, row: {[row]: seen}).collect()
+    with pytest.raises(StreamError) as caught:
+        graph.run_sequentially({"rows": [1]})
+    assert str(caught.value.__cause__) == "unhashable type: 'list'"
+
+
+@pytest.mark.parametrize("time", [None, "noon", [1], float("nan")])
+@pytest.mark.parametrize(
+    "window",
+    [
+        lambda rows, by: rows.window(Tumbling(10, by=by), len),
+        lambda rows, by: rows.window(Session(10, by), len),
+        lambda rows, by: rows.window(Tumbling(10, by=by, ordered=True), len),
+        lambda rows, by: rows.watermarks(by, lag=1),
+    ],
+)
+def test_a_row_whose_time_is_none_is_named_with_its_time(window: Any, time: Any) -> None:
+    graph = window(entry("rows"), lambda row: row[0]).collect()
+    with pytest.raises(StreamError, match=r"failed at input 2, \(") as caught:
+        graph.run_sequentially({"rows": [(1, 1), (1, 2), (time, 3)]})
+    assert str(caught.value.__cause__) == f"the time of a row is a point in time, not {time!r}"
 
 
 class ManyPicky:

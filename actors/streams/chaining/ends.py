@@ -138,6 +138,12 @@ class Ends(Chainable[T]):
             raise GraphError(f"an actor that ends a stream is given by its ref, not as {sink!r}")
         if not callable(sink) and hasattr(sink, "put"):
             raise GraphError(f"a sink with put() has close(), too, and {safe_repr(sink)} has none")
+        if not callable(sink):
+            hint = ": for a file, give its path" if hasattr(sink, "write") else ""
+            raise GraphError(
+                "a sink is a path, a function, a ref or an object with put() and close(), not "
+                f"{safe_repr(sink)}{hint}"
+            )
         check_function("a sink", sink)
         call = partial(Call, function=cast("Callable[[T], object]", sink))
         return self._end("to", call, name, errors, label=label_of(sink, "to"))

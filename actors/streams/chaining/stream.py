@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import isfunction
 from typing import Any, TypeVar, overload
 
 from callboard.core.handles import public_names
@@ -33,6 +34,13 @@ class Stream(RowByRow[T], WithState[T], BatchJoins[T], Constrained[T], Ends[T]):
 
     __slots__ = ()
     __dir__ = public_names
+
+
+# Python's errors of a wrong call name a method so, and not with the class that it is written in.
+for _class in Stream.__mro__:
+    for _name, _method in vars(_class).items():
+        if isfunction(_method) and not _name.startswith("_"):
+            _method.__qualname__ = f"Stream.{_name}"
 
 
 @overload

@@ -65,9 +65,9 @@ class Run(CopiedAsItself, Generic[R]):
         Waits while `window` rounds are on their way, or too many `results()` are not taken. Raises
         RunTimeout if there is still no room after `timeout` seconds, the run's StreamError once the
         run has failed, and RunEnded when it was finished or cancelled, be it meanwhile. For the
-        error it waits until no earlier row can fail any more. If `rows` raises, the rows before
-        that are sent. If there are none, it raises why the run takes no more, and never waits for
-        room.
+        error it waits until no earlier row can fail any more. While the iterator of `rows` blocks,
+        `timeout` is not looked at. If `rows` raises, the rows before that are sent. If there are
+        none, it raises why the run takes no more, and never waits for room.
 
         Each exception says what became of the rows: `sent` of them went in, and `unsent` are those
         that were taken from `rows` and did not go in. So no row is lost with an iterator.

@@ -196,26 +196,31 @@ cdef class Stateful(Program):
         if key_of is not None:
             how = PyVectorcall_Function(key_of)
         key = None
-        while at[0] < n:
-            row = rows[at[0]]
-            if type(row) is Watermark:
-                if self.marks_time:
-                    self.punctuate(batch, at[0], into)
-                pass_on(batch, at[0], into)
-            else:
-                if key_of is not None:
-                    key = as_key(call_one(how, key_of, row))
-                    if self.hot is not None:
-                        self.came.append(key)
-                    if self.partition is not None:  # it fails here where it would fail there
-                        table.number = self.partition_of(key)
-                        table.check_home(key, table.homes.get(key, table.number))
-                self.step(table, key, row, first + at[0], outs)
-                if not plain:
-                    if outs:
-                        self.emit(outs, None if batch.lineages is None else batch.lineages[at[0]], into)
-                        outs.clear()
-            at[0] += 1
+        try:
+            while at[0] < n:
+                row = rows[at[0]]
+                if type(row) is Watermark:
+                    if self.marks_time:
+                        self.punctuate(batch, at[0], into)
+                    pass_on(batch, at[0], into)
+                else:
+                    if key_of is not None:
+                        key = call_one(how, key_of, row)
+                        key = as_key(key)
+                        if self.hot is not None:
+                            self.came.append(key)
+                        if self.partition is not None:  # it fails here where it would fail there
+                            table.number = self.partition_of(key)
+                            table.check_home(key, table.homes.get(key, table.number))
+                    self.step(table, key, row, first + at[0], outs)
+                    if not plain:
+                        if outs:
+                            self.emit(outs, None if batch.lineages is None else batch.lineages[at[0]], into)
+                            outs.clear()
+                at[0] += 1
+        except TypeError:
+            check_hash(key)
+            raise
         return 0
 
     cdef int punctuate(self, Batch batch, Py_ssize_t at, list into) except -1:
@@ -377,20 +382,26 @@ cdef int divide_rows(Stateful stateful, DividedBatch divided, Py_ssize_t* at) ex
     cdef list rows = divided.batch.rows, keys = divided.keys
     key_of = own(stateful.key)
     cdef vectorcallfunc how = PyVectorcall_Function(key_of)
-    while at[0] < len(rows):
-        row = <object>PyList_GET_ITEM(rows, at[0])
-        if type(row) is not Watermark:
-            key = as_key(call_one(how, key_of, row))
-            keys[at[0]] = key
-            if stateful.partition is None:
-                division.add(stateful.hash_of(key))
+    key = None
+    try:
+        while at[0] < len(rows):
+            row = <object>PyList_GET_ITEM(rows, at[0])
+            if type(row) is not Watermark:
+                key = call_one(how, key_of, row)
+                key = as_key(key)
+                keys[at[0]] = key
+                if stateful.partition is None:
+                    division.add(stateful.hash_of(key))
+                else:
+                    division.add_to(<uint32_t>stateful.partition_of(key))
+            elif stateful.marks_time:
+                division.add_to_all()
             else:
-                division.add_to(<uint32_t>stateful.partition_of(key))
-        elif stateful.marks_time:
-            division.add_to_all()
-        else:
-            division.add_to_none()
-        at[0] += 1
+                division.add_to_none()
+            at[0] += 1
+    except TypeError:
+        check_hash(key)
+        raise
     return 0
 
 
@@ -414,6 +425,16 @@ cdef int do_rows(Stateful stateful, DividedBatch divided, Share* share, Part par
             stateful.step(table, key, row, first + i, outs)
         share.ends.push_back(len(outs))
         at[0] += 1
+    return 0
+
+
+cdef int check_hash(object key) except -1:
+    """TypeError that says so: a key has no hash."""
+    try:
+        PyObject_Hash(key)
+    except TypeError as error:
+        raise TypeError(f"the function of key_by() gives keys that have a hash, such as tuples, not "
+                        f"{safe_repr(as_given(key))}") from error
     return 0
 
 

@@ -57,6 +57,9 @@ class Bounds:
                 if start <= time < after:
                     return number
                 number += 1 if after <= time else -1
+        except TypeError:
+            check_time(time)
+            raise
         except (ArithmeticError, ValueError) as error:  # NaN, infinity, beyond a type
             cause = error
         check_time(time)
@@ -75,10 +78,10 @@ class Bounds:
 
 
 def check_time(time: Any) -> None:
-    """Refuse, by a ValueError, NaN and infinity as the time of a row."""
+    """Refuse, by a ValueError, NaN, infinity, None and what else is no time, as that of a row."""
     try:
         is_finite = bool((time - time) == (time - time))
-    except ArithmeticError:  # Decimals raise where floats give NaN
+    except (ArithmeticError, TypeError):  # Decimals raise where floats give NaN
         is_finite = False
     if not is_finite:
         raise ValueError(f"the time of a row is a point in time, not {safe_repr(time)}")

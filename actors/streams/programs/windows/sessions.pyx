@@ -98,7 +98,11 @@ cdef class OfKey:
         if self.program.exact and type(time) is int and len(self.open) == 1 and self.follows(time):
             (<One>self.open[0]).rows.append(row)
             return None
-        before, after = time - self.program.gap, time + self.program.gap
+        try:
+            before, after = time - self.program.gap, time + self.program.gap
+        except TypeError:
+            check_time(time)
+            raise
         if not (before < time and time < after):
             check_time(time)
             raise ValueError(

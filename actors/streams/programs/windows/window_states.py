@@ -9,7 +9,7 @@ from typing import Any
 from callboard.core.instants import instant_of
 from callboard.streams.programs.program import Raised, Side
 from callboard.streams.programs.unawaited import Answering, check_answer
-from callboard.streams.programs.windows.bounds import Bounds
+from callboard.streams.programs.windows.bounds import Bounds, check_time
 from callboard.streams.programs.windows.local_days import LocalDays
 from callboard.streams.programs.windows.window import Sliding, Tumbling, Window
 
@@ -83,10 +83,15 @@ class TimedWindows:
 
     def receive(self, row: Any) -> Sequence[Any]:
         time = instant_of(self.by(row))
-        if self.together is not None and self.since <= time < self.until:
+        try:
+            is_with_last = self.together is not None and self.since <= time < self.until
+        except TypeError:
+            check_time(time)
+            raise
+        if is_with_last:
             if self.ordered and not self.has_come(time):
                 self.latest = time
-            for rows in self.together:
+            for rows in self.together or ():
                 rows.append(row)
             return ()
         self.find(time)
