@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import time
-import traceback
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from callboard._inside.sending.native_ref import NativeRef
-from callboard.core.tracebacks import current_frames
+from callboard.core.tracebacks import current_frames, format_stack
 
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
@@ -89,7 +88,7 @@ def why_not_idle(runtime: Runtime) -> str:
         lines.append(f"worker {worker.name} runs {what}, for about {since:.1f} s")
         frame = frames.get(worker.thread.ident or 0)
         if frame is not None:
-            lines.extend(line.rstrip() for line in traceback.format_stack(frame))
+            lines.extend(line.rstrip() for line in format_stack(frame))
     for ref in actors.values():
         if step := ref._step_since:
             since = (now - step) / 1e9
@@ -97,7 +96,7 @@ def why_not_idle(runtime: Runtime) -> str:
             loop = runtime.event_loop.thread
             frame = None if loop is None else frames.get(loop.ident or 0)
             if frame is not None:
-                lines.extend(line.rstrip() for line in traceback.format_stack(frame))
+                lines.extend(line.rstrip() for line in format_stack(frame))
             on_loop.add(ref)
     waiting = (
         ref

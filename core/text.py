@@ -153,6 +153,11 @@ def time_in_words(seconds: float | None) -> str:
     return f"{seconds * 1e6:.3f} us"
 
 
+def counted(number: int, what: str) -> str:
+    """Return "1 row", "2 rows" and so on, of "row"."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def did_you_mean(name: str, known: Collection[str]) -> str:
     """Return a question about the nearest of the `known` names, or nothing."""
     inner = [other for other in known if other.rpartition(".")[2] == name]

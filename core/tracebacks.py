@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import sys
 import threading
+import traceback
 from types import FrameType
 
+_BELOW = ("threading", "asyncio", "concurrent", "selectors", "contextlib")
 _OURS = ("callboard._inside.", "callboard.scheduling.")
 _looking = threading.Lock()
 
@@ -25,6 +28,23 @@ def current_frames() -> dict[int, FrameType]:
         finally:
             if collects:
                 gc.enable()
+
+
+def format_stack(frame: FrameType) -> list[str]:
+    """Format the stack of a frame, from the user's code on, like `traceback.format_stack()`.
+
+    The frames of threads, of event loops and of the runtime that lead there are left out. If there
+    are no other frames, they stay.
+    """
+    stack = list(traceback.walk_stack(frame))[::-1]
+    of_user = itertools.dropwhile(lambda each: _is_below(each[0]), stack)
+    shown = traceback.StackSummary.extract(iter(list(of_user) or stack))
+    return shown.format()
+
+
+def _is_below(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__") or ""
+    return name.partition(".")[0] in _BELOW or name.startswith(_OURS)
 
 
 def from_users_code(error: BaseException) -> BaseException:

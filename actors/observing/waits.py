@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-import traceback
 from collections.abc import Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from callboard.core.tracebacks import current_frames
+from callboard.core.tracebacks import current_frames, format_stack
 from callboard.diagnosis import actors_and_paths, at_work, holder_of_token, queued
 from callboard.observing.wait import Wait, Waits
 
@@ -97,5 +96,5 @@ def _in_message(
         return Wait("actor", path, "running", f"runs on {where}", seconds)
     words = f"has {what} for {seconds:.1f} s, on {where}"
     frame = None if thread is None else frames.get(thread.ident or 0)
-    stack = "" if frame is None else "".join(traceback.format_stack(frame))
+    stack = "" if frame is None else "".join(format_stack(frame))
     return Wait("actor", path, "stuck", words, seconds, stack)

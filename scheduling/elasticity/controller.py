@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable
 
 from callboard.core.errors import CallboardError
 from callboard.core.log import log
-from callboard.core.tracebacks import current_frames
+from callboard.core.tracebacks import current_frames, format_stack
 from callboard.scheduling.elasticity.counts import Counts
 from callboard.scheduling.elasticity.history import LevelChange, LevelStatistics
 from callboard.scheduling.elasticity.leveled import LeveledTeam, LeveledWorker
@@ -149,6 +148,6 @@ class Controller:
                 system=self._name,
                 worker=worker.name,
                 actor=self._runs(worker),
-                exception="".join(traceback.format_stack(frame)) if frame is not None else "",
+                exception="".join(format_stack(frame)) if frame is not None else "",
             )
         return runs

@@ -95,6 +95,7 @@ def test_a_drain_that_cannot_finish_says_which_actor_is_stuck_and_where() -> Non
     text = str(caught.value)
     assert "worker shop-0 runs /stuck, for about" in text
     assert "wait_in_here" in text
+    assert "threading.py" not in text.partition("wait_in_here")[0]
 
 
 def test_a_drain_names_an_actor_that_waits_in_the_middle_and_for_whom() -> None:

@@ -25,6 +25,7 @@ from callboard.channels import channel
 from callboard.core.threads.interpreter import has_gil
 from callboard.observing import Wait
 from callboard.policies import Fixed
+from tests.observing import actors
 from tests.observing.actors import Box, Holder, Passage
 from tests.waiting import until
 
@@ -59,6 +60,7 @@ def test_an_actor_in_a_message_runs_and_is_stuck_after_a_while() -> None:
     assert stuck.words.startswith("has been in one message for ")
     assert stuck.words.endswith(" s, on worker shop-0")
     assert "in pass_through\n" in stuck.stack
+    assert stuck.stack.startswith(f'  File "{actors.__file__}"')
     assert stuck.seconds is not None
     assert 0 <= stuck.seconds < 60
     assert text.startswith("stuck 1\n/holder has been in one message for ")
@@ -180,6 +182,7 @@ def test_an_actor_that_blocks_the_event_loop_is_stuck_there(concurrency: int) ->
     assert stuck.seconds is not None
     assert 0 <= stuck.seconds < 60
     assert "in pass_through\n" in stuck.stack
+    assert stuck.stack.startswith(f'  File "{__file__}"')
     assert reasons == {"stuck": 1, "event loop": 1}
     assert waits_for is None
     assert "the event loop runs /blocks, for about " in str(late.value)

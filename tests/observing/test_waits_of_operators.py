@@ -9,7 +9,7 @@ import pytest
 
 from callboard import Actor, ActorSystem, DrainTimeout, Future, as_concurrent
 from callboard.core.threads.interpreter import has_gil
-from callboard.streams import Equal, entry
+from callboard.streams import Equal, RunTimeout, entry
 from callboard.testing import ManualSystem
 from tests.observing.actors import Holder, Passage
 from tests.waiting import until
@@ -214,6 +214,14 @@ def test_an_operator_that_waits_for_answers_says_for_how_many() -> None:
         until(lambda: reason(system, "asks") == ("answer", "waits for 2 answers"))
         answer.set_result(7)
         assert run.finish(timeout=60) == [7, 7, 7]
+        answer = Future[int]()
+        run = system.run(rows.ask(system.spawn(Later, answer), name="one").collect())
+        run.send("rows", [1])
+        until(lambda: reason(system, "one") == ("answer", "waits for 1 answer"))
+        with pytest.raises(RunTimeout, match=r"'one' waits for 1 answer$"):
+            run.finish(timeout=0.01)
+        answer.set_result(7)
+        assert run.finish(timeout=60) == [7]
 
 
 @pytest.mark.parametrize("kind", ["map", "ask"])

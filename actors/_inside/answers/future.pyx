@@ -463,7 +463,7 @@ cdef class Future:
                 if limit >= 0:
                     left = min(left, limit - (monotonic_ns() - begin))
                     if left <= 0:
-                        raise AskTimeout(f"{no_answer(self)} after {timeout} s")
+                        raise AskTimeout(f"{self._no_answer()} after {timeout} s")
                 with nogil:
                     sleeper.parker.park_for(left)
                 PyErr_CheckSignals()
@@ -488,6 +488,10 @@ cdef class Future:
         self.seen.set()
         return 0
 
+    def _no_answer(self):
+        """Begin the sentence of an AskTimeout."""
+        return "no answer" if self.target is None else f"no answer from {self.target!r}"
+
     def _was_run_here(self, timeout):
         """On the thread that runs the asked actor's manual system: run that until complete."""
         system = self._system
@@ -498,7 +502,7 @@ cdef class Future:
             return False
         if not system._run_until(self.done, timeout):
             within = "" if timeout is None else f" in {timeout} s of its clock"
-            raise AskTimeout(f"{no_answer(self)}{within}, and its system is idle")
+            raise AskTimeout(f"{self._no_answer()}{within}, and its system is idle")
         return True
 
 
@@ -520,10 +524,6 @@ cdef void call_pending() noexcept:
     while pending:
         future, callbacks = pending.popleft()
         (<Future>future).call_each(callbacks)
-
-
-cdef str no_answer(Future future):
-    return "no answer" if future.target is None else f"no answer from {future.target!r}"
 
 
 cdef object as_it_came(Future future):

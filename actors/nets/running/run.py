@@ -23,7 +23,7 @@ from callboard.core.errors import (
 )
 from callboard.core.handles import CopiedAsItself, public_names
 from callboard.core.markup import paragraph
-from callboard.core.text import safe_repr
+from callboard.core.text import counted, safe_repr, short_repr
 from callboard.core.threads.blocking import blocking, in_thread, refuse_to_block
 from callboard.hosting import InThread, Sending, until_done
 from callboard.nets.drawing import mermaid_of_run
@@ -160,7 +160,7 @@ class NetRun(CopiedAsItself):
                     self._answer(Withdraw, Withdraw(rows), None)
                     by_then = f"in {timeout} s" if isinstance(error, NetTimeout) else "by then"
                     error = type(error)(
-                        f"{sent + rows.sent} records went into {self!r} {by_then}, and "
+                        f"{counted(sent + rows.sent, 'record')} went into {self!r} {by_then}, and "
                         f"{len(batch) - rows.sent} of those that were taken did not"
                     )
                 error.sent, error.unsent = sent + rows.sent, batch[rows.sent :]  # type: ignore[attr-defined]
@@ -203,14 +203,14 @@ class NetRun(CopiedAsItself):
         synchrocell. An error in a box fails this future, and not the run.
         """
         answer = _Answer(self._conductor)
-        answer.run_asked = weakref.ref(self)
+        answer.run_asked, answer.record = weakref.ref(self), record
 
         def take(of: Future[Any]) -> None:
             error = of.exception()
             if error is None:
                 answer.set_result(of.result()[0])
             elif isinstance(error, AskTimeout):
-                answer.set_exception(NetTimeout(f"{self!r} had no answer in {timeout} s"))
+                answer.set_exception(NetTimeout(f"{answer._no_answer()} in {timeout} s"))
             else:
                 answer.set_exception(error)
 
@@ -406,9 +406,18 @@ def _deadline(timeout: float | None) -> float | None:
 class _Answer(Future[Any]):
     """The answer to an ask of a run."""
 
-    __slots__ = ("run_asked",)
+    __slots__ = ("run_asked", "record")
 
     run_asked: weakref.ref[NetRun]
+    record: Any
+
+    def _no_answer(self) -> str:
+        run = self.run_asked()
+        if run is None:
+            return super()._no_answer()
+        calls = [f"{path} ({number})" for path, number in run._sight.figures()["calls"].items()]
+        where = f", where calls run at {', '.join(calls)}," if calls else ""
+        return f"no answer to {short_repr(self.record)} from {run!r}{where}"
 
     def _was_run_here(self, timeout: float | None) -> bool:
         """Run a manual system until the answer is there. AskTimeout says why it does not come."""

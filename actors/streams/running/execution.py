@@ -12,7 +12,7 @@ from typing import Any
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.log import log
-from callboard.core.text import safe_repr
+from callboard.core.text import counted, safe_repr
 from callboard.core.threads.blocking import refuse_to_block
 from callboard.observing.shape import GraphShape
 from callboard.observing.wait import Wait
@@ -253,7 +253,9 @@ class Execution:
     def slowest(self) -> str:
         """Say what it waits for."""
         asking = [each for each in self.programs if isinstance(each, Answers) and each.in_flight]
-        awaited = [f"; {each.name!r} waits for {each.in_flight} answers" for each in asking]
+        awaited = [
+            f"; {each.name!r} waits for {counted(each.in_flight, 'answer')}" for each in asking
+        ]
         return "".join([what_it_waits_for(self.flow), *awaited])
 
     def leave_waits(self) -> None:

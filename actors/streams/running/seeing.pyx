@@ -11,6 +11,7 @@ from callboard.streams.programs.program cimport Program
 from callboard.streams.programs.rows.answers cimport Answers
 from callboard.streams.running.flow cimport GraphFlow
 
+from callboard.core.text import counted
 from callboard.observing.wait import Wait
 
 cdef extern from "callboard/core/monitoring/recorder.hpp" namespace "callboard" nogil:
@@ -114,7 +115,7 @@ cdef object wait_of(GraphFlow flow, Stage* stage, list busy, dict inputs):
     if lanes > 0:
         return Wait("operator", name, "running", f"has {workers} at work")
     if isinstance(program, Answers) and program.in_flight:
-        return Wait("operator", name, "answer", f"waits for {program.in_flight} answers")
+        return Wait("operator", name, "answer", f"waits for {counted(program.in_flight, 'answer')}")
     if not has_input:
         for held in flow.programs.values():
             if (<Program>held).stage == stage and (words := held_in_words(held, inputs)):

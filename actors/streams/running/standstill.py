@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import threading
 import time
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 
 from callboard.core.log import log
-from callboard.core.tracebacks import current_frames
+from callboard.core.tracebacks import current_frames, format_stack
 from callboard.scheduling.flow.heuristics import OperatorView
 from callboard.scheduling.worker import WorkerThread
 from callboard.streams.running.flow import GraphFlow
@@ -86,7 +85,7 @@ class Standstill:
         for worker in self._workers:
             frame = None if worker.thread is None else frames.get(worker.thread.ident or 0)
             if frame is not None:
-                found += [f"{worker.name}:\n", *traceback.format_stack(frame)]
+                found += [f"{worker.name}:\n", *format_stack(frame)]
         return found
 
 

@@ -81,7 +81,7 @@ def test_a_send_that_timed_out_leaves_nothing_behind() -> None:
     gate = Gate()
     with ActorSystem(workers=1, drain_timeout=TIMEOUT) as system:
         run = system.run(box(gate.wait, "(n) -> (m)", name="gated", threads=True), window=1)
-        with pytest.raises(NetTimeout, match="1 records went into") as caught:
+        with pytest.raises(NetTimeout, match="1 record went into") as caught:
             run.send(ROWS[:3], timeout=0.05)
         assert (caught.value.sent, caught.value.unsent) == (1, ROWS[1:3])  # type: ignore[attr-defined]
         gate.open(0)

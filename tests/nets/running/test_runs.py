@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from callboard import ActorSystem, ConfigError, DeadLetter
+from callboard import ActorSystem, AskTimeout, ConfigError, DeadLetter
 from callboard.nets import (
     BoxError,
     NetEnded,
@@ -151,6 +151,21 @@ def test_an_ask_of_a_record_that_a_cell_keeps_has_nothing(system: ActorSystem) -
     assert run.ask({"a": 1}).result(TIMEOUT) == []
     assert run.ask({"b": 2}).result(TIMEOUT) == [{"a": 1, "b": 2}]
     assert run.finish(TIMEOUT) == []
+
+
+def test_an_ask_without_an_answer_names_the_net_the_record_and_the_box(system: ActorSystem) -> None:
+    gate = Gate()
+    run = system.run(box(gate.wait_here, "(x) -> (y)", name="slow"))
+    answer = run.ask({"x": 1})
+    assert gate.next() == 1
+    text = r"no answer to \{'x': 1\} from <NetRun of slow>, where calls run at .*slow \(1\),"
+    with pytest.raises(AskTimeout, match=f"{text} after 0.01 s"):
+        answer.result(0.01)
+    late = run.ask({"x": 2}, timeout=0.01)
+    with pytest.raises(NetTimeout, match=r"no answer to \{'x': 2\} from .* in 0.01 s"):
+        late.result(TIMEOUT)
+    gate.open(1, 2)
+    assert answer.result(TIMEOUT) == [{"y": 1}]
 
 
 def test_an_error_fails_the_ask_and_the_run_goes_on(system: ActorSystem) -> None:
