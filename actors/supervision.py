@@ -68,7 +68,8 @@ class Supervision:
             checks.seconds(name, getattr(self, name), error=ConfigError)
         if self.backoff > self.max_backoff:
             raise ConfigError(
-                f"max_backoff, {self.max_backoff:g} s, is less than backoff, {self.backoff:g} s"
+                f"expected a backoff of at most max_backoff, {self.max_backoff:g} s, got "
+                f"{self.backoff:g} s: give a larger max_backoff=, the longest pause, with it"
             )
 
     def decide(self, error: BaseException) -> Directive:

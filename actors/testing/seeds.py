@@ -23,9 +23,12 @@ def replay(seeds: int | Iterable[int] = 20) -> Callable[[Callable[..., Any]], Ca
         CALLBOARD_SEED=17 pytest 'tests/test_shop.py::test_a_cart_is_sold_once'
 
     With pytest, fixtures and parameters of the test work as usual, but their values are shared by
-    all seeds. Raises TypeError if the test has no parameter `seed`, or if a call of it would run
-    nothing: it is `async def`, or a generator.
+    all seeds. Raises TypeError without the parentheses, if the test has no parameter `seed`, or if
+    a call of it would run nothing: it is `async def`, or a generator.
     """
+    if callable(seeds) and not isinstance(seeds, Iterable):
+        name = getattr(seeds, "__qualname__", type(seeds).__qualname__)
+        raise TypeError(f"replay() expected seeds, got the test {name}: write @replay()")
     if not isinstance(seeds, Iterable):
         seeds = range(checks.whole("seeds", seeds, 0))
     chosen = tuple(checks.whole("a seed", seed, -(2**63), 2**64 - 1) for seed in seeds)

@@ -19,11 +19,15 @@ def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_command_is_answered_with_those_that_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["srve"]) == 2
-    assert (
-        "[--version] {demo,serve,health,info,top,dashboard,tree,dump,net,bench}"
-        in capsys.readouterr().err
-    )
+    assert main(["tpo"]) == 2
+    error = capsys.readouterr().err
+    assert "callboard: expected a command, got 'tpo'; did you mean 'top'?\n" in error
+    assert main(["--help"]) == 0
+    usage = capsys.readouterr().out
+    assert error.endswith(usage)
+    lines = {line.split()[0]: line.split()[1:] for line in usage.splitlines()[2:]}
+    assert lines.keys() == COMMANDS.keys()
+    assert all(lines.values())
 
 
 def test_the_program_is_found_where_the_package_says(

@@ -392,7 +392,7 @@ def test_drain_waits_for_an_actor_that_backs_off(system: ActorSystem) -> None:
         ({"window": -1}, "window is a number of seconds from 0 to 1e9, not -1"),
         ({"backoff": float("nan")}, "backoff is a number of seconds from 0 to 1e9, not nan"),
         ({"max_backoff": "1"}, "max_backoff is a number of seconds from 0 to 1e9, not '1'"),
-        ({"backoff": 60}, "max_backoff, 30 s, is less than backoff, 60 s"),
+        ({"backoff": 60}, "expected a backoff of at most max_backoff, 30 s, got 60 s: give"),
     ],
 )
 def test_a_policy_with_a_wrong_value_is_refused(options: dict[str, Any], message: str) -> None:

@@ -108,6 +108,11 @@ def test_a_test_without_a_seed_is_refused() -> None:
         replay()(lambda: None)
 
 
+def test_replay_without_parentheses_is_refused_with_how_to_write_it() -> None:
+    with pytest.raises(TypeError, match=r"got the test winner_is_a: write @replay\(\)"):
+        replay(winner_is_a)  # type: ignore[arg-type]
+
+
 def test_no_seeds_are_refused() -> None:
     with pytest.raises(ValueError, match="one seed or more"):
         replay(seeds=0)
