@@ -105,6 +105,22 @@ def test_every_module_imports_without_a_warning(tmp_path: Path) -> None:
     assert {"callboard.core", "callboard.mailbox", "callboard.scheduling"} <= set(imported)
 
 
+@pytest.mark.parametrize("call", ["session()", "register(None)"])
+def test_spark_without_pyspark_says_what_to_install(tmp_path: Path, call: str) -> None:
+    program = f"""
+import sys
+sys.modules["pyspark"] = None
+import callboard.spark
+try:
+    callboard.spark.{call}
+except ModuleNotFoundError as error:
+    print(error.name, error)
+"""
+    printed = run_python(program, tmp_path)
+    assert printed.startswith("pyspark")
+    assert printed.endswith(" callboard.spark needs PySpark: pip install 'callboard[spark]'\n")
+
+
 @pytest.mark.skipif(
     not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this interpreter has a GIL"
 )

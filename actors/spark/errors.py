@@ -75,3 +75,10 @@ def _told(text: str) -> str:
         return text
     half = LONGEST // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters ...]\n{text[-half:]}"
+
+
+def without_pyspark(missing: ImportError) -> ImportError:
+    """Make the error that says what to install."""
+    return ModuleNotFoundError(
+        "callboard.spark needs PySpark: pip install 'callboard[spark]'", name=missing.name
+    )

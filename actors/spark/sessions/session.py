@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from callboard.core.checks import one_of
 from callboard.core.errors import ConfigError
+from callboard.spark.errors import without_pyspark
 from callboard.spark.sessions.java import OLDEST, bundled_home, installed_version
 from callboard.spark.sessions.quiet import LEVELS, QUIET, log_options, quiet_home
 
@@ -51,11 +52,14 @@ def session(
     its own default, whose start begins with eight lines about the machine. `conf` are Spark's own
     settings, which win over those made here: `session(**{"spark.ui.enabled": "true"})`.
 
-    Raises ConfigError when there is no usable Java, and for an unknown level.
+    Raises ConfigError when there is no usable Java, and for an unknown level, and
+    ModuleNotFoundError without PySpark.
     """
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
+    try:
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise without_pyspark(error) from error
     level = str(conf.pop("spark.log.level", log_level)).upper()
     one_of("log_level", level, LEVELS, error=ConfigError)
     active = SparkSession.getActiveSession()

@@ -23,15 +23,35 @@ def hot_keys(frame: DataFrame, key: str | Column, *, epsilon: float = 1e-4) -> S
     each that came more than `epsilon` N times is there, and no count is above the true one by more
     than that.
 
-    Raises ValueError at once for an `epsilon` outside of 0 to 1, and Spark's PythonException for
-    keys of another type.
+    Raises at once: ValueError for an `epsilon` outside of 0 to 1, and TypeError for keys of another
+    type.
     """
     merged = SpaceSaving(epsilon)
     keys = frame.select(key)
+    _check_type(keys)
     parts = keys.dropna().mapInArrow(partial(_count, epsilon=epsilon), "summary binary")
     for part in parts.collect():
         merged.merge(SpaceSaving.from_bytes(bytes(part.summary)))
     return merged
+
+
+def _check_type(keys: DataFrame) -> None:
+    from pyspark.sql import types
+
+    (column,) = keys.schema.fields
+    countable = (
+        types.IntegralType,
+        types.StringType,
+        types.CharType,
+        types.VarcharType,
+        types.BinaryType,
+        types.NullType,
+    )
+    if not isinstance(column.dataType, countable):
+        raise TypeError(
+            f"expected keys of integers, texts or bytes, got the column {column.name!r} of "
+            f"{column.dataType.simpleString()}"
+        )
 
 
 @reported

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from callboard.spark.errors import CaptureError
+from callboard.spark.errors import CaptureError, without_pyspark
 
 _ADVICE = (
     "Only what can be pickled reaches a worker process: open files, locks, connections, actor "
@@ -42,9 +42,7 @@ def _dumps(value: Any, keep: bool) -> bytes:
     try:
         from callboard.spark.tasks.trial_pickling import dumps
     except ImportError as error:
-        raise ImportError(
-            "callboard.spark needs PySpark: pip install 'callboard[spark]'"
-        ) from error
+        raise without_pyspark(error) from error
     return dumps(value, keep=keep)
 
 
