@@ -41,10 +41,13 @@ def inputs_of(net: Net) -> list[Variant]:
 def arrows(net: Net) -> list[Arrow]:
     """Return the type of a net."""
     match net:
-        case Box(_, signature):
+        case Box(_, signature, _, options):
             if signature.inputs is None:
                 return []
-            return [(frozenset(signature.inputs), typed(signature.outputs))]
+            outputs = typed(signature.outputs)
+            if outputs is not None and options.errors == "variant":
+                outputs |= {frozenset({"error"})}
+            return [(frozenset(signature.inputs), outputs)]
         case RecordFilter(variant, rules):
             items = [output for rule in rules for output in rule.outputs]
             return [(variant, frozenset(frozenset(item.label for item in out) for out in items))]

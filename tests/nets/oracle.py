@@ -13,6 +13,7 @@ import inspect
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -53,9 +54,13 @@ MOST_STEPS = 1_000_000
 
 @dataclass
 class Outcome:
-    """What a run gives: outputs in order, what cells still keep, and the error that ended it."""
+    """What a run gives: outputs in order, what cells still keep, and the error that ended it.
+
+    The field `error` of an output is the exception that its box raised.
+    """
 
     outputs: list[Record] = field(default_factory=list)
+    skipped: list[Record] = field(default_factory=list)
     leftovers: list[Record] = field(default_factory=list)
     error: RecordError | None = None
     steps: int = 0
@@ -138,8 +143,20 @@ class Machine:
         raise AssertionError(f"no such net: {net!r}")
 
     def box(self, box: Box, out: Step) -> Step:
+        inputs = box.signature.inputs or ()
+
         def call(record: Record) -> Work:
-            return [(out, output) for output in boxed(box, record)]
+            demand(inputs, record, box.name)
+            try:
+                outputs = boxed(box, record)
+            except Exception as error:  # nothing that was put out before it is an output
+                if box.options.errors == "fail":
+                    raise
+                if box.options.errors == "skip":
+                    self.outcome.skipped.append(record)
+                    return []
+                outputs = [inheriting(frozenset(inputs), record, {"error": error})]
+            return [(out, output) for output in outputs]
 
         def refuse(record: Record) -> Work:
             raise RecordError(f"{record}: the box {box.name} takes no records")
@@ -346,14 +363,19 @@ BINARY: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def boxed(box: Box, record: Record) -> Iterator[Record]:
-    """Yield what a box makes of a record."""
+def boxed(box: Box, record: Record) -> list[Record]:
+    """Return what a box makes of a record."""
     inputs = box.signature.inputs or ()
-    demand(inputs, record, box.name)
-    for result in results(box, [record[label] for label in inputs]):
-        output = as_output(box, result)
-        if output is not None:
-            yield inheriting(frozenset(inputs), record, output)
+    made = [as_output(box, result) for result in tried(box, [record[label] for label in inputs])]
+    return [inheriting(frozenset(inputs), record, output) for output in made if output is not None]
+
+
+def tried(box: Box, arguments: list[Any]) -> list[Any]:
+    """Call a box's function, again if it fails, as its option `retries` says."""
+    for _ in range(box.options.retries):
+        with suppress(Exception):
+            return results(box, arguments)
+    return results(box, arguments)
 
 
 def results(box: Box, arguments: list[Any]) -> list[Any]:

@@ -7,9 +7,12 @@ comes of a round fits the next one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import count, islice
 from typing import Any
 
 from hypothesis import assume
@@ -29,6 +32,7 @@ from callboard.nets.terms.network import (
     Box,
     BoxOptions,
     Choice,
+    Effect,
     Feedback,
     NamedNet,
     Net,
@@ -66,6 +70,9 @@ IDENTITY = RecordFilter()
 ROUNDS = 3
 """The most rounds of a loop."""
 OPTIONS = (BoxOptions(), BoxOptions(threads=True), BoxOptions(threads=True, concurrency=3))
+FAULTS = ("raises", "puts out no output", "raises at first")
+ALWAYS = 1_000_000
+"""So many retries that one succeeds."""
 NUMBERS = st.sampled_from([1, 1, 2, 0])
 """How many outputs a filter's rule has."""
 WRITTEN = st.sampled_from([frozenset((*FIELDS, *TAGS))] * 5 + [frozenset(UNIVERSE)])
@@ -86,14 +93,20 @@ class Drawn:
 
 @st.composite
 def nets_with_records(
-    draw: st.DrawFn, *, cells: bool = True, starts: bool = True, threads: bool = False
+    draw: st.DrawFn,
+    *,
+    cells: bool = True,
+    starts: bool = True,
+    threads: bool = False,
+    faults: bool = False,
 ) -> Drawn:
     """Draw a net and records for it. Without `cells`, it has no state.
 
-    With `threads`, calls of some boxes run on other threads.
+    With `threads`, calls of some boxes run on other threads. With `faults`, boxes fail at some
+    records, which ends no run, and some boxes have coroutine functions.
     """
     arriving = draw(ARRIVALS)
-    drawing = Drawing(draw, cells, OPTIONS if threads else OPTIONS[:1])
+    drawing = Drawing(draw, cells, OPTIONS if threads else OPTIONS[:1], faults=faults)
     net = drawing.net(arriving, frozenset(), DEPTH)
     if starts and draw(st.sampled_from([False] * 6 + [True])):
         net = drawing.started(net, arriving, DEPTH)
@@ -134,10 +147,16 @@ class Drawing:
     """Draws nets for label sets."""
 
     def __init__(
-        self, draw: st.DrawFn, cells: bool, options: tuple[BoxOptions, ...] = (BoxOptions(),)
+        self,
+        draw: st.DrawFn,
+        cells: bool,
+        options: tuple[BoxOptions, ...] = (BoxOptions(),),
+        *,
+        faults: bool = False,
     ) -> None:
         self.draw = draw
         self.cells = cells
+        self.faults = faults
         self.options = st.sampled_from(options)
         self.boxes = self.loops = 0
         self.around = 0  # loops that what is drawn will be in
@@ -196,7 +215,28 @@ class Drawing:
         name = self.new_name(kind)
         factor, shift = self.draw(st.tuples(st.integers(1, 3), st.integers(0, 3)))
         function = pure(name, outputs, kind, factor, shift)
-        return Box(name, BoxSignature(inputs, outputs), function, self.draw(self.options))
+        options = self.draw(self.options)
+        if self.faults:
+            function, options = self.failing(function, options, bool(keep & frozenset(inputs)))
+        return Box(name, BoxSignature(inputs, outputs), function, options)
+
+    def failing(
+        self, function: Callable[..., Any], options: BoxOptions, keeps: bool
+    ) -> tuple[Callable[..., Any], BoxOptions]:
+        """Have a box fail at some records, and draw what becomes of these.
+
+        If the box `keeps` labels, no record goes on without them.
+        """
+        fault = self.draw(st.sampled_from(FAULTS))
+        effects: tuple[Effect, ...] = ("skip",) if keeps else ("skip", "variant", "variant")
+        errors = self.draw(st.sampled_from(effects))
+        retries = ALWAYS if fault == "raises at first" else self.draw(st.sampled_from([0, 0, 1]))
+        options = replace(options, errors=errors, retries=retries, backoff=0.0)
+        function = faulty(function, fault)
+        if not options.threads and self.draw(st.booleans()):
+            limit = self.draw(st.sampled_from([None, 1, 3]))
+            return on_a_loop(function), replace(options, concurrency=limit)
+        return function, options
 
     def outputs(self, keep: Variant) -> tuple[tuple[Label, ...], ...]:
         variants = [
@@ -258,7 +298,8 @@ class Drawing:
         return Sync(tuple(self.pattern(arriving) for _ in range(self.draw(st.integers(2, 3)))))
 
     def pattern(self, arriving: frozenset[Variant]) -> Pattern:
-        labels = self.draw(st.sampled_from(sorted(arriving, key=sorted))) or frozenset("a")
+        labels = self.draw(st.sampled_from(sorted(arriving, key=sorted))) - {"error"}
+        labels = labels or frozenset("a")
         variant = frozenset(self.draw(lists_of(labels, 1, 2)))
         return Pattern(variant, self.draw(st.none() | st.none() | expressions(variant)))
 
@@ -349,8 +390,8 @@ def lists_of(labels: Variant, least: int, most: int) -> st.SearchStrategy[list[L
 
 
 def common(arriving: frozenset[Variant]) -> Variant:
-    """Return the labels that all have."""
-    return frozenset.intersection(*arriving)
+    """Return the labels that all have, but for `error`: no box knows what to do with it."""
+    return frozenset.intersection(*arriving) - {"error"}
 
 
 @cache
@@ -393,7 +434,7 @@ def pure(
 
     def many(*arguments: int) -> Iterator[dict[str, int]]:
         total = sum(arguments)
-        for place in range((total + 1) % 3):
+        for place in range((total + 1) % 4):
             yield output(total, place)
 
     def value(*arguments: int) -> object:
@@ -403,6 +444,54 @@ def pure(
     function: Callable[..., Any] = {"one": one, "maybe": maybe, "many": many, "value": value}[kind]
     function.__name__ = name
     return function
+
+
+def faulty(function: Callable[..., Any], fault: str) -> Callable[..., Any]:
+    """Return a function that fails at some records; a generator fails amid its outputs.
+
+    One that "raises at first" does so at some calls, whatever the record.
+    """
+    calls = count()
+
+    def fails(arguments: tuple[int, ...]) -> bool:
+        of = next(calls) if fault == "raises at first" else sum(arguments)
+        return of % 3 == 1
+
+    def put_out_nothing() -> object:
+        if fault != "puts out no output":
+            raise ValueError(fault)
+        return {"no such label": 1}
+
+    def one(*arguments: int) -> object:
+        return put_out_nothing() if fails(arguments) else function(*arguments)
+
+    def many(*arguments: int) -> Iterator[object]:
+        outputs = function(*arguments)
+        if fails(arguments):
+            yield from islice(outputs, sum(arguments) % 2 + 1)
+            yield put_out_nothing()
+        yield from outputs
+
+    made = many if inspect.isgeneratorfunction(function) else one
+    made.__name__ = function.__name__
+    return made
+
+
+def on_a_loop(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the same as a coroutine function, or as an asynchronous generator."""
+
+    async def one(*arguments: int) -> object:
+        await asyncio.sleep(0)
+        return function(*arguments)
+
+    async def many(*arguments: int) -> AsyncIterator[object]:
+        for output in function(*arguments):
+            await asyncio.sleep(0)
+            yield output
+
+    made: Callable[..., Any] = many if inspect.isgeneratorfunction(function) else one
+    made.__name__ = function.__name__
+    return made
 
 
 def described(net: Net) -> str:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from callboard import ActorSystem, DeadLetter
-from callboard.nets.errors import NetTypeError
+from callboard.nets import NetOperator
+from callboard.nets.errors import BoxError, NetEnded, NetTypeError, RecordError
+from callboard.nets.terms.labels import Label
 from callboard.nets.terms.network import Choice, Net, Ordered, Sync
 from callboard.nets.types.typed import infer
+from callboard.testing import ManualSystem
 from tests.nets.inference import inputs_of
 from tests.nets.oracle import Record, counted, run
 from tests.nets.programs import ORDERED, PROGRAMS, Program
@@ -36,12 +41,22 @@ class Laboratory:
 
     def run(self, net: Net, records: list[Record]) -> tuple[list[Record], Counter[str]]:
         """Return what a run puts out, and what its cells still keep at the end."""
+        outputs, letters = self.run_with_faults(net, records)
+        assert set(letters) <= {"unpaired"}
+        return outputs, letters["unpaired"]
+
+    def run_with_faults(
+        self, net: Net, records: list[Record]
+    ) -> tuple[list[Record], dict[str, Counter[str]]]:
+        """Return what a run puts out, and its dead letters by their reasons."""
         self.letters.clear()
         at_work = self.system.run(net)
         at_work.send(records, timeout=TIMEOUT)
         outputs = [dict(record) for record in at_work.finish(TIMEOUT)]
-        assert {letter.reason for letter in self.letters} <= {"unpaired"}
-        return outputs, counted(letter.message for letter in self.letters)
+        letters: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for letter in self.letters:
+            letters[letter.reason] += counted(comparable([letter.message]))
+        return outputs, letters
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
@@ -88,6 +103,82 @@ def test_other_nets_without_state_put_out_the_same_records(
     assert not leftovers
 
 
+@given(nets_with_records(threads=True, faults=True))
+def test_a_record_that_fails_has_no_outputs_in_an_ordered_net(
+    laboratory: Laboratory, drawn: Drawn
+) -> None:
+    assume(takes_part(drawn.net))
+    expected = run(drawn.net, drawn.records)
+    outputs, letters = laboratory.run_with_faults(Ordered(drawn.net), drawn.records)
+    assert comparable(outputs) == comparable(expected.outputs)
+    assert letters["unpaired"] == counted(comparable(expected.leftovers))
+    assert letters["skipped"] == counted(comparable(expected.skipped))
+    assert set(letters) <= {"unpaired", "skipped"}
+
+
+@given(nets_with_records(cells=False, threads=True, faults=True))
+def test_a_record_that_fails_has_no_outputs(laboratory: Laboratory, drawn: Drawn) -> None:
+    assume(takes_part(drawn.net))
+    expected = run(drawn.net, drawn.records)
+    outputs, letters = laboratory.run_with_faults(drawn.net, drawn.records)
+    assert counted(comparable(outputs)) == counted(comparable(expected.outputs))
+    assert letters["skipped"] == counted(comparable(expected.skipped))
+    assert set(letters) <= {"skipped"}
+
+
+@given(nets_with_records(threads=True, faults=True))
+def test_a_net_in_a_stream_is_the_sequential_interpreter(drawn: Drawn) -> None:
+    assume(takes_part(drawn.net))
+    expected = run(drawn.net, drawn.records)
+    operator = NetOperator(drawn.net, unpaired="drop")
+    outputs, skipped = [], 0
+    for record in drawn.records:
+        outputs += [dict(output) for output in operator.receive(record)]
+        skipped += len(operator.take_skipped())
+    assert operator.on_final() == []
+    assert comparable(outputs) == comparable(expected.outputs)
+    assert skipped == len(expected.skipped)
+
+
+@given(
+    nets_with_records(cells=False, starts=False, threads=True, faults=True),
+    st.booleans(),
+    st.integers(0, 2**32),
+    st.integers(0, 100),
+    st.sampled_from([1, 3, 256]),
+)
+def test_a_cancelled_net_has_put_out_all_of_a_record_or_a_dead_letter_says_so(
+    drawn: Drawn, in_order: bool, seed: int, steps: int, window: int
+) -> None:
+    assume(takes_part(drawn.net))
+    records = [{**record, "id": at} for at, record in enumerate(drawn.records)]
+    expected = run(drawn.net, records)
+    net = Ordered(drawn.net) if in_order else drawn.net
+    letters: list[DeadLetter] = []
+    with ManualSystem(seed, trace=False) as system:
+        system.dead_letters.subscribe(letters.append)
+        at_work = system.run(net, window=window)
+        at_work.tell_many(records)
+        for _ in range(steps):
+            if not system.step():
+                break
+        at_work.cancel()
+        outputs: list[Record] = []
+        with pytest.raises(NetEnded, match="cancelled"):
+            outputs.extend(map(dict, at_work.results()))
+    if in_order:
+        assert comparable(outputs) == comparable(expected.outputs)[: len(outputs)]
+    assert counted(comparable(outputs)) <= counted(comparable(expected.outputs))
+    skipped = [letter.message for letter in letters if letter.reason == "skipped"]
+    stopped = {letter.message["id"] for letter in letters if letter.reason != "skipped"}
+    assert counted(comparable(skipped)) <= counted(comparable(expected.skipped))
+    assert {letter.reason for letter in letters} <= {"skipped", "stopped"}
+    for found, whole in ((outputs, expected.outputs), (skipped, expected.skipped)):
+        assert counted(comparable(record for record in found if record["id"] not in stopped)) == (
+            counted(comparable(record for record in whole if record["id"] not in stopped))
+        )
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=repr)
 def test_programs_give_what_plain_python_says(laboratory: Laboratory, program: Program) -> None:
     outputs, leftovers = laboratory.run(program.net, program.records)
@@ -107,6 +198,19 @@ def test_types_have_what_the_definitions_ask_for(drawn: Drawn) -> None:
         for inputs in (infer(drawn.net).inputs, inputs_of(drawn.net))
     )
     assert all(any(asked <= variant for asked in expected) for variant in found)
+
+
+def comparable(records: Iterable[Mapping[Label, Any]]) -> list[Record]:
+    """Return records with the causes of their errors in the place of these."""
+    return [
+        {**record, "error": cause_of(record["error"])} if "error" in record else {**record}
+        for record in records
+    ]
+
+
+def cause_of(error: BaseException) -> str:
+    cause = error.__cause__ if isinstance(error, BoxError) else error
+    return "no output" if isinstance(cause, RecordError) else repr(cause)
 
 
 def takes_part(net: Net) -> bool:

@@ -65,16 +65,24 @@ class NetOperator:
         try:
             return self._answer(row)
         except BaseException as error:
-            if self._carrier.taken:  # it is not the row that is no record
+            if self._carrier.taken or not self._begun:  # it is not the row that is no record
                 self._failure = error
             raise
 
     def _answer(self, row: Any) -> list[Record]:
-        if not self._begun:
-            self._begun = True
-            self._setting.begin()
         carrier = self._carrier
+        if not self._begun:
+            self._setting.begin()
+            self._work()  # the carrier takes a row only when nothing else is on its way
+            self._begun = True
         carrier.take(self._setting.entry, [row], 0, 1 << 40, 1 << 60, None)
+        self._work()
+        outputs, carrier.outputs = carrier.outputs, []
+        return outputs
+
+    def _work(self) -> None:
+        """Carry what there is, and make calls, until nothing more comes."""
+        carrier = self._carrier
         running: dict[asyncio.Task[Any], Any] = {}
         try:
             while True:
@@ -90,8 +98,6 @@ class NetOperator:
         finally:
             if running:  # an error ended this record
                 self._cancel(running)
-        outputs, carrier.outputs = carrier.outputs, []
-        return outputs
 
     def take_skipped(self) -> list[NetError]:
         """Return the errors at what was skipped of the latest row, each with its record."""

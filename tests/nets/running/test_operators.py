@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 
 from callboard import ActorSystem, DeadLetter
-from callboard.nets import BoxError, NetError, NetOperator, NetTypeError, box, join, split, star
+from callboard.nets import (
+    BoxError,
+    NetEnded,
+    NetError,
+    NetOperator,
+    NetTypeError,
+    box,
+    join,
+    split,
+    star,
+)
 from callboard.nets import filter as filtering
 from callboard.streams import Tally, entry
 from tests.nets.running.gate import TIMEOUT, rows, values_of
@@ -53,6 +63,25 @@ def test_an_operator_has_its_boxes_fail_as_their_options_say() -> None:
     assert set(output) == {"error", "more"}
     assert operator.receive({"x": 2}) == [{"y": 4}]
     assert operator.on_final() == []
+
+
+@pytest.mark.parametrize("options", [{}, {"threads": True}], ids=["here", "elsewhere"])
+def test_an_operator_takes_its_first_row_if_it_has_initialisers(options: Any) -> None:
+    first = box(lambda: 0, "-> (y)", name="first", **options)
+    operator = NetOperator(first | filtering("{x} -> {y=x}"))
+    assert values_of(operator.receive({"x": 1}), "y") in ([0, 1], [1, 0])
+    assert operator.receive({"x": 2}) == [{"y": 2}]
+
+
+def test_an_initialiser_that_fails_ends_its_operator() -> None:
+    def fail() -> None:
+        raise ValueError("down")
+
+    operator = NetOperator(box(fail, "-> (y)") | filtering("{x} -> {y=x}"))
+    with pytest.raises(BoxError, match="down"):
+        operator.receive({"x": 1})
+    with pytest.raises(NetEnded, match="down"):
+        operator.receive({"x": 1})
 
 
 def test_an_operator_that_is_dropped_leaves_no_event_loop_open() -> None:
