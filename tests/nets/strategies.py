@@ -192,7 +192,8 @@ class Drawing:
         """Set an initialiser beside a net, and sometimes a further net behind both."""
         outputs = (tuple(dict.fromkeys(["a", *self.some(frozenset((*FIELDS, *TAGS)), 2)])),)
         name = self.new_name("many")
-        first = Box(name, BoxSignature(None, outputs), pure(name, outputs, "many", 3, 1))
+        function = pure(name, outputs, "many", 3, 1)
+        first = Box(name, BoxSignature(None, outputs), function, self.draw(self.options))
         beside: Net = Choice((first, net))
         if self.draw(st.booleans()) and leaving(net, arriving):
             out = leaving(net, arriving) | frozenset(map(frozenset, outputs))

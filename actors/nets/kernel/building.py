@@ -120,8 +120,7 @@ class Builder:
                 routes = [each.inputs for each in typed.children]
                 plan = planner.choice(named, routes, net.ties == "fair")
                 initialisers = [number for number, inputs in enumerate(routes) if not inputs]
-                unstarted = None if keeps else self.unstarted
-                node: NetNode = ChoiceNode(path, plan, inner, initialisers, unstarted)
+                node: NetNode = ChoiceNode(path, plan, inner, initialisers, self.unstarted, keeps)
             case Star(_, exits):
                 within = [each for each in self.nodes[before:] if each.is_leaf]
                 star = StarNode(path, planner.test(named, exits), inner[0], net.limit, within)

@@ -50,7 +50,8 @@ class ChoiceNode(NetNode):
         planner: _Planner,
         branches: list[NetNode],
         initialisers: list[int],
-        unstarted: list[Entity] | None,
+        unstarted: list[Entity],
+        in_order: bool,
     ) -> None: ...
     def start(self, carrier: Carrier, at: Entity, record: MovingRecord | None) -> None: ...
 

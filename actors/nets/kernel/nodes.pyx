@@ -6,7 +6,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t
 
 from callboard.nets.kernel.carrier cimport Carrier, Entity, NetNode, dissolve, past
-from callboard.nets.kernel.record cimport MovingRecord, Shape, new_record
+from callboard.nets.kernel.record cimport MovingRecord, Shape, Ticket, new_record
 
 from callboard.nets.errors import RecordError
 
@@ -294,6 +294,21 @@ cdef class SyncNode(NetNode):
 # --- choices ---------------------------------------------------------------------------------------------------------
 
 
+cdef int put_first(Entity region, MovingRecord record) except -1:
+    """Have a record enter an ordered net before all that are in it."""
+    cdef Ticket ticket = Ticket.__new__(Ticket)
+    ticket.parent = record.ticket
+    ticket.live = 1
+    ticket.region = region
+    if ticket.parent is not None:
+        ticket.trace = ticket.parent.trace
+    ticket.following = region.inner
+    if region.inner is None:
+        region.state = ticket
+    region.inner = record.ticket = ticket
+    return 0
+
+
 @cython.final
 cdef class ChoiceNode(NetNode):
     """A choice. A plan is the number of a branch, or the numbers of those that match equally well, in a list.
@@ -305,23 +320,29 @@ cdef class ChoiceNode(NetNode):
     cdef list initialisers  # the numbers of branches that run once, and take no records
     cdef Py_ssize_t turn  # counts records that match several branches equally well
     cdef list unstarted  # entities whose initialisers have not run
+    cdef bint in_order  # it is an ordered net of its own: records have a ticket for it, and it ends at a Leave
 
-    def __init__(self, str path, object planner, list branches, list initialisers, list unstarted or None):
+    def __init__(self, str path, object planner, list branches, list initialisers, list unstarted, bint in_order):
         super().__init__(path, planner)
         self.branches = branches
         self.initialisers = initialisers
         self.unstarted = unstarted
+        self.in_order = in_order
 
     cdef Entity entity(self, Entity after):
         cdef Entity entity = NetNode.entity(self, after)
         entity.inner = [None] * len(self.branches)
-        if self.initialisers and self.unstarted is not None:
+        if self.initialisers:
             self.unstarted.append(entity)
         return entity
 
     def start(self, Carrier carrier, Entity at, MovingRecord record or None):
-        """Have the initialisers run: before the first record, or for the first record's ticket."""
+        """Have the initialisers run: before the first record, or for the first record's ticket.
+
+        In an ordered net, what comes of them leaves before what comes of the first record.
+        """
         cdef MovingRecord trigger
+        cdef Ticket ticket = None
         cdef Entity branch
         at.state = True
         for number in reversed(self.initialisers):
@@ -330,10 +351,15 @@ cdef class ChoiceNode(NetNode):
             if record is None:
                 carrier.enter(branch, trigger, None)
             else:
-                trigger.ticket = record.ticket
-                if record.ticket is not None:
-                    record.ticket.live += 1
+                ticket = record.ticket
+                if self.in_order:
+                    ticket = ticket.parent
+                trigger.ticket = ticket
+                if ticket is not None:
+                    ticket.live += 1
                 carrier.push(branch, trigger)
+            if self.in_order:
+                put_first(at.following(), trigger)
 
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
         if self.initialisers and at.state is None:

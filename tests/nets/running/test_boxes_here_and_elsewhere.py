@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 import pytest
 
 from callboard import ActorSystem
-from callboard.nets import Net, RecordError, Tag, box, split, star
+from callboard.nets import Net, RecordError, Tag, box, choice, ordered, split, star
 from callboard.nets import filter as filtering
 from tests.nets.running.gate import TIMEOUT, Gate, rows, values_of, within
 
@@ -401,6 +401,23 @@ def test_an_initialiser_runs_once_at_the_start(system: ActorSystem) -> None:
         outputs = run.finish(TIMEOUT)
         assert calls == [1]
         assert sorted(map(str, map(dict, outputs))) == ["{'x': 0}", "{'y': 1}", "{'y': 2}"]
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+@pytest.mark.parametrize("inner", [False, True], ids=["", "in a replica"])
+def test_initialisers_elsewhere_come_first_in_an_ordered_net(
+    system: ActorSystem, inner: bool, number: int
+) -> None:
+    first = box(lambda: 0, "-> (y)", name="first", threads=True)
+    second = box(lambda: 1, "-> (y)", name="second", threads=True)
+    net: Net = choice(first, second, filtering("{x} -> {y=x}"))
+    expected = [0, 1, *range(2, 2 + number)]
+    if inner:
+        net = split(net, "<k>")
+        expected = expected if number else []
+    run = system.run(ordered(net))
+    run.send([{"x": x, "<k>": 0} for x in range(2, 2 + number)], timeout=TIMEOUT)
+    assert values_of(run.finish(TIMEOUT), "y") == expected
 
 
 @pytest.mark.parametrize("placed", ["number", "split"])

@@ -69,7 +69,7 @@ def test_an_operator_has_its_boxes_fail_as_their_options_say() -> None:
 def test_an_operator_takes_its_first_row_if_it_has_initialisers(options: Any) -> None:
     first = box(lambda: 0, "-> (y)", name="first", **options)
     operator = NetOperator(first | filtering("{x} -> {y=x}"))
-    assert values_of(operator.receive({"x": 1}), "y") in ([0, 1], [1, 0])
+    assert operator.receive({"x": 1}) == [{"y": 0}, {"y": 1}]
     assert operator.receive({"x": 2}) == [{"y": 2}]
 
 
