@@ -219,8 +219,8 @@ class ProcessFamily:
             except CodecError as error:
                 path = self.parent.path
                 log.warning("a dead letter cannot be decoded", pool=path, error=error)
-        error = None if letter["error"] is None else RemoteFailure(*letter["error"])
-        self._runtime.dead_letters.post(message, self.parent, None, letter["reason"], error)
+        failure = None if letter["error"] is None else RemoteFailure(*letter["error"])
+        self._runtime.dead_letters.post(message, self.parent, None, letter["reason"], failure)
 
     def _messages(self, submission: Submission) -> Iterable[Any]:
         data = b"".join(submission.parts)
