@@ -164,13 +164,14 @@ cdef class BoxNode(NetNode):
     cdef Entity go_on(self, Entity at, MovingRecord record, Carrier carrier):
         cdef BoxPlan plan = <BoxPlan>self.plan(record.shape)
         cdef MovingRecord output
-        cdef int64_t began = carrier.ticks.now()
+        cdef int64_t until, began = carrier.ticks.now()
         try:
             for value in record.rest:
                 if value is None:
                     continue
-                record.spent += carrier.ticks.now() - began
-                began = carrier.ticks.now()
+                until = carrier.ticks.now()
+                record.spent += until - began
+                began = until
                 output = new_record(None, None, record.ticket)
                 take_output(output, plan, value, record.values)
                 carrier.push_rest(at, record)

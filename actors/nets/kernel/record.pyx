@@ -22,6 +22,7 @@ cdef extern from "Python.h":
         PyObject** ob_item
 
 
+cdef frozenset _PLAIN = frozenset((bool, bytes, float, int, list, str, tuple))  # values, which stand for no record
 cdef object one = 1
 cdef object zero = 0
 
@@ -210,6 +211,11 @@ cdef class Assembler:
 
     def labelled(self, output, tuple keys or None):
         """Return what a box's function returned as a dict."""
+        if keys is not None and type(output) in _PLAIN:  # the questions below take longer than a record's hop
+            if len(keys) == 1:
+                return {keys[0]: output}
+            if type(output) is tuple and len(<tuple>output) == len(keys):
+                return dict(zip(keys, <tuple>output))
         if isinstance(output, Mapping):
             return dict(output)
         if is_dataclass(output) and not isinstance(output, type):
