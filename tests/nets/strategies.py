@@ -197,7 +197,8 @@ class Drawing:
         beside: Net = Choice((first, net))
         if self.draw(st.booleans()) and leaving(net, arriving):
             out = leaving(net, arriving) | frozenset(map(frozenset, outputs))
-            return Serial(beside, self.net(out, frozenset(), depth - 1))
+            both = Serial(beside, self.net(out, frozenset(), depth - 1))
+            return both if self.fits(both, arriving, frozenset()) else beside
         return beside
 
     # Boxes, filters and cells.
