@@ -15,12 +15,14 @@ import signal
 import sys
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from callboard import (
     ActorEnd,
+    ActorRef,
     ActorSystem,
     BoundedMailbox,
     DeadLetter,
@@ -34,6 +36,7 @@ from callboard.pools.importing import import_all, import_class
 from callboard.pools.pickling import make_codec
 from callboard.remote.errors import CodecError
 from callboard.remote.protocol.server_side import ServerLimits
+from callboard.remote.server.peer import Peer
 from callboard.remote.server.server import Server
 from callboard.remote.staging.entries import ActorEntry
 from callboard.remote.wire.codec import Codec
@@ -46,6 +49,7 @@ GRACE = 1.0
 LOOK = 1.0
 
 _TEXT = 10_000  # bytes of an error's text
+_FOUND = object()
 _telling = Lock()
 
 OPTIONS = (BoundedMailbox, Supervision)
@@ -83,12 +87,13 @@ def _serve(spec: dict[str, Any], status: int, life: int, parent: int) -> int:
         os.eventfd_write(bell, 1)
 
     system = ActorSystem(spec["system"], workers=1, observable=spec["observable"])
-    letters = partial(_tell_letter, status, codec)
-    system.dead_letters.subscribe(letters)
     ref = spawn_divided(system._runtime, None, cls, *arguments)
+    entry = PoolEntry(ref)
+    letters = partial(_tell_letter, status, codec, entry)
+    system.dead_letters.subscribe(letters)
     ref.ended.add_done_callback(end)
     address = f"unix:{spec['path']}"
-    server = Server(system, {ENTRY: ActorEntry(ref)}, address, codec=codec, limits=LIMITS)
+    server = Server(system, {ENTRY: entry}, address, codec=codec, limits=LIMITS)
     ref.ready.add_done_callback(lambda ready: _tell_ready(status, ready))
     while not ends and os.getppid() == parent:
         ready, _, _ = select.select([life, bell], [], [], LOOK)
@@ -98,8 +103,8 @@ def _serve(spec: dict[str, Any], status: int, life: int, parent: int) -> int:
         tell(status, ended=f"its actor {ends[0]}")
         with suppress(CallboardError):
             server.drain(GRACE)  # so that asks are answered
-    system.dead_letters.unsubscribe(letters)  # of the others the parent makes letters
-    server.stop()
+    server.stop()  # from now on the parent is not told that messages were handled
+    system.dead_letters.unsubscribe(letters)  # of the others it makes letters
     try:
         system.stop(GRACE)
     except CallboardError:  # the actor is stuck
@@ -130,8 +135,62 @@ def _tell_ready(status: int, ready: Future[Any]) -> None:
         tell(status, ready=True)
 
 
-def _tell_letter(status: int, codec: Codec, letter: DeadLetter) -> None:
-    message = {"text": short_repr(letter.message)}  # for a parent that cannot decode it
+class PoolEntry(ActorEntry):
+    """The actor, and where its messages that are not handled lie: which delivery, which place."""
+
+    def __init__(self, ref: ActorRef[Any]) -> None:
+        super().__init__(ref)
+        self._lock = Lock()
+        self._open: dict[tuple[Peer, int], _Open] = {}
+
+    def note_begun(self, peer: Peer, sequence: int, values: list[Any]) -> None:
+        """Have a delivery's messages found until it is done."""
+        with self._lock:
+            self._open[peer, sequence] = _Open(values)
+
+    def note_done(self, peer: Peer, sequence: int) -> None:
+        """Have them found no more."""
+        with self._lock:
+            self._open.pop((peer, sequence), None)
+
+    def find(self, message: object) -> tuple[Peer, int, int] | None:
+        """Return the client, the delivery and the place of a message that is a dead letter.
+
+        Each place is found once. Of one object that was sent often it is the first place: actors
+        handle their messages in order.
+        """
+        with self._lock:
+            for (peer, sequence), opened in self._open.items():
+                place = opened.take(message)
+                if place is not None:
+                    return peer, sequence, place
+        return None
+
+
+class _Open:
+    """The messages of a delivery that is not handled."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self._values = [*values]
+        self._next = 0  # the place after the one that was found last
+
+    def take(self, message: object) -> int | None:
+        """Return the place of an object, once."""
+        values = self._values
+        for place in chain(range(self._next, len(values)), range(self._next)):
+            if values[place] is message:
+                values[place] = _FOUND
+                self._next = place + 1
+                return place
+        return None
+
+
+def _tell_letter(status: int, codec: Codec, entry: PoolEntry, letter: DeadLetter) -> None:
+    found = entry.find(letter.message) if letter.recipient == entry.ref else None
+    if found is not None and found[0].is_gone:
+        return  # the parent knows that it was not handled, and makes a letter
+    message: dict[str, Any] = {"at": found and found[1:]}
+    message["text"] = short_repr(letter.message)  # for a parent that cannot decode it
     with suppress(CodecError):
         message["message"] = base64.b64encode(codec.encode(letter.message)).decode()
     error = letter.error

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -203,10 +202,15 @@ class ProcessFamily:
     def _why_ended(self, process: WorkerProcess) -> str:
         return self.why or f"{process.ref.path} has ended"
 
-    def on_loss(self, submissions: list[Submission], error: RemoteError) -> None:
+    def on_loss(
+        self, process: WorkerProcess, submissions: list[Submission], error: RemoteError
+    ) -> None:
         """Make dead letters of messages that were told, and that a process took with it."""
-        for submission in submissions:
-            for message in self._messages(submission):
+        for submission, left in zip(submissions, process.left_of(submissions), strict=True):
+            messages = self._messages(submission) if left else []
+            if len(messages) == submission.messages:  # otherwise they cannot be decoded
+                messages = [messages[place] for place in left]
+            for message in messages:
                 self._runtime.dead_letters.post(message, self.parent, None, "lost", error)
 
     def _post(self, letter: dict[str, Any]) -> None:
@@ -219,10 +223,10 @@ class ProcessFamily:
             except CodecError as error:
                 path = self.parent.path
                 log.warning("a dead letter cannot be decoded", pool=path, error=error)
-        failure = None if letter["error"] is None else RemoteFailure(*letter["error"])
-        self._runtime.dead_letters.post(message, self.parent, None, letter["reason"], failure)
+        why = None if letter["error"] is None else RemoteFailure(*letter["error"])
+        self._runtime.dead_letters.post(message, self.parent, None, letter["reason"], why)
 
-    def _messages(self, submission: Submission) -> Iterable[Any]:
+    def _messages(self, submission: Submission) -> list[Any]:
         data = b"".join(submission.parts)
         try:
             if submission.kind is MessageKind.TELL_MANY:
@@ -239,10 +243,11 @@ class ProcessFamily:
         path = str(self._folder / str(self._numbers))
         connection = Connection(f"unix:{path}", timeout=_PATIENCE)
         connection.codec = self._codec
-        connection._on_loss = self.on_loss
+        process: WorkerProcess
+        connection._on_loss = lambda lost, error: self.on_loss(process, lost, error)
         in_flight = InFlight(self._runtime.team, connection, lambda: process.hear())
         where = f"{self.parent.path}/{self._numbers}"
-        ref = ProcessRef(connection, ENTRY, where, in_flight, self.on_loss)
+        ref = ProcessRef(connection, ENTRY, where, in_flight, connection._on_loss)
         spec = {**self._spec, "path": path, "system": where.strip("/").replace("/", "-")}
         process = WorkerProcess(spec, connection, ref, self._io, self._note_end, self._post)
         ref._retire = partial(self._retire, process)

@@ -16,6 +16,7 @@ from callboard.observing.wait import Wait
 from callboard.pools.child import GRACE
 from callboard.pools.process_ref import ProcessRef
 from callboard.remote.client.connection import Connection
+from callboard.remote.protocol.conversation import Submission
 from callboard.remote.sockets.io_thread import IOThread
 
 # The spec has what the interpreter wants first: where modules are.
@@ -115,9 +116,12 @@ class WorkerProcess:
         """Let go of what is open, when the process and the pool's thread have ended. `why` is what
         the errors of open asks say.
         """
+        self.hear()
         self.connection._close(why)
-        if self._heard >= 0:
-            os.close(self._heard)
+        with self._hearing:
+            heard, self._heard = self._heard, -1
+        if heard >= 0:
+            os.close(heard)
 
     def wait_of(self) -> Wait:
         """Say what its pool waits for. Any thread."""
@@ -162,6 +166,17 @@ class WorkerProcess:
                 self._note(json.loads(line))
         return not is_over
 
+    def left_of(self, submissions: list[Submission]) -> list[list[int]]:
+        """Return the places of messages that were lost, and that are no dead letters yet. A letter
+        of them that still comes is none.
+        """
+        with self._hearing:
+            self.hear()
+            return [
+                [place for place in range(submission.messages) if _bury(submission, place)]
+                for submission in submissions
+            ]
+
     def _close_input(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None
         with self._closing, suppress(OSError):
@@ -169,7 +184,10 @@ class WorkerProcess:
 
     def _note(self, said: dict[str, Any]) -> None:
         if "reason" in said:
-            self._on_letter(said)
+            sequence, place = said["at"] or (0, 0)
+            submission = self.connection.session.told(sequence)
+            if submission is None or _bury(submission, place):
+                self._on_letter(said)
         elif "ready" in said:
             self.was_ready = True
         else:
@@ -191,6 +209,15 @@ class WorkerProcess:
         self._process = None
         self._ends += 1
         self._on_end(self, self._why or _how(process.returncode))
+
+
+def _bury(submission: Submission, place: int) -> bool:
+    """Note that a message is a dead letter. False: it is one already."""
+    if submission.buried is None:
+        submission.buried = set()
+    is_new = place not in submission.buried
+    submission.buried.add(place)
+    return is_new
 
 
 def _how(status: int) -> str:

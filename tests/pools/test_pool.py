@@ -22,6 +22,7 @@ from callboard import (
     Actor,
     ActorStopped,
     ActorSystem,
+    BoundedMailbox,
     CallboardError,
     DrainTimeout,
     SpawnError,
@@ -496,6 +497,30 @@ def test_no_descriptor_and_no_folder_is_left(
     assert count() == before
     assert len(made) == 2
     assert not any(map(os.path.exists, made))
+
+
+def test_what_failed_before_its_process_ended_is_one_dead_letter(
+    system: ActorSystem, tmp_path: Path
+) -> None:
+    found = letters(system)
+    pool = system.pool(Work, str(tmp_path), processes=1)
+    pool.tell_many(["fail", 1, "fail", "die", "after"])  # acknowledged together, and so not at all
+    system.drain(LIMIT)
+    reasons = sorted((str(letter.message), letter.reason) for letter in found)
+    lost = [("1", "lost"), ("after", "lost"), ("die", "lost")]
+    assert reasons == [*lost, ("fail", "failed"), ("fail", "failed")]
+
+
+def test_what_a_full_mailbox_has_taken_before_its_process_ends_is_lost_and_no_more(
+    system: ActorSystem, tmp_path: Path
+) -> None:
+    found = letters(system)
+    mailbox = BoundedMailbox(3, "fail")
+    pool = system.pool(Work, str(tmp_path), processes=1, mailbox=mailbox)
+    pool.tell_many(["die", *range(9)])
+    system.drain(LIMIT)
+    assert Counter(letter.message for letter in found) == Counter(["die", *range(9)])
+    assert {letter.reason for letter in found} == {"refused", "lost"}
 
 
 def test_an_answer_that_raises_no_exception_fails_its_ask_alone(system: ActorSystem) -> None:

@@ -129,6 +129,11 @@ class RemoteSession:
         with self._lock:
             return self._talk.outstanding
 
+    def told(self, sequence: int) -> Submission | None:
+        """Return what was told with this number, as long as a pool may make dead letters of it."""
+        with self._lock:
+            return self._talk.told(sequence)
+
     @property
     def is_over(self) -> bool:
         """Whether there will be no other connection."""

@@ -59,7 +59,18 @@ _KNOWN = {
 class Submission:
     """A message, or several, for an entry point of the server."""
 
-    __slots__ = ("answer", "entry", "kind", "messages", "outcome", "parts", "sent", "size", "trace")
+    __slots__ = (
+        "answer",
+        "buried",
+        "entry",
+        "kind",
+        "messages",
+        "outcome",
+        "parts",
+        "sent",
+        "size",
+        "trace",
+    )
 
     hears_of_trouble = True
     """Whether its sender is told what came of messages before it."""
@@ -87,6 +98,8 @@ class Submission:
         """This future, if the message is told."""
         self.trace = trace
         """The W3C `traceparent` of the span that sends it, for servers that take one."""
+        self.buried: set[int] | None = None
+        """Places of those of the messages that are dead letters already, for a pool."""
 
     def fits(self, side: ClientSide, places: Mapping[str, int]) -> bool:
         """Tell whether it may be sent now."""
@@ -138,7 +151,8 @@ class Completion(NamedTuple):
 
 
 OnLoss = Callable[[list[Submission], RemoteError], object]
-"""Called with messages that were told, and lost or refused, and why."""
+"""Called with messages that were told, and lost or refused, and why; at the end of a connection
+though there are none."""
 
 
 class Conversation:
@@ -201,6 +215,15 @@ class Conversation:
         told = 0 if self.side is None else self.side.unacknowledged
         return told + len(self._answers) + len(self.waiting)
 
+    def told(self, sequence: int) -> Submission | None:
+        """Return what was told with this number, on this connection or the one that has just
+        ended, unless it is known to be handled. None without `on_loss`.
+        """
+        for number, _, submission in self._told:  # it is one of the first
+            if number >= sequence:
+                return submission if number == sequence else None
+        return None
+
     def raise_trouble(self) -> None:
         """Raise what came of earlier messages that were told, once."""
         if self.lost:
@@ -256,6 +279,7 @@ class Conversation:
         """Begin with a new connection."""
         self.side = ClientSide(self._codec, self._secret, self._shard)
         self._output.append(self.side.hello())
+        self._told.clear()
 
     def receive(self, received: Frame) -> Welcome | Parting | None:
         """Take a frame; return what concerns the connection itself. Raises Rejected, Refused."""
@@ -352,18 +376,17 @@ class Conversation:
             messages -= self._told.popleft()[1]
 
     def _lose(self, submissions: list[Submission], why: str) -> None:
-        self._told.clear()
         messages = sum(submission.messages for submission in submissions)
-        if messages:
-            text = f"{why}; whether it was handled is unknown"
-            self._call_on_loss(submissions, ConnectionLost(text, messages))
+        text = f"{why}; whether it was handled is unknown"
+        self._call_on_loss(submissions, ConnectionLost(text, messages))
 
     def _refuse(self, event: Failed) -> None:
+        if event.kind == errors.MailboxFull.__name__:
+            return  # there are dead letters of those that were refused
         for told in self._told:
             if told[0] == event.sequence and told[2] is not None:
                 submission, told[2] = told[2], None
-                if event.kind != errors.MailboxFull.__name__:  # of which there are dead letters
-                    self._call_on_loss([submission], RemoteFailure(event.kind, event.text))
+                self._call_on_loss([submission], RemoteFailure(event.kind, event.text))
 
     def _call_on_loss(self, submissions: list[Submission], error: RemoteError) -> None:
         assert self._on_loss is not None

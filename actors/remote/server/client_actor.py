@@ -96,6 +96,8 @@ class ClientActor(Actor[Any]):
 
     def _refuse(self, delivery: Delivery, error: Exception) -> None:
         """Tell the client of the error. The credit comes back; for an ask the error is that."""
+        if delivery.kind is MessageKind.ASK:
+            self._note_done(delivery)
         self._peer.fail(delivery, error)
         if delivery.kind is MessageKind.ASK:
             return
@@ -107,10 +109,18 @@ class ClientActor(Actor[Any]):
 
     def _note_in_turn(self, delivery: Delivery, turn: Future[None] | None) -> None:
         """Give the credit back when those before it are handled: a pool counts on this order."""
-        if turn is None:
+
+        def note(_: Any = None) -> None:
+            self._note_done(delivery)
             self._peer.note_handled(delivery)
+
+        if turn is None:
+            note()
         else:
-            turn.add_done_callback(lambda _: self._peer.note_handled(delivery))
+            turn.add_done_callback(note)
+
+    def _note_done(self, delivery: Delivery) -> None:
+        self._entries[delivery.entry].note_done(self._peer, delivery.sequence)
 
     def _within(self, delivery: Delivery, send: Callable[[Any], R], values: Any) -> R:
         """Send, in an instrumented system within the span that has sent this elsewhere."""
@@ -148,6 +158,11 @@ class ClientActor(Actor[Any]):
 
     def _decoding(self, delivery: Delivery) -> Generator[None, None, list[Any]]:
         """Decode in slices. Raises CodecError."""
+        values = yield from self._decoding_values(delivery)
+        self._entries[delivery.entry].note_begun(self._peer, delivery.sequence, values)
+        return values
+
+    def _decoding_values(self, delivery: Delivery) -> Generator[None, None, list[Any]]:
         if delivery.kind is MessageKind.TELL_MANY:
             rows = yield from self._codec.decoding_rows(delivery.body)
             if len(rows) != delivery.messages:
@@ -159,6 +174,7 @@ class ClientActor(Actor[Any]):
 
     def _answer(self, delivery: Delivery, answer: Future[Any]) -> None:
         """On the thread that completed the answer."""
+        self._note_done(delivery)
         error = answer.exception()
         if error is None:
             self._peer.answer(delivery, answer.result())

@@ -36,6 +36,12 @@ class ServedEntry:
         """
         return None
 
+    def note_begun(self, peer: Any, sequence: int, values: list[Any]) -> None:
+        """Take note that these values of a client's delivery are about to be handed on."""
+
+    def note_done(self, peer: Any, sequence: int) -> None:
+        """Take note that all of a delivery is handled, before its client is told so."""
+
 
 def failures_of(entries: Mapping[str, ServedEntry]) -> dict[Run[Any], str]:
     """Return the graphs that have failed, each with a text: of which entry, at what, and why."""
