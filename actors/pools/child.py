@@ -156,7 +156,7 @@ class PoolEntry(ActorEntry):
     def find(self, message: object) -> tuple[Peer, int, int] | None:
         """Return the client, the delivery and the place of a message that is a dead letter.
 
-        Each place is found once. Of one object that was sent often it is the first place: actors
+        Each place is found once. If one object was sent often, the first place is found: actors
         handle their messages in order.
         """
         with self._lock:
