@@ -64,16 +64,24 @@ def _numbers() -> frozenset[int]:
 
 def check_types(schema: pa.Schema) -> None:
     """Refuse columns of types that are not read here. Raises CodecError, which names the column."""
-    from pyarrow import types
-
     for field in schema:
         for kind in _types_in(field.type):
-            if kind.id not in _numbers() or (types.is_map(kind) and types.is_null(kind.key_type)):
+            if kind.id not in _numbers() or _ends_a_process(kind):
                 within = "" if kind is field.type else f", in {field.type}"
                 raise CodecError(
                     f"column {field.name!r} has the type {kind}{within}: unions, intervals with "
-                    "months, maps of nulls, and extension types are not taken"
+                    "months, maps of nulls, runs of list views, and extension types are not taken"
                 )
+
+
+def _ends_a_process(kind: Any) -> bool:
+    """Tell whether a method of pyarrow 26 aborts at a valid array of the type."""
+    from pyarrow import types
+
+    if types.is_run_end_encoded(kind):
+        values = kind.value_type
+        return bool(types.is_list_view(values) or types.is_large_list_view(values))
+    return bool(types.is_map(kind) and types.is_null(kind.key_type))
 
 
 def _types_in(kind: Any) -> Iterator[Any]:

@@ -195,6 +195,9 @@ NOT_READ = {
         pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])]
     ),
     "an extension": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)], pa.binary(16))),
+    "runs of list views": pa.RunEndEncodedArray.from_arrays(
+        pa.array([1], pa.int16()), pa.array([[1]], pa.list_view(pa.int8()))
+    ),
     "months": pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
     "a union in a struct in a list": lists_of(pa.StructArray.from_arrays([UNION], ["u"])),
     "an extension in a list": lists_of(
