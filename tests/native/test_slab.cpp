@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "callboard/core/memory/node.hpp"
 #include "callboard/core/memory/slab.hpp"
 #include "check.hpp"
 #include "counted_slabs.hpp"
@@ -122,6 +123,36 @@ TEST("without memory a line is not made, and the next one is") {
         made.fetch_sub(1, callboard::relaxed);  // it was not
         Slab::free_line(Slab::make_line());
     });
+}
+
+TEST("a node is taken of the reserve when memory is out") {
+    in_a_thread([](const Balance&) {
+        callboard::FreeList list;
+        callboard::BasicNodeCache<2, 4> cache;
+        std::vector<callboard::Node*> nodes = {cache.take(list)};
+        nodes.reserve(100);
+        is_memory_out.store(true, callboard::relaxed);
+        while (callboard::Node* const node = cache.try_take(list)) nodes.push_back(node);
+        CHECK(nodes.size() <= 31);  // what was left of the slab
+        nodes.push_back(cache.take_reserved(list));
+        is_memory_out.store(false, callboard::relaxed);
+        CHECK(nodes.back() != nullptr);
+        made.fetch_sub(2, callboard::relaxed);  // they were not
+        for (callboard::Node* const node : nodes) delete node;
+    });
+}
+
+TEST("the reserve has lines without memory until it is used up, and nothing fills it again") {
+    std::vector<void*> lines;
+    lines.reserve(10'000);
+    is_memory_out.store(true, callboard::relaxed);
+    while (void* const line = Slab::make_reserved_line()) lines.push_back(line);
+    is_memory_out.store(false, callboard::relaxed);
+    CHECK(lines.size() > 4000);
+    CHECK_EQUAL(std::set<void*>(lines.begin(), lines.end()).size(), lines.size());
+    for (void* const line : lines) CHECK_EQUAL(reinterpret_cast<std::uintptr_t>(line) % cache_line, 0u);
+    free_all(lines);
+    CHECK(Slab::make_reserved_line() == nullptr);
 }
 
 TEST("to free nothing does nothing") { Slab::free_line(nullptr); }
