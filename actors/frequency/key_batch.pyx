@@ -10,6 +10,8 @@ from callboard.core.instants cimport as_key
 from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.encoding cimport read_integers, read_runs
 
+from numbers import Number
+
 from callboard.core.checks import LARGEST, is_missing, whole
 from callboard.core.text import safe_repr
 
@@ -32,9 +34,7 @@ cdef int check_equal(object key) except -1:
                 check_equal(part)
         finally:
             Py_LeaveRecursiveCall()
-    elif type(key) in (int, str, bytes) or key is None:
-        return 0
-    elif (key != key) is not False and is_missing(key):
+    elif (isinstance(key, Number) or type(key).__module__.startswith(("numpy", "pandas"))) and is_missing(key):
         raise ValueError(f"a key is equal to itself, not as {safe_repr(key)}")
     return 0
 

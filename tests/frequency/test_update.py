@@ -138,6 +138,8 @@ def test_bad_weights_are_refused_and_nothing_counted(keys: Any, weights: Any, sa
 class NotAvailable:
     """As pandas' NA: what it is compared with is not known, and has no truth."""
 
+    __module__ = "pandas._libs.missing"  # only types of NumPy and pandas are compared
+
     def __eq__(self, other: object) -> Any:
         return self
 
