@@ -38,6 +38,7 @@ def run_stages(system: ActorSystem, values: int, stages: int, **options: Any) ->
     sender.close()
     assert list(receiver) == []
     assert system.join(30.0)
+    system.drain(30.0)  # the record of the last dispatch is written, too
     return numbers
 
 
@@ -113,6 +114,7 @@ def test_a_dedicated_task_has_its_worker_s_file_which_is_written_when_it_ends(
             sender.put(number, 30.0)
         sender.close()
         assert system.join(30.0)
+        system.drain(30.0)  # the record of the last dispatch is written, too
     (line,) = read(tmp_path)["net-blocks.log"]
     assert (line.path, line.dispatch, line.state) == ("/blocks", 1, "Z")
     ((channel_number, mode, state, moved, flags),) = line.uses
@@ -179,6 +181,7 @@ def test_an_actor_that_has_ended_long_ago_keeps_its_name(tmp_path: Path) -> None
         for index in range(300):
             system.spawn(Brief, name=f"brief {index}\n")
         assert system.join(30.0)
+        system.drain(30.0)  # the record of the last dispatch is written, too
         (file,) = system.write_logs(tmp_path)
         log = dispatches(file.read_text().splitlines())
     assert {line.path for line in log} == {f"/brief_{index}_" for index in range(300)}

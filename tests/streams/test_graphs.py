@@ -41,7 +41,7 @@ class ManyOnly:
         (lambda: rows.map(abs, name=""), "an operator's name is a string that is not empty"),
         (lambda: rows.map(abs, errors="ignore"), "one of fail, skip, side, not 'ignore'"),
         (lambda: rows.to(print, errors="side"), "a sink has no side output"),
-        (lambda: rows.to(3), "a sink is a function, not 3"),
+        (lambda: rows.to(3), "a sink is a path, a function, a ref or an object"),
         (
             lambda: rows.to(Queue()),
             r"a sink with put\(\) has close\(\), too, and <queue.Queue .* none",

@@ -171,6 +171,7 @@ class Late(Timers):
         period: float | None = None,
         *,
         at_close: bool = False,
+        with_timer: bool = False,
     ) -> Timer:
         self.due.append(action)
         return Timer(self, action, period)

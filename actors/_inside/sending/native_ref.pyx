@@ -95,8 +95,8 @@ cdef class NativeRef(ActorRef):
         self.push_packed(node, envelope, context)
         return 0
 
-    def _tell_past_capacity(self, message, variables=None):
-        """Send without regard to the mailbox's capacity. A native actor sees no `variables`."""
+    def _tell_past_capacity(self, message, variables=None, timer=None):
+        """Send without regard to the mailbox's capacity. A native actor sees no `variables`, nor `timer`."""
         cdef Context* context = current_context()
         cdef Envelope envelope = to_tell(<PyObject*>message, NULL)
         cdef Node* node = context.nodes.take(self.cell.spare)

@@ -29,4 +29,4 @@ def _see_to(dead_letters: DeadLetters, message: NetMessage, conductor: ActorRef[
 
 
 def _ended() -> NetEnded:
-    return NetEnded("the run has ended, as its system was stopped")
+    return NetEnded("the run has ended")

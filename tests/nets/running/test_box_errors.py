@@ -27,7 +27,7 @@ from callboard.nets import (
 from callboard.nets import filter as filtering
 from callboard.nets.running.conductor import Conductor
 from callboard.testing import ManualSystem
-from tests.nets.running.gate import TIMEOUT, Gate, rows, send_all, values_of, within
+from tests.nets.running.gate import TIMEOUT, Gate, rows, send_all, values_of
 
 KINDS = ["here", "threads", "dedicated", "async", "generator", "async generator"]
 
@@ -365,10 +365,8 @@ def test_a_fault_of_a_run_itself_is_its_error(
         raise ArithmeticError("a fault")
 
     monkeypatch.setattr(Conductor, "_let_in", fails)
-    finished = within(next, run.results())
-    run.tell({"x": 1})
-    with pytest.raises(NetError, match="a fault"):
-        finished.result(TIMEOUT)
+    with pytest.raises(ArithmeticError, match="a fault"):
+        run.ask({"x": 1}).result(TIMEOUT)
 
 
 @pytest.mark.parametrize("kind", ["here", "threads"])
