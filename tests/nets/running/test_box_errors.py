@@ -16,7 +16,6 @@ from callboard.nets import (
     Box,
     BoxError,
     Net,
-    NetError,
     NetOperator,
     RecordError,
     box,
