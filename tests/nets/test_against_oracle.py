@@ -221,7 +221,7 @@ def takes_part(net: Net) -> bool:
     that all fits, because they do not know in which order records come to a cell. Without ties, the
     oracle may see a binding tag come from a branch that gets no record.
     """
-    is_binding = re.compile("is a binding tag|<#i>[^}]*} against")
+    is_binding = re.compile(r"is a binding tag|<#i>[^}]*} against|for \{[^}]*<#i>\}, and its sign")
     has_cell = any(isinstance(part, Sync) for part in parts_of(net))
     try:
         infer(net)
