@@ -55,18 +55,18 @@ _TYPES = (
 
 
 @cache
-def _numbers_of(names: tuple[str, ...]) -> frozenset[int]:
+def _numbers() -> frozenset[int]:
     from pyarrow import lib
 
     # Older versions of pyarrow have no decimals of 32 and 64 bits.
-    return frozenset(getattr(lib, f"Type_{name}", -1) for name in names)
+    return frozenset(getattr(lib, f"Type_{name}", -1) for name in _TYPES)
 
 
 def check_types(schema: pa.Schema) -> None:
     """Refuse columns of types that are not read here. Raises CodecError, which names the column."""
     for field in schema:
         for kind in _types_in(field.type):
-            if kind.id not in _numbers_of(_TYPES) or _ends_a_process(kind):
+            if kind.id not in _numbers() or _ends_a_process(kind):
                 within = "" if kind is field.type else f", in {field.type}"
                 raise CodecError(
                     f"column {field.name!r} has the type {kind}{within}: unions, intervals with "
@@ -91,7 +91,7 @@ def _types_in(kind: Any) -> Iterator[Any]:
     yield kind
     if types.is_dictionary(kind):
         yield from _types_in(kind.value_type)
-    elif kind.id in _numbers_of(_TYPES):
+    elif kind.id in _numbers():
         for at in range(kind.num_fields):
             yield from _types_in(kind.field(at).type)
 
