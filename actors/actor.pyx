@@ -12,7 +12,6 @@ from callboard._inside.sending.letter cimport copy_of, sender_of
 from callboard._inside.sending.ref cimport CLOSED, ActorRef, Envelope, Extra, no_system
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport current_variables
-from callboard._inside.sending.waiting cimport put_back
 
 from callboard._inside.later import tell_outcome, timed_tell
 from callboard.core.errors import CallboardError
@@ -164,7 +163,7 @@ class Actor:
         if extra is None or not extra.stash:
             return
         recall(ref)
-        put_back(ref, extra.stash)
+        ref.put_back(extra.stash)
         extra.stash = None
         if ref.recipe.concurrency > 1:  # this may be a step on the event loop, and no dispatch that goes on
             ref.send_system(SystemKind.wake, None, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pickle import PicklingError
 
 from callboard.core.errors import CallboardError
-from callboard.core.text import sendable
+from callboard.core.text import cut, sendable
 from callboard.failures import FailureReport
 
 __all__ = [
@@ -70,11 +70,7 @@ def _texts(error: FailureReport) -> tuple[str, str]:
 
 
 def _told(text: str) -> str:
-    text = sendable(text)
-    if len(text) <= LONGEST:
-        return text
-    half = LONGEST // 2
-    return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters ...]\n{text[-half:]}"
+    return cut(sendable(text), LONGEST)
 
 
 def without_pyspark(missing: ImportError) -> ImportError:

@@ -140,7 +140,7 @@ def test_operators_of_runs_have_metrics_that_outlive_the_runs() -> None:
 
 
 @pytest.mark.parametrize("is_scraped_between", [False, True])
-def test_what_begins_and_ends_between_two_scrapes_is_counted(is_scraped_between: bool) -> None:
+def test_actors_and_runs_that_end_between_two_scrapes_are_counted(is_scraped_between: bool) -> None:
     class Request(Actor[int]):
         def receive(self, message: int) -> int:
             if message:

@@ -499,7 +499,7 @@ def test_no_descriptor_and_no_folder_is_left(
     assert not any(map(os.path.exists, made))
 
 
-def test_what_failed_before_its_process_ended_is_one_dead_letter(
+def test_a_message_that_failed_before_its_process_ended_is_one_dead_letter(
     system: ActorSystem, tmp_path: Path
 ) -> None:
     found = letters(system)
@@ -511,7 +511,7 @@ def test_what_failed_before_its_process_ended_is_one_dead_letter(
     assert reasons == [*lost, ("fail", "failed"), ("fail", "failed")]
 
 
-def test_what_a_full_mailbox_has_taken_before_its_process_ends_is_lost_and_no_more(
+def test_messages_of_a_full_mailbox_are_lost_once_when_its_process_ends(
     system: ActorSystem, tmp_path: Path
 ) -> None:
     found = letters(system)

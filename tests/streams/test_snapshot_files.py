@@ -200,7 +200,7 @@ def two_snapshots(folder: Path) -> tuple[Snapshots, Path, Path]:
     return snapshots, newest, before
 
 
-def test_what_cannot_be_read_in_a_directory_gives_way_to_the_file_before(tmp_path: Path) -> None:
+def test_a_newest_snapshot_that_cannot_be_read_gives_way_to_the_one_before(tmp_path: Path) -> None:
     snapshots, newest, _ = two_snapshots(tmp_path)
     whole = newest.read_bytes()
     for make in (

@@ -21,7 +21,7 @@ from callboard._inside.sending.ref cimport FRESH, RESTARTING, STOPPING, ActorRef
 from callboard._inside.sending.runtime cimport Runtime
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport replace
-from callboard._inside.sending.waiting cimport dead_letter_beside, put_back
+from callboard._inside.sending.waiting cimport dead_letter_beside
 from callboard.core.asserting cimport holds
 from callboard.scheduling.context cimport current_context
 
@@ -86,7 +86,7 @@ cdef void restart_now(ActorRef ref) noexcept:
     ref.handler = None
     extra.behaviours = None
     if extra.stash:
-        put_back(ref, extra.stash)
+        ref.put_back(extra.stash)
         extra.stash = None
     ref.phase = FRESH
 

@@ -11,7 +11,6 @@ from callboard._inside.sending.dead_lettering cimport FAILED, STOPPED, dead_lett
 from callboard._inside.sending.letter cimport LastFence, Letter
 from callboard._inside.sending.ref cimport LIVE, SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.system_kind cimport SystemKind
-from callboard._inside.sending.waiting cimport put_back
 from callboard.core.asserting cimport holds
 from callboard.scheduling.context cimport current_context
 
@@ -150,7 +149,7 @@ cdef void recall(ActorRef ref) noexcept:
     letters = letters_of(ref.extra, recalled)
     for flight in recalled:
         end_flight(flight)
-    put_back(ref, letters)
+    ref.put_back(letters)
 
 
 cdef list letters_of(Extra extra, list recalled):

@@ -21,7 +21,7 @@ from callboard._inside.sending.letter cimport FENCE, Carried, letter_of, take_ov
 from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Envelope, Extra
 from callboard._inside.sending.variables cimport put_on, replace, take_off
 from callboard._inside.sending.waiting cimport (
-    MESSAGE, NOTHING, TakeResult, dead_letter_queued, nothing_beside, put_back, take_first, take_oldest,
+    MESSAGE, NOTHING, TakeResult, dead_letter_queued, nothing_beside, take_first, take_oldest,
     try_idle,
 )
 from callboard.core.asserting cimport holds
@@ -257,7 +257,7 @@ cdef void keep(ActorRef ref, list letters) noexcept:
         for letter in letters:
             dead_letter_and_go_on(ref, ref.runtime, letter, STOPPED)
         return
-    put_back(ref, letters)
+    ref.put_back(letters)
 
 
 cdef void fail_many(ActorRef ref, object error, list messages) noexcept:

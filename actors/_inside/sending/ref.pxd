@@ -48,6 +48,7 @@ cdef class ActorRef(Waiter):
     cdef void make_sample(self, Node* node, Envelope* envelope, Context* context) noexcept
     cdef int push_letter(self, Letter letter, object variables, Context* context) except -1
     cdef void send_system(self, SystemKind kind, object first, object second) noexcept
+    cdef void put_back(self, list letters) noexcept
     cdef Future send_fence(self, type kind)
     cdef Future future_of(self, SystemKind kind, bint is_rest)
     cdef void wake(self, Context* context) noexcept

@@ -399,6 +399,12 @@ cdef class ActorRef(Waiter):
         """
         return self.send_fence(Future)
 
+    cdef void put_back(self, list letters) noexcept:
+        """Have letters handled next, in their order, before all others."""
+        assert holds(self.phase != CLOSED and letters)
+        self.extras().replay_first(letters)
+        self.detour = True
+
     def _take_fence(self, fence):
         """Pass a fence when the message in work is over: senders have dropped all that was before it."""
         self.send_system(SystemKind.fence, fence, None)

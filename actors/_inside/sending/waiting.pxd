@@ -13,7 +13,6 @@ from callboard.core.memory.node cimport Node
 from callboard.scheduling.context cimport Context
 
 cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept
-cdef void put_back(ActorRef ref, list letters) noexcept
 cdef void skip(ActorRef ref, Future asked) noexcept
 cdef bint nothing_beside(ActorRef ref) noexcept
 cdef void dead_letter_beside(ActorRef ref) noexcept

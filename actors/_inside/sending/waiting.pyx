@@ -35,13 +35,6 @@ cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Enve
     return MESSAGE if found else NOTHING
 
 
-cdef void put_back(ActorRef ref, list letters) noexcept:
-    """Have letters handled next, in their order, before all others."""
-    assert holds(ref.phase != CLOSED and letters)
-    ref.extras().replay_first(letters)
-    ref.detour = True
-
-
 cdef void skip(ActorRef ref, Future asked) noexcept:
     """Have the message of a cancelled ask be a dead letter when its turn comes; at once if it was put aside."""
     cdef Extra extra = ref.extras()

@@ -240,7 +240,7 @@ MANY = 100_000  # a time that grew with the square of this would be hours
     ],
     ids=["declaration", "in bytes", "encoding", "comment", "attribute", "cdata"],
 )
-def test_what_begins_and_has_no_end_is_an_error(lines: list[Any]) -> None:
+def test_xml_that_begins_and_does_not_end_is_an_error(lines: list[Any]) -> None:
     with pytest.raises(RecordError, match="line "):
         list(read_xml(lines))
 
