@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
 import struct
 import threading
 import zlib
@@ -165,29 +163,6 @@ def test_a_directory_has_the_last_two_and_a_run_goes_on_with_the_newest(tmp_path
         assert names == [f"{2 * part + 2:012}.snapshot", f"{2 * part + 1:012}.snapshot"]
 
 
-def test_the_newest_whole_snapshot_is_used_and_the_broken_one_is_named(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    snapshots = Snapshots(tmp_path)
-    with ManualSystem() as system:
-        run = system.run(counts, restore=snapshots)
-        for row in "ab":
-            run.send("rows", [row])
-            run.snapshot()
-        run.cancel()
-    newest, before = snapshots.paths()
-    whole = newest.read_bytes()
-    newest.write_bytes(whole[:-1])
-    assert go_on(counts, snapshots, ["b", "c"]) == [1, 2, 3]
-    assert str(newest) in caplog.text
-    before.write_bytes(b"")
-    with pytest.raises(SnapshotError, match=r"no snapshot in .* is whole: the file .* is broken"):
-        go_on(counts, snapshots, [])
-    newest.write_bytes(later(whole))
-    with pytest.raises(SnapshotError, match="version 9"):
-        go_on(counts, snapshots, [])
-
-
 def two_snapshots(folder: Path) -> tuple[Snapshots, Path, Path]:
     snapshots = Snapshots(folder)
     with ManualSystem() as system:
@@ -200,64 +175,20 @@ def two_snapshots(folder: Path) -> tuple[Snapshots, Path, Path]:
     return snapshots, newest, before
 
 
-def test_a_newest_snapshot_that_cannot_be_read_gives_way_to_the_one_before(tmp_path: Path) -> None:
-    snapshots, newest, _ = two_snapshots(tmp_path)
+def test_the_newest_whole_snapshot_is_used_and_the_broken_one_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    snapshots, newest, before = two_snapshots(tmp_path)
     whole = newest.read_bytes()
-    for make in (
-        Path.mkdir,
-        os.mkfifo,
-        lambda path: path.symlink_to("nowhere"),
-        lambda path: path.write_bytes(changed(11, 9)(whole)),
-    ):
-        newest.unlink()
-        make(newest)
-        assert go_on(counts, snapshots, ["b", "c"]) == [1, 2, 3]
-        if newest.is_dir():
-            with pytest.raises(OSError, match=r"no regular file|Is a directory"):
-                Snapshot.load(newest)
-            newest.rmdir()
-            newest.touch()
-        elif newest.is_fifo():
-            with pytest.raises(OSError, match="is no regular file"):
-                Snapshot.load(newest)
-
-
-def test_snapshots_are_for_their_user_alone(tmp_path: Path) -> None:
-    mask = os.umask(0)
-    try:
-        _, newest, _ = two_snapshots(tmp_path / "state")
-        snapshot_of(counts, ["a"]).save(tmp_path / "one")
-    finally:
-        os.umask(mask)
-    modes = {path.stat().st_mode & 0o777 for path in (newest, newest.with_name("lock"))}
-    assert modes == {0o600} == {(tmp_path / "one").stat().st_mode & 0o777}
-    assert newest.parent.stat().st_mode & 0o777 == 0o700
-
-
-def test_links_in_the_place_of_a_draft_or_a_lock_are_not_followed(tmp_path: Path) -> None:
-    precious = tmp_path / "precious"
-    precious.write_text("as it was")
-    (tmp_path / "one.new").symlink_to(precious)
-    snapshot_of(counts, ["a"]).save(tmp_path / "one")
-    assert Snapshot.load(tmp_path / "one").position == {"rows": 1}
-    assert precious.read_text() == "as it was"
-    folder = tmp_path / "state"
-    folder.mkdir()
-    (folder / "lock").symlink_to(tmp_path / "new")
-    with ManualSystem() as system, pytest.raises(OSError, match="symbolic links"):
-        system.run(counts, restore=Snapshots(folder))
-    assert not (tmp_path / "new").exists()
-
-
-def test_a_full_disk_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fill(descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    snapshot = snapshot_of(counts, ["a"])
-    monkeypatch.setattr(os, "fsync", fill)
-    with pytest.raises(OSError, match="No space left"):
-        snapshot.save(tmp_path / "one")
-    assert [*tmp_path.iterdir()] == []
+    newest.write_bytes(whole[:-1])
+    assert go_on(counts, snapshots, ["b", "c"]) == [1, 2, 3]
+    assert str(newest) in caplog.text
+    before.write_bytes(b"")
+    with pytest.raises(SnapshotError, match=r"no snapshot in .* is whole: the file .* is broken"):
+        go_on(counts, snapshots, [])
+    newest.write_bytes(later(whole))
+    with pytest.raises(SnapshotError, match="version 9"):
+        go_on(counts, snapshots, [])
 
 
 def test_a_directory_is_for_one_run_at_a_time(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t
 
 from callboard.nets.kernel.carrier cimport Carrier, Entity, NetNode, dissolve, past
-from callboard.nets.kernel.record cimport MovingRecord, Shape, Ticket, new_record
+from callboard.nets.kernel.record cimport MovingRecord, Shape, Ticket, new_record, ticket_in
 
 from callboard.nets.errors import RecordError
 
@@ -297,12 +297,7 @@ cdef class SyncNode(NetNode):
 
 cdef int put_first(Entity region, MovingRecord record) except -1:
     """Have a record enter an ordered net before all that are in it."""
-    cdef Ticket ticket = Ticket.__new__(Ticket)
-    ticket.parent = record.ticket
-    ticket.live = 1
-    ticket.region = region
-    if ticket.parent is not None:
-        ticket.trace = ticket.parent.trace
+    cdef Ticket ticket = ticket_in(region, record)
     ticket.following = region.inner
     if region.inner is None:
         region.state = ticket

@@ -9,7 +9,7 @@ cimport cython
 
 from callboard.nets.kernel.carrier cimport Carrier, Entity, NetNode, past
 from callboard.nets.kernel.nodes cimport is_true
-from callboard.nets.kernel.record cimport MovingRecord, Ticket, new_record
+from callboard.nets.kernel.record cimport MovingRecord, Ticket, new_record, ticket_in
 
 
 cdef int flush(Entity region, Ticket first, Carrier carrier) except -1:
@@ -93,12 +93,7 @@ cdef class Enter(NetNode):
 
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
         cdef Entity region = <Entity>at.state
-        cdef Ticket ticket = Ticket.__new__(Ticket)
-        ticket.parent = record.ticket
-        ticket.live = 1
-        ticket.region = region
-        if ticket.parent is not None:
-            ticket.trace = ticket.parent.trace
+        cdef Ticket ticket = ticket_in(region, record)
         if region.inner is None:
             region.inner = ticket
         else:

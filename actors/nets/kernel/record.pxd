@@ -38,6 +38,7 @@ cdef class MovingRecord:
 
 
 cdef MovingRecord new_record(Shape shape, tuple values, Ticket ticket)
+cdef Ticket ticket_in(object region, MovingRecord record)
 
 
 cdef class Assembly:

@@ -109,6 +109,17 @@ cdef MovingRecord new_record(Shape shape, tuple values, Ticket ticket):
 
 
 @cython.final
+cdef Ticket ticket_in(object region, MovingRecord record):
+    """Return a ticket for a record that enters an ordered net. It is not in the net's row yet, nor the record's."""
+    cdef Ticket ticket = Ticket.__new__(Ticket)
+    ticket.parent = record.ticket
+    ticket.live = 1
+    ticket.region = region
+    if ticket.parent is not None:
+        ticket.trace = ticket.parent.trace
+    return ticket
+
+
 cdef class Assembly:
     """How the values of a record are put together of new ones, in the order of `keys`, and inherited ones."""
 

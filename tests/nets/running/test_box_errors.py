@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
-from threading import Event
 from typing import Any
 
 import pytest
@@ -13,18 +12,15 @@ import pytest
 from callboard import ActorSystem, DeadLetter
 from callboard.core.errors import ConfigError
 from callboard.nets import (
-    Box,
     BoxError,
     Net,
     NetOperator,
     RecordError,
     box,
-    ordered,
     split,
     star,
 )
 from callboard.nets import filter as filtering
-from callboard.nets.running.conductor import Conductor
 from callboard.testing import ManualSystem
 from tests.nets.running.gate import TIMEOUT, Gate, rows, send_all, values_of
 
@@ -208,109 +204,6 @@ def test_a_call_that_took_too_long_is_repeated(system: ActorSystem) -> None:
     assert run.ask({"x": 1}).result(TIMEOUT) == [{"y": 1}]
 
 
-GENERATORS = ["here", "threads", "async"]
-
-
-def generating(kind: str, *values: Any, error: Exception | None = None, **options: Any) -> Box:
-    """Return a box that yields values, then ends or raises an error."""
-
-    def generator(x: int) -> Iterator[Any]:
-        yield from values
-        if error is not None:
-            raise error
-
-    async def async_generator(x: int) -> AsyncIterator[Any]:
-        for value in values:
-            yield value
-        if error is not None:
-            raise error
-
-    function: Any = async_generator if kind == "async" else generator
-    return box(function, "(x) -> (y)", name="many", threads=kind == "threads", **options)
-
-
-@pytest.mark.parametrize("fault", ["raises", "no output"])
-@pytest.mark.parametrize("keeps_order", [False, True])
-@pytest.mark.parametrize("options", [{}, {"retries": 2, "backoff": 0.0}], ids=["", "retries"])
-@pytest.mark.parametrize("errors", ["skip", "variant"])
-@pytest.mark.parametrize("kind", GENERATORS)
-def test_a_record_that_fails_is_an_error_and_has_no_outputs(
-    system: ActorSystem,
-    letters: list[DeadLetter],
-    kind: str,
-    errors: Any,
-    options: dict[str, Any],
-    keeps_order: bool,
-    fault: str,
-) -> None:
-    made = [1, 2, {"z": 3}] if fault == "no output" else [1, 2]
-    error = ValueError("late") if fault == "raises" else None
-    net: Net = generating(kind, *made, error=error, errors=errors, **options)
-    if keeps_order:
-        net = ordered(net)
-    outputs = send_all(system.run(net), rows([0, 1]))
-    assert [set(row) for row in outputs] == ([{"error"}] * 2 if errors == "variant" else [])
-    assert [letter.message for letter in letters] == (rows([0, 1]) if errors == "skip" else [])
-    operator = NetOperator(net)
-    in_a_stream = [row for x in (0, 1) for row in operator.receive({"x": x})]
-    assert [set(row) for row in in_a_stream] == [set(row) for row in outputs]
-    assert operator.on_final() == []
-
-
-@pytest.mark.parametrize("errors", ["skip", "variant", "fail"])
-@pytest.mark.parametrize("kind", GENERATORS)
-def test_outputs_of_a_generator_keep_their_order(
-    system: ActorSystem, kind: str, errors: Any
-) -> None:
-    net = generating(kind, *range(200), errors=errors)
-    for each in (net, ordered(net), ordered(net >> filtering("{y} -> {y}"))):
-        assert values_of(send_all(system.run(each), rows([0])), "y") == [*range(200)]
-        assert values_of(NetOperator(each).receive({"x": 0}), "y") == [*range(200)]
-
-
-@pytest.mark.parametrize("kind", GENERATORS)
-def test_outputs_leave_one_by_one_if_an_error_ends_the_run(system: ActorSystem, kind: str) -> None:
-    run = system.run(generating(kind, 1, 2, error=ValueError("late")))
-    results = run.results()
-    run.tell({"x": 0})
-    assert [next(results)["y"], next(results)["y"]] == [1, 2]
-    with pytest.raises(BoxError, match="late"):
-        next(results)
-    run = system.run(generating(kind, 1, 2, error=ValueError("late")))
-    with pytest.raises(BoxError, match="late"):
-        run.ask({"x": 0}).result(TIMEOUT)
-    with pytest.raises(BoxError, match="late"):
-        NetOperator(generating(kind, 1, 2, error=ValueError("late"))).receive({"x": 0})
-
-
-@pytest.mark.parametrize("kind", GENERATORS)
-def test_a_generator_without_end_whose_outputs_are_held_ends_with_its_run(
-    system: ActorSystem, letters: list[DeadLetter], kind: str
-) -> None:
-    began, ended = Event(), Event()
-
-    def endless(x: int) -> Iterator[int]:
-        try:
-            while True:
-                began.set()
-                yield x
-        finally:
-            ended.set()
-
-    async def async_endless(x: int) -> AsyncIterator[int]:
-        for each in endless(x):
-            yield each
-
-    function: Any = async_endless if kind == "async" else endless
-    net = box(function, "(x) -> (y)", errors="skip", threads=kind == "threads")
-    run = system.run(net)
-    run.tell({"x": 1})
-    assert began.wait(TIMEOUT)
-    run.cancel(TIMEOUT)
-    assert ended.wait(TIMEOUT)
-    assert [(letter.message, letter.reason) for letter in letters] == [({"x": 1}, "stopped")]
-
-
 @pytest.mark.parametrize("kind", ["here", "async"])
 def test_a_box_is_tried_any_number_of_times(system: ActorSystem, kind: str) -> None:
     tries: list[int] = []
@@ -334,7 +227,7 @@ def test_a_box_is_tried_any_number_of_times(system: ActorSystem, kind: str) -> N
 
 
 def test_a_backoff_is_31_years_at_most() -> None:
-    options = generating("here", retries=2**40, backoff=1e-9).options
+    options = failing("here", retries=2**40, backoff=1e-9).options
     assert [options.pause(tries) for tries in (0, 1, 100, 2000, 2**40)] == [1e-9, 2e-9] + [1e9] * 3
 
 
@@ -353,19 +246,6 @@ def test_a_downstream_error_in_a_stream_does_not_repeat_the_box_before_it() -> N
     with pytest.raises(BoxError, match="never"):
         operator.receive({"x": 1})
     assert calls == [1]
-
-
-def test_a_fault_of_a_run_itself_is_its_error(
-    system: ActorSystem, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = system.run(generating("here", 1))
-
-    def fails(*_: object) -> None:
-        raise ArithmeticError("a fault")
-
-    monkeypatch.setattr(Conductor, "_let_in", fails)
-    with pytest.raises(ArithmeticError, match="a fault"):
-        run.ask({"x": 1}).result(TIMEOUT)
 
 
 @pytest.mark.parametrize("kind", ["here", "threads"])
@@ -563,15 +443,6 @@ def test_an_output_that_is_none_is_an_error_as_the_options_say(
     assert values_of(run.finish(TIMEOUT), "y") == good
     assert sorted(letter.message["k"] for letter in letters) == [1, 2]
     assert {letter.reason for letter in letters} == {"skipped"}
-
-
-@pytest.mark.parametrize("place", [0, 1, "balanced"])
-def test_a_generator_on_a_worker_may_have_many_outputs(system: ActorSystem, place: Any) -> None:
-    def many(x: int) -> Iterator[int]:
-        yield from range(300)
-
-    run = system.run(box(many, "(x) -> (y)", threads=True).at(place))
-    assert values_of(send_all(run, rows(range(2))), "y") == [*range(300)] * 2
 
 
 def test_a_hint_that_names_no_policy_is_refused_at_the_start(system: ActorSystem) -> None:
