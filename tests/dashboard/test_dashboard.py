@@ -254,6 +254,7 @@ def test_silent_connections_leave_room_for_browsers_and_descriptors_to_the_progr
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(serving, "MOST_CONNECTIONS", 8)
+    monkeypatch.setattr(app, "FIRST_REQUEST", 600.0)  # so that time closes none
     before = len(os.listdir("/proc/self/fd"))
     with ActorSystem("shop", workers=1) as system, contextlib.ExitStack() as ends:
         url = system.serve_dashboard().url
