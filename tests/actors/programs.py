@@ -175,9 +175,6 @@ class World:
     """One run of one program. The lists are appended to from every thread."""
 
     system: ActorSystem
-    # On the loop's own thread a message may have been handled, and be a dead letter, too: its
-    # actor is stopped before a worker has taken the outcome. So there are none on threads.
-    event_loops: bool = False
     numbering: threading.Lock = field(default_factory=threading.Lock)  # no two have one key
     accounts: list[Account] = field(default_factory=list)
     actors: list[Account] = field(default_factory=list)
@@ -203,7 +200,8 @@ class World:
         """Spawn an actor; None if its parent or the system is stopping."""
         account = self.account(kind)
         place = kind.placement
-        event_loop = kind.role == "async" and kind.event_loop and self.event_loops
+        is_async = kind.role == "async"
+        event_loop = is_async and kind.event_loop
         try:
             ref: ActorRef[Any] = spawner.spawn(
                 PLAYERS[kind.role],
@@ -214,7 +212,7 @@ class World:
                 supervision=kind.supervision,
                 dedicated=kind.dedicated and not event_loop,
                 event_loop=event_loop,
-                concurrency=kind.concurrency if kind.role == "async" else 1,
+                concurrency=kind.concurrency if is_async else 1,
                 placement=None if place is None else Fixed(place % self.system.config.workers),
             )
         except CallboardError:

@@ -24,7 +24,7 @@ def run_under_seed(program: Program, seed: int) -> World:
     """Run a program on a manual system; the outside threads take turns as the seed says."""
     turns = random.Random(seed)
     system = ManualSystem(seed, max_steps=100_000)
-    world = World(system, event_loops=True)
+    world = World(system)
     for kind in program.actors:
         world.spawn(system, kind)
     waiting = [(Outsider(world), list(script)) for script in program.outside]

@@ -366,9 +366,7 @@ cdef class _TaskCoroutine:
     cdef object step(self, object value, object error):
         assert holds(actor_context().on_event_loop)
         if self.errand.recalled:
-            self.wait_no_more()
-            self.has_ended = True
-            return None
+            return self.end_unbegun()
         if self.kept is not None:
             if error is None:
                 value, error = self.kept
@@ -393,10 +391,18 @@ cdef class _TaskCoroutine:
                 self.kept = (value, error)
                 return awaited
             try:
+                if self.errand.recalled:  # by the dispatch that had the access before
+                    return self.end_unbegun()
                 return self.step_alone(value, error)
             finally:
                 self.errand.access.leave_on_loop()
         return self.go_on(value, error)
+
+    cdef object end_unbegun(self):
+        """End, and run nothing: the message has gone back, and comes again."""
+        self.wait_no_more()
+        self.has_ended = True
+        return None
 
     cdef object step_alone(self, object value, object error):
         """Go on as one of many flights of the actor, while no other code of it runs."""
