@@ -13,6 +13,7 @@ class Slab {
 public:
     static constexpr std::size_t room = cache_line - sizeof(void*);
     static void* make_line() { return ::operator new(cache_line); }
+    static void* make_reserved_line() noexcept { return nullptr; }  // memory does not end here
     static void free_line(void* memory) noexcept { ::operator delete(memory); }
 };
 
