@@ -19,6 +19,7 @@ def check_idle(world: World) -> None:
     """Check what holds when nothing is under way any more, while actors are alive."""
     no_letter_has_two_fates(world)
     senders_order_is_kept(world)
+    the_stopped_have_ended(world)
     the_ended_handle_nothing_more(world)
     each_watcher_hears_of_each_end_once(world)
 
@@ -35,6 +36,11 @@ def check_at_end(world: World) -> None:
     senders_order_is_kept(world)
     the_ended_handle_nothing_more(world)
     each_start_has_its_stop(world)
+
+
+def the_stopped_have_ended(world: World) -> None:
+    alive = [ref for ref in world.stopped if ref.is_alive]
+    assert alive == [], f"{alive} were stopped, and live"
 
 
 def fates(world: World) -> Counter[tuple[int, int]]:

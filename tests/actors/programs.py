@@ -184,6 +184,7 @@ class World:
     events: list[tuple[str, int, Any]] = field(default_factory=list)
     dead: list[DeadLetter] = field(default_factory=list)
     asks: list[tuple[Letter, Future[Any]]] = field(default_factory=list)
+    stopped: list[ActorRef[Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.system.dead_letters.subscribe(self.dead.append)
@@ -268,11 +269,13 @@ class Sender:
             case Ask():
                 self.ask(target(deed.target), deed.script, deed.timeout)
             case Spawn():
-                ref = self.world.spawn(self.spawner, deed.kind)
-                if ref is not None:
-                    self.tell(ref, deed.script)
+                spawned = self.world.spawn(self.spawner, deed.kind)
+                if spawned is not None:
+                    self.tell(spawned, deed.script)
             case Stop(target=int(number)):
-                target(number).stop()
+                ref = target(number)
+                ref.stop()
+                self.world.stopped.append(ref)
             case Simple("rebalance"):
                 if self.world.system.config.threading == "assigned":
                     self.world.system.rebalance()
@@ -367,6 +370,7 @@ class Player(Actor[Any], Sender):
                     self.after(deed.ticks * TICK, self.letter(deed.script, late=True))
                 case Stop(target=None):
                     self.stop()
+                    self.world.stopped.append(self.ref)
                 case Watch():
                     other = self.world.target(deed.target)
                     if other is not self.ref and other not in self.account.watched:

@@ -27,6 +27,9 @@ class Till(Actor[Any]):
                 self.stop()
             case "fail":
                 raise LookupError
+            case "stop and fail":
+                self.stop()
+                raise LookupError
             case "become":
                 self.become(self.became)
             case "open":
@@ -52,6 +55,7 @@ class Till(Actor[Any]):
         (["stop", 1, 2], "stop", ["stop"], 2),
         ([0, "stop", 1, 2], "resume", [0, "stop"], None),
         (["fail", 1, 2], "stop", ["fail"], 3),
+        (["stop and fail", 1, 2], "restart", ["stop and fail"], 3),
         (["fail", 1, "fail", 2], "restart", ["fail", 1, "fail", 2], None),
         (["fail", 1, "fail", 2], "resume", ["fail", 1, "fail", 2], 2),
         (

@@ -112,6 +112,8 @@ cdef bint waits_for_flights(ActorRef ref, object error) noexcept:
     if extra is None:
         return False
     if not extra.flights:
+        if error is not None and extra.ends and extra.ends_by is None:
+            return True  # the last flight has failed while a stop waited for it: end_after_flights() stops
         extra.ends = False
         extra.ends_by = None
         return False
