@@ -123,7 +123,7 @@ def outcome(
     plugin = library.parent / "seeded.py"
     plugin.write_text(FINDER.format(module=module, library=str(library)))
     run = [sys.executable, "-m", "pytest", "-qxs", "-p", "seeded", "-p", "no:cacheprovider"]
-    run.append("--hypothesis-profile=repeatable")  # what some examples see, and others do not
+    run.append("--hypothesis-profile=brief")
     paths = [str(library.parent), os.environ.get("PYTHONPATH", "")]
     env = {**os.environ, **said, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     command = [*run, *tests.split()]
