@@ -14,10 +14,12 @@
 
 namespace callboard {
 
-// The rows of some rounds.
+// The rows of some rounds, and how the last of these came out.
 struct RowCounts {
     std::uint64_t taken{0};  // rows
     std::uint64_t given{0};
+    void* rest{nullptr};     // of the round, if its output is a part: see parted_rounds.hpp
+    bool failed{false};      // an operator did
 };
 
 class Estimates {
@@ -26,13 +28,18 @@ public:
     void note(const RowCounts& rows_of, std::int64_t rounds, std::int64_t spent_ns, bool alone) {
         assert(spent_ns >= 0 && (rounds > 0 || rows_of.taken == 0));
         add(busy_ns_, spent_ns, alone);
-        add(taken_, rows_of.taken, alone);
-        add(given_, rows_of.given, alone);
+        count(rows_of, alone);
         if (rows_of.taken == 0) return;
         const double rows = static_cast<double>(rows_of.taken);
         approach(cost_ns_, static_cast<double>(spent_ns) / rows);
         approach(selectivity_, static_cast<double>(rows_of.given) / rows);
         approach(rows_per_unit_, rows / static_cast<double>(rounds));
+    }
+
+    // Of work whose time is another stage's.
+    void count(const RowCounts& rows_of, bool alone) {
+        add(taken_, rows_of.taken, alone);
+        add(given_, rows_of.given, alone);
     }
 
     double cost_ns() const { return cost_ns_.load(relaxed); }  // of a row; 0: not known yet

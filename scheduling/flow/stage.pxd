@@ -17,6 +17,8 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
     cdef cppclass RowCounts:
         uint64_t taken
         uint64_t given
+        void* rest
+        cbool failed
 
     cdef cppclass Figures:
         cbool are_there()
@@ -61,6 +63,7 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         void (*discard)(void*, void*) noexcept nogil
         void (*share)(void*, Division&, uint32_t, RowCounts&) noexcept nogil
         void* (*gather)(void*, Division&) noexcept nogil
+        void* (*go_on)(void*, int64_t, void**, cbool, RowCounts&) noexcept nogil
         cbool (*next)(void*, void**, RowCounts&) noexcept nogil
 
     cdef cppclass Stage:

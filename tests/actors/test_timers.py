@@ -13,6 +13,7 @@ import pytest
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, Future, Supervision
 from callboard.testing import ManualSystem
 from callboard.timers import ManualTimers, Timer, Timers, _Sleep
+from tests.remote.conftest import eventually
 
 
 class Clock(Actor[Any]):
@@ -362,16 +363,13 @@ class WeakSleep(_Sleep):
 
 
 def test_a_sleep_that_is_over_is_freed_while_the_next_timer_is_long_not_due() -> None:
-    timers, freed = Timers(), threading.Event()
+    timers = Timers()
     timers.call_after(1_000, lambda: None)
-    weak = weakref.ref(sleep := WeakSleep(), lambda _: freed.set())
+    weak = weakref.ref(sleep := WeakSleep())
     timers._add(timers.now(), sleep)
     sleep.result(30)
     del sleep
-    for _ in range(3_000):  # without the interpreter lock this thread frees it, once it runs
-        if weak() is None or freed.wait(0.01):
-            break
-    assert weak() is None
+    eventually(lambda: weak() is None, "the sleep is freed")
     timers.close()
 
 

@@ -237,6 +237,13 @@ seed "an answer that comes while the lane looks is missed" scheduling/flow/answe
     's/ called_.exchange(0, seq_cst);.*//; s/return rounds;$/return called_.store(0, seq_cst), rounds;/' \
     test_answering "no answer" "wait_until_done" "-O0"
 
+seed "a part leaves before the rounds before it" scheduling/flow/flow.hpp \
+    's/if (done() < serial) return turns_/if (serial < 0) return turns_/' \
+    stress_flow "by any lanes" "other rows\|Assertion" "-O1 -UNDEBUG"
+seed "an empty round overtakes one that leaves in parts" scheduling/flow/ordered_stage.hpp \
+    's/is_next = waiting() <= 0 && !holds_parts()/is_next = waiting() <= 0/' \
+    test_flow "an empty round does not" "noted" "-O0"
+
 seed "two lanes count in one place of a chain" scheduling/flow/chain.hpp \
     's/if (!lane.is_taken.load(relaxed) .* return lane;/return lane;/; s/i % lanes_/0/' \
     stress_flow "by any lanes" "other counts" "-O1"

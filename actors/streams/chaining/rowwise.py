@@ -159,9 +159,11 @@ class RowByRow(Chainable[T]):
     ) -> Stream[U]:
         """Give all items that `function(row)` returns or yields, for each row; none for None.
 
-        All items of a row are in memory before the first goes on. `cancel()` ends a generator at
-        its next `yield`. An output that is `Side(name, value)` goes to the side output of that name
-        in `sides`.
+        Of an iterator, 8,192 items of a row are in memory at a time, and then go on. If it raises
+        later, these have gone on. All are in memory first where a union, a join, a fused or a
+        divided operator, or one that waits for answers comes behind, and with `errors="skip"` or
+        "side". `cancel()` ends a generator at its next `yield`. An output that is `Side(name,
+        value)` goes to the side output of that name in `sides`.
         """
         operator = receivers.flat_map(function, sides)
         return self._then(operator, name, errors, releases_gil=releases_gil)

@@ -9,6 +9,7 @@ cimport cython
 from cpython.list cimport PyList_GET_ITEM
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
+from libcpp cimport bool as cbool
 
 from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
@@ -27,6 +28,8 @@ cdef Work work_of(Program program) noexcept:
     cdef Work work = divider_of(program)
     work.process = process
     work.pick = pick
+    if program.may_part:
+        work.go_on = go_on
     work.share = do_share
     work.gather = gather
     return work
@@ -53,6 +56,8 @@ cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts)
         batch = batches[0]
     if batch is None:
         return NULL
+    if program.parts:
+        batches[0] = batch = batch.own()
     cdef object error = batch.error
     cdef list into = fresh(program, batch)
     try:
@@ -61,12 +66,44 @@ cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts)
         program.process_many(batches, into)
     except BaseException as raised:
         error = named(program.name, raised)
+        batch.rest = None
+    if batch.rest is not None:
+        counts.rest = rest_of(batch)
+        return output_of(program, serial, into, False, None, counts)
     if program.rests:  # others of a fused stage may want to rest, too
         program.stage.rest_until(max(program.stage.not_before(), monotonic_ns()
                                      + <int64_t>min(program.ns_per_row * len(batch.rows), 1e18)))
         if is_dropped(program, serial):  # cancelled meanwhile
             program.stage.rest_until(0)
     return output_of(program, serial, into, batch.final, error, counts)
+
+
+cdef void* rest_of(Batch batch) noexcept:
+    Py_INCREF(batch)
+    return <void*>batch
+
+
+cdef void* go_on(void* this, int64_t serial, void** rest, cbool goes_on, RowCounts& counts) noexcept with gil:
+    """Give the next part of what a batch gives."""
+    cdef Program program = <Program>this
+    cdef Batch batch = <Batch>rest[0]
+    cdef object error = batch.error
+    cdef list into
+    Py_DECREF(batch)
+    rest[0] = NULL
+    if not goes_on or is_dropped(program, serial):
+        batch.rest = None
+        return NULL
+    into = fresh(program, batch)
+    try:
+        program.process(batch, into)
+    except BaseException as raised:
+        error = named(program.name, raised)
+        batch.rest = None
+    if batch.rest is None:
+        return output_of(program, serial, into, batch.final, error, counts)
+    rest[0] = rest_of(batch)
+    return output_of(program, serial, into, False, None, counts)
 
 
 cdef Batch take(Program program, size_t which, void** inputs):
@@ -168,12 +205,14 @@ cdef void* output_of(
     """The output of a round: the list of its batches, given away; null if there is nothing in it."""
     cdef Batch out
     cdef bint empty = not final and error is None
+    counts.failed |= error is not None
     for out in into:
         counts.given += note_rows(program, out.rows)
         assert holds(error is not None or out.lineages is None or len(out.lineages) == len(out.rows))
         empty = empty and not out.rows
         if error is not None:
             out.error = error
+        if not final or error is not None:
             out.final = False  # what comes after goes on to the failure, but not to the end
     if error is not None and program.exits.empty():
         program.ending.fail(serial, error)

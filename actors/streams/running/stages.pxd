@@ -46,6 +46,7 @@ cdef class GraphStages:
     cdef int check(self, bint connected) except -1
     cdef int keep(self, object what) except -1
     cdef Pool* pool(self, size_t number) except NULL
+    cdef int find_parts(self) except -1
     cdef int add_program(self, number, Program program, sources) except -1
     cdef Seat* seat(self, number) except NULL
     cdef void drop_all(self) noexcept

@@ -24,6 +24,8 @@ from callboard.core.threads.interpreter import has_gil
 
 LONGEST_CHAIN = most_members
 
+cdef int MOST_WITHIN = 200  # calls of stages within each other: a thread's stack is limited
+
 cdef dict KINDS = {"native": native_lanes, "python": python_lanes, "all": all_lanes}
 
 
@@ -260,6 +262,7 @@ cdef class GraphStages:
         for program in self.programs.values():
             if isinstance(program, NativeProgram):
                 (<NativeProgram>program).native.edges = program.exits.size()
+        self.find_parts()
         for i in range(self.seats.size()):
             if self.seats[i].fused != NULL:
                 self.seats[i].fused.finish()
@@ -267,6 +270,25 @@ cdef class GraphStages:
         assert holds(self.of_stages and <size_t>len(self.of_stages) == self.flow.stages().size())
         self.flow.finish_graph()
         self.connected = True
+
+    cdef int find_parts(self) except -1:
+        """Have outputs leave in parts where all programs behind take such, each at a stage of its own, and are few."""
+        cdef Program program
+        cdef Seat* seat
+        cdef dict readers = {}
+        cdef dict depths = {}  # of programs that take parts: how many such calls are within each other, at most
+        cdef bint is_whole
+        for node, _, reading, _ in self.readers:
+            readers.setdefault(node, []).append(reading)
+        for number in sorted(self.programs, reverse=True):
+            program = self.programs[number]
+            seat = self.seat(number)
+            is_whole = seat.fused == NULL and seat.keyed == NULL and not isinstance(program, Answers)
+            depth = 1 + max([depths.get(reading, MOST_WITHIN) for reading in readers.get(number, ())], default=0)
+            program.parts = program.may_part and is_whole and depth <= MOST_WITHIN
+            if is_whole and depth < MOST_WITHIN and program.from_lots.size() == 1 and program.ns_per_row == 0:
+                depths[number] = depth
+        return 0
 
     # --- at work ---------------------------------------------------------------------------------
 

@@ -7,9 +7,12 @@ from callboard.streams.programs.program cimport (
     Batch, Program, PyVectorcall_Function, Watermark, call_one, outputs_of, pass_on, vectorcallfunc,
 )
 from callboard.streams.programs.shared_function cimport own
-from callboard.streams.programs.unawaited cimport is_true
+from callboard.streams.programs.unawaited cimport is_true, refuse_unawaited
 
 from callboard.streams.programs.shared_function import shared
+
+cdef extern from "Python.h":
+    bint PyIter_Check(object what)
 
 
 cdef class Map(Program):
@@ -55,8 +58,17 @@ cdef class Filter(Map):
         self.chooses = True
 
 
+# How many outputs of one row are in memory before they go on.
+cdef Py_ssize_t MOST_IN_PART = 8192
+
+
 cdef class FlatMap(Map):
-    """Any number of outputs for each row."""
+    """Any number of outputs for each row. Those of an iterator go on in parts where all operators behind allow that. Not
+    with errors="skip" or "side": a row that raises gives nothing then."""
+
+    def __init__(self, str name, function, **options):
+        super().__init__(name, function, **options)
+        self.may_part = self.errors == "fail"
 
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
         cdef list rows = batch.rows, lineages = batch.lineages, outputs
@@ -70,13 +82,37 @@ cdef class FlatMap(Map):
             if type(row) is Watermark:
                 pass_on(batch, at[0], into)
             else:
-                outputs = outputs_of(call_one(how, function, row), self.ending)
+                if batch.rest is None:
+                    result = call_one(how, function, row)
+                    if self.parts and PyIter_Check(result):
+                        batch.rest = result
+                if batch.rest is not None:
+                    refuse_unawaited(batch.rest)
+                    outputs = self.some_of(batch)
+                else:
+                    outputs = outputs_of(result, self.ending)
                 if plain:
                     out.extend(outputs)
                 else:
                     self.emit(outputs, None if lineages is None else lineages[at[0]], into)
+                if batch.rest is not None:
+                    batch.at = at[0]
+                    return 0
             at[0] += 1
         return 0
+
+    cdef list some_of(self, Batch batch):
+        """Take outputs of the row in the middle, as many as may leave together. None of a run that is cancelled."""
+        cdef list outputs = []
+        for output in batch.rest:
+            outputs.append(output)
+            if self.ending.stopped_at.load() < 0:
+                outputs = []
+                break
+            if len(outputs) == MOST_IN_PART:
+                return outputs
+        batch.rest = None
+        return outputs
 
 
 cdef class Branch(Program):
