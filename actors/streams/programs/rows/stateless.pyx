@@ -63,7 +63,7 @@ cdef Py_ssize_t MOST_IN_PART = 8192
 
 
 cdef class FlatMap(Map):
-    """Any number of outputs for each row. Those of an iterator go on in parts where all operators behind allow that. Not
+    """Any number of outputs for each row. Those of an iterator go on in parts where all operators behind allow it. Not
     with errors="skip" or "side": a row that raises gives nothing then."""
 
     def __init__(self, str name, function, **options):
