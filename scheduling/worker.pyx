@@ -118,7 +118,7 @@ cdef class WorkerThread:
         self.policy = policy
         self.team = team
         self.name = name
-        self.short_name = name[max(0, len(name) - 15):].encode()  # the kernel's limit; debuggers show it
+        self.short_name = name.encode(errors="backslashreplace")[-15:]  # the kernel's limit; debuggers show it
         self.cpu = cpu
         if not dedicated:
             team.workers.append(self)

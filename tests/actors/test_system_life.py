@@ -19,6 +19,14 @@ class Echo(Actor[Any]):
         return message
 
 
+@pytest.mark.parametrize("name", ["x\udcff", "日本語の名前の系"])
+def test_a_system_may_have_any_text_as_its_name(name: str) -> None:
+    with ActorSystem(name) as system:
+        assert system.spawn(Echo).ask(1).result(30) == 1
+        assert system.spawn(Echo, dedicated=True).ask(2).result(30) == 2
+        assert system.name == name
+
+
 def test_leaving_the_block_handles_what_was_told_and_ends_the_threads() -> None:
     seen: list[Any] = []
 

@@ -18,6 +18,7 @@ from callboard.nets.kernel.nodes import (
     SplitNode,
     StarNode,
     SyncNode,
+    Unstarted,
 )
 from callboard.nets.kernel.ordering import Drip, Enter, Leave
 from callboard.nets.kernel.planning import Planner
@@ -52,7 +53,7 @@ class Builder:
         self.planner = planner
         self.is_alone = is_alone
         self.nodes: list[NetNode] = []
-        self.unstarted: list[Any] = []  # entities of choices whose initialisers have not run
+        self.unstarted = Unstarted()
 
     def _known(self, node: NetNode, options: Any = None) -> NetNode:
         node.options = options

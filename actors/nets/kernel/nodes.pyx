@@ -305,6 +305,22 @@ cdef int put_first(Entity region, MovingRecord record) except -1:
     return 0
 
 
+cdef class Unstarted:
+    """The choices whose initialisers run when the net begins. Those of later replicas run before their first record."""
+
+    cdef list entities  # None once the net has begun
+
+    def __init__(self):
+        self.entities = []
+
+    def start(self, Carrier carrier):
+        """Have the initialisers run, also of choices that are made meanwhile."""
+        for entity in self.entities:
+            if (<Entity>entity).state is None:
+                (<ChoiceNode>(<Entity>entity).node).start(carrier, <Entity>entity, None)
+        self.entities = None
+
+
 @cython.final
 cdef class ChoiceNode(NetNode):
     """A choice. A plan is the number of a branch, or the numbers of those that match equally well, in a list.
@@ -315,10 +331,10 @@ cdef class ChoiceNode(NetNode):
     cdef list branches
     cdef list initialisers  # the numbers of branches that run once, and take no records
     cdef Py_ssize_t turn  # counts records that match several branches equally well
-    cdef list unstarted  # entities whose initialisers have not run
+    cdef Unstarted unstarted
     cdef bint in_order  # it is an ordered net of its own: records have a ticket for it, and it ends at a Leave
 
-    def __init__(self, str path, object planner, list branches, list initialisers, list unstarted, bint in_order):
+    def __init__(self, str path, object planner, list branches, list initialisers, Unstarted unstarted, bint in_order):
         super().__init__(path, planner)
         self.branches = branches
         self.initialisers = initialisers
@@ -328,8 +344,8 @@ cdef class ChoiceNode(NetNode):
     cdef Entity entity(self, Entity after):
         cdef Entity entity = NetNode.entity(self, after)
         entity.inner = [None] * len(self.branches)
-        if self.initialisers:
-            self.unstarted.append(entity)
+        if self.initialisers and self.unstarted.entities is not None:
+            self.unstarted.entities.append(entity)
         return entity
 
     def start(self, Carrier carrier, Entity at, MovingRecord record or None):
@@ -543,11 +559,3 @@ cdef class FeedbackNode(NetNode):
             carrier.push(inner, record)
             return None
         return inner
-
-
-def start_all(Carrier carrier, list unstarted):
-    """Have the initialisers of choices run that are there from the start."""
-    for entity in unstarted:
-        if (<Entity>entity).state is None:
-            (<ChoiceNode>(<Entity>entity).node).start(carrier, <Entity>entity, None)
-    unstarted.clear()

@@ -8,7 +8,7 @@ from typing import Any
 from callboard.nets.kernel.building import Builder, parts_within, runs_elsewhere
 from callboard.nets.kernel.calls import CalledBoxNode
 from callboard.nets.kernel.carrier import Carrier, NetNode, begin
-from callboard.nets.kernel.nodes import BoxNode, start_all
+from callboard.nets.kernel.nodes import BoxNode
 from callboard.nets.kernel.planning import Planner, names_of
 from callboard.nets.kernel.record import Assembler, Shapes
 from callboard.nets.running.messages import NetStatistics
@@ -39,7 +39,7 @@ class Setting:
 
     def begin(self) -> None:
         """Have initialisers run that are there from the start."""
-        start_all(self.carrier, self._builder.unstarted)
+        self._builder.unstarted.start(self.carrier)
         if self._begins_by_itself:
             self.carrier.start(self.shapes.of_labels(frozenset()))
 

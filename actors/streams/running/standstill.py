@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from callboard.core.log import log
+from callboard.core.text import counted
 from callboard.core.tracebacks import current_frames, format_stack
 from callboard.scheduling.flow.heuristics import OperatorView
 from callboard.scheduling.worker import WorkerThread
@@ -93,7 +94,7 @@ def what_it_waits_for(flow: GraphFlow) -> str:
     """Say at which operator most rows wait, and which are in the middle of a row."""
     operators = [operator for _, operator in flow.operators()]
     slow = max(operators, key=lambda operator: operator.queued)
-    said = f"about {slow.queued:.0f} rows wait for the operator {slow.name!r}"
+    said = f"the operator {slow.name!r} has about {counted(round(slow.queued), 'row')} waiting"
     at_work, _ = _at_work_and_waiting(flow)
     return f"{said}, and {_names(at_work)} is in the middle of a row" if at_work else said
 
