@@ -82,7 +82,6 @@ private:
             rows = {};
             batch = member.process(member.self, serial, &batch, rows);
             if (i == 0) counts.taken += rows.taken;
-            counts.failed |= rows.failed;
             own.figures[i].count(rows);
             if (sampled) {
                 const auto now = monotonic_ns();

@@ -14,12 +14,10 @@
 
 namespace callboard {
 
-// The rows of some rounds, and how the last of these came out.
+// The rows of some rounds.
 struct RowCounts {
     std::uint64_t taken{0};  // rows
     std::uint64_t given{0};
-    void* rest{nullptr};     // of the round, if its output is a part: see parted_rounds.hpp
-    bool failed{false};      // an operator did
 };
 
 class Estimates {
@@ -28,7 +26,8 @@ public:
     void note(const RowCounts& rows_of, std::int64_t rounds, std::int64_t spent_ns, bool alone) {
         assert(spent_ns >= 0 && (rounds > 0 || rows_of.taken == 0));
         add(busy_ns_, spent_ns, alone);
-        count(rows_of, alone);
+        add(taken_, rows_of.taken, alone);
+        add(given_, rows_of.given, alone);
         if (rows_of.taken == 0) return;
         const double rows = static_cast<double>(rows_of.taken);
         approach(cost_ns_, static_cast<double>(spent_ns) / rows);
@@ -36,11 +35,8 @@ public:
         approach(rows_per_unit_, rows / static_cast<double>(rounds));
     }
 
-    // Of work whose time is another stage's.
-    void count(const RowCounts& rows_of, bool alone) {
-        add(taken_, rows_of.taken, alone);
-        add(given_, rows_of.given, alone);
-    }
+    // So much of a slice was the time of other stages.
+    void note_elsewhere(std::int64_t spent_ns, bool alone) { add(busy_ns_, -spent_ns, alone); }
 
     double cost_ns() const { return cost_ns_.load(relaxed); }  // of a row; 0: not known yet
     double selectivity() const { return taken() == 0 ? 1.0 : selectivity_.load(relaxed); }

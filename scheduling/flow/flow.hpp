@@ -175,6 +175,10 @@ private:
         return stage;
     }
 
+    bool is_oldest(std::int64_t serial) const override { return done() == serial; }
+
+    std::int64_t now() const override { return settings.now(); }
+
     void round_left(std::int64_t serial) override {
         if (sinks_ > 1) {
             // Release: the actions of this sink. Acquire: those of the sinks that added before.
@@ -185,34 +189,10 @@ private:
         const auto done = done_.fetch_add(1, seq_cst) + 1;
         markers_.left(done);
         if (done < wanted_.load(seq_cst)) return;
-        std::vector<Turn> begin, later;
-        {
-            std::lock_guard<std::mutex> lock(mutex_);
-            std::int64_t wanted = INT64_MAX;  // a thread that waits for more sets it again
-            for (const Turn& turn : turns_) {
-                if (turn.serial > done) wanted = std::min(wanted, turn.serial);
-                (turn.serial > done ? later : begin).push_back(turn);
-            }
-            turns_.swap(later);
-            wanted_.store(wanted, seq_cst);
-            left_.notify_all();
-        }
-        for (const Turn& turn : begin) turn.stage->begin_turn(turn.serial);
+        std::lock_guard<std::mutex> lock(mutex_);
+        wanted_.store(INT64_MAX, relaxed);  // a thread that waits for more sets it again
+        left_.notify_all();
     }
-
-    void begin_in_turn(Stage& stage, std::int64_t serial) override {
-        {
-            std::lock_guard<std::mutex> lock(mutex_);
-            if (serial < wanted_.load(relaxed)) wanted_.store(serial, seq_cst);  // as wait_until_done() does
-            if (done() < serial) return turns_.push_back({&stage, serial});
-        }
-        stage.begin_turn(serial);
-    }
-
-    struct Turn {
-        Stage* stage;
-        std::int64_t serial;  // of the round with which it begins
-    };
 
     LatencyMarkers markers_;
     Stages stages_;
@@ -223,9 +203,8 @@ private:
     std::unique_ptr<Atomic<std::uint64_t>[]> departures_;  // of the rounds on their way, from sinks
     alignas(cache_line) Atomic<std::int64_t> admitted_{0};
     alignas(cache_line) Atomic<std::int64_t> done_{0};
-    alignas(cache_line) Atomic<std::int64_t> wanted_{INT64_MAX};  // the least that a thread or a turn waits for
+    alignas(cache_line) Atomic<std::int64_t> wanted_{INT64_MAX};  // the least that a thread waits for
     std::mutex mutex_;
-    std::vector<Turn> turns_;  // that wait
     std::condition_variable left_;
 };
 

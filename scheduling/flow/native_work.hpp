@@ -102,7 +102,6 @@ private:
         if (lot->count() != 0) work.process(work.objects[0], lot->begin(), lot->count(), &out);
         if (lot->final && out.failure() == nullptr) work.finish(work.objects[0], &out);
         counts.given += out.count();
-        counts.failed |= out.failure() != nullptr || lot->error != nullptr;
         return work.output_of(serial, lot, out, out.failure());
     }
 
@@ -110,13 +109,8 @@ private:
         RowCounts divided;
         auto* division = static_cast<Division*>(divide(self, serial, inputs, divided));
         if (division == nullptr) return nullptr;
-        auto& divided_lot = static_cast<DividedLot&>(*division);
-        counts.failed |= divided_lot.lot->error != nullptr;
         division->serial = serial;
-        for (std::uint32_t i = 0; i < division->count(); ++i) {
-            do_share(self, *division, i, counts);
-            counts.failed |= divided_lot.results[i].failure != nullptr;
-        }
+        for (std::uint32_t i = 0; i < division->count(); ++i) do_share(self, *division, i, counts);
         return gather(self, *division);
     }
 

@@ -29,7 +29,6 @@ public:
 
     // With many inputs, the one that lacked its part at the last look mostly answers alone.
     std::int64_t waiting() const override {
-        if (holds_parts()) return parts_waiting();
         const auto at_missing = inlet(missing_.load(relaxed)).brought.load(seq_cst) - next_.load(relaxed);
         if (at_missing <= 0) return at_missing;
         std::int64_t least = first_.brought.load(seq_cst);
@@ -51,9 +50,8 @@ public:
 
     std::int64_t work(RowCounts& counts, double rows, std::uint32_t) override {
         const Alone<Consumer> alone(*this);  // rule 1 of stage.hpp
-        if (holds_parts()) return hand_on_part(counts, [this](std::int64_t, void* output) { deliver(output); });
         std::int64_t rounds = 0;
-        while (is_less(rounds, counts, rows) && !holds_parts() && work_on_next(counts)) ++rounds;
+        while (is_less(rounds, counts, rows) && work_on_next(counts)) ++rounds;
         return rounds;
     }
 
@@ -102,7 +100,7 @@ private:
     // No other round comes meanwhile, because one thread puts at a time.
     bool pass_empty(std::int64_t serial) {
         if (!others_.empty() || depth == most_depth || waiting() > 0 || !enter()) return false;
-        const bool is_next = waiting() <= 0 && !holds_parts();
+        const bool is_next = waiting() <= 0;
         if (is_next) {
             const Alone<Consumer> alone(*this);
             assert(first_.brought.load(relaxed) == serial && next_.load(relaxed) == serial && "nothing came before");
@@ -130,9 +128,7 @@ private:
         }
         next_.store(serial + 1, release);  // pairs with put(): the slots have been read
         note_beginning(serial);
-        void* const output = work_.process(work_.self, serial, batches, counts);
-        if (counts.rest != nullptr) hold(serial, output, counts);
-        else deliver(output);
+        deliver(work_.process(work_.self, serial, batches, counts));
         return true;
     }
 

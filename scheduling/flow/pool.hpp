@@ -200,6 +200,16 @@ public:
         wake_for(stage);
     }
 
+    bool work_behind(const Stage& stage) override {
+        std::int64_t time = slices_.now();
+        Stage* const behind = latest_behind(stage, time);
+        if (behind == nullptr || !behind->enter()) return false;
+        work(*behind, time, 0);
+        if (behind->waiting() > 0) something_waits(*behind);  // this thread may not come back to it
+        else forget(*behind);
+        return true;
+    }
+
     // When none runs: none is woken any more.
     void retire_lanes() { idle_.store(0, relaxed); }
 
@@ -218,7 +228,7 @@ private:
             chooser_ == nullptr ? latest(kinds, time, last) : chooser_->choose(*this, kinds, time, last);
         if (stage == nullptr || !stage->enter()) return stage;
         if (chooser_ != nullptr && chooser_->takes_long()) time = slices_.now();
-        const bool away = bit != 0 && may_take_long(*stage);
+        const bool away = bit != 0 && (stage->gives_parts || may_take_long(*stage));
         if (away) {
             away_.fetch_or(bit, seq_cst);
             anything_waits();

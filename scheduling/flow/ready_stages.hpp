@@ -42,6 +42,15 @@ public:
         return place != ReadyIndex::none ? stages_[place] : nullptr;
     }
 
+    // The same, of the stages behind one that work on the same lanes.
+    Stage* latest_behind(const Stage& stage, std::int64_t time) {
+        assert(has(stage) && "a stage of this pool");
+        auto place = last_place(stage.runs_on, static_cast<std::uint32_t>(stages_.size()));
+        while (place != ReadyIndex::none && place > stage.place && !is_schedulable(*stages_[place], time))
+            place = last_place(stage.runs_on, place);
+        return place != ReadyIndex::none && place > stage.place ? stages_[place] : nullptr;
+    }
+
     // The stage for a lane that worked at `last` (null: at none yet) to go on with; null if none is schedulable.
     // Several lanes keep apart, each with the rounds that it has in its caches: a lane follows its rounds to the
     // stages behind `last`. If nothing waits there, it takes the latest stage that no lane is about to bring more

@@ -19,7 +19,7 @@ public:
     SharedStage(const Site& site, const Work& work, std::uint32_t window)
         : Stage(site, work), ring_(window), in_order_(window) {}
 
-    std::int64_t waiting() const override { return ring_.size() + parts_waiting(); }
+    std::int64_t waiting() const override { return ring_.size(); }
 
     void put(std::uint32_t, std::int64_t serial, void* batch) override {
         if (batch == nullptr && pass_empty(serial)) return;
@@ -29,10 +29,6 @@ public:
     }
 
     std::int64_t work(RowCounts& counts, double rows, std::uint32_t) override {
-        if (parts_waiting() > 0) {
-            const auto send = [this](std::int64_t serial, void* output) { send_in_order(serial, output); };
-            if (const auto rounds = hand_on_part(counts, send)) return rounds;
-        }
         std::int64_t rounds = 0;
         while (is_less(rounds, counts, rows)) {
             const auto more = work_on_some(counts);
@@ -52,7 +48,7 @@ private:
         if (depth == most_depth || !ring_.try_skip()) return false;
         ++depth;
         note_beginning(serial);
-        send_in_order(serial, nullptr);
+        in_order_.send(serial, nullptr, [this](void* ready) { deliver(ready); });
         --depth;
         return true;
     }
@@ -69,14 +65,9 @@ private:
         for (std::int64_t i = 0; i < count; ++i) {
             note_beginning(first + i);
             void* output = work_.process(work_.self, first + i, &rounds[i], counts);
-            if (counts.rest != nullptr) hold(first + i, output, counts);
-            else send_in_order(first + i, output);
+            in_order_.send(first + i, output, [this](void* ready) { deliver(ready); });
         }
         return count;
-    }
-
-    void send_in_order(std::int64_t serial, void* output) {
-        in_order_.send(serial, output, [this](void* ready) { deliver(ready); });
     }
 
     std::int64_t at_once() const {

@@ -23,15 +23,13 @@
 //      `lanes_`.
 //   2. A lane that sees that input waits may still find the queue empty (another lane was first). Then
 //      it looks elsewhere.
-//   3. deliver() and deliver_part() are called by one thread at a time, in order. That is the one lane of an ordered
+//   3. deliver() is called by one thread at a time, in order. That is the one lane of an ordered
 //      stage, and in other stages the thread that sends the reorder buffer's outputs.
 #pragma once
 
 #include <cassert>
 #include <cstdint>
 #include <memory>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include "callboard/core/one_at_a_time.hpp"
@@ -39,7 +37,6 @@
 #include "callboard/scheduling/flow/keyed_division.hpp"
 #include "callboard/scheduling/flow/lane_trials.hpp"
 #include "callboard/scheduling/flow/latency_markers.hpp"
-#include "callboard/scheduling/flow/parted_rounds.hpp"
 
 namespace callboard {
 
@@ -58,9 +55,6 @@ struct Work {
     void (*share)(void* self, Division& division, std::uint32_t share, RowCounts& counts){nullptr};
     // The output of a batch whose shares are done.
     void* (*gather)(void* self, Division& division){nullptr};
-    // For rounds whose output process() gives in parts: the next part of what is left in `rest`, which becomes null with
-    // the last one. `goes_on` is false if an operator behind has failed: then nothing more is given.
-    void* (*go_on)(void* self, std::int64_t serial, void** rest, bool goes_on, RowCounts& counts){nullptr};
     // For answering stages, where process() takes a round into work, and returns nothing: goes on with what is in
     // work. True: the earliest round of those is finished, and `output` is its output.
     bool (*next)(void* self, void** output, RowCounts& counts){nullptr};
@@ -76,6 +70,8 @@ class Stage;
 class StageObserver {
 public:
     virtual void something_waits(Stage& stage) = 0;
+    // By a thread in the middle of the stage's operator: works on a stage behind it. False: nothing waits there.
+    virtual bool work_behind(const Stage& stage) = 0;
 
 protected:
     ~StageObserver() = default;
@@ -86,8 +82,10 @@ protected:
 class SinkObserver {
 public:
     virtual void round_left(std::int64_t serial) = 0;
-    // Begins the stage's turn with this round when all earlier ones have left.
-    virtual void begin_in_turn(Stage& stage, std::int64_t serial) = 0;
+    // All earlier rounds have left. Acquires what was done for these.
+    virtual bool is_oldest(std::int64_t serial) const = 0;
+    // The time, for estimates; 0 where no clock is read.
+    virtual std::int64_t now() const = 0;
 
 protected:
     ~SinkObserver() = default;
@@ -112,7 +110,6 @@ public:
     Stage(const Site& site, const Work& work)
         : position(site.position), place(site.place), runs_on(site.runs_on), most_lanes(site.most_lanes),
           work_(work), pool_(site.pool), flow_(site.flow) {
-        if (work.go_on != nullptr) parted_ = std::make_unique<PartedRounds>();
         if (site.tried_ns != 0 && most_lanes > 1) trials_ = std::make_unique<LaneTrials>(site.tried_ns);
         assert(runs_on != 0 && runs_on <= all_lanes && most_lanes != 0);
     }
@@ -124,6 +121,7 @@ public:
     const std::uint32_t position;
     const std::uint32_t place;
     const LaneKinds runs_on;
+    bool gives_parts{false};  // its output may leave in parts
     const std::uint32_t most_lanes;
 
     std::uint64_t number{0};  // its name in monitoring records
@@ -188,27 +186,31 @@ public:
     // lane is as lane 0.
     virtual std::int64_t work(RowCounts& counts, double rows, std::uint32_t lane) = 0;
 
-    // By the flow: all rounds before this one, which is held here, have left.
-    void begin_turn(std::int64_t serial) {
-        parted_->begin_turn(serial);
-        announce();
+    // --- outputs that leave in parts --------------------------------------------------------------
+    //
+    // One row may give more than should be in memory. Then the operator, in the middle of the round, hands on parts of
+    // its output. A part passes the stages behind by plain calls, on the thread that made it. So these stages must have
+    // no other round: all earlier rounds must have left the flow, and later ones come behind this stage. The rest of
+    // the output is the round's, which goes on as any other, perhaps empty. So it passes each stage once, as ever.
+    //
+    // Stages behind have one input, and process rounds as they come. They run on the same lanes.
+
+    // By the operator in the middle of this round. False: not now, so the part is to grow. Nobody waits here: an earlier
+    // round may need the lane's thread. True: hand_on_part() follows.
+    bool may_hand_on_part(std::int64_t serial) {
+        const auto begin = flow_.now();
+        bool is_oldest = flow_.is_oldest(serial);
+        while (!is_oldest && pool_.work_behind(*this)) is_oldest = flow_.is_oldest(serial);
+        note_elsewhere(flow_.now() - begin, most_lanes == 1);
+        return is_oldest && enter_behind();
     }
 
-    // A part of the oldest round on its way, so no other is at this stage, or at one behind. Any thread. False: an
-    // operator failed. For stages that have one input and process rounds as they come.
-    bool take_part(std::int64_t serial, void* batch) {
-        while (!enter()) std::this_thread::yield();  // a lane has handed its last round on, and is about to leave
-        RowCounts counts;
-        void* output = work_.process(work_.self, serial, &batch, counts);
-        bool succeeded = true;
-        for (void* rest = counts.rest; rest != nullptr;) {
-            succeeded = deliver_part(serial, output) && succeeded;
-            output = work_.go_on(work_.self, serial, &rest, succeeded, counts);
-        }
-        succeeded = deliver_part(serial, output) && succeeded;
-        count(counts, most_lanes == 1);
-        leave();
-        return succeeded && !counts.failed;
+    // `output` is as that of Work::process.
+    void hand_on_part(std::int64_t serial, void* output) {
+        const auto begin = flow_.now();
+        if (output != nullptr) deliver_part(serial, output);
+        leave_behind();
+        note_elsewhere(flow_.now() - begin, most_lanes == 1);
     }
 
     // Rows that wait, estimated.
@@ -238,42 +240,43 @@ protected:
         leave_flow(serial);
     }
 
-    // --- rounds that leave in parts ----------------------------------------------------------------
-
-    bool holds_parts() const { return parted_ != nullptr && parted_->holds(); }
-    std::int64_t parts_waiting() const { return parted_ != nullptr ? parted_->waiting() : 0; }
-
-    // A round's output was a part, the first.
-    void hold(std::int64_t serial, void* part, RowCounts& counts) {
-        parted_->add({serial, part, std::exchange(counts.rest, nullptr)});
-        flow_.begin_in_turn(*this, serial);
+    // Enters all stages behind, or none: a lane that has handed its last round on may still be there.
+    bool enter_behind() {
+        for (std::size_t i = 0; i < edges_.size(); ++i) {
+            Stage& to = *edges_[i].to;
+            if (to.enter()) {
+                if (to.enter_behind()) continue;
+                to.leave();
+            }
+            while (i-- != 0) edges_[i].to->leave_with_those_behind();
+            return false;
+        }
+        return true;
     }
-
-    // Hands on a part of the round whose turn it is, and makes the next. The last one is for end(serial, output). Returns
-    // how many rounds were worked on.
-    template <class End>
-    std::int64_t hand_on_part(RowCounts& counts, End&& end) {
-        PartedRound round;
-        if (!parted_->try_take(round)) return 0;
-        const bool goes_on = deliver_part(round.serial, round.part);
-        round.part = work_.go_on(work_.self, round.serial, &round.rest, goes_on, counts);
-        if (round.rest != nullptr) return parted_->put_back(round), 1;
-        end(round.serial, round.part);
-        parted_->end_one();
-        return 1;
+    void leave_behind() {
+        for (const Edge& edge : edges_) edge.to->leave_with_those_behind();
+    }
+    void leave_with_those_behind() {
+        leave_behind();
+        leave();
     }
 
     // The round before has left. So nothing is left to do for the thread that delivered it, though it may still be there.
-    bool deliver_part(std::int64_t serial, void* output) {
+    void deliver_part(std::int64_t serial, void* output) {
         assert(delivered_ == serial && "all rounds before have left");
-        if (output == nullptr) return true;
-        bool succeeded = true;
         for (std::size_t i = 0; i < edges_.size(); ++i) {
             void* batch = work_.pick != nullptr ? work_.pick(work_.self, output, static_cast<std::uint32_t>(i)) : output;
-            if (batch != nullptr) succeeded = edges_[i].to->take_part(serial, batch) && succeeded;
+            if (batch != nullptr) edges_[i].to->take_part(serial, batch);
         }
         if (edges_.empty()) work_.discard(work_.self, output);
-        return succeeded;
+    }
+
+    void take_part(std::int64_t serial, void* batch) {
+        RowCounts counts;
+        const auto begin = flow_.now();
+        void* const output = work_.process(work_.self, serial, &batch, counts);
+        note(counts, 1, flow_.now() - begin, most_lanes == 1);
+        if (output != nullptr) deliver_part(serial, output);
     }
 
     // A thread that puts an empty round into an idle stage lets it pass: this wakes no lane and needs no interpreter.
@@ -298,7 +301,6 @@ private:
     LatencyMarkers* markers_{nullptr};
     std::vector<Edge> edges_;
     std::unique_ptr<LaneTrials> trials_;
-    std::unique_ptr<PartedRounds> parted_;  // null: its operator gives whole rounds
     // The number of lanes. In large graphs a stage costs its cache lines, so it has only as many as needed.
     alignas(cache_line) Atomic<std::uint32_t> lanes_{0};
     Atomic<std::int64_t> not_before_{0};

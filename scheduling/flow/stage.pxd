@@ -17,8 +17,6 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
     cdef cppclass RowCounts:
         uint64_t taken
         uint64_t given
-        void* rest
-        cbool failed
 
     cdef cppclass Figures:
         cbool are_there()
@@ -63,13 +61,13 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         void (*discard)(void*, void*) noexcept nogil
         void (*share)(void*, Division&, uint32_t, RowCounts&) noexcept nogil
         void* (*gather)(void*, Division&) noexcept nogil
-        void* (*go_on)(void*, int64_t, void**, cbool, RowCounts&) noexcept nogil
         cbool (*next)(void*, void**, RowCounts&) noexcept nogil
 
     cdef cppclass Stage:
         uint32_t position
         LaneKinds runs_on
         uint32_t most_lanes
+        cbool gives_parts
         uint64_t number
         int64_t waiting()
         cbool has_room_for_lane()
@@ -82,4 +80,6 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         int64_t busy_ns()
         void rest_until(int64_t time)
         int64_t not_before()
+        cbool may_hand_on_part(int64_t serial)
+        void hand_on_part(int64_t serial, void* output)
         void note(const RowCounts& rows_of, int64_t rounds, int64_t spent_ns, cbool alone)

@@ -37,7 +37,7 @@ struct Op {
     std::uint32_t position = 0, outgoing = 0;
     std::vector<std::uint32_t> sources;  // positions; -1 cast: the entry
     Random random{1};
-    bool parts = false;                           // its output leaves in parts, of a row each
+    Stage* parts = nullptr;                       // that hands its output on in parts, of a row each if it may
     std::int64_t total = 0;                       // of sum
     std::int64_t totals[partitions] = {};         // of keyed_sum
     Rows got;                                     // of sink
@@ -77,31 +77,19 @@ struct Op {
     }
 };
 
-// What the first row of a batch gives, which is left without it.
-void* go_on(void* self, std::int64_t, void** rest, bool goes_on, RowCounts& counts) {
-    CHECK(goes_on);
-    Op& op = *static_cast<Op*>(self);
-    Rows& left = static_cast<Batch*>(*rest)->rows;
-    Rows out;
-    op.of_row(left.front(), out);
-    left.erase(left.begin());
-    ++counts.taken, counts.given += out.size();
-    if (left.empty()) delete static_cast<Batch*>(std::exchange(*rest, nullptr));
-    return new Batch(std::move(out));
-}
-
 void* process(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
     Op& op = *static_cast<Op*>(self);
-    if (op.parts && inputs[0] != nullptr && !static_cast<Batch*>(inputs[0])->rows.empty()) {
-        counts.rest = inputs[0];
-        return go_on(self, serial, &counts.rest, true, counts);
-    }
     Rows out;
     for (std::size_t i = 0; i < op.sources.size(); ++i) {
         if (inputs[i] == nullptr) continue;
         std::unique_ptr<Batch> batch(static_cast<Batch*>(inputs[i]));
         counts.taken += batch->rows.size();
-        for (auto row : batch->rows) op.of_row(row, out);
+        for (auto row : batch->rows) {
+            op.of_row(row, out);
+            if (op.parts == nullptr || out.empty() || !op.parts->may_hand_on_part(serial)) continue;
+            counts.given += out.size();
+            op.parts->hand_on_part(serial, new Batch(std::exchange(out, {})));
+        }
     }
     counts.given += out.size();
     return out.empty() ? nullptr : new Batch(std::move(out));
@@ -222,16 +210,18 @@ Stage& add_keyed(Flow& flow, Pool& pool, const Work& divider, const Work& work, 
                          : add_keyed<LockedReorderBuffer>(flow, pool, divider, work, seed);
 }
 
-// Outputs leave in parts where all operators behind have one input and are not divided.
-void find_parts(std::vector<std::unique_ptr<Op>>& ops) {
-    std::vector<bool> takes_parts(ops.size(), true);  // as far as those behind are concerned
+// Which outputs leave in parts: those of stateless and stateful operators, where all behind have one input and are not
+// divided.
+std::vector<bool> parts_of(const std::vector<std::unique_ptr<Op>>& ops) {
+    std::vector<bool> part(ops.size()), behind_take(ops.size(), true);
     for (std::size_t i = ops.size(); i-- != 0;) {
-        Op& op = *ops[i];
-        op.parts = op.kind == Kind::repeat && takes_parts[i];
-        if (!takes_parts[i] || op.is_keyed() || op.sources.size() > 1)
+        const Op& op = *ops[i];
+        part[i] = behind_take[i] && !op.is_keyed() && op.kind != Kind::merge && op.kind != Kind::sink;
+        if (!behind_take[i] || op.is_keyed() || op.kind == Kind::merge)
             for (auto source : op.sources)
-                if (source != entry) takes_parts[source] = false;
+                if (source != entry) behind_take[source] = false;
     }
+    return part;
 }
 
 // Each lane is in one of the pools. With `fuses`, operators that follow each other may be one stage. With `shifts`,
@@ -252,21 +242,20 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = fa
     for (auto& op : ops)
         for (auto source : op->sources)
             if (source != entry) ++ops[source]->outgoing;
-    if (!fuses) find_parts(ops);
+    const auto part = parts_of(ops);
     std::vector<Seat> seats;
     std::size_t entries = 0;
     for (auto& op : ops) {
         const auto inputs = static_cast<std::uint32_t>(op->sources.size());
         const Work divider{op.get(), divide, nullptr, discard, nullptr, nullptr};
-        Work work{op.get(), process, op->outgoing > 1 ? pick : nullptr, discard, do_share, gather};
-        if (op->parts) work.go_on = go_on;
+        const Work work{op.get(), process, op->outgoing > 1 ? pick : nullptr, discard, do_share, gather};
         Pool& pool = *pools[random.below(static_cast<std::uint32_t>(pool_count))];
         FusedStage* fused = nullptr;
         if (fuses && random.below(3) != 0) {  // those between two members in the order are members, too
             fused = seats.empty() || random.below(3) == 0 ? nullptr : seats.back().fused;
             if (fused == nullptr) fused = &flow.add_fused(pool, all_lanes);
             seats.push_back({fused, fused, fused->add_member(work, inputs)});
-        } else if (op->is_stateless() && !op->parts && random.below(4) != 0) {  // a chain, or the next of one
+        } else if (op->is_stateless() && random.below(4) != 0) {  // a chain, or the next of one
             const auto source = op->sources[0];
             const bool goes_on = source != entry && seats[source].chain != nullptr && ops[source]->outgoing == 1;
             Seat seat = goes_on ? seats[source] : Seat{nullptr, nullptr, 0, &flow.make_chain(8)};
@@ -290,6 +279,9 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = fa
     }
     for (auto& seat : seats)
         if (seat.fused != nullptr) seat.fused->finish();
+    if (!fuses && pool_count == 1)
+        for (std::size_t i = 0; i < ops.size(); ++i)
+            if (part[i] && seats[i].chain == nullptr) (ops[i]->parts = seats[i].stage)->gives_parts = true;
     flow.finish_graph();
     std::vector<std::unique_ptr<Parked>> parked;
     for (int i = 0; i < lane_count; ++i) {

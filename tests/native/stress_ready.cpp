@@ -35,6 +35,8 @@ struct Counter final : Stage {
 
 struct Nobody final : SinkObserver {
     void round_left(std::int64_t) override {}
+    bool is_oldest(std::int64_t) const override { return false; }
+    std::int64_t now() const override { return 0; }
 };
 
 struct Parked {

@@ -206,10 +206,12 @@ TEST("each round of several inputs is announced once, by the part that completes
     struct Counting final : StageObserver {
         int told = 0;
         void something_waits(Stage&) override { ++told; }
+        bool work_behind(const Stage&) override { return false; }
     } pool;
     struct Nobody final : SinkObserver {
         void round_left(std::int64_t) override {}
-        void begin_in_turn(Stage&, std::int64_t) override {}
+        bool is_oldest(std::int64_t) const override { return false; }
+        std::int64_t now() const override { return 0; }
     } nobody;
     OneStage one;
     const Stage::Site site{pool, nobody, 0, 0, all_lanes, 1};
@@ -347,115 +349,87 @@ TEST("a partition's rows are its own, and the time of some of its shares is take
 
 namespace {
 
-// An operator of which each round is `parts` long; and one behind it that notes what comes, and may fail.
+// An operator that gives a round's batch, a number, in as many parts as it may, and one behind it that notes what comes.
 struct Parted {
     Flow flow{patient()};
     Pool& pool = flow.add_pool(std::make_unique<ChooseLatest>(true));
     Stage* first = nullptr;
-    std::string noted;  // the digits of the parts
-    int fails_at = -1;
-    bool was_ended = false;
+    Stage* last = nullptr;
+    std::string noted;  // how large each part was
 
     static Parted& of(void* self) { return *static_cast<Parted*>(self); }
+    static void* batch(std::intptr_t rows) { return reinterpret_cast<void*>(rows); }
 
-    static void* process(void*, std::int64_t, void** inputs, RowCounts& counts) {
-        if (inputs[0] == nullptr) return nullptr;
-        ++counts.taken;
-        counts.rest = inputs[0];
-        return next(&counts.rest);
-    }
-    static void* go_on(void* self, std::int64_t, void** rest, bool goes_on, RowCounts&) {
-        if (goes_on) return next(rest);
-        *rest = nullptr;
-        return of(self).was_ended = true, nullptr;
-    }
-    static void* next(void** rest) {  // how many parts are left, as a pointer
-        void* const part = *rest;
-        *rest = reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(part) - 1);
-        return part;
+    static void* process(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
+        std::intptr_t part = 0;
+        for (auto row = reinterpret_cast<std::intptr_t>(inputs[0]); row != 0; --row, ++counts.taken) {
+            ++part;
+            if (row != 1 && of(self).first->may_hand_on_part(serial))
+                of(self).first->hand_on_part(serial, batch(std::exchange(part, 0)));
+        }
+        return batch(part);
     }
     static void* note(void* self, std::int64_t, void** inputs, RowCounts& counts) {
-        const int part = static_cast<int>(reinterpret_cast<std::intptr_t>(inputs[0]));
-        of(self).noted += static_cast<char>('0' + part);
+        of(self).noted += std::to_string(reinterpret_cast<std::intptr_t>(inputs[0]));
         ++counts.taken;
-        counts.failed = part == of(self).fails_at;
         return nullptr;
     }
 
-    explicit Parted(bool is_shared) {
+    Work work(void* (*process)(void*, std::int64_t, void**, RowCounts&)) {
         Work work;
         work.self = this;
         work.process = process;
-        work.go_on = go_on;
-        first = is_shared ? &flow.add_shared(pool, work, all_lanes, 2) : &flow.add_ordered(pool, work, all_lanes, 1);
-        Work behind;
-        behind.self = this;
-        behind.process = note;
-        flow.connect(*first, flow.add_ordered(pool, behind, all_lanes, 1), 0);
+        return work;
+    }
+
+    explicit Parted(bool is_shared, std::size_t pools = 1) {
+        first = is_shared ? &flow.add_shared(pool, work(process), all_lanes, 2)
+                          : &flow.add_ordered(pool, work(process), all_lanes, 1);
+        Pool& behind = pools == 1 ? pool : flow.add_pool(nullptr);
+        last = &flow.add_ordered(behind, work(note), all_lanes, 1);
+        flow.connect(*first, *last, 0);
         flow.add_entry(*first, 0);
         flow.finish_graph();
         pool.add_lane(all_lanes, [](void*) {}, this);
     }
 
-    void admit(std::intptr_t parts) {
-        void* batch = reinterpret_cast<void*>(parts);
-        flow.admit(&batch);
+    void admit(std::intptr_t rows) {
+        void* one = batch(rows);
+        flow.admit(&one);
     }
 };
 
 }  // namespace
 
-TEST("parts of a round leave one by one, behind all earlier rounds and before all later ones") {
+TEST("parts of a round come behind all earlier rounds and before all later ones") {
     for (const bool is_shared : {false, true}) {
         Parted parted(is_shared);
-        for (const int parts : {1, 3, 1, 2}) parted.admit(parts);
+        for (const int rows : {1, 3, 1, 2}) parted.admit(rows);
         CHECK_EQUAL(parted.pool.run(0).reason, Pool::Rest::idle);
-        CHECK_EQUAL(parted.noted, std::string("1321121"));
+        CHECK_EQUAL(parted.noted, std::string("1111111"));
         CHECK_EQUAL(parted.flow.done(), 4);
-        CHECK_EQUAL(parted.flow.stages()[1]->taken(), 7u);
+        CHECK_EQUAL(parted.last->taken(), 7u);
     }
 }
 
-TEST("the first part of a round waits until the rounds before it have left") {
-    Parted parted(false);
-    parted.admit(1);
-    parted.admit(2);
-    RowCounts counts;
-    CHECK(parted.first->enter());
-    CHECK_EQUAL(parted.first->work(counts, 100.0, 0), 2);  // the second of which is held
-    parted.first->leave();
-    CHECK_EQUAL(parted.first->waiting(), 0);
-    CHECK_EQUAL(parted.noted, std::string());
-    CHECK(parted.pool.step(all_lanes));  // the stage behind
-    CHECK_EQUAL(parted.noted, std::string("1"));
-    CHECK_EQUAL(parted.first->waiting(), 1);
-    CHECK_EQUAL(parted.pool.run(0).reason, Pool::Rest::idle);
-    CHECK_EQUAL(parted.noted, std::string("121"));
-}
-
-TEST("an empty round does not overtake one that leaves in parts") {
-    Parted parted(false);
+TEST("a part grows while an earlier round is where its lane cannot work") {
+    Parted parted(false, 2);  // the stage behind is in another pool
     parted.admit(1);
     parted.admit(3);
-    RowCounts counts;
-    CHECK(parted.first->enter());
-    parted.first->work(counts, 100.0, 0);
-    parted.first->leave();
-    void* empty = nullptr;
-    parted.flow.admit(&empty);
     CHECK_EQUAL(parted.pool.run(0).reason, Pool::Rest::idle);
-    CHECK_EQUAL(parted.noted, std::string("1321"));
-    CHECK_EQUAL(parted.flow.done(), 3);
+    CHECK_EQUAL(parted.noted, std::string());
+    parted.flow.drain();
+    CHECK_EQUAL(parted.noted, std::string("13"));
 }
 
-TEST("no part is made after one with which an operator behind has failed") {
+TEST("a part grows while a lane is about to leave a stage behind") {
     Parted parted(false);
-    parted.fails_at = 4;
-    parted.admit(5);
+    CHECK(parted.last->enter());
+    parted.admit(3);
+    CHECK(parted.pool.step(all_lanes));
+    parted.last->leave();
     CHECK_EQUAL(parted.pool.run(0).reason, Pool::Rest::idle);
-    CHECK_EQUAL(parted.noted, std::string("54"));
-    CHECK(parted.was_ended);
-    CHECK_EQUAL(parted.flow.done(), 1);
+    CHECK_EQUAL(parted.noted, std::string("3"));
 }
 
 CHECK_MAIN

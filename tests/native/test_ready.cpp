@@ -35,6 +35,8 @@ struct Asked final : Stage {
 
 struct Nobody final : SinkObserver {
     void round_left(std::int64_t) override {}
+    bool is_oldest(std::int64_t) const override { return false; }
+    std::int64_t now() const override { return 0; }
 };
 
 // A pool without lanes.
@@ -53,6 +55,7 @@ struct Choice final : ReadyStages {
     }
     void something_waits(Stage& stage) override { remember(stage); }
     void anything_waits() override {}
+    bool work_behind(const Stage&) override { return false; }
 
     void put(std::uint32_t place) { all[place]->put(0, 0, nullptr); }
     void take(std::uint32_t place) { --static_cast<Asked&>(*all[place]).rounds; }

@@ -159,11 +159,12 @@ class RowByRow(Chainable[T]):
     ) -> Stream[U]:
         """Give all items that `function(row)` returns or yields, for each row; none for None.
 
-        Of an iterator, 8,192 items of a row are in memory at a time, and then go on. If it raises
-        later, these have gone on. All are in memory first where a union, a join, a fused or a
-        divided operator, or one that waits for answers comes behind, and with `errors="skip"` or
-        "side". `cancel()` ends a generator at its next `yield`. An output that is `Side(name,
-        value)` goes to the side output of that name in `sides`.
+        If it is an iterator, 8,192 items are in memory at a time. They pass the operators behind,
+        on the thread that iterates, before the next is taken. If it raises later, they may have
+        gone on. All items of a row are in memory first if an operator behind has several inputs, is
+        keyed and divided, waits for answers or runs on other threads, if `threading` is "manual",
+        and with `errors="skip"` or "side". `cancel()` ends a generator at its next `yield`. An
+        output that is `Side(name, value)` goes to the side output of that name in `sides`.
         """
         operator = receivers.flat_map(function, sides)
         return self._then(operator, name, errors, releases_gil=releases_gil)

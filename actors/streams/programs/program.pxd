@@ -31,12 +31,9 @@ cdef class Batch:
     cdef public list lineages  # None, or for each row where its source row stood before the branches parted
     cdef public object end     # the lineage of what is emitted at the end of the last round
     cdef public object error   # None, or the StreamError that ends the run at the end of this round
-    # Of a batch whose outputs leave in parts:
-    cdef object rest           # None, or the outputs to come of the row in the middle, as an iterator
-    cdef Py_ssize_t at         # that row
+    cdef int64_t round         # the number of the round, in what a program makes in a run
 
     cpdef Batch follower(self)
-    cdef Batch own(self)
     cdef int hide(self) except -1
 
 
@@ -88,7 +85,7 @@ cdef class Program:
     cdef Py_ssize_t failures         # the port of failures, or -1
     cdef dict sides                  # name -> port of the other outputs beside the main one, or None
     cdef bint in_lots                # it takes and gives lots of native values
-    cdef bint may_part               # its outputs for a round may leave in parts
+    cdef bint may_part               # the outputs of a row may leave in parts
     cdef bint parts                  # they do, where there are many
     cdef double ns_per_row           # it wants no further input for so long after a row; mostly 0
     cdef readonly double looks_every  # seconds: it wants to be called so often though nothing comes; mostly 0

@@ -105,12 +105,6 @@ cdef class Batch:
             batch.end = self.end
         return batch
 
-    cdef Batch own(self):
-        """Return a batch of the same rows that no other stage reads."""
-        cdef Batch batch = Batch(self.rows, self.first, self.final, self.lineages, self.end)
-        batch.error = self.error
-        return batch
-
     cdef int hide(self) except -1:
         """Have the garbage collector not look through it. For a batch on its way through stages, which
         alone refer to it and to its list, so no cycle leads through them; and there are hundreds."""
@@ -238,12 +232,11 @@ cdef class Program:
     cpdef process(self, Batch batch, list into):
         """Append to the batches `into`, one for each port, what the batch gives.
 
-        If it leaves `batch.rest`, that is a part of what the batch gives, and the next call goes on. If it raises
-        StreamError, what the rows before gave stands in `into`. To end as a run row by row would, a
+        If it raises StreamError, what the rows before gave stands in `into`. To end as a run row by row would, a
         run hands that on to the end of the graph, though not as the last round. Then it fails, with the last
         StreamError that came of it.
         """
-        cdef Py_ssize_t at = batch.at
+        cdef Py_ssize_t at = 0
         while True:
             try:
                 self.work(batch, &at, into)

@@ -9,7 +9,6 @@ cimport cython
 from cpython.list cimport PyList_GET_ITEM
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
-from libcpp cimport bool as cbool
 
 from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
@@ -28,8 +27,6 @@ cdef Work work_of(Program program) noexcept:
     cdef Work work = divider_of(program)
     work.process = process
     work.pick = pick
-    if program.may_part:
-        work.go_on = go_on
     work.share = do_share
     work.gather = gather
     return work
@@ -56,20 +53,16 @@ cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts)
         batch = batches[0]
     if batch is None:
         return NULL
-    if program.parts:
-        batches[0] = batch = batch.own()
     cdef object error = batch.error
     cdef list into = fresh(program, batch)
+    if program.parts:
+        (<Batch>into[0]).round = serial
     try:
         for one in batches:
             counts.taken += note_rows(program, one.rows) if program.exits.empty() else rows_among(one.rows)
         program.process_many(batches, into)
     except BaseException as raised:
         error = named(program.name, raised)
-        batch.rest = None
-    if batch.rest is not None:
-        counts.rest = rest_of(batch)
-        return output_of(program, serial, into, False, None, counts)
     if program.rests:  # others of a fused stage may want to rest, too
         program.stage.rest_until(max(program.stage.not_before(), monotonic_ns()
                                      + <int64_t>min(program.ns_per_row * len(batch.rows), 1e18)))
@@ -78,32 +71,35 @@ cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts)
     return output_of(program, serial, into, batch.final, error, counts)
 
 
-cdef void* rest_of(Batch batch) noexcept:
-    Py_INCREF(batch)
-    return <void*>batch
+cdef bint may_hand_on(Program program, list into) noexcept:
+    """Whether what is in `into` may go on now, in the middle of the round. This may work on stages behind."""
+    return program.stage.may_hand_on_part((<Batch>into[0]).round)
 
 
-cdef void* go_on(void* this, int64_t serial, void** rest, cbool goes_on, RowCounts& counts) noexcept with gil:
-    """Give the next part of what a batch gives."""
-    cdef Program program = <Program>this
-    cdef Batch batch = <Batch>rest[0]
-    cdef object error = batch.error
-    cdef list into
-    Py_DECREF(batch)
-    rest[0] = NULL
-    if not goes_on or is_dropped(program, serial):
-        batch.rest = None
-        return NULL
-    into = fresh(program, batch)
-    try:
-        program.process(batch, into)
-    except BaseException as raised:
-        error = named(program.name, raised)
-        batch.rest = None
-    if batch.rest is None:
-        return output_of(program, serial, into, batch.final, error, counts)
-    rest[0] = rest_of(batch)
-    return output_of(program, serial, into, False, None, counts)
+cdef bint hand_on(Program program, list into) except -1:
+    """Hand on what is in `into`, and leave empty batches in its place. False: the run has ended by that."""
+    cdef RowCounts counts
+    cdef Batch batch, part
+    cdef list parts = []
+    cdef int64_t serial = (<Batch>into[0]).round
+    cdef Py_ssize_t port
+    cdef void* output
+    for port in range(len(into)):
+        part = into[port]
+        batch = part.follower()
+        batch.hide()
+        batch.round = serial
+        part.final = False
+        parts.append(part)
+        into[port] = batch
+    output = output_of(program, serial, parts, False, None, counts)
+    program.stage.note(counts, 0, 0, False)
+    program.stage.hand_on_part(serial, output)
+    if program.ending.stopped_at.load() > serial:
+        return True
+    for batch in into:
+        batch.final = False  # nothing comes behind the failure
+    return False
 
 
 cdef Batch take(Program program, size_t which, void** inputs):
@@ -205,14 +201,12 @@ cdef void* output_of(
     """The output of a round: the list of its batches, given away; null if there is nothing in it."""
     cdef Batch out
     cdef bint empty = not final and error is None
-    counts.failed |= error is not None
     for out in into:
         counts.given += note_rows(program, out.rows)
         assert holds(error is not None or out.lineages is None or len(out.lineages) == len(out.rows))
         empty = empty and not out.rows
         if error is not None:
             out.error = error
-        if not final or error is not None:
             out.final = False  # what comes after goes on to the failure, but not to the end
     if error is not None and program.exits.empty():
         program.ending.fail(serial, error)

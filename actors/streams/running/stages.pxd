@@ -15,6 +15,7 @@ cdef struct Seat:
     Stage* divider                # before it, or null
     KeyedStage* keyed             # the stage, if it has a divider
     uint32_t partitions           # of that one
+    size_t pool                   # whose lanes work there, if the stage has one program, or a chain
     FusedStage* fused             # the stage, if it is one, and the program a member; or null
     uint32_t member               # of several programs that are one stage
     Figures figures               # what it did there

@@ -150,6 +150,7 @@ cdef class GraphStages:
             seat.stage = &self.flow.add_shared(into[0], whole_work_of(program), kinds, most_lanes)
         else:
             seat.stage = &self.flow.add_ordered(into[0], whole_work_of(program), kinds, len(sources))
+        seat.pool = pool
         program.stage = seat.stage
         self.of_stages.append(program)
 
@@ -196,6 +197,7 @@ cdef class GraphStages:
                 self.of_stages.append(program)
             seat = self.seat(number)
             program.stage = seat.stage = stage
+            seat.pool = pool
             seat.member = i
             seat.figures = chain.figures_of(i)
             chain.add_member(whole_work_of(program))
@@ -272,22 +274,26 @@ cdef class GraphStages:
         self.connected = True
 
     cdef int find_parts(self) except -1:
-        """Have outputs leave in parts where all programs behind take such, each at a stage of its own, and are few."""
+        """Have outputs leave in parts where all programs behind take such, by the same lanes, and are few."""
         cdef Program program
         cdef Seat* seat
         cdef dict readers = {}
-        cdef dict depths = {}  # of programs that take parts: how many such calls are within each other, at most
-        cdef bint is_whole
+        cdef dict depths = {}  # (lanes, program) that takes parts: how many calls are within each other, at most
         for node, _, reading, _ in self.readers:
             readers.setdefault(node, []).append(reading)
         for number in sorted(self.programs, reverse=True):
             program = self.programs[number]
             seat = self.seat(number)
-            is_whole = seat.fused == NULL and seat.keyed == NULL and not isinstance(program, Answers)
-            depth = 1 + max([depths.get(reading, MOST_WITHIN) for reading in readers.get(number, ())], default=0)
-            program.parts = program.may_part and is_whole and depth <= MOST_WITHIN
-            if is_whole and depth < MOST_WITHIN and program.from_lots.size() == 1 and program.ns_per_row == 0:
-                depths[number] = depth
+            if seat.fused != NULL or seat.keyed != NULL or isinstance(program, Answers):
+                continue
+            lanes = (seat.pool, seat.stage.runs_on)
+            behind = [depths.get((lanes, reading), MOST_WITHIN) for reading in readers.get(number, ())]
+            depth = 1 + max(behind, default=0)
+            if depth > MOST_WITHIN:
+                continue
+            program.parts = seat.stage.gives_parts = program.may_part
+            if program.from_lots.size() == 1 and program.ns_per_row == 0 and program.looks_every == 0:
+                depths[lanes, number] = depth
         return 0
 
     # --- at work ---------------------------------------------------------------------------------

@@ -1,11 +1,16 @@
 """Programs of stateless operators: any number of threads may be in process() of one at once."""
 
+from cpython.exc cimport PyErr_Occurred
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int64_t, uint64_t
 
+from callboard.core.awaitable cimport reraise
 from callboard.core.mix cimport random_number
 from callboard.streams.programs.program cimport (
     Batch, Program, PyVectorcall_Function, Watermark, call_one, outputs_of, pass_on, vectorcallfunc,
 )
+from callboard.streams.programs.rounds cimport hand_on, may_hand_on
 from callboard.streams.programs.shared_function cimport own
 from callboard.streams.programs.unawaited cimport is_true, refuse_unawaited
 
@@ -13,6 +18,7 @@ from callboard.streams.programs.shared_function import shared
 
 cdef extern from "Python.h":
     bint PyIter_Check(object what)
+    PyObject* PyIter_Next(PyObject* iterator)
 
 
 cdef class Map(Program):
@@ -73,8 +79,6 @@ cdef class FlatMap(Map):
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
         cdef list rows = batch.rows, lineages = batch.lineages, outputs
         cdef Py_ssize_t n = len(rows)
-        cdef list out = (<Batch?>into[0]).rows
-        cdef bint plain = lineages is None and self.sides is None
         function = own(self.function)
         cdef vectorcallfunc how = PyVectorcall_Function(function)
         while at[0] < n:
@@ -82,37 +86,44 @@ cdef class FlatMap(Map):
             if type(row) is Watermark:
                 pass_on(batch, at[0], into)
             else:
-                if batch.rest is None:
-                    result = call_one(how, function, row)
-                    if self.parts and PyIter_Check(result):
-                        batch.rest = result
-                if batch.rest is not None:
-                    refuse_unawaited(batch.rest)
-                    outputs = self.some_of(batch)
+                result = call_one(how, function, row)
+                lineage = None if lineages is None else lineages[at[0]]
+                if self.parts and PyIter_Check(result):
+                    refuse_unawaited(result)
+                    outputs = self.last_of(result, lineage, into)
                 else:
                     outputs = outputs_of(result, self.ending)
-                if plain:
-                    out.extend(outputs)
+                if lineage is None and self.sides is None:
+                    (<Batch>into[0]).rows.extend(outputs)
                 else:
-                    self.emit(outputs, None if lineages is None else lineages[at[0]], into)
-                if batch.rest is not None:
-                    batch.at = at[0]
-                    return 0
+                    self.emit(outputs, lineage, into)
             at[0] += 1
         return 0
 
-    cdef list some_of(self, Batch batch):
-        """Take outputs of the row in the middle, as many as may leave together. None of a run that is cancelled."""
-        cdef list outputs = []
-        for output in batch.rest:
-            outputs.append(output)
+    cdef list last_of(self, object outputs, object lineage, list into):
+        """Take the outputs of a row, hand on parts of these, and return the last. None of a run that has ended."""
+        cdef list taken = []
+        cdef object iterator = iter(outputs)  # once: one may begin anew
+        cdef Py_ssize_t enough = MOST_IN_PART
+        cdef PyObject* output
+        while True:
+            output = PyIter_Next(<PyObject*>iterator)
+            if output == NULL:
+                if PyErr_Occurred():
+                    reraise()
+                return taken
+            taken.append(<object>output)
+            Py_DECREF(<object>output)
             if self.ending.stopped_at.load() < 0:
-                outputs = []
-                break
-            if len(outputs) == MOST_IN_PART:
-                return outputs
-        batch.rest = None
-        return outputs
+                return []
+            if len(taken) < enough:
+                continue
+            if may_hand_on(self, into):
+                self.emit(taken, lineage, into)
+                taken = []
+                if not hand_on(self, into):
+                    return taken
+            enough = len(taken) + MOST_IN_PART
 
 
 cdef class Branch(Program):
