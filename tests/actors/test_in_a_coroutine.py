@@ -496,10 +496,12 @@ def test_result_of_a_future_that_is_known_to_be_done_is_allowed() -> None:
             mine.set_result(5)
             assert mine.result() == 5
             assert mine.exception() is None
-            cancelled = system.spawn(Held, threading.Event()).ask(threading.Event())
+            opened = threading.Event()
+            cancelled = system.spawn(Held, threading.Event()).ask(opened)
             cancelled.cancel()
             with pytest.raises(callboard.AskCancelled):
                 cancelled.result()
+            opened.set()  # it may have begun
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
 

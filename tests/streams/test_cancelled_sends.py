@@ -113,6 +113,34 @@ def test_a_send_that_waits_for_takers_has_taken_nothing_when_it_is_cancelled() -
     within(main())
 
 
+def test_a_row_that_was_taken_goes_in_though_takers_have_stopped_meanwhile(
+    opened: threading.Event,
+) -> None:
+    full = threading.Event()
+
+    async def main() -> None:
+        async with ActorSystem(workers=2) as system:
+            run = gated(system, opened, batch_size=1)
+            results = run.results(limit=1)
+
+            def rows() -> Iterator[int]:
+                yield 0
+                opened.set()
+                until(lambda: results.untaken == 1)
+                full.set()
+                yield 1
+                raise AssertionError("a row was taken without room for it")
+
+            task = asyncio.create_task(sent_and_unsent(run.send_soon("rows", rows())))
+            assert await asyncio.to_thread(full.wait, DEADLINE)
+            task.cancel()
+            assert await task == (2, [])
+            results.close()
+            assert await run.finish_soon() == [0, 1]
+
+    within(main())
+
+
 def test_a_cancellation_waits_for_the_row_that_is_being_taken(opened: threading.Event) -> None:
     asked = threading.Event()
 
