@@ -131,8 +131,8 @@ class Admission(Execution):
                     self._begin_sending(hold, deadline)
                     self._refuse_if_ended(deadline)
                     self._await_room(deadline)
-                    # Last: what was on its way has come by then. A batch that is taken only when there
-                    # is room has waited for takers; if it is given up, they may not come again.
+                    # Last: what was on its way has come by then. A batch that is taken only when
+                    # there is room has waited already; if it is given up, no taker may come again.
                     while is_given_up is None and self._await_takers(hold, deadline):
                         self._await_room(deadline)
                     if self.flow.is_stopped:  # meanwhile
