@@ -42,8 +42,8 @@ class SyncNode(NetNode):
         self, path: str, planner: _Planner, patterns: int, merger: Callable[..., Any]
     ) -> None: ...
 
+@final
 class Unstarted:
-    def __init__(self) -> None: ...
     def start(self, carrier: Carrier) -> None: ...
 
 @final

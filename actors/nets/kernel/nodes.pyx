@@ -305,12 +305,13 @@ cdef int put_first(Entity region, MovingRecord record) except -1:
     return 0
 
 
+@cython.final
 cdef class Unstarted:
     """The choices whose initialisers run when the net begins. Those of later replicas run before their first record."""
 
     cdef list entities  # None once the net has begun
 
-    def __init__(self):
+    def __cinit__(self):
         self.entities = []
 
     def start(self, Carrier carrier):
