@@ -1,11 +1,7 @@
 """Programs of stateless operators: any number of threads may be in process() of one at once."""
 
-from cpython.exc cimport PyErr_Occurred
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int64_t, uint64_t
 
-from callboard.core.awaitable cimport reraise
 from callboard.core.mix cimport random_number
 from callboard.streams.programs.program cimport (
     Batch, Program, PyVectorcall_Function, Watermark, call_one, outputs_of, pass_on, vectorcallfunc,
@@ -18,7 +14,6 @@ from callboard.streams.programs.shared_function import shared
 
 cdef extern from "Python.h":
     bint PyIter_Check(object what)
-    PyObject* PyIter_Next(PyObject* iterator)
 
 
 cdef class Map(Program):
@@ -78,7 +73,9 @@ cdef class FlatMap(Map):
 
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
         cdef list rows = batch.rows, lineages = batch.lineages, outputs
+        cdef list out = (<Batch?>into[0]).rows
         cdef Py_ssize_t n = len(rows)
+        cdef bint plain = lineages is None and self.sides is None
         function = own(self.function)
         cdef vectorcallfunc how = PyVectorcall_Function(function)
         while at[0] < n:
@@ -87,33 +84,25 @@ cdef class FlatMap(Map):
                 pass_on(batch, at[0], into)
             else:
                 result = call_one(how, function, row)
-                lineage = None if lineages is None else lineages[at[0]]
                 if self.parts and PyIter_Check(result):
                     refuse_unawaited(result)
-                    outputs = self.last_of(result, lineage, into)
+                    outputs = self.last_of(result, None if lineages is None else lineages[at[0]], into)
+                    out = (<Batch>into[0]).rows
                 else:
                     outputs = outputs_of(result, self.ending)
-                if lineage is None and self.sides is None:
-                    (<Batch>into[0]).rows.extend(outputs)
+                if plain:
+                    out.extend(outputs)
                 else:
-                    self.emit(outputs, lineage, into)
+                    self.emit(outputs, None if lineages is None else lineages[at[0]], into)
             at[0] += 1
         return 0
 
     cdef list last_of(self, object outputs, object lineage, list into):
         """Take the outputs of a row, hand on parts of these, and return the last. None of a run that has ended."""
         cdef list taken = []
-        cdef object iterator = iter(outputs)  # once: one may begin anew
         cdef Py_ssize_t enough = MOST_IN_PART
-        cdef PyObject* output
-        while True:
-            output = PyIter_Next(<PyObject*>iterator)
-            if output == NULL:
-                if PyErr_Occurred():
-                    reraise()
-                return taken
-            taken.append(<object>output)
-            Py_DECREF(<object>output)
+        for output in outputs:
+            taken.append(output)
             if self.ending.stopped_at.load() < 0:
                 return []
             if len(taken) < enough:
@@ -124,6 +113,7 @@ cdef class FlatMap(Map):
                 if not hand_on(self, into):
                     return taken
             enough = len(taken) + MOST_IN_PART
+        return taken
 
 
 cdef class Branch(Program):
