@@ -221,9 +221,9 @@ def test_an_operator_that_fails_ends_the_generator_before_it() -> None:
     made: list[int] = []
     ended: list[str] = []
 
-    def lines(_: Any) -> Iterator[int]:
+    def lines(count: int) -> Iterator[int]:
         try:
-            for number in range(100 * MOST):
+            for number in range(count):
                 made.append(number)
                 yield number
         finally:
@@ -236,8 +236,8 @@ def test_an_operator_that_fails_ends_the_generator_before_it() -> None:
 
     graph = entry("rows").flat_map(lines).map(check, name="check").to(got.append)
     with ActorSystem() as system:
-        run = system.run(graph)
-        run.send("rows", ["a"])
+        run = system.run(graph, batch_size=2)
+        run.send("rows", [100 * MOST, 5])
         with pytest.raises(StreamError, match="check") as caught:
             run.finish(TIMEOUT)
     assert caught.value.serial == MOST + 100

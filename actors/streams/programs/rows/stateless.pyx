@@ -87,6 +87,8 @@ cdef class FlatMap(Map):
                 if self.parts and PyIter_Check(result):
                     refuse_unawaited(result)
                     outputs = self.last_of(result, None if lineages is None else lineages[at[0]], into)
+                    if outputs is None:
+                        return 0
                     out = (<Batch>into[0]).rows
                 else:
                     outputs = outputs_of(result, self.ending)
@@ -98,20 +100,20 @@ cdef class FlatMap(Map):
         return 0
 
     cdef list last_of(self, object outputs, object lineage, list into):
-        """Take the outputs of a row, hand on parts of these, and return the last. None of a run that has ended."""
+        """Take the outputs of a row, hand on parts of these, and return the last; or None, as the run has ended."""
         cdef list taken = []
         cdef Py_ssize_t enough = MOST_IN_PART
         for output in outputs:
             taken.append(output)
             if self.ending.stopped_at.load() < 0:
-                return []
+                return None
             if len(taken) < enough:
                 continue
             if may_hand_on(self, into):
                 self.emit(taken, lineage, into)
                 taken = []
                 if not hand_on(self, into):
-                    return taken
+                    return None
             enough = len(taken) + MOST_IN_PART
         return taken
 
