@@ -12,7 +12,6 @@ cdef void* native_batch(Batch batch, Program reader) noexcept
 cdef Batch take(Program program, size_t which, void** inputs)
 cdef bint is_dropped(Program program, int64_t serial) noexcept
 cdef list fresh(Program program, Batch batch)
-cdef bint may_hand_on(Program program, list into) noexcept
 cdef bint hand_on(Program program, list into) except -1
 cdef object named(str name, object raised)
 cdef void* output_of(

@@ -71,26 +71,23 @@ cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts)
     return output_of(program, serial, into, batch.final, error, counts)
 
 
-cdef bint may_hand_on(Program program, list into) noexcept:
-    """Whether what is in `into` may go on now, in the middle of the round. This may work on stages behind."""
-    return program.stage.may_hand_on_part((<Batch>into[0]).round)
-
-
 cdef bint hand_on(Program program, list into) except -1:
-    """Hand on what is in `into`, and leave empty batches in its place. False: the run has ended by that."""
+    """Hand on what is in `into`, in the middle of the round, and leave empty batches in its place. If it cannot go on
+    now, leave it there. False: the run has ended by that."""
     cdef RowCounts counts
     cdef Batch batch, part
-    cdef list parts = []
+    cdef list parts = list(into)
+    cdef list empty = [(<Batch>each).follower() for each in into]
     cdef int64_t serial = (<Batch>into[0]).round
     cdef Py_ssize_t port
     cdef void* output
-    for port in range(len(into)):
-        part = into[port]
-        batch = part.follower()
+    if not program.stage.may_hand_on_part(serial):
+        return True
+    for port in range(len(into)):  # no exception from here on: stages behind are entered
+        part, batch = into[port], empty[port]
         batch.hide()
         batch.round = serial
         part.final = False
-        parts.append(part)
         into[port] = batch
     output = output_of(program, serial, parts, False, None, counts)
     program.stage.note(counts, 0, 0, False)

@@ -6,7 +6,7 @@ from callboard.core.mix cimport random_number
 from callboard.streams.programs.program cimport (
     Batch, Program, PyVectorcall_Function, Watermark, call_one, outputs_of, pass_on, vectorcallfunc,
 )
-from callboard.streams.programs.rounds cimport hand_on, may_hand_on
+from callboard.streams.programs.rounds cimport hand_on
 from callboard.streams.programs.shared_function cimport own
 from callboard.streams.programs.unawaited cimport is_true, refuse_unawaited
 
@@ -102,19 +102,15 @@ cdef class FlatMap(Map):
     cdef list last_of(self, object outputs, object lineage, list into):
         """Take the outputs of a row, hand on parts of these, and return the last; or None, as the run has ended."""
         cdef list taken = []
-        cdef Py_ssize_t enough = MOST_IN_PART
         for output in outputs:
             taken.append(output)
             if self.ending.stopped_at.load() < 0:
                 return None
-            if len(taken) < enough:
-                continue
-            if may_hand_on(self, into):
+            if len(taken) == MOST_IN_PART:
                 self.emit(taken, lineage, into)
                 taken = []
                 if not hand_on(self, into):
                     return None
-            enough = len(taken) + MOST_IN_PART
         return taken
 
 
