@@ -9,7 +9,7 @@ from callboard.actor import Actor
 from callboard.core.errors import (
     ActorStopped,
     AskCancelled,
-    AskCycle,
+    AskDeadlock,
     AskTimeout,
     CallboardError,
     ConfigError,
@@ -38,7 +38,7 @@ __all__ = [
     "ActorStopped",
     "ActorSystem",
     "AskCancelled",
-    "AskCycle",
+    "AskDeadlock",
     "AskTimeout",
     "BoundedMailbox",
     "CallboardError",

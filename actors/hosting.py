@@ -150,14 +150,14 @@ class Hosted:
         """True where a stop does not wait for another thread: in an actor, or in its own thread."""
         return self.is_run_here or obstacle_to_waiting(self._runtime.team) is not None
 
-    def drain_soon(self, timeout: float | None = None) -> Future[None]:
+    def adrain(self, timeout: float | None = None) -> Future[None]:
         """Like drain(), but return a future at once, to be awaited in an event loop.
 
         Raises CallboardError in an actor, as drain() does.
         """
         self._runtime.refuse_fork()
         seconds = self._time_of_drain(timeout)
-        self._refuse_worker("drain_soon()")
+        self._refuse_worker("adrain()")
         runtime = self._runtime
         if not self.is_run_here:
             wait = lambda future: drain(runtime, seconds, lambda: future.is_given_up)  # noqa: E731
@@ -170,7 +170,7 @@ class Hosted:
             drained.set_exception(error)
         return drained
 
-    def stop_soon(self, timeout: float = STOP_TIMEOUT) -> Future[None]:
+    def astop(self, timeout: float = STOP_TIMEOUT) -> Future[None]:
         """Like stop(), but return a future at once, to be awaited in an event loop.
 
         The stop goes on after a cancelled `await`. The future fails with DrainTimeout where stop()
@@ -221,7 +221,7 @@ async def leave(system: Hosted, error: BaseException | None) -> None:
     late: DrainTimeout | None = None
     try:
         if error is None or system._signals.count == 1:
-            drained = system.drain_soon(seconds)
+            drained = system.adrain(seconds)
             await drained
     except DrainTimeout as timeout:
         late = timeout

@@ -48,7 +48,7 @@ class DeadLetter:
     a full mailbox raised `error`, and the sender is native, a `Topic`, or in another process.
     `lost`: a process of a pool ended, and whether it had handled the message is unknown.
     `cancelled`: its asker cancelled the ask before it was handled, or in the middle. For a stream's
-    rows it is `skipped` (the message is a Failure), `late` or `unpaired`.
+    rows it is `skipped` (the message is a FailedRow), `late` or `unpaired`.
     """
 
     message: Any

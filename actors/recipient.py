@@ -24,7 +24,7 @@ class Recipient(Protocol[M]):
     """Takes messages: an ActorRef, a RemoteRef, a ShardedRef, or an object with these methods.
 
     Sinks of streams, targets of timers, entry points of servers and of Spark's tasks take any
-    recipient. One may have `tell_soon` and `tell_many_soon` as well, which wait for nothing and
+    recipient. One may have `atell` and `atell_many` as well, which wait for nothing and
     return a future; they are called where a wait would hold up others.
     """
 
@@ -52,30 +52,30 @@ def path_of(recipient: object) -> str:
     return safe_repr(recipient)
 
 
-def tell_soon_to(recipient: Recipient[Any], message: Any) -> Future[None]:
-    """Send `message` by `tell_soon` where the recipient has it, else at once. Return its future."""
-    tell_soon = getattr(recipient, "tell_soon", None)
-    if tell_soon is None:
+def atell_to(recipient: Recipient[Any], message: Any) -> Future[None]:
+    """Send `message` by `atell` where the recipient has it, else at once. Return its future."""
+    atell = getattr(recipient, "atell", None)
+    if atell is None:
         recipient.tell(message)
         return TOLD
-    told: Future[None] = tell_soon(message)
+    told: Future[None] = atell(message)
     return told
 
 
-def tell_many_soon_to(recipient: Recipient[Any], messages: list[Any]) -> Future[None]:
-    """Send all of `messages`, as tell_soon_to()."""
-    tell_many_soon = getattr(recipient, "tell_many_soon", None)
-    if tell_many_soon is None:
+def atell_many_to(recipient: Recipient[Any], messages: list[Any]) -> Future[None]:
+    """Send all of `messages`, as atell_to()."""
+    atell_many = getattr(recipient, "atell_many", None)
+    if atell_many is None:
         recipient.tell_many(messages)
         return TOLD
-    told: Future[None] = tell_many_soon(messages)
+    told: Future[None] = atell_many(messages)
     return told
 
 
 def tell_without_waiting(recipient: Recipient[Any], message: Any) -> None:
     """Send `message` from a thread that others wait for. A later failure is logged."""
-    tell_soon = getattr(recipient, "tell_soon", None)
-    if tell_soon is None:
+    atell = getattr(recipient, "atell", None)
+    if atell is None:
         recipient.tell(message)
         return
 
@@ -84,7 +84,7 @@ def tell_without_waiting(recipient: Recipient[Any], message: Any) -> None:
         if error is not None:
             log.error("a message was not told", recipient=path_of(recipient), error=error)
 
-    tell_soon(message).add_done_callback(note)
+    atell(message).add_done_callback(note)
 
 
 def together(futures: list[Future[None]]) -> Future[None]:

@@ -208,12 +208,12 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
     ) -> R:
         """Start a graph of streams in this system, and return its Run.
 
-        - `threading`: the model of operators that have none by `stream.threading()`. The default is
+        - `threading`: the model of operators that have none by `stream.run_on()`. The default is
           the configuration's, else `dynamic`. Each has the same results, order and errors.
 
           - `dynamic`: any worker runs any operator, a stateful one in one at a time.
           - `manual`: the thread that calls `send()` and `finish()`, always the same one or the same
-            actor, runs all operators. Behind `stream.threaded()` another thread takes over.
+            actor, runs all operators. Behind `stream.new_thread()` another thread takes over.
           - `dedicated`: each operator has a thread of its own.
           - `assigned`: each operator lives on a worker, as `placement` says, until
             `run.rebalance()` moves it.
@@ -229,8 +229,8 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         - `markers`: the latency of one of so many batches is measured; 0 measures none.
         - `hot_keys`: the statistics of keyed operators in Python have so many of the keys that come
           most often.
-        - `restore`: the `Snapshot` that the run goes on with, the path of one, or `Snapshots`, a
-          directory of them.
+        - `restore`: the `Snapshot` that the run goes on with, the path of one, or `SnapshotStore`,
+          a directory of them.
 
         Raises ConfigError for invalid values, GraphError for anything but a graph, and
         SnapshotError for a snapshot that is broken, or of another graph.
@@ -314,7 +314,7 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         seconds = self._time_of_drain(timeout)
         self._refuse_worker("drain()")
         if not self._runtime.closed and not self._runtime.team.wait_until_idle(0.0):
-            refuse_to_block("drain()", "await drain_soon()")
+            refuse_to_block("drain()", "await adrain()")
             drain(self._runtime, seconds)
 
     def join(self, timeout: float | None = None) -> bool:
@@ -340,12 +340,12 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         Messages that still wait become dead letters. A call from an actor only asks for the stop,
         and returns. It takes little more than `timeout` seconds at most. Raises DrainTimeout if an
         actor, or a worker, does not come back by then; its thread is left behind. In a coroutine
-        use `stop_soon()`: this raises WouldBlock.
+        use `astop()`: this raises WouldBlock.
         """
         seconds = checks.seconds("the timeout of stop()", timeout)
         runtime = self._runtime
         if not (runtime.forked or runtime.closed or self._only_asks_for_stop):
-            refuse_to_block("stop()", "await stop_soon()")
+            refuse_to_block("stop()", "await astop()")
         self._stop(seconds)
 
     def _stop(self, seconds: float) -> None:
@@ -435,7 +435,7 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         if self._runtime.forked:
             return
         if not self._only_asks_for_stop:
-            refuse_to_block("the end of `with`", "await stop_soon(), and use `async with`")
+            refuse_to_block("the end of `with`", "await astop(), and use `async with`")
         seconds = self.config.drain_timeout
         taken = self._time_taken(error)
         deadline = self._leave_by = time.monotonic() + seconds - taken

@@ -67,7 +67,7 @@ class AskCancelled(CallboardError):
     """A future was cancelled: nobody waits for the answer to this ask any more."""
 
 
-class AskCycle(CallboardError):
+class AskDeadlock(CallboardError):
     """Actors ask each other in a circle: each waits for another's answer."""
 
 

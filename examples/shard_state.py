@@ -10,13 +10,13 @@ from collections import Counter
 from typing import Any
 
 from callboard import ActorSystem
-from callboard.remote import Persistent
+from callboard.remote import PersistentActor
 from sessions import Change, Session, Sessions
 
 CHANGE = list(Change._fields)
 
 
-class AuthorState(Persistent):
+class AuthorState(PersistentActor):
     """The sessions of some of the authors, from all changes of theirs in time order."""
 
     snapshot_every = 4
@@ -40,7 +40,7 @@ class AuthorState(Persistent):
         self._sessions = Sessions(open_sessions=open_sessions)
 
 
-class FileState(Persistent):
+class FileState(PersistentActor):
     """How often some of the files changed."""
 
     snapshot_every = 4

@@ -15,7 +15,7 @@ from callboard import Actor, ActorRef, ActorSystem, Future, Recipient, Supervisi
 from callboard.policies import Blocks, PlacementPolicy
 from callboard.remote import RemoteRef, Server, ShardedRef, serve_entries
 from callboard.remote.errors import ConnectionLost
-from callboard.streams import Graph, Stream, Tumbling, entry
+from callboard.streams import Graph, Stream, TumblingWindow, entry
 from callboard.timers import Timer
 
 class Counter(Actor[int]):
@@ -138,8 +138,8 @@ def chain(pages: Stream[str], system: ActorSystem) -> None:
     reveal_type(pages.stateful(Visits))  # -> Stream[int]
     reveal_type(pages.scan(0, lambda total, page: total + len(page)))  # -> Stream[int]
     reveal_type(pages.batch(3))  # -> Stream[list[str]]
-    reveal_type(pages.window(Tumbling(3)))  # -> Window[list[str]]
-    reveal_type(pages.window(Tumbling(3), len))  # -> Window[int]
+    reveal_type(pages.window(TumblingWindow(3)))  # -> Window[list[str]]
+    reveal_type(pages.window(TumblingWindow(3), len))  # -> Window[int]
     reveal_type(pages.union(pages.map(len)))  # -> Stream[str | int]
     reveal_type(pages.branch(len)[0])  # -> Stream[str]
     reveal_type(pages.map(len, errors="side").failures)  # -> Stream[Failure]
@@ -148,7 +148,7 @@ def chain(pages: Stream[str], system: ActorSystem) -> None:
     reveal_type(by_length)  # -> KeyedStream[int, str]
     reveal_type(by_length.count())  # -> Stream[tuple[int, int]]
     reveal_type(by_length.stateful(Visits))  # -> Stream[int]
-    reveal_type(by_length.window(Tumbling(3)))  # -> Window[list[str]]
+    reveal_type(by_length.window(TumblingWindow(3)))  # -> Window[list[str]]
     wider: Stream[object] = pages
     graph = pages.map(len).collect()
     reveal_type(graph)  # -> Graph[list[int]]

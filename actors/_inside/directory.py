@@ -127,7 +127,7 @@ class Directory:
             raise CallboardError(f"no actor at {path!r}; actors with names: {known}")
         return found
 
-    def wait_for(self, path: str, timeout: float | None = None) -> Future[ActorRef[Any]]:
+    def afind(self, path: str, timeout: float | None = None) -> Future[ActorRef[Any]]:
         """Return a future of the ref of the actor at `path`: done when that is spawned, or at once.
 
         The actor's start may still fail: see `ref.ready`. The future fails with AskTimeout after
@@ -135,8 +135,8 @@ class Directory:
         """
         runtime = self._runtime
         runtime.refuse_fork()
-        path = _path("wait_for()", path)
-        seconds = checks.timeout("the timeout of wait_for()", timeout)
+        path = _path("afind()", path)
+        seconds = checks.timeout("the timeout of afind()", timeout)
         expected = ActorToCome(runtime, path)
         if seconds is not None:
             error = AskTimeout(f"no actor came at {path!r} in {seconds:g} s")

@@ -9,10 +9,10 @@ from __future__ import annotations
 from callboard.channels.errors import (
     ChannelCancelled,
     ChannelClosed,
-    ChannelCycle,
+    ChannelDeadlock,
     ChannelEmpty,
     ChannelFailed,
-    ChannelMisuse,
+    ChannelOwnershipError,
     ChannelTimeout,
 )
 from callboard.channels.making import channel
@@ -24,10 +24,10 @@ from callboard.channels.task import Task
 __all__ = [
     "ChannelCancelled",
     "ChannelClosed",
-    "ChannelCycle",
+    "ChannelDeadlock",
     "ChannelEmpty",
     "ChannelFailed",
-    "ChannelMisuse",
+    "ChannelOwnershipError",
     "ChannelTimeout",
     "Receiver",
     "Selection",

@@ -27,7 +27,7 @@ from callboard.channels.pipe cimport Pipe, ChannelSide
 from callboard.channels.wait cimport ChannelWait
 from callboard.core.asserting cimport holds
 
-from callboard.channels.errors import ChannelCycle
+from callboard.channels.errors import ChannelDeadlock
 
 # When it looks for the first time after somebody began to wait, and the longest time between two looks, in seconds.
 cdef double FIRST_LOOK = 0.05
@@ -216,7 +216,7 @@ cdef int break_up(list circle) except -1:
     assert holds(any([waits_for_room(each) for each in circle]))
     while not waits_for_room(circle[0]):
         circle.append(circle.pop(0))
-    (<Future>circle[0]).complete(None, ChannelCycle(f"each waits for the next: {in_words(circle)}"))
+    (<Future>circle[0]).complete(None, ChannelDeadlock(f"each waits for the next: {in_words(circle)}"))
     return 0
 
 

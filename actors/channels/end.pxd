@@ -25,7 +25,7 @@ cdef class ChannelEnd(Held):
     cdef bint is_sender(self) noexcept
     @cython.final
     cdef inline int use(self) except -1:
-        """Raise ChannelMisuse if the end is another's. The first user becomes its owner."""
+        """Raise ChannelOwnershipError if the end is another's. The first user becomes its owner."""
         cdef Context* context = current_context()
         cdef Cell* current = context.current
         cdef void* user = <void*>context if current == NULL else <void*>current

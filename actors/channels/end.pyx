@@ -12,7 +12,7 @@ from callboard.scheduling.forward cimport Context
 from callboard.scheduling.handle cimport actor_here
 
 from callboard.core.handles import public_names
-from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFailed, ChannelMisuse
+from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFailed, ChannelOwnershipError
 from callboard.core.errors import ForkedSystem
 
 
@@ -20,7 +20,7 @@ cdef class ChannelEnd:
     """A sender or a receiver.
 
     An end belongs to the actor that is spawned with it as an argument, or else to the actor, the thread or the event
-    loop that uses it first, until `hand_on()`. An actor's ends end with it.
+    loop that uses it first, until `release()`. An actor's ends end with it.
     """
 
     def __dir__(self):
@@ -63,13 +63,13 @@ cdef class ChannelEnd:
         whose = f", of {self.user_name}" if self.user_name is not None else ""
         return f"<{type(self).__name__} of channel {self.pipe.number}: {state}{whose}>"
 
-    def hand_on(self):
+    def release(self):
         """Let another actor or thread use this end: it belongs to the next one that does. Return the end.
 
-        Raises ChannelMisuse if somebody waits at it just now.
+        Raises ChannelOwnershipError if somebody waits at it just now.
         """
         if self.side().has(self):
-            raise ChannelMisuse(f"{self!r} cannot be handed on while {self.user_name} waits at it")
+            raise ChannelOwnershipError(f"{self!r} cannot be handed on while {self.user_name} waits at it")
         if self.owner is not None and self.owner.extra is not None and self.owner.extra.held is not None:
             self.owner.extra.held.discard(self)
         self.part()
@@ -101,9 +101,9 @@ cdef class ChannelEnd:
     cdef int refuse_another(self, str name) except -1:
         """Note the name of the new user, if there may be one."""
         if self.spent:
-            raise ChannelMisuse(f"{self!r} was given to replace(): use the end that it replaces")
+            raise ChannelOwnershipError(f"{self!r} was given to replace(): use the end that it replaces")
         if self.user != NULL:
-            raise ChannelMisuse(f"{self!r} cannot be used by {name}: hand it on first, with hand_on()")
+            raise ChannelOwnershipError(f"{self!r} cannot be used by {name}: hand it on first, with release()")
         self.user_name = name
         return 0
 

@@ -18,16 +18,16 @@ class ChannelFailed(ChannelClosed):
 
 
 class ChannelEmpty(CallboardError):
-    """`try_receive()` or `peek()` found no value."""
+    """`receive_nowait()` or `peek()` found no value."""
 
 
 class ChannelTimeout(CallboardError, TimeoutError):
     """Nothing came, or there was no room, within the time given."""
 
 
-class ChannelMisuse(CallboardError):
+class ChannelOwnershipError(CallboardError):
     """An end is used by two at once, or by somebody that it does not belong to."""
 
 
-class ChannelCycle(CallboardError):
+class ChannelDeadlock(CallboardError):
     """Tasks wait for each other in a circle in which a channel is full."""

@@ -14,7 +14,7 @@ def channel(capacity, *, on_deadlock="raise"):
     """Make a channel with room for `capacity` values, and return its sender and its receiver.
 
     At capacity 0 a value goes from hand to hand: `send()` waits until it was received. If tasks wait for each other
-    in a circle in which this channel is full, one of them gets ChannelCycle; with `on_deadlock="grow"` the channel's
+    in a circle in which this channel is full, one of them gets ChannelDeadlock; with `on_deadlock="grow"` the channel's
     room is doubled instead.
 
     A stream of LPEL (Prokesch 2011, section 4.4). Raises ValueError for a capacity that is no whole

@@ -38,12 +38,12 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         SideWakeable waiting_senders
         SideWakeable waiting_receivers
         ObjectChannel(int64_t capacity) except +
-        Transfer try_send(PyObject* value)
+        Transfer send_nowait(PyObject* value)
         Transfer offer(PyObject* value)
         bint taken()
         bint retract(PyObject*& value)
         bint send_ready()
-        Transfer try_receive(PyObject*& value)
+        Transfer receive_nowait(PyObject*& value)
         bint peek(PyObject*& value)
         bint peek_slot(PyObject*& value)
         bint receive_ready()

@@ -13,7 +13,7 @@ from callboard.channels.object_channel cimport (
 )
 from callboard.core.asserting cimport holds
 
-from callboard.channels.errors import ChannelMisuse
+from callboard.channels.errors import ChannelOwnershipError
 from callboard.core.log import log
 
 cdef object numbering = object()
@@ -196,11 +196,11 @@ cdef class Pipe:
             self.receivers.wake_next()
 
     cdef int join_system(self, ActorRef ref) except -1:
-        """An actor begins to use an end. Raises ChannelMisuse if another system has the channel."""
+        """An actor begins to use an end. Raises ChannelOwnershipError if another system has the channel."""
         if self.runtime is None:
             self.runtime = ref.runtime
         elif self.runtime is not ref.runtime:
-            raise ChannelMisuse(
+            raise ChannelOwnershipError(
                 f"channel {self.number} belongs to the actor system {self.runtime.name!r}, and "
                 f"{ref._short_path} is an actor of another one, {ref.runtime.name!r}")
         return 0
@@ -212,7 +212,7 @@ cdef class Pipe:
         cdef bint done
         with cython.critical_section(self.senders):
             Py_INCREF(value)
-            done = self.channel.try_send(<PyObject*>value) == Transfer.done
+            done = self.channel.send_nowait(<PyObject*>value) == Transfer.done
             assert holds(self.senders.ends > 0 or not done)
             if done and self.is_rendezvous:
                 self.offers += 1
@@ -226,7 +226,7 @@ cdef class Pipe:
         """Take the next value out, as a new reference. False: there is none, and `value` stays."""
         cdef bint done
         with cython.critical_section(self.receivers):
-            done = self.channel.try_receive(value[0]) == Transfer.done
+            done = self.channel.receive_nowait(value[0]) == Transfer.done
         if done:
             self.wake_senders()
         return done

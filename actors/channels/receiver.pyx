@@ -14,7 +14,7 @@ from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport Spare
 from callboard.scheduling.context cimport current_context
 
-from callboard.channels.errors import ChannelClosed, ChannelEmpty, ChannelMisuse
+from callboard.channels.errors import ChannelClosed, ChannelEmpty, ChannelOwnershipError
 from callboard.channels.piping import Piping
 from callboard.core import checks
 
@@ -33,7 +33,7 @@ cdef class Receiver(ChannelEnd):
         """Return an awaitable that takes the next value, and waits for one before.
 
         Cancelled, it takes nothing. Raises ChannelTimeout after `timeout` seconds; ChannelClosed when no value can
-        come any more, as ChannelCancelled or ChannelFailed if that is why; ChannelMisuse.
+        come any more, as ChannelCancelled or ChannelFailed if that is why; ChannelOwnershipError.
         """
         limit = None if timeout is None else checks.seconds("timeout", timeout)
         operation = renewed(Receive, receives, self)
@@ -47,10 +47,10 @@ cdef class Receiver(ChannelEnd):
         """
         return (<Receive>self.receive(timeout)).block("get", "receive")
 
-    def try_receive(self, default=NOTHING):
+    def receive_nowait(self, default=NOTHING):
         """Take the next value; if there is none, return `default`.
 
-        Raises ChannelEmpty without a default, ChannelClosed when no value can come any more, ChannelMisuse.
+        Raises ChannelEmpty without a default, ChannelClosed when no value can come any more, ChannelOwnershipError.
         """
         self.use()
         value = self.take(NOTHING)
@@ -72,10 +72,10 @@ cdef class Receiver(ChannelEnd):
         """Like receive_many(), for a plain thread."""
         return (<ReceiveMany>self.receive_many(most, timeout)).block("get_many", "receive_many")
 
-    def try_receive_many(self, most):
+    def receive_many_nowait(self, most):
         """Take a list of the values that are there, `most` at most; an empty one if there are none."""
         cdef list values = []
-        cdef int64_t left = checks.whole("the most values of try_receive_many()", most, 1, 2**62)
+        cdef int64_t left = checks.whole("the most values of receive_many_nowait()", most, 1, 2**62)
         self.use()
         while left > 0:
             value = self.pipe.try_take(NOTHING)
@@ -89,12 +89,12 @@ cdef class Receiver(ChannelEnd):
 
     def _pour_into(self, ActorRef ref not None):
         """See ActorRef.pipe()."""
-        return ref.runtime.spawner(None, Piping, (self.hand_on(), ref), {})
+        return ref.runtime.spawner(None, Piping, (self.release(), ref), {})
 
     def peek(self):
         """Return the next value, and leave it in the channel.
 
-        Raises ChannelEmpty, ChannelClosed, ChannelMisuse.
+        Raises ChannelEmpty, ChannelClosed, ChannelOwnershipError.
         """
         self.use()
         while True:
@@ -146,14 +146,15 @@ cdef class Receiver(ChannelEnd):
     def replace(self, Receiver other not None):
         """Receive from the channel of `other` when this one has ended; `other` is this end then.
 
-        LPEL's stream replacement (Prokesch 2011, 4.4.4). Raises ChannelMisuse if `other` is used by somebody else.
+        LPEL's stream replacement (Prokesch 2011, 4.4.4). Raises ChannelOwnershipError if `other` is used by somebody
+        else.
         """
         self.use()
         other.use()
         if other is self or other.closed:
-            raise ChannelMisuse(f"{self!r} cannot be replaced by {other!r}")
+            raise ChannelOwnershipError(f"{self!r} cannot be replaced by {other!r}")
         other.spent = True
-        other.hand_on()
+        other.release()
         if self.following is None:
             self.following = []
         self.following.append(other)

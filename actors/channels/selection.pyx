@@ -12,7 +12,7 @@ from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport Spare
 
 from callboard.core.handles import public_names
-from callboard.channels.errors import ChannelMisuse
+from callboard.channels.errors import ChannelOwnershipError
 from callboard.core import checks
 from callboard.core.text import safe_repr
 
@@ -147,13 +147,13 @@ cdef class Selection:
             self.selector.remove(membership.member)
 
     def add(self, end):
-        """Wait for `end`, too. Raises TypeError, and ChannelMisuse if it is another user's or there already."""
+        """Wait for `end`, too. Raises TypeError, and ChannelOwnershipError if it is another user's or there already."""
         cdef Membership membership
         if not isinstance(end, ChannelEnd):
             raise TypeError(f"a Selection wants senders and receivers, not {safe_repr(end)}")
         (<ChannelEnd>end).use()
         if end in self.members:
-            raise ChannelMisuse(f"{end!r} is in the selection already")
+            raise ChannelOwnershipError(f"{end!r} is in the selection already")
         membership = Membership.__new__(Membership, <ChannelEnd>end)
         self.members[end] = membership
         self.senders += (<ChannelEnd>end).side().sends
@@ -184,7 +184,7 @@ cdef class Selection:
         """Like ready(), for a plain thread: sleep until an end is ready, and return it."""
         return (<Ready>self.ready(timeout)).block("wait", "ready")
 
-    def try_ready(self):
+    def ready_nowait(self):
         """Return an end that is ready just now, or None."""
         return self.take_next()
 

@@ -11,7 +11,7 @@ from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport Spare
 from callboard.scheduling.context cimport current_context
 
-from callboard.channels.errors import ChannelClosed, ChannelMisuse
+from callboard.channels.errors import ChannelClosed, ChannelOwnershipError
 from callboard.core import checks
 
 cdef Spare sends
@@ -26,8 +26,8 @@ cdef class Sender(ChannelEnd):
         At capacity 0 it waits until the value was received. If it raises, or is cancelled, the value is not in the
         channel: its attribute `sent` says whether it is.
 
-        Raises ChannelTimeout after `timeout` seconds, ChannelClosed, ChannelMisuse, and ChannelCycle if tasks wait
-        for each other in a circle.
+        Raises ChannelTimeout after `timeout` seconds, ChannelClosed, ChannelOwnershipError, and ChannelDeadlock if
+        tasks wait for each other in a circle.
         """
         limit = None if timeout is None else checks.seconds("timeout", timeout)
         operation = renewed(Send, sends, self)
@@ -43,10 +43,10 @@ cdef class Sender(ChannelEnd):
         """
         (<Send>self.send(value, timeout)).block("put", "send")
 
-    def try_send(self, value):
+    def send_nowait(self, value):
         """Put `value` into the channel, if there is room. False: there is none.
 
-        At capacity 0 there is room while a receiver waits. Raises ChannelClosed, ChannelMisuse.
+        At capacity 0 there is room while a receiver waits. Raises ChannelClosed, ChannelOwnershipError.
         """
         self.use()
         self.refuse_closed()
@@ -91,13 +91,14 @@ cdef class Sender(ChannelEnd):
     def replace(self, Sender other not None):
         """Close the channel, and send into the channel of `other` from now on; `other` is this end then.
 
-        LPEL's stream replacement (Prokesch 2011, 4.4.4). Raises ChannelMisuse if `other` is used by somebody else.
+        LPEL's stream replacement (Prokesch 2011, 4.4.4). Raises ChannelOwnershipError if `other` is used by somebody
+        else.
         """
         self.use()
         other.use()
         if other is self or other.closed:
-            raise ChannelMisuse(f"{self!r} cannot be replaced by {other!r}")
-        other.hand_on()
+            raise ChannelOwnershipError(f"{self!r} cannot be replaced by {other!r}")
+        other.release()
         if not self.closed:
             self.end(None, None)
         if self.accounted:

@@ -5,4 +5,4 @@ from callboard.frequency.recent import RecentSpaceSaving
 from callboard.frequency.results import Counted, Estimate, Frequent
 from callboard.frequency.space_saving import SpaceSaving
 
-__all__ = ["Counted", "Estimate", "Frequent", "FrequencyActors", "RecentSpaceSaving", "SpaceSaving"]
+__all__ = ["Counted", "Estimate", "FrequencyActors", "Frequent", "RecentSpaceSaving", "SpaceSaving"]

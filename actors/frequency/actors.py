@@ -80,12 +80,12 @@ class FrequencyActors:
             else:
                 self.summary.update(batch, their_weights)
 
-    def settle(self, timeout: float | None = None) -> None:
+    def flush(self, timeout: float | None = None) -> None:
         """Wait until all keys that were told before are counted.
 
         `timeout` is in seconds. Raises TimeoutError, and an actor's failure.
         """
-        limit = checks.timeout("the timeout of settle()", timeout)
+        limit = checks.timeout("the timeout of flush()", timeout)
         end = None if limit is None else monotonic() + limit
         answers = [ref.ask(packed([], None)) for ref in self.refs]
         for answer in answers:

@@ -28,7 +28,7 @@ class RecentSpaceSaving:
     above it by more than `epsilon` of the elements in the window. The merged summary is kept until
     a pane ends, so only the first question after that pays for all of them.
 
-    Without `seconds` a pane ends when `next_pane()` is called: by a stream's own clock, or by rows.
+    Without `seconds` a pane ends when `rotate()` is called: by a stream's own clock, or by rows.
     `clock` tells the time in seconds, and never goes back.
 
     Any thread may use it, one at a time.
@@ -71,7 +71,7 @@ class RecentSpaceSaving:
             self._end_due_panes()
             self._fills.add(key, weight)
 
-    def next_pane(self) -> None:
+    def rotate(self) -> None:
         """End the pane that fills: the oldest one leaves the window, if there are `panes`."""
         with self._lock:
             self._end_pane()

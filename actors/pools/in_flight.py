@@ -75,7 +75,7 @@ class InFlight:
 
     def _flush(self) -> None:
         try:
-            flushed = self._connection.flush_soon()
+            flushed = self._connection.aflush()
         except CallboardError:  # it is closed, and all has been told what became of it
             self._come_to_rest()
         else:

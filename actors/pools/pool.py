@@ -30,12 +30,12 @@ from callboard.pools.pickling import make_codec
 from callboard.pools.process import WorkerProcess
 from callboard.pools.process_ref import ProcessRef
 from callboard.remote.client.connection import Connection
-from callboard.remote.errors import CodecError, RemoteError, RemoteFailure
+from callboard.remote.errors import CodecError, RemoteCallError, RemoteError
 from callboard.remote.protocol.conversation import Submission
 from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.sockets.io_thread import IOThread
 from callboard.remote.wire.codec import named
-from callboard.routers import Elastic, KeyRouter, RoundRobinRouter, Router
+from callboard.routers import AutoScale, KeyRouter, RoundRobinRouter, Router
 from callboard.routers.elastic import Level
 
 # After more unwanted ends of processes within so many seconds the pool gives up.
@@ -63,7 +63,7 @@ class ProcessFamily:
         spec: dict[str, Any],
         types: Any,
         name: str | None,
-        elastic: Elastic | None,
+        elastic: AutoScale | None,
     ) -> None:
         self._runtime = system._runtime
         self._spec = spec
@@ -223,7 +223,7 @@ class ProcessFamily:
             except CodecError as error:
                 path = self.parent.path
                 log.warning("a dead letter cannot be decoded", pool=path, error=error)
-        why = None if letter["error"] is None else RemoteFailure(*letter["error"])
+        why = None if letter["error"] is None else RemoteCallError(*letter["error"])
         self._runtime.dead_letters.post(message, self.parent, None, letter["reason"], why)
 
     def _messages(self, submission: Submission) -> list[Any]:
@@ -296,7 +296,7 @@ class Processes(Actor[Any]):
     With `elastic` it has as many as their queues want.
     """
 
-    def __init__(self, pool: ProcessFamily, elastic: Elastic | None) -> None:
+    def __init__(self, pool: ProcessFamily, elastic: AutoScale | None) -> None:
         self._pool = pool
         self._elastic = elastic
         self._level = None if elastic is None else Level(elastic)
@@ -349,7 +349,7 @@ def spawn_pool(
     kwargs: dict[str, Any],
     *,
     processes: int | None,
-    elastic: Elastic | tuple[int, int] | None,
+    elastic: AutoScale | tuple[int, int] | None,
     router: Any,
     by: Any,
     pickle: bool,
@@ -365,7 +365,7 @@ def spawn_pool(
     cls, args, kwargs, options = divided("pool()", cls, args, kwargs, given)
     if not issubclass(cls, Actor):
         raise SpawnError(f"pool() wants a subclass of Actor, not {safe_repr(cls)}")
-    bounds = None if elastic is None else Elastic.of(elastic, PERIOD)
+    bounds = None if elastic is None else AutoScale.of(elastic, PERIOD)
     if processes is None:
         processes = usable_cores() if bounds is None else bounds.least
     count = checks.whole("processes", processes)

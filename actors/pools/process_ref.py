@@ -52,25 +52,25 @@ class ProcessRef(RemoteRef):
                 for submission in self._submissions(messages):
                     self._leave(submission)
 
-    def tell_soon(self, message: Any) -> Future[None]:
+    def atell(self, message: Any) -> Future[None]:
         """Send `message` as soon as the process takes it; return a future that is done then."""
         with self._in_flight:
-            return super().tell_soon(message)
+            return super().atell(message)
 
-    def tell_many_soon(self, messages: Iterable[Any]) -> Future[None]:
+    def atell_many(self, messages: Iterable[Any]) -> Future[None]:
         """Send all of `messages` as soon as the process takes them; return a future."""
         with self._in_flight:
-            return super().tell_many_soon(messages)
+            return super().atell_many(messages)
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
         """Send an Arrow record batch as one message. Waits and raises like `RemoteRef.tell`."""
         with self._in_flight:
             super().send_batch(batch)
 
-    def send_batch_soon(self, batch: pa.RecordBatch) -> Future[None]:
+    def asend_batch(self, batch: pa.RecordBatch) -> Future[None]:
         """Send an Arrow record batch as soon as the process takes it; return a future."""
         with self._in_flight:
-            return super().send_batch_soon(batch)
+            return super().asend_batch(batch)
 
     def ask(self, message: Any, timeout: float | None = None) -> Future[Any]:
         """Send `message`, and return a future of the answer.

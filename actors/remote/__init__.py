@@ -14,20 +14,20 @@ which nothing imports what stands after it:
 `sharding`   several servers that are one
 """
 
-from callboard.remote.client.connection import Connection, connect, connect_soon
+from callboard.remote.client.connection import Connection, aconnect, connect
 from callboard.remote.client.published import PublishedRows
 from callboard.remote.client.remote_ref import RemoteRef
 from callboard.remote.client.writer import UploadWriter
 from callboard.remote.protocol.server_side import ServerLimits
 from callboard.remote.protocol.shard import Shard
-from callboard.remote.protocol.staged_rows import Winner
+from callboard.remote.protocol.staged_rows import StagedAttempt
 from callboard.remote.server.server import Server
 from callboard.remote.sharding.connection import ShardedConnection, connect_sharded
 from callboard.remote.sharding.keys import shard_of
 from callboard.remote.sharding.ref import ShardedRef
-from callboard.remote.sharding.upload import ShardedUpload, ShardWinner
+from callboard.remote.sharding.upload import ShardAttempt, ShardedUpload
 from callboard.remote.staging.entries import serve_entries
-from callboard.remote.staging.persistent import KeyedRow, Persistent, RowKey, with_keys
+from callboard.remote.staging.persistent import KeyedRow, PersistentActor, RowKey, with_keys
 from callboard.remote.storage.store import StagingLimits
 from callboard.remote.wire.codec import Codec
 
@@ -35,23 +35,23 @@ __all__ = [
     "Codec",
     "Connection",
     "KeyedRow",
-    "Persistent",
+    "PersistentActor",
     "PublishedRows",
     "RemoteRef",
     "RowKey",
     "Server",
     "ServerLimits",
     "Shard",
-    "ShardWinner",
+    "ShardAttempt",
     "ShardedConnection",
     "ShardedRef",
     "ShardedUpload",
-    "UploadWriter",
+    "StagedAttempt",
     "StagingLimits",
-    "Winner",
+    "UploadWriter",
+    "aconnect",
     "connect",
     "connect_sharded",
-    "connect_soon",
     "serve_entries",
     "shard_of",
     "with_keys",

@@ -10,15 +10,15 @@ __all__ = [
     "CodecError",
     "CommitConflict",
     "ConnectionLost",
+    "ConnectionRejected",
     "NotPublished",
     "NotUploaded",
     "ProtocolError",
-    "Refused",
+    "RemoteCallError",
     "RemoteError",
-    "RemoteFailure",
     "SecurityError",
-    "UploadRefused",
     "StateError",
+    "UploadRefused",
 ]
 
 
@@ -42,7 +42,7 @@ class ProtocolError(RemoteError):
     """The other side sent a frame that the protocol does not allow at this point."""
 
 
-class Refused(RemoteError):
+class ConnectionRejected(RemoteError):
     """A connection was refused for a reason that another attempt will not change.
 
     By the server; or by this side, as the server is not to be trusted.
@@ -62,7 +62,7 @@ class ConnectionLost(RemoteError):
         self.unacknowledged = unacknowledged
 
 
-class RemoteFailure(RemoteError):
+class RemoteCallError(RemoteError):
     """A message raised an exception on the server: of type `kind`, with this `text`."""
 
     def __init__(self, kind: str, text: str) -> None:

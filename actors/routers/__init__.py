@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from callboard.routers.broadcast import BroadcastRouter
 from callboard.routers.by_key import KeyRouter
-from callboard.routers.elastic import Elastic
+from callboard.routers.elastic import AutoScale
 from callboard.routers.gathered import GatheredAnswers
 from callboard.routers.least_loaded import LeastLoadedRouter
 from callboard.routers.router import RoundRobinRouter, Router
 from callboard.routers.topic import Subscribe, Topic, Unsubscribe
 
 __all__ = [
+    "AutoScale",
     "BroadcastRouter",
-    "Elastic",
     "GatheredAnswers",
     "KeyRouter",
     "LeastLoadedRouter",

@@ -9,7 +9,7 @@ from callboard._inside.answers.future import Future
 from callboard.core import checks
 from callboard.core.batches import iterator_over
 from callboard.core.text import safe_repr
-from callboard.recipient import Recipient, tell_many_soon_to, tell_soon_to, together
+from callboard.recipient import Recipient, atell_many_to, atell_to, together
 from callboard.routers.gathered import GatheredAnswers, all_answers, first_answers, gathered
 from callboard.routers.router import Router
 
@@ -40,14 +40,14 @@ class BroadcastRouter(Router[M, Any], Generic[M]):
         rows = list(iterator_over("tell_many()", messages, "messages"))
         self._of_each(lambda ref: ref.tell_many(rows))
 
-    def tell_soon(self, message: M) -> Future[None]:
+    def atell(self, message: M) -> Future[None]:
         """Send `message` to each ref as soon as it takes it. Return one future, of all."""
-        return together(self._of_each(lambda ref: tell_soon_to(ref, message)))
+        return together(self._of_each(lambda ref: atell_to(ref, message)))
 
-    def tell_many_soon(self, messages: Iterable[M]) -> Future[None]:
+    def atell_many(self, messages: Iterable[M]) -> Future[None]:
         """Send all of `messages` to each ref as soon as it takes them. Return one future."""
-        rows = list(iterator_over("tell_many_soon()", messages, "messages"))
-        return together(self._of_each(lambda ref: tell_many_soon_to(ref, rows)))
+        rows = list(iterator_over("atell_many()", messages, "messages"))
+        return together(self._of_each(lambda ref: atell_many_to(ref, rows)))
 
     def ask(
         self, message: M, timeout: float | None = None, *, first: int | None = None

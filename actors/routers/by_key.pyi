@@ -7,7 +7,7 @@ from callboard._inside.arguments import ActorOptions
 from callboard.actor import AnyActor, Spawns
 from callboard.recipient import Recipient
 from callboard.remote.sharding.keys import By
-from callboard.routers.elastic import Elastic
+from callboard.routers.elastic import AutoScale
 from callboard.routers.router import Router
 
 _M = TypeVar("_M", contravariant=True)
@@ -28,7 +28,7 @@ class KeyRouter(Router[_M, _R]):
         *args: *_Ts,
         by: By,
         routees: int | None = None,
-        elastic: Elastic | tuple[int, int] | None = None,
+        elastic: AutoScale | tuple[int, int] | None = None,
         name: str | None = None,
         **options: Unpack[ActorOptions],
     ) -> KeyRouter[_N, _A]: ...

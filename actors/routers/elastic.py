@@ -10,7 +10,7 @@ from callboard.core.text import safe_repr
 
 
 @dataclass(frozen=True, slots=True)
-class Elastic:
+class AutoScale:
     """The bounds of a router's number of routees, and when it changes.
 
     Every `period` seconds the router looks how many messages wait for a routee in the mean. More
@@ -38,13 +38,13 @@ class Elastic:
             )
 
     @classmethod
-    def of(cls, value: Any, period: float = 0.1) -> Elastic:
+    def of(cls, value: Any, period: float = 0.1) -> AutoScale:
         """Make one of a pair of the least and the most, with this `period`. Raises TypeError."""
         if isinstance(value, cls):
             return value
         if not isinstance(value, tuple) or len(value) != 2:
             raise TypeError(
-                f"elastic is an Elastic or a pair (least, most), not {safe_repr(value)}"
+                f"elastic is an AutoScale or a pair (least, most), not {safe_repr(value)}"
             )
         return cls(*value, period=period)
 
@@ -57,7 +57,7 @@ class Elastic:
 class Level:
     """The number of routees that an elastic router is to have, one look after the other."""
 
-    def __init__(self, elastic: Elastic) -> None:
+    def __init__(self, elastic: AutoScale) -> None:
         self._elastic = elastic
         self._long = 0  # looks on end that found long queues
         self._short = 0

@@ -18,7 +18,7 @@ from callboard.core.log import log
 from callboard.core.text import safe_repr
 from callboard.mailboxes import Mailbox
 from callboard.native import NativeActor
-from callboard.routers.elastic import Elastic, Level
+from callboard.routers.elastic import AutoScale, Level
 
 # After more failures that ended routees within so many seconds the router gives up.
 LIMIT = 10
@@ -55,7 +55,7 @@ class Family:
         self,
         spawner: ActorSystem | Actor[Any] | NativeActor,
         recipe: tuple[type, tuple[Any, ...], dict[str, Any], dict[str, Any]],
-        elastic: Elastic | None,
+        elastic: AutoScale | None,
         name: str | None,
     ) -> None:
         system = spawner if isinstance(spawner, ActorSystem) else spawner.system
@@ -140,7 +140,7 @@ class _Over:
 class Routees(Actor[Any]):
     """The parent of a router's routees. It ends when the router is stopped, or gives up."""
 
-    def __init__(self, family: Family, elastic: Elastic | None) -> None:
+    def __init__(self, family: Family, elastic: AutoScale | None) -> None:
         self._family = family
         self._elastic = elastic
         self._level = None if elastic is None else Level(elastic)
@@ -199,7 +199,7 @@ def spawn_family(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     count: int | None,
-    elastic: Elastic | tuple[int, int] | None,
+    elastic: AutoScale | tuple[int, int] | None,
     name: str | None,
     is_counted: bool,
     **more: Any,
@@ -210,7 +210,7 @@ def spawn_family(
     """
     if not isinstance(spawner, ActorSystem | Actor | NativeActor):
         raise TypeError(f"a router is spawned by a system or an actor, not {safe_repr(spawner)}")
-    bounds = None if elastic is None else Elastic.of(elastic)
+    bounds = None if elastic is None else AutoScale.of(elastic)
     if count is None and bounds is None:
         raise TypeError("spawn() wants the number of routees: routees=4, or elastic=(1, 8)")
     if count is None:

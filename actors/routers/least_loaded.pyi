@@ -5,7 +5,7 @@ from typing_extensions import TypeVar, disjoint_base
 
 from callboard._inside.arguments import ActorOptions
 from callboard.actor import AnyActor, Spawns
-from callboard.routers.elastic import Elastic
+from callboard.routers.elastic import AutoScale
 from callboard.routers.router import Routee, Router
 
 _M = TypeVar("_M", contravariant=True)
@@ -24,7 +24,7 @@ class LeastLoadedRouter(Router[_M, _R]):
         /,
         *args: *_Ts,
         routees: int | None = None,
-        elastic: Elastic | tuple[int, int] | None = None,
+        elastic: AutoScale | tuple[int, int] | None = None,
         name: str | None = None,
         **options: Unpack[ActorOptions],
     ) -> LeastLoadedRouter[_N, _A]: ...

@@ -26,7 +26,7 @@ from callboard.scheduling.context cimport Context, current_context
 from callboard.core.handles import public_names
 from callboard.core.batches import iterator_over
 from callboard.core.errors import CallboardError
-from callboard.recipient import tell_many_soon_to, tell_soon_to, together
+from callboard.recipient import atell_many_to, atell_to, together
 from callboard.routers.checks import checked_refs
 
 # So many messages of tell_many() are divided among the routees at a time.
@@ -114,7 +114,7 @@ cdef class Router:
         """Spawn `routees` actors of the class `actor`, and return a router over them.
 
         `spawner` is a system, or the actor that is to be their grandparent. Arguments and options are those of
-        `system.spawn()`, and go to each; `name` is that of their parent. `elastic` is an Elastic, or the pair of
+        `system.spawn()`, and go to each; `name` is that of their parent. `elastic` is an AutoScale, or the pair of
         the least and the most of them; `routees` is then the number at first, within these bounds, and the least
         unless it is given. An actor that ends is replaced. Their `supervision` is "restart" unless
         another is given. Raises like `system.spawn()`.
@@ -166,21 +166,21 @@ cdef class Router:
         finally:
             self.hand_over(parts)
 
-    def tell_soon(self, message):
+    def atell(self, message):
         """Send `message` as soon as the chosen routee takes it. Return a future that is done then.
 
-        A recipient that has no `tell_soon` is told at once.
+        A recipient that has no `atell` is told at once.
         """
         cdef Routee routee = self.enter(message)
         try:
-            told = tell_soon_to(routee.recipient, message)
+            told = atell_to(routee.recipient, message)
         except BaseException:
             leave(self, routee, 1)
             raise
         told.add_done_callback(partial(self._leave_later, routee, 1))
         return told
 
-    def tell_many_soon(self, messages):
+    def atell_many(self, messages):
         """Send each of `messages` as soon as its routee takes it. Return one future, of all.
 
         It fails as the first of them that does.
@@ -188,13 +188,13 @@ cdef class Router:
         cdef dict parts = {}
         cdef list told = []
         try:
-            for message in iterator_over("tell_many_soon()", messages, "messages"):
+            for message in iterator_over("atell_many()", messages, "messages"):
                 self.assign(parts, message)
         finally:
             while parts:
                 routee, part = parts.popitem()
                 try:
-                    sent = tell_many_soon_to((<Routee>routee).recipient, part)
+                    sent = atell_many_to((<Routee>routee).recipient, part)
                 except BaseException:
                     leave(self, routee, len(part))
                     for other, left in parts.items():

@@ -21,10 +21,10 @@ An actor system knows none of them: `ActorSystem.run` calls the graph that it is
 from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.streams.chaining.graph import Graph
 from callboard.streams.chaining.keyed import KeyedStream
-from callboard.streams.chaining.protocols import Receives, ReceivesMany
+from callboard.streams.chaining.protocols import BatchHandler, RowHandler
 from callboard.streams.chaining.stream import Stream, entry
 from callboard.streams.errors import (
-    Failure,
+    FailedRow,
     GraphError,
     RunEnded,
     RunError,
@@ -35,40 +35,45 @@ from callboard.streams.errors import (
 from callboard.streams.experiments.what_if import WhatIf
 from callboard.streams.programs.columns.rows_and_batches import batches
 from callboard.streams.programs.joins.predicates import Band, Equal, Predicate
-from callboard.streams.programs.program import Side, Watermark
-from callboard.streams.programs.windows.window import Session, Sliding, Tumbling, Window
+from callboard.streams.programs.program import SideOutput, Watermark
+from callboard.streams.programs.windows.window import (
+    SessionWindow,
+    SlidingWindow,
+    TumblingWindow,
+    Window,
+)
 from callboard.streams.running.results import Results
 from callboard.streams.running.run import Run
-from callboard.streams.running.tally import Tally
-from callboard.streams.snapshots.directory import Snapshots
+from callboard.streams.running.tally import RowCounts
+from callboard.streams.snapshots.directory import SnapshotStore
 from callboard.streams.snapshots.snapshot import Snapshot
 
 __all__ = [
     "Band",
+    "BatchHandler",
     "Equal",
-    "Failure",
+    "FailedRow",
     "Graph",
     "GraphError",
     "Heuristic",
     "KeyedStream",
     "Predicate",
-    "Receives",
-    "ReceivesMany",
     "Results",
+    "RowCounts",
+    "RowHandler",
     "Run",
     "RunEnded",
     "RunError",
     "RunTimeout",
-    "Session",
-    "Side",
-    "Sliding",
+    "SessionWindow",
+    "SideOutput",
+    "SlidingWindow",
     "Snapshot",
     "SnapshotError",
-    "Snapshots",
+    "SnapshotStore",
     "Stream",
     "StreamError",
-    "Tally",
-    "Tumbling",
+    "TumblingWindow",
     "Watermark",
     "WhatIf",
     "Window",

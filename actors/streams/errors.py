@@ -75,7 +75,7 @@ class StreamError(RunError):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Failure:
+class FailedRow:
     """An input that was skipped, or sent to a side output, because its operator raised `error`.
 
     `serial` and `row` are those of `StreamError`.
@@ -88,6 +88,6 @@ class Failure:
 
     def __repr__(self) -> str:
         return (
-            f"Failure(operator={self.operator!r}, serial={self.serial}, "
+            f"FailedRow(operator={self.operator!r}, serial={self.serial}, "
             f"row={safe_repr(self.row)}, error={safe_repr(self.error)})"
         )

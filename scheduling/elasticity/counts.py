@@ -138,7 +138,7 @@ class Counts:
                     name=view.name,
                     rows=new / counted.seconds,
                     cost=view.cost,
-                    most_lanes=view.most_workers,
+                    most_lanes=view.max_workers,
                     busiest=_busiest(graph, step),
                     waiting=waiting,
                 )

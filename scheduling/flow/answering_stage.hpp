@@ -39,7 +39,7 @@ public:
         if (called_.exchange(1, seq_cst) == 0) announce();
     }
 
-    std::int64_t work(RowCounts& counts, double rows, std::uint32_t) override {
+    std::int64_t work(RowTotals& counts, double rows, std::uint32_t) override {
         const Alone<Consumer> alone(*this);  // rule 1 of stage.hpp
         std::int64_t rounds = 0;
         called_.exchange(0, seq_cst);  // reads what the last call() wrote, so what came before that is seen
@@ -63,7 +63,7 @@ private:
         void* batch = batches_[serial];
         taken_.store(serial + 1, relaxed);
         note_beginning(serial);
-        RowCounts none;  // rows count when they leave
+        RowTotals none;  // rows count when they leave
         work_.process(work_.self, serial, &batch, none);
         return true;
     }

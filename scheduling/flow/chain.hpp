@@ -49,7 +49,7 @@ private:
 
     static Chain& of(void* self) { return *static_cast<Chain*>(self); }
 
-    static void* process(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
+    static void* process(void* self, std::int64_t serial, void** inputs, RowTotals& counts) {
         Chain& chain = of(self);
         void* const batch = inputs[0];
         if (batch == nullptr) return nullptr;
@@ -74,9 +74,9 @@ private:
 
     // A round through all members, until nothing is left of it.
     template <bool sampled>
-    void* pass(OfLane& own, std::int64_t serial, void* batch, RowCounts& counts) {
+    void* pass(OfLane& own, std::int64_t serial, void* batch, RowTotals& counts) {
         std::int64_t time = sampled ? monotonic_ns() : 0;
-        RowCounts rows;
+        RowTotals rows;
         for (std::uint32_t i = 0; i < count_; ++i) {
             const Work& member = members_[i];
             rows = {};

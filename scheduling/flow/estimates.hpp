@@ -15,7 +15,7 @@
 namespace callboard {
 
 // The rows of some rounds.
-struct RowCounts {
+struct RowTotals {
     std::uint64_t taken{0};  // rows
     std::uint64_t given{0};
 };
@@ -23,7 +23,7 @@ struct RowCounts {
 class Estimates {
 public:
     // After a lane's slice. `alone`: no other lane works here, so additions need not be atomic.
-    void note(const RowCounts& rows_of, std::int64_t rounds, std::int64_t spent_ns, bool alone) {
+    void note(const RowTotals& rows_of, std::int64_t rounds, std::int64_t spent_ns, bool alone) {
         assert(spent_ns >= 0 && (rounds > 0 || rows_of.taken == 0));
         add(busy_ns_, spent_ns, alone);
         add(taken_, rows_of.taken, alone);
@@ -76,11 +76,11 @@ private:
 // sampled, because two looks at the clock cost more than most operators' rounds. One thread at a time writes.
 class Figure {
 public:
-    void count(const RowCounts& rows) {
+    void count(const RowTotals& rows) {
         taken_.add(rows.taken);
         given_.add(rows.given);
     }
-    void sample(const RowCounts& rows, std::int64_t spent_ns) {
+    void sample(const RowTotals& rows, std::int64_t spent_ns) {
         if (rows.taken == 0) return;
         sampled_rows_.add(rows.taken);
         sampled_ns_.add(static_cast<std::uint64_t>(spent_ns));

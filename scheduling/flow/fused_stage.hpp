@@ -76,7 +76,7 @@ public:
 
     // For a thread that runs it alone, outside of any lane: works on all rounds that wait.
     void work_through() {
-        RowCounts counts;
+        RowTotals counts;
         [[maybe_unused]] const bool entered = enter();
         assert(entered);
         work(counts, std::numeric_limits<double>::infinity(), 0);
@@ -101,7 +101,7 @@ public:
         if (inlets_.size() == 1 || completes(serial)) announce();
     }
 
-    std::int64_t work(RowCounts& counts, double rows, std::uint32_t) override {
+    std::int64_t work(RowTotals& counts, double rows, std::uint32_t) override {
         const Alone<Consumer> alone(*this);  // rule 1 of stage.hpp
         std::int64_t rounds = 0;
         while (is_less(rounds, counts, rows) && work_on_next(counts)) ++rounds;
@@ -149,7 +149,7 @@ private:
             note_beginning(serial);
             next_.store(serial + 1, relaxed);
             inlets_[0]->brought.store(serial + 1, relaxed);
-            RowCounts none;
+            RowTotals none;
             pass<false>(serial, none);
             if (is_sink_) leave_flow(serial);
             --depth;
@@ -158,7 +158,7 @@ private:
         return is_next;
     }
 
-    bool work_on_next(RowCounts& counts) {
+    bool work_on_next(RowTotals& counts) {
         if (waiting() <= 0 || rests()) return false;
         for (auto& inlet : inlets_) {
             assert(slots_[inlet->slot] == nullptr && "what lay there has been taken");
@@ -176,13 +176,13 @@ private:
 
     // A round through all members. A member without input gives nothing, and is called only if it listens.
     template <bool sampled>
-    void pass(std::int64_t serial, RowCounts& counts) {
+    void pass(std::int64_t serial, RowTotals& counts) {
         std::int64_t time = sampled ? monotonic_ns() : 0;
         for (Member& member : members_) {
             void** const inputs = &slots_[member.first_slot];
             void* output = nullptr;
             if (member.listens || something_in(inputs, member.inputs)) {
-                RowCounts rows;
+                RowTotals rows;
                 output = member.work.process(member.work.self, serial, inputs, rows);
                 inputs[0] = nullptr;
                 for (std::uint32_t i = 1; i < member.inputs; ++i) inputs[i] = nullptr;

@@ -58,7 +58,7 @@ cdef class OperatorView:
         return self.stage.lanes()
 
     @property
-    def most_workers(self):
+    def max_workers(self):
         """How many may be."""
         return self.stage.most_lanes
 
@@ -91,7 +91,7 @@ cdef class Heuristic:
     value, the last operator is next, and the log says so once.
 
     An operator has `name`, `position`, `cost` (seconds a row) and `selectivity` (rows out for a row
-    in). It also has `queued` (rows that wait), `workers` (at work on it), `most_workers`, and `busy`
+    in). It also has `queued` (rows that wait), `workers` (at work on it), `max_workers`, and `busy`
     (seconds of work in all).
     """
 

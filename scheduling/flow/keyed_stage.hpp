@@ -44,7 +44,7 @@ public:
         announce();
     }
 
-    std::int64_t work(RowCounts& counts, double rows, std::uint32_t lane) override {
+    std::int64_t work(RowTotals& counts, double rows, std::uint32_t lane) override {
         std::int64_t shares = 0;
         const auto serve = [&](std::uint32_t, Piece& piece) { work_on(piece, counts), ++shares; };
         while (is_less(shares, counts, rows) && queue_.consume_one(serve, most_at_once, lane)) {}
@@ -74,14 +74,14 @@ private:
         }
     }
 
-    void work_on(const Piece& piece, RowCounts& counts) {
+    void work_on(const Piece& piece, RowTotals& counts) {
         assert(piece.division != nullptr && piece.share < piece.division->count());
         Division& division = *piece.division;
         Figure& figure = of_partitions_[division.share(piece.share).partition].figure;
         note_beginning(division.serial);
         const bool timed = division.is_timed || (sample_every_ != 0 && !figure.has_sample());
         const std::int64_t begin = timed ? monotonic_ns() : 0;
-        RowCounts rows;
+        RowTotals rows;
         work_.share(work_.self, division, piece.share, rows);
         figure.count(rows);
         if (timed) figure.sample(rows, monotonic_ns() - begin);

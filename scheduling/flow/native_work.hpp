@@ -42,7 +42,7 @@ struct NativeWork {
 
     // The same on the calling thread: the output of a round's lot, or null.
     Values* alone(Values* lot, bool divided) {
-        RowCounts counts;
+        RowTotals counts;
         void* input = lot;
         return static_cast<Values*>((divided ? process_divided : process_lot)(this, 0, &input, counts));
     }
@@ -92,7 +92,7 @@ private:
         return output;
     }
 
-    static void* process_lot(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
+    static void* process_lot(void* self, std::int64_t serial, void** inputs, RowTotals& counts) {
         NativeWork& work = of(self);
         auto* lot = static_cast<Values*>(inputs[0]);
         if (lot == nullptr) return nullptr;
@@ -105,8 +105,8 @@ private:
         return work.output_of(serial, lot, out, out.failure());
     }
 
-    static void* process_divided(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
-        RowCounts divided;
+    static void* process_divided(void* self, std::int64_t serial, void** inputs, RowTotals& counts) {
+        RowTotals divided;
         auto* division = static_cast<Division*>(divide(self, serial, inputs, divided));
         if (division == nullptr) return nullptr;
         division->serial = serial;
@@ -129,7 +129,7 @@ private:
 
     static void discard(void* self, void* output) { of(self).let_go(static_cast<Values*>(output)); }
 
-    static void* divide(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
+    static void* divide(void* self, std::int64_t serial, void** inputs, RowTotals& counts) {
         NativeWork& work = of(self);
         auto* lot = static_cast<Values*>(inputs[0]);
         if (lot == nullptr) return nullptr;
@@ -148,7 +148,7 @@ private:
     }
 
     // Value by value, so that it is known which output comes from which.
-    static void do_share(void* self, Division& division, std::uint32_t number, RowCounts& counts) {
+    static void do_share(void* self, Division& division, std::uint32_t number, RowTotals& counts) {
         NativeWork& work = of(self);
         auto& divided = static_cast<DividedLot&>(division);
         Division::Share& share = division.share(number);

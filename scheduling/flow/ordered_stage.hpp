@@ -48,7 +48,7 @@ public:
         if (others_.empty() || completes(serial)) announce();
     }
 
-    std::int64_t work(RowCounts& counts, double rows, std::uint32_t) override {
+    std::int64_t work(RowTotals& counts, double rows, std::uint32_t) override {
         const Alone<Consumer> alone(*this);  // rule 1 of stage.hpp
         std::int64_t rounds = 0;
         while (is_less(rounds, counts, rows) && work_on_next(counts)) ++rounds;
@@ -115,7 +115,7 @@ private:
         return is_next;
     }
 
-    bool work_on_next(RowCounts& counts) {
+    bool work_on_next(RowTotals& counts) {
         if (waiting() <= 0 || rests()) return false;
         const auto serial = next_.load(relaxed);
         assert(first_.brought.load(relaxed) > serial && "the round has been brought");

@@ -250,7 +250,7 @@ private:
     // For a thread that entered the stage. Section 6: as many rows as the slice holds by the estimated
     // cost.
     void work(Stage& stage, std::int64_t& time, std::uint32_t lane) {
-        RowCounts counts;
+        RowTotals counts;
         const double cost = stage.cost_ns();
         const bool one = slices_.one_by_one || cost == 0.0;
         LaneTrials* const trials = stage.trials();

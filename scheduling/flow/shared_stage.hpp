@@ -28,7 +28,7 @@ public:
         announce();
     }
 
-    std::int64_t work(RowCounts& counts, double rows, std::uint32_t) override {
+    std::int64_t work(RowTotals& counts, double rows, std::uint32_t) override {
         std::int64_t rounds = 0;
         while (is_less(rounds, counts, rows)) {
             const auto more = work_on_some(counts);
@@ -56,7 +56,7 @@ private:
     // Several short rounds at once: each claim, and each change of hands in the reorder buffer, costs
     // cache misses. At most half of the waiting rounds, so that other lanes find some. Returns how
     // many.
-    std::int64_t work_on_some(RowCounts& counts) {
+    std::int64_t work_on_some(RowTotals& counts) {
         void* rounds[most_at_once];
         std::int64_t first;
         // A lane that is too late goes elsewhere: with 64 lanes at short operators, 13 times the rate (simulated).

@@ -45,19 +45,19 @@ namespace callboard {
 struct Work {
     void* self{nullptr};
     // One round; a batch for each input.
-    void* (*process)(void* self, std::int64_t serial, void** inputs, RowCounts& counts){nullptr};
+    void* (*process)(void* self, std::int64_t serial, void** inputs, RowTotals& counts){nullptr};
     // The batch for the outgoing edge `edge` of an output; asked for each in turn, the last one takes
     // the output itself. Null where there is one edge, which gets the output as it is.
     void* (*pick)(void* self, void* output, std::uint32_t edge){nullptr};
     // Frees an output that has no receiver.
     void (*discard)(void* self, void* output){nullptr};
     // For keyed stages, whose batches are Divisions: one share of a batch, which the stage keeps.
-    void (*share)(void* self, Division& division, std::uint32_t share, RowCounts& counts){nullptr};
+    void (*share)(void* self, Division& division, std::uint32_t share, RowTotals& counts){nullptr};
     // The output of a batch whose shares are done.
     void* (*gather)(void* self, Division& division){nullptr};
     // For answering stages, where process() takes a round into work, and returns nothing: goes on with what is in
     // work. True: the earliest round of those is finished, and `output` is its output.
-    bool (*next)(void* self, void** output, RowCounts& counts){nullptr};
+    bool (*next)(void* self, void** output, RowTotals& counts){nullptr};
 };
 
 // The kinds of lanes, and sets of them: those that have no interpreter, and those that have it.
@@ -184,7 +184,7 @@ public:
     // For a lane that entered. Takes rounds, processes them and sends their output, until it has taken
     // `rows` rows, or none is left. A round counts as a row, too. Returns how many rounds. A thread that is not a
     // lane is as lane 0.
-    virtual std::int64_t work(RowCounts& counts, double rows, std::uint32_t lane) = 0;
+    virtual std::int64_t work(RowTotals& counts, double rows, std::uint32_t lane) = 0;
 
     // --- outputs that leave in parts --------------------------------------------------------------
     //
@@ -222,7 +222,7 @@ public:
 
 protected:
     // Whether work() has taken less than `rows` so far, and goes on.
-    static bool is_less(std::int64_t rounds, const RowCounts& counts, double rows) {
+    static bool is_less(std::int64_t rounds, const RowTotals& counts, double rows) {
         return static_cast<double>(rounds) + static_cast<double>(counts.taken) < rows;
     }
 
@@ -272,7 +272,7 @@ protected:
     }
 
     void take_part(std::int64_t serial, void* batch) {
-        RowCounts counts;
+        RowTotals counts;
         const auto begin = flow_.now();
         void* const output = work_.process(work_.self, serial, &batch, counts);
         note(counts, 1, flow_.now() - begin, most_lanes == 1);

@@ -14,7 +14,7 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
     const LaneKinds python_lanes
     const LaneKinds all_lanes
 
-    cdef cppclass RowCounts:
+    cdef cppclass RowTotals:
         uint64_t taken
         uint64_t given
 
@@ -56,12 +56,12 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
 
     cdef cppclass Work:
         void* self
-        void* (*process)(void*, int64_t, void**, RowCounts&) noexcept nogil
+        void* (*process)(void*, int64_t, void**, RowTotals&) noexcept nogil
         void* (*pick)(void*, void*, uint32_t) noexcept nogil
         void (*discard)(void*, void*) noexcept nogil
-        void (*share)(void*, Division&, uint32_t, RowCounts&) noexcept nogil
+        void (*share)(void*, Division&, uint32_t, RowTotals&) noexcept nogil
         void* (*gather)(void*, Division&) noexcept nogil
-        cbool (*next)(void*, void**, RowCounts&) noexcept nogil
+        cbool (*next)(void*, void**, RowTotals&) noexcept nogil
 
     cdef cppclass Stage:
         uint32_t position
@@ -82,4 +82,4 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         int64_t not_before()
         cbool may_hand_on_part(int64_t serial)
         void hand_on_part(int64_t serial, void* output)
-        void note(const RowCounts& rows_of, int64_t rounds, int64_t spent_ns, cbool alone)
+        void note(const RowTotals& rows_of, int64_t rounds, int64_t spent_ns, cbool alone)

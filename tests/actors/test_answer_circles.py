@@ -11,7 +11,7 @@ from callboard import (
     ActorRef,
     ActorStopped,
     ActorSystem,
-    AskCycle,
+    AskDeadlock,
     Future,
     Supervision,
 )
@@ -51,7 +51,9 @@ def ring(system: ActorSystem, classes: list[type[Member]], **options: Any) -> li
 @pytest.mark.parametrize("length", [1, 2, 3, 10])
 def test_a_circle_of_answers_is_named_to_who_asks(system: ActorSystem, length: int) -> None:
     members = ring(system, [Member] * length)
-    with pytest.raises(AskCycle, match="each answers with what the next will answer: ") as caught:
+    with pytest.raises(
+        AskDeadlock, match="each answers with what the next will answer: "
+    ) as caught:
         members[0].ask("round and round").result(timeout=60)
     path = str(caught.value).split(": ")[1].split(", ")[0].split(" -> ")
     assert len(path) == length + 1
@@ -65,11 +67,11 @@ def test_a_circle_of_answers_comes_to_its_end_whatever_the_supervisor_says(
     system: ActorSystem, length: int, directive: str
 ) -> None:
     members = ring(system, [Member] * length, supervision=Supervision(directive))  # type: ignore[arg-type]
-    assert isinstance(members[0].ask("round and round").exception(timeout=60), AskCycle)
+    assert isinstance(members[0].ask("round and round").exception(timeout=60), AskDeadlock)
     for _ in range(2):
         # A member that was stopped asks no more; one that was restarted does not know its follower.
         error = members[0].ask("round and round").exception(timeout=60)
-        assert isinstance(error, AskCycle | ActorStopped | AssertionError)
+        assert isinstance(error, AskDeadlock | ActorStopped | AssertionError)
     system.drain(timeout=60)
 
 
@@ -80,7 +82,7 @@ def test_a_circle_of_answers_and_awaits_is_named(system: ActorSystem, length: in
         classes[waiting] = AsyncMember
         with ActorSystem(workers=len(system._runtime.team.workers)) as inner:
             members = ring(inner, classes)
-            with pytest.raises(AskCycle, match="each waits for the next: ") as caught:
+            with pytest.raises(AskDeadlock, match="each waits for the next: ") as caught:
                 members[0].ask("round and round").result(timeout=60)
             path = str(caught.value).removeprefix("each waits for the next: ").split(" -> ")
             assert path[0] == path[-1]
@@ -106,7 +108,7 @@ def test_asks_that_are_answered_with_each_other_are_a_circle(
     answers += [member.ask(give_next(number)) for number, member in enumerate(members)]
     gate.set()
     for answer in answers:
-        with pytest.raises(AskCycle, match="each waits for the next: "):
+        with pytest.raises(AskDeadlock, match="each waits for the next: "):
             answer.result(timeout=30)
 
 
@@ -195,7 +197,7 @@ def test_a_circle_of_actors_that_sleep_until_they_are_answered_is_named(
             return answer.result(timeout=60) if isinstance(answer, Future) else answer
 
     members = ring(system, [Sleeping] * length, dedicated=True)
-    with pytest.raises(AskCycle, match="each waits for the next: ") as caught:
+    with pytest.raises(AskDeadlock, match="each waits for the next: ") as caught:
         members[0].ask("round and round").result(timeout=30)
     assert str(caught.value).count(" -> ") == length
 
@@ -230,6 +232,6 @@ def test_a_circle_that_two_actors_close_at_the_same_time_is_seen(two_workers: Ac
         ]
         gate.set()
         for answer in answers:
-            assert isinstance(answer.exception(timeout=30), AskCycle)
+            assert isinstance(answer.exception(timeout=30), AskDeadlock)
         for ref in refs:
             ref.stop()

@@ -12,7 +12,7 @@ from callboard import (
     ActorRef,
     ActorStopped,
     ActorSystem,
-    AskCycle,
+    AskDeadlock,
     AskTimeout,
     DeadLetter,
     Future,
@@ -262,7 +262,7 @@ def test_a_cycle_of_asks_is_named(system: ActorSystem, length: int) -> None:
     links = [system.spawn(Link, name=f"link-{number}") for number in range(length)]
     for number, link in enumerate(links):
         link.ask(links[(number + 1) % length]).result(timeout=30)
-    with pytest.raises(AskCycle, match="each waits for the next: ") as caught:
+    with pytest.raises(AskDeadlock, match="each waits for the next: ") as caught:
         links[0].ask("round and round").result(timeout=30)
     path = str(caught.value).removeprefix("each waits for the next: ").split(" -> ")
     assert len(path) == length + 1
@@ -291,7 +291,7 @@ def test_an_actor_that_catches_the_cycle_goes_on(system: ActorSystem) -> None:
             answer = self.ref.ask("reflection")
             try:
                 await answer
-            except AskCycle:
+            except AskDeadlock:
                 answers.append(answer)
                 return "waits for nobody"
             return "answered itself"

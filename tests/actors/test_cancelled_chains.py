@@ -11,7 +11,7 @@ from callboard import (
     Actor,
     ActorRef,
     ActorSystem,
-    AskCycle,
+    AskDeadlock,
     BoundedMailbox,
     Future,
     as_concurrent,
@@ -97,7 +97,7 @@ def test_a_promise_is_its_actors_and_is_not_cancelled_with_an_ask() -> None:
 def test_a_drain_that_is_cancelled_is_given_up() -> None:
     with ActorSystem(workers=1) as system:
         answer = system.spawn(Napping, []).ask(1e6)
-        drained: Any = system.drain_soon()
+        drained: Any = system.adrain()
         assert drained.cancel()
         drained.thread.join(DEADLINE)
         assert not drained.thread.is_alive()
@@ -110,7 +110,7 @@ def test_a_message_that_waits_for_room_is_taken_back_when_its_future_is_cancelle
         async with ActorSystem(workers=1) as system:
             napping = system.spawn(Napping, log, mailbox=BoundedMailbox(1))
             first = napping.ask(1e6)
-            told = [napping.tell_soon(n / 1e6) for n in range(1, 5)]
+            told = [napping.atell(n / 1e6) for n in range(1, 5)]
             assert told[3].cancel()
             first.cancel()
             for each in told[:3]:
@@ -180,7 +180,7 @@ def test_a_circle_through_map_is_found() -> None:
         ann, ben = system.spawn(Asker), system.spawn(Asker)
         ann.tell(ben)
         ben.tell(ann)
-        with pytest.raises(AskCycle):
+        with pytest.raises(AskDeadlock):
             ann.ask("ask").result()
 
 

@@ -63,33 +63,33 @@ def test_the_actors_of_a_class_are_found() -> None:
 
 def test_an_actor_that_is_to_come_can_be_waited_for() -> None:
     with ManualSystem() as system:
-        coming = system.wait_for("/shop/till")
+        coming = system.afind("/shop/till")
         shop = system.spawn(Shop, name="shop")
         assert not coming.done()
         till = shop.ask("till").result()
         assert coming.result(0) is till
-        assert system.wait_for("/shop").result(0) is shop
+        assert system.afind("/shop").result(0) is shop
 
 
 def test_a_wait_for_an_actor_ends_in_time() -> None:
     with ManualSystem() as system:
-        coming = system.wait_for("/shop", timeout=5)
+        coming = system.afind("/shop", timeout=5)
         with pytest.raises(AskTimeout, match="no actor came at '/shop' in 5 s"):
             coming.result()
         assert system.now == 5
         system.spawn(Shop, name="shop")
-        again = system.wait_for("/other", 5)
+        again = system.afind("/other", 5)
         assert again.cancel()
         system.spawn(Shop, name="other")
         with pytest.raises(ValueError, match=r"the timeout of wait_for\(\)"):
-            system.wait_for("/shop", -1)
+            system.afind("/shop", -1)
         with pytest.raises(TypeError, match="wants a path"):
-            system.wait_for(Shop)  # type: ignore[arg-type]
+            system.afind(Shop)  # type: ignore[arg-type]
 
 
 def test_a_wait_for_an_actor_ends_with_the_system() -> None:
     with ActorSystem(workers=1) as system:
-        coming = system.wait_for("/shop")
+        coming = system.afind("/shop")
     with pytest.raises(SystemClosed, match="no actor came at '/shop'"):
         coming.result(DEADLINE)
 
@@ -97,7 +97,7 @@ def test_a_wait_for_an_actor_ends_with_the_system() -> None:
 def test_an_actor_of_another_thread_is_awaited() -> None:
     async def main() -> None:
         async with ActorSystem(workers=1) as system:
-            coming = system.wait_for("/shop", DEADLINE)
+            coming = system.afind("/shop", DEADLINE)
             threading.Timer(0.0, system.spawn, (Shop,), {"name": "shop"}).start()
             assert (await coming).path == "/shop"
 

@@ -11,7 +11,7 @@ from callboard import (
     Actor,
     ActorRef,
     ActorSystem,
-    AskCycle,
+    AskDeadlock,
     BoundedMailbox,
     CallboardError,
     Future,
@@ -330,7 +330,7 @@ def test_a_cycle_of_asks_on_the_loop_is_named(
     links = [system.spawn(Link, event_loop=number < on_loop) for number in range(length)]
     for number, link in enumerate(links):
         link.ask(links[(number + 1) % length]).result(timeout=30)
-    with pytest.raises(AskCycle, match="each waits for the next: ") as caught:
+    with pytest.raises(AskDeadlock, match="each waits for the next: ") as caught:
         links[0].ask("round and round").result(timeout=30)
     path = str(caught.value).removeprefix("each waits for the next: ").split(" -> ")
     assert path[0] == path[-1]

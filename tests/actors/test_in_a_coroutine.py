@@ -20,7 +20,7 @@ from callboard import (
     WouldBlock,
 )
 from callboard.testing import ManualSystem
-from tests.actors.test_tell_soon import DEADLINE, Gated, Scene, awaiting
+from tests.actors.test_atell import DEADLINE, Gated, Scene, awaiting
 
 
 class Held(Actor[threading.Event]):
@@ -154,7 +154,7 @@ def test_a_manual_system_runs_where_it_is_left() -> None:
             gate: Future[None] = Future()
             gate.set_result(None)
             system.spawn(Gated, gate, seen).tell(1)
-            await system.drain_soon()
+            await system.adrain()
             assert seen == [1]
             system.spawn(Gated, gate, seen).tell(2)
 
@@ -223,11 +223,11 @@ def test_an_actor_on_the_event_loop_of_a_manual_system_awaits_as_ever() -> None:
 # --- draining -------------------------------------------------------------------------------------
 
 
-def test_drain_soon_is_done_when_the_system_is_idle(system: ActorSystem) -> None:
+def test_adrain_is_done_when_the_system_is_idle(system: ActorSystem) -> None:
     scene = Scene(system)
 
     async def main() -> None:
-        drained = system.drain_soon()
+        drained = system.adrain()
         await asyncio.sleep(0)
         assert not drained.done()
         scene.gate.set_result(None)
@@ -237,17 +237,17 @@ def test_drain_soon_is_done_when_the_system_is_idle(system: ActorSystem) -> None
     awaiting(main)
 
 
-def test_drain_soon_fails_when_the_time_is_up(system: ActorSystem) -> None:
+def test_adrain_fails_when_the_time_is_up(system: ActorSystem) -> None:
     scene = Scene(system)
     with pytest.raises(DrainTimeout, match="did not become idle in 0 s"):
-        awaiting(lambda: system.drain_soon(0.0))
+        awaiting(lambda: system.adrain(0.0))
     scene.gate.set_result(None)
 
 
-def test_drain_soon_in_an_actor_of_the_system_is_refused(system: ActorSystem) -> None:
+def test_adrain_in_an_actor_of_the_system_is_refused(system: ActorSystem) -> None:
     class Drains(Actor[int]):
         async def receive(self, message: int) -> None:
-            await self.system.drain_soon()
+            await self.system.adrain()
 
     with pytest.raises(CallboardError, match="would wait for the actor itself"):
         system.spawn(Drains).ask(1).result(DEADLINE)
@@ -258,16 +258,16 @@ def test_drain_soon_in_an_actor_of_the_system_is_refused(system: ActorSystem) ->
 
 def blocked_calls() -> dict[str, tuple[Callable[[ActorSystem, Scene], Any], str]]:
     return {
-        "tell": (lambda system, scene: scene.ref.tell(3), r"await tell_soon\(\)"),
-        "tell_many": (lambda system, scene: scene.ref.tell_many([3]), r"await tell_soon\(\)"),
+        "tell": (lambda system, scene: scene.ref.tell(3), r"await atell\(\)"),
+        "tell_many": (lambda system, scene: scene.ref.tell_many([3]), r"await atell\(\)"),
         "result": (lambda system, scene: Future().result(), "`await` it"),
         "exception": (lambda system, scene: Future().exception(), "`await` it"),
-        "drain": (lambda system, scene: system.drain(), r"await drain_soon\(\)"),
+        "drain": (lambda system, scene: system.drain(), r"await adrain\(\)"),
         "join": (lambda system, scene: system.join(), r"asyncio.to_thread\(\)"),
-        "stop": (lambda system, scene: system.stop(), r"await stop_soon\(\)"),
+        "stop": (lambda system, scene: system.stop(), r"await astop\(\)"),
         "the end": (
             lambda system, scene: system.__exit__(None, None, None),
-            r"await stop_soon\(\)",
+            r"await astop\(\)",
         ),
     }
 
@@ -289,19 +289,19 @@ def test_a_call_that_would_block_is_refused_and_says_what_to_await(
     assert scene.seen == [0, 1, 2]
 
 
-def test_stop_soon_stops_while_the_loop_goes_on() -> None:
+def test_astop_stops_while_the_loop_goes_on() -> None:
     async def main() -> None:
         system = ActorSystem("soon")
         entered = threading.Event()
         opened = threading.Event()
         system.spawn(Held, entered).tell(opened)
         entered.wait(DEADLINE)
-        stopping = system.stop_soon(DEADLINE)
+        stopping = system.astop(DEADLINE)
         assert not stopping.done()
         opened.set()
         await stopping
         assert system.is_closed
-        await system.stop_soon()
+        await system.astop()
 
     awaiting(main)
     for thread in threading.enumerate():
@@ -310,7 +310,7 @@ def test_stop_soon_stops_while_the_loop_goes_on() -> None:
     assert workers_of("soon") == []
 
 
-def test_stop_soon_fails_as_stop_does() -> None:
+def test_astop_fails_as_stop_does() -> None:
     entered, opened = threading.Event(), threading.Event()
 
     async def main() -> None:
@@ -318,20 +318,20 @@ def test_stop_soon_fails_as_stop_does() -> None:
         system.spawn(Held, entered).tell(opened)
         entered.wait(DEADLINE)
         with pytest.raises(DrainTimeout, match="did not stop"):
-            await system.stop_soon(0.01)
+            await system.astop(0.01)
 
     awaiting(main)
     opened.set()
 
 
-def test_stop_soon_in_an_actor_only_asks(system: ActorSystem) -> None:
+def test_astop_in_an_actor_only_asks(system: ActorSystem) -> None:
     class Stops(Actor[int]):
         async def receive(self, message: int) -> None:
-            await other.stop_soon()
+            await other.astop()
 
     class StopsItsOwn(Actor[int]):
         def receive(self, message: int) -> None:
-            self.system.stop_soon()
+            self.system.astop()
 
     other = ActorSystem("other")
     system.spawn(Stops, dedicated=True).ask(1).result(DEADLINE)
@@ -440,8 +440,8 @@ def test_a_coroutine_of_trio_is_refused_too(system: ActorSystem) -> None:
             Future().result()
         async with ActorSystem("left") as other:
             ref = other.spawn(Held, threading.Event())
-            await ref.tell_soon(opened)
-            await system.drain_soon()
+            await ref.atell(opened)
+            await system.adrain()
 
     opened = threading.Event()
     opened.set()
@@ -464,7 +464,7 @@ def test_result_of_an_answer_that_has_just_come_is_refused_as_one_that_is_to_com
             for n in range(100):
                 answer = echo.ask(n)
                 if n % 2:
-                    await system.drain_soon()  # the answer is there
+                    await system.adrain()  # the answer is there
                 with pytest.raises(WouldBlock, match="would block the event loop: `await` it"):
                     answer.result(DEADLINE)
                 with pytest.raises(WouldBlock):
@@ -510,7 +510,7 @@ def test_result_with_a_timeout_of_0_looks_and_does_not_wait() -> None:
     async def main() -> None:
         async with ActorSystem() as system:
             answer = system.spawn(Echo).ask(1)
-            await system.drain_soon()
+            await system.adrain()
             assert answer.result(0) == 1
             never: Future[int] = Future()
             with pytest.raises(callboard.AskTimeout):

@@ -117,14 +117,14 @@ import asyncio
 
 class Heeding(ActorSystem):
     "Lets the counter go on when a signal has come, and the block is left."
-    def drain_soon(self, timeout=None):
+    def adrain(self, timeout=None):
         go.set()
-        return super().drain_soon(timeout)
+        return super().adrain(timeout)
 
 async def main():
     async with Heeding() as system:
         system.install_signal_handlers()
-        await system.spawn(Counter).tell_many_soon(range(20))
+        await system.spawn(Counter).atell_many(range(20))
         {wait}
 
 asyncio.run(main())
@@ -141,9 +141,9 @@ def test_a_second_signal_in_asyncio_ends_the_drain() -> None:
 import asyncio
 
 class Noting(ActorSystem):
-    def drain_soon(self, timeout=None):
+    def adrain(self, timeout=None):
         print("drains", flush=True)
-        return super().drain_soon(timeout)
+        return super().adrain(timeout)
 
     def _stop(self, seconds):
         for actor in self.actors:
@@ -154,7 +154,7 @@ class Noting(ActorSystem):
 async def main():
     async with Noting() as system:
         system.install_signal_handlers()
-        await system.spawn(Counter).tell_many_soon(range(20))
+        await system.spawn(Counter).atell_many(range(20))
         await asyncio.sleep(600)
 
 asyncio.run(main())

@@ -328,8 +328,8 @@ def test_waits_for_room_are_not_counted_as_messages(capacity: int) -> None:
         async with ActorSystem(workers=1, monitoring="times") as system:
             ref = system.spawn(Echo, mailbox=BoundedMailbox(capacity))
             for number in range(300):
-                await ref.tell_soon(number)
-            await system.drain_soon(60)
+                await ref.atell(number)
+            await system.adrain(60)
             statistics = system.statistics()
             assert statistics.of(ref.path).messages == 300
             assert [one.messages for one in statistics.classes] == [300]

@@ -13,7 +13,7 @@ import pytest
 from callboard import Actor, ActorSystem, CallboardError, SpawnError
 from callboard.channels import (
     ChannelClosed,
-    ChannelMisuse,
+    ChannelOwnershipError,
     Receiver,
     Selection,
     Sender,
@@ -59,7 +59,7 @@ def test_a_timeout_is_a_number_of_seconds(timeout: Any) -> None:
 @pytest.mark.parametrize("most", [0, -1, True, 1.0, "1", 2**70])
 def test_so_many_are_one_at_least(most: Any) -> None:
     sender, receiver = channel(1)
-    sender.try_send(1)
+    sender.send_nowait(1)
     with pytest.raises(ValueError, match="receive_many"):
         receiver.receive_many(most)
     assert receiver.get() == 1
@@ -67,14 +67,14 @@ def test_so_many_are_one_at_least(most: Any) -> None:
 
 def test_an_end_belongs_to_one_thread_at_a_time() -> None:
     sender, receiver = channel(3)
-    assert sender.try_send(1)
+    assert sender.send_nowait(1)
     assert receiver.peek() == 1
     for operation in (
-        lambda: sender.try_send(2),
+        lambda: sender.send_nowait(2),
         lambda: sender.put(2),
         sender.close,
         sender.cancel,
-        receiver.try_receive,
+        receiver.receive_nowait,
         receiver.get,
         receiver.peek,
         receiver.close,
@@ -84,9 +84,9 @@ def test_an_end_belongs_to_one_thread_at_a_time() -> None:
         lambda: sender.replace(channel(1)[0]),
         lambda: asyncio.run(receive(receiver)),
     ):
-        with pytest.raises(ChannelMisuse, match="hand it on first"):
+        with pytest.raises(ChannelOwnershipError, match="hand it on first"):
             in_thread(operation).result(WAIT)
-    assert (receiver.try_receive(), sender.try_send(3)) == (1, True)
+    assert (receiver.receive_nowait(), sender.send_nowait(3)) == (1, True)
 
 
 async def receive(receiver: Receiver[Any]) -> Any:
@@ -98,11 +98,11 @@ def test_an_end_is_not_handed_on_while_somebody_waits_at_it() -> None:
         sender, receiver = channel(1)
         waiting = asyncio.ensure_future(receive(receiver))
         await asyncio.sleep(0)
-        with pytest.raises(ChannelMisuse, match="cannot be handed on while"):
-            receiver.hand_on()
-        assert sender.try_send(1)
+        with pytest.raises(ChannelOwnershipError, match="cannot be handed on while"):
+            receiver.release()
+        assert sender.send_nowait(1)
         assert await waiting == 1
-        receiver.hand_on()
+        receiver.release()
 
     asyncio.run(main())
 
@@ -114,7 +114,7 @@ class Sends(Task):
     async def run(self) -> None:
         try:
             await self.sink.send(1)
-        except ChannelMisuse as error:
+        except ChannelOwnershipError as error:
             self.notes.append(str(error))
 
 
@@ -124,7 +124,9 @@ def test_a_channel_belongs_to_one_system() -> None:
     with ManualSystem(name="one") as one, ManualSystem(name="other") as other:
         one.spawn(Sends, sender.clone(), notes)
         one.run_until_idle()
-        with pytest.raises(ChannelMisuse, match=r"belongs to the actor system 'one'.*'other'"):
+        with pytest.raises(
+            ChannelOwnershipError, match=r"belongs to the actor system 'one'.*'other'"
+        ):
             other.spawn(Sends, sender, notes)
         other.run_until_idle()
         assert notes == []
@@ -144,11 +146,11 @@ def test_two_tasks_cannot_use_one_end() -> None:
 
         system.spawn(Keeps)
         system.run_until_idle()
-        with pytest.raises(ChannelMisuse, match="hand it on first"):
+        with pytest.raises(ChannelOwnershipError, match="hand it on first"):
             system.spawn(Sends, sender, notes)
         system.run_until_idle()
         assert notes == []
-        assert receiver.try_receive() == 0
+        assert receiver.receive_nowait() == 0
         gate.close()
 
 
@@ -169,7 +171,7 @@ def test_a_selection_wants_ends(thing: Any) -> None:
     selection = Selection([receiver])
     with pytest.raises(TypeError, match="wants senders and receivers"):
         selection.add(thing)
-    with pytest.raises(ChannelMisuse, match="in the selection already"):
+    with pytest.raises(ChannelOwnershipError, match="in the selection already"):
         selection.add(receiver)
     with pytest.raises(KeyError):
         selection.remove(channel(1)[1])
@@ -195,7 +197,7 @@ def test_an_operation_is_awaited_once() -> None:
         await operation
         with pytest.raises(RuntimeError, match="was awaited before"):
             await operation
-        assert (receiver.try_receive(), len(receiver)) == (1, 0)
+        assert (receiver.receive_nowait(), len(receiver)) == (1, 0)
 
         taking = receiver.receive()
         waiting = asyncio.ensure_future(taking)
@@ -233,8 +235,8 @@ def test_a_coroutine_needs_an_event_loop_to_wait() -> None:
     coroutine = receive(receiver)
     with pytest.raises(RuntimeError, match="no running event loop"):
         coroutine.send(None)
-    assert sender.try_send(1)
-    receiver.hand_on()  # nobody waits
+    assert sender.send_nowait(1)
+    receiver.release()  # nobody waits
     assert receiver.get() == 1
 
 
@@ -260,14 +262,14 @@ def test_a_worker_is_not_blocked(system: ActorSystem, event_loop: bool) -> None:
     }.items():
         answer = actor.ask(work).result(WAIT)
         assert answer.startswith(f"{name}() would block a worker"), answer
-    assert (len(sender), sender.try_send(2), receiver.get()) == (0, True, 2)
+    assert (len(sender), sender.send_nowait(2), receiver.get()) == (0, True, 2)
 
 
 def test_after_a_close_nothing_is_sent() -> None:
     sender, receiver = channel(3)
     sender.put(1)
     sender.close()
-    for operation in (lambda: sender.try_send(2), lambda: sender.put(2), sender.clone):
+    for operation in (lambda: sender.send_nowait(2), lambda: sender.put(2), sender.clone):
         with pytest.raises(ChannelClosed, match="closed by its own user"):
             operation()
     assert list(receiver) == [1]
@@ -282,22 +284,22 @@ def test_an_end_that_took_anothers_place_is_not_used() -> None:
     sender.replace(other_sender)
     receiver.replace(other_receiver)
     for operation in (
-        lambda: other_sender.try_send(1),
+        lambda: other_sender.send_nowait(1),
         other_sender.cancel,
-        other_receiver.try_receive,
+        other_receiver.receive_nowait,
         other_receiver.cancel,
         lambda: sender.replace(other_sender),
         lambda: receiver.replace(other_receiver),
     ):
-        with pytest.raises(ChannelMisuse, match="was given to replace"):
+        with pytest.raises(ChannelOwnershipError, match="was given to replace"):
             operation()
-    with pytest.raises(ChannelMisuse):
+    with pytest.raises(ChannelOwnershipError):
         sender.replace(sender)
-    with pytest.raises(ChannelMisuse):
+    with pytest.raises(ChannelOwnershipError):
         receiver.replace(receiver)
     with pytest.raises(TypeError):
         sender.replace(receiver)  # type: ignore[arg-type]
-    assert sender.try_send(1)
+    assert sender.send_nowait(1)
     assert receiver.get(WAIT) == 1
 
 

@@ -58,15 +58,15 @@ class ChannelMachine(RuleBasedStateMachine):
         return None if self.open_senders and self.open_receivers else ChannelClosed
 
     @rule(sender=senders)
-    def try_send(self, sender: Sender[int]) -> None:
+    def send_nowait(self, sender: Sender[int]) -> None:
         self.number += 1
         if (error := self.expected_end()) is not None:
             with pytest.raises(ChannelClosed) as caught:
-                sender.try_send(self.number)
+                sender.send_nowait(self.number)
             assert type(caught.value) is error
             return
         had_room = len(self.values) < self.capacity
-        assert sender.try_send(self.number) is had_room
+        assert sender.send_nowait(self.number) is had_room
         if had_room:
             self.values.append(self.number)
 
@@ -91,13 +91,13 @@ class ChannelMachine(RuleBasedStateMachine):
         assert type(caught.value) is (self.expected_end() or ChannelEmpty)
 
     @rule(receiver=receivers)
-    def try_receive(self, receiver: Receiver[int]) -> None:
+    def receive_nowait(self, receiver: Receiver[int]) -> None:
         if self.values:
             assert receiver.peek() == self.values[0]
-            assert receiver.try_receive() == self.values.popleft()
+            assert receiver.receive_nowait() == self.values.popleft()
         else:
             self.check_nothing(receiver.peek)
-            self.check_nothing(receiver.try_receive)
+            self.check_nothing(receiver.receive_nowait)
 
     @rule(receiver=receivers, most=st.integers(1, 6))
     def get_many(self, receiver: Receiver[int], most: int) -> None:
@@ -135,7 +135,7 @@ class ChannelMachine(RuleBasedStateMachine):
         if not self.is_cancelled:
             self.open_senders -= 1
         with pytest.raises(ChannelClosed):
-            sender.try_send(0)
+            sender.send_nowait(0)
 
     @rule(receiver=consumes(receivers))
     def close_receiver(self, receiver: Receiver[int]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from callboard import Actor, ActorRef, ActorSystem, AskTimeout
 from callboard.channels import (
     ChannelClosed,
-    ChannelCycle,
+    ChannelDeadlock,
     ChannelTimeout,
     Receiver,
     Selection,
@@ -35,7 +35,7 @@ class SendsFirst(Task):
                 await self.sink.send(number)
             got = [await self.source.receive() for _ in range(self.count)]
             self.told.append(got)
-        except ChannelCycle as error:
+        except ChannelDeadlock as error:
             self.told.append(str(error))
 
 
@@ -47,7 +47,7 @@ class PassesOn(Task):
         try:
             async for value in self.source:
                 await self.sink.send(value)
-        except ChannelCycle as error:
+        except ChannelDeadlock as error:
             self.told.append(str(error))
 
 
@@ -124,7 +124,7 @@ def test_a_wait_for_a_value_is_part_of_a_circle(any_system: ActorSystem) -> None
             try:
                 await self.out.send(1)
                 await self.out.send(2)
-            except ChannelCycle as error:
+            except ChannelDeadlock as error:
                 told.append(str(error))
 
     class WaitsElsewhere(Task):
@@ -196,7 +196,7 @@ def test_long_circles_name_both_ends(any_system: ActorSystem) -> None:
             try:
                 await self.sink.send(1)
                 await self.sink.send(2)
-            except ChannelCycle as error:
+            except ChannelDeadlock as error:
                 told.append(str(error))
 
     def build() -> None:
@@ -239,7 +239,7 @@ def test_a_second_receiver_could_make_room(manual: ManualSystem) -> None:
     manual.spawn(SendsFirst, back[0], there[1], 2, told)
     manual.run_until_idle()
     assert told == []
-    assert other.try_receive() == 0  # as this thread does
+    assert other.receive_nowait() == 0  # as this thread does
     manual.run_until_idle()
     assert len(told) == 1  # no: the other one waits on, for values that were taken
 
@@ -272,11 +272,11 @@ def test_an_end_that_was_handed_on_is_nobodys(manual: ManualSystem) -> None:
     manual.spawn(SendsFirst, back[0], there[1], 2, told)
     manual.step()
     manual.step()  # both have begun
-    there[1].hand_on()
+    there[1].release()
     manual.run_until_idle()
     assert told == []
-    assert there[1].try_receive() == 0
-    there[1].hand_on()
+    assert there[1].receive_nowait() == 0
+    there[1].release()
     manual.run_until_idle()
 
 
@@ -317,9 +317,9 @@ def test_the_look_is_cheap_to_repeat(manual: ManualSystem) -> None:
     manual.run_until_idle()
     watch: Any = manual._runtime.circles
     assert len(watch.sides) == 1
-    assert [receiver.try_receive(), receiver.try_receive(None)] == [0, None]
+    assert [receiver.receive_nowait(), receiver.receive_nowait(None)] == [0, None]
     manual.run_until_idle()
-    assert receiver.try_receive() == 1
+    assert receiver.receive_nowait() == 1
     manual.run_until_idle()
     assert watch.sides == []
 
@@ -357,7 +357,7 @@ class AsksFirst(Task):
     async def run(self) -> None:
         try:
             self.told.append(await self.asked.ask("send", timeout=self.timeout))
-        except (ChannelCycle, AskTimeout) as error:
+        except (ChannelDeadlock, AskTimeout) as error:
             self.told.append(type(error) if self.timeout else str(error))
         self.told += [await self.source.receive()]
 

@@ -25,16 +25,16 @@ def test_an_end_that_is_collected_closes_without_a_warning(capacity: int) -> Non
         warnings.simplefilter("error")
         sender, receiver = channel(capacity)
         for number in range(capacity):
-            assert sender.try_send(number)
+            assert sender.send_nowait(number)
         del sender
         assert left_in(receiver) == list(range(capacity))
         with pytest.raises(ChannelClosed, match="nobody sends any more"):
-            receiver.try_receive()
+            receiver.receive_nowait()
 
         sender, receiver = channel(capacity)
         del receiver
         with pytest.raises(ChannelClosed, match="nobody receives any more"):
-            sender.try_send(1)
+            sender.send_nowait(1)
 
 
 class Value:
@@ -47,7 +47,7 @@ def test_values_go_with_their_channel(capacity: int, order: tuple[int, int]) -> 
     ends: list[Any] = list(channel(capacity))
     value = Value()
     gone = weakref.ref(value)
-    assert ends[0].try_send(value)
+    assert ends[0].send_nowait(value)
     del value
     for index in order:
         ends[index] = None
@@ -75,8 +75,8 @@ LEADS_BACK: dict[str, Callable[[Sender[Any], Receiver[Any]], Any]] = {
     "a closure": lambda sender, _: lambda: sender,
     "a selection": selected,
     "an iteration": lambda _, receiver: receiver.__aiter__(),
-    "an end that was handed on": lambda _, receiver: receiver.hand_on(),
-    "another value": lambda sender, _: [sender.try_send("another value"), sender],
+    "an end that was handed on": lambda _, receiver: receiver.release(),
+    "another value": lambda sender, _: [sender.send_nowait("another value"), sender],
 }
 
 
@@ -87,7 +87,7 @@ def test_a_value_that_leads_to_its_own_channel_is_collected(way: str, capacity: 
     value: Any = Value()
     value.way = LEADS_BACK[way](sender, receiver)
     gone = weakref.ref(value)
-    assert sender.try_send(value)
+    assert sender.send_nowait(value)
     del value
     gc.collect()
     assert gone() is not None
@@ -101,7 +101,7 @@ def test_values_that_lead_from_channel_to_channel_are_collected() -> None:
     value = Value()
     gone = weakref.ref(value)
     for index, (sender, _) in enumerate(pairs):
-        assert sender.try_send((value, pairs[index - 1]))
+        assert sender.send_nowait((value, pairs[index - 1]))
     del pairs, sender, value, _
     gc.collect()
     assert gone() is None
@@ -155,7 +155,7 @@ def test_a_selection_in_a_circle_is_collected() -> None:
     del holder
     gc.collect()
     assert gone() is None
-    assert sender.try_send(1)
+    assert sender.send_nowait(1)
     assert receiver.get() == 1
 
 
@@ -185,14 +185,14 @@ def test_what_was_never_received_is_a_dead_letter(way: str, reason: str) -> None
         sender, receiver = channel(5)
         gate, gates_receiver = channel(1)
         for number in range(4):
-            assert sender.try_send(number)
+            assert sender.send_nowait(number)
         task = system.spawn(Uses, receiver, gates_receiver)
         del receiver, gates_receiver
         system.run_until_idle()
         if way == "stop":
             task.stop()
         elif way == "end":
-            gate.try_send("end")
+            gate.send_nowait("end")
         elif way == "cancel":
             sender.cancel()
         if way != "system":
@@ -210,8 +210,8 @@ def test_the_interpreter_exits_while_threads_and_tasks_wait() -> None:
             async def run(self): await self.end.receive()
         ends = [channel(1) for _ in range(4)]
         threading.Thread(target=ends[0][1].get, daemon=True).start()
-        ends[1][0].try_send(1)
-        ends[1][0].hand_on()
+        ends[1][0].send_nowait(1)
+        ends[1][0].release()
         threading.Thread(target=ends[1][0].put, args=(2,), daemon=True).start()
         system = ActorSystem()
         system.spawn(Waits, ends[2][1])

@@ -16,7 +16,7 @@ import pytest
 from callboard import ActorRef, DeadLetter
 from callboard.channels import (
     ChannelClosed,
-    ChannelMisuse,
+    ChannelOwnershipError,
     ChannelTimeout,
     Receiver,
     Selection,
@@ -77,7 +77,7 @@ async def sends_when_ready(book: Book, name: str, sender: Sender[Any]) -> None:
     for number in range(COUNT):
         while True:
             await select([sender])
-            if sender.try_send((name, number)):
+            if sender.send_nowait((name, number)):
                 book.began.append((name, number))
                 book.sent.append((name, number))
                 break
@@ -116,7 +116,7 @@ async def selects(book: Book, receivers: list[Receiver[Any]]) -> None:
     while left:
         receiver = await select(left)
         try:
-            book.received.append(receiver.try_receive())
+            book.received.append(receiver.receive_nowait())
         except ChannelClosed:
             left.remove(receiver)
 
@@ -125,7 +125,7 @@ async def selects_in_turn(book: Book, receivers: list[Receiver[Any]]) -> None:
     selection = Selection(receivers)
     async for receiver in selection:
         try:
-            book.received.append(receiver.try_receive())
+            book.received.append(receiver.receive_nowait())
         except ChannelClosed:
             selection.remove(receiver)
 
@@ -223,8 +223,8 @@ async def cancel_at(
         receiver.close()
         try:
             while True:
-                book.dead.append(receiver.try_receive())
-        except (ChannelClosed, ChannelMisuse):
+                book.dead.append(receiver.receive_nowait())
+        except (ChannelClosed, ChannelOwnershipError):
             pass  # of the latter kind is one that took another's place
     return was_cut
 
@@ -272,12 +272,12 @@ async def cancel_in_trio(
             scopes[victim].cancel()
             await over[2].wait()
             for _, receiver in pairs:
-                with suppress(ChannelMisuse):  # one that took another's place
+                with suppress(ChannelOwnershipError):  # one that took another's place
                     receiver.close()
     for _, receiver in pairs:
-        with suppress(ChannelClosed, ChannelMisuse):
+        with suppress(ChannelClosed, ChannelOwnershipError):
             while True:
-                book.dead.append(receiver.try_receive())
+                book.dead.append(receiver.receive_nowait())
     return was_cut
 
 
@@ -304,18 +304,18 @@ def test_a_cancelled_send_says_whether_the_value_was_sent(capacity: int, takes: 
     async def main() -> None:
         sender, receiver = channel(capacity)
         if capacity:
-            assert sender.try_send("first")
+            assert sender.send_nowait("first")
         operation = sender.send("value")
         sending = asyncio.ensure_future(operation)
         await asyncio.sleep(0)
         assert not operation.sent
         if takes:
-            assert receiver.try_receive() == ("first" if capacity else "value")
+            assert receiver.receive_nowait() == ("first" if capacity else "value")
         sending.cancel()
         await asyncio.wait([sending])
         assert sending.cancelled() == (not operation.sent)
         # At capacity 1 there is room now, but the cancelled send does not take it.
         assert operation.sent == (takes and capacity == 0)
-        assert receiver.try_receive(None) == ("first" if capacity and not takes else None)
+        assert receiver.receive_nowait(None) == ("first" if capacity and not takes else None)
 
     asyncio.run(main())

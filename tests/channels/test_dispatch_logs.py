@@ -235,8 +235,8 @@ def test_many_values_in_one_operation_count_each() -> None:
     async def reads(task: Task, source: Receiver[int]) -> None:
         assert await source.receive_many(5) == [0, 1, 2, 3, 4]
         await task.checkpoint()
-        assert source.try_receive_many(9) == [5, 6]
-        assert source.try_receive_many(9) == []
+        assert source.receive_many_nowait(9) == [5, 6]
+        assert source.receive_many_nowait(9) == []
 
     def program(root: Root) -> None:
         root.spawn(Sends, sender, 7, name="sends")
@@ -251,11 +251,11 @@ def test_an_actor_that_is_handed_an_end_begins_to_count_anew() -> None:
 
     async def first(task: Task, end: Sender[int], peer: list[Any]) -> None:
         await end.send(1)
-        peer.append(end.hand_on())
+        peer.append(end.release())
 
     async def second(task: Task, peer: list[Any]) -> None:
         await peer[0].send(2)
-        assert peer[0].try_send(3)
+        assert peer[0].send_nowait(3)
 
     def program(root: Root) -> None:
         passed: list[Any] = []
@@ -265,7 +265,7 @@ def test_an_actor_that_is_handed_an_end_begins_to_count_anew() -> None:
     log = outcomes(program)
     assert log[0][3] == (Use(sender.number, "w", "O", 1, "--*"),)
     assert log[1][3] == (Use(sender.number, "w", "C", 2, "--*"),)
-    assert receiver.try_receive_many(9) == [1, 2, 3]
+    assert receiver.receive_many_nowait(9) == [1, 2, 3]
 
 
 def test_clones_count_what_each_of_them_moved() -> None:

@@ -75,11 +75,11 @@ def test_what_there_is_room_for_needs_no_partner(users: Users, kind: str, capaci
         assert (len(sender), sender.capacity) == (0, capacity)
         for number in range(capacity):
             if number % 2:
-                assert sender.try_send(number)
+                assert sender.send_nowait(number)
             else:
                 await words.send(sender, number)
         assert len(sender) == capacity
-        assert not sender.try_send("too many")
+        assert not sender.send_nowait("too many")
         with pytest.raises(ChannelTimeout):
             await words.send(sender, "too many", 0)
         sender.close()
@@ -88,13 +88,13 @@ def test_what_there_is_room_for_needs_no_partner(users: Users, kind: str, capaci
     async def empty(words: Any) -> None:
         assert (len(receiver), receiver.capacity) == (capacity, capacity)
         assert receiver.peek() == 0
-        assert receiver.try_receive() == 0
+        assert receiver.receive_nowait() == 0
         rest = list(range(1, capacity))
         if rest:
             assert await words.receive_many(receiver, capacity + 5) == rest
         assert receiver.is_closed
         with pytest.raises(ChannelClosed):
-            receiver.try_receive()
+            receiver.receive_nowait()
         with pytest.raises(ChannelClosed):
             receiver.peek()
         with pytest.raises(ChannelClosed):
@@ -114,10 +114,10 @@ def test_an_empty_channel_has_nothing(users: Users, kind: str, capacity: int) ->
     async def look(words: Any) -> None:
         assert not receiver.is_closed
         assert not sender.is_closed
-        assert receiver.try_receive("nothing") == "nothing"
-        assert receiver.try_receive(None) is None
+        assert receiver.receive_nowait("nothing") == "nothing"
+        assert receiver.receive_nowait(None) is None
         with pytest.raises(ChannelEmpty):
-            receiver.try_receive()
+            receiver.receive_nowait()
         with pytest.raises(ChannelEmpty):
             receiver.peek()
         with pytest.raises(ChannelTimeout):
@@ -132,7 +132,7 @@ def test_an_empty_channel_has_nothing(users: Users, kind: str, capacity: int) ->
 def test_receive_many_takes_at_most_so_many(users: Users, kind: str) -> None:
     sender, receiver = channel(16)
     for number in range(10):
-        assert sender.try_send(number)
+        assert sender.send_nowait(number)
 
     async def take(words: Any) -> list[list[int]]:
         return [await words.receive_many(receiver, most) for most in (1, 4, 16)]
@@ -161,9 +161,9 @@ def test_at_capacity_0_send_waits_until_it_is_received(users: Users, left: str, 
 
 
 @every_kind
-def test_at_capacity_0_try_send_wants_a_receiver_that_waits(users: Users, kind: str) -> None:
+def test_at_capacity_0_send_nowait_wants_a_receiver_that_waits(users: Users, kind: str) -> None:
     sender, receiver = channel(0)
-    assert not sender.try_send("nobody waits")
+    assert not sender.send_nowait("nobody waits")
 
     async def receive(words: Any) -> Any:
         return await words.receive(receiver)
@@ -171,7 +171,7 @@ def test_at_capacity_0_try_send_wants_a_receiver_that_waits(users: Users, kind: 
     done = users.start(kind, receive)
     selection = Selection([sender])
     assert selection.wait(WAIT) is sender
-    assert sender.try_send("value")
+    assert sender.send_nowait("value")
     assert done.result(WAIT) == "value"
 
 
@@ -184,11 +184,11 @@ def test_an_end_that_was_handed_on_works_for_the_next(
 
     async def send_one(words: Any, value: int) -> None:
         await words.send(sender, value)
-        assert sender.hand_on() is sender
+        assert sender.release() is sender
 
     async def receive_one(words: Any) -> Any:
         value = await words.receive(receiver)
-        assert receiver.hand_on() is receiver
+        assert receiver.release() is receiver
         return value
 
     for number, (one, other) in enumerate([(left, right), (right, left), (left, left)]):
@@ -261,7 +261,7 @@ def test_a_receiver_takes_what_is_left_and_goes_on_in_another(
     new, second = channel(capacity)
     newest, third = channel(capacity)
     second.replace(third)
-    second.hand_on()
+    second.release()
 
     async def receive(words: Any) -> list[Any]:
         first.replace(second)

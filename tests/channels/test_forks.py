@@ -18,7 +18,7 @@ def test_a_forked_child_has_a_copy_of_the_channel() -> None:
         sender.put(1)
         child = os.fork()
         if child == 0:
-            ok = receiver.get(30) == 1 and sender.try_send(2) and receiver.get(30) == 2
+            ok = receiver.get(30) == 1 and sender.send_nowait(2) and receiver.get(30) == 2
             try:
                 receiver.get(0)
             except ChannelTimeout:
@@ -64,17 +64,17 @@ def test_a_forked_child_cannot_use_the_channels_of_actors() -> None:
         other = to_task.clone()
         selection = Selection([from_sends])
         system.drain(60)
-        assert selection.try_ready() is None
+        assert selection.ready_nowait() is None
         system.spawn(Sends, of_sends)
         while not len(from_sends): os.sched_yield()
         idle = Selection([to_loop])  # registered in the parent, ready in the child
         child = os.fork()
         if child == 0:
             uses = [
-                lambda: to_task.try_send(1), lambda: to_task.put(1), lambda: other.put(1),
-                lambda: to_loop.put(1), lambda: to_loop.try_send(1), lambda: to_own.put(1),
+                lambda: to_task.send_nowait(1), lambda: to_task.put(1), lambda: other.put(1),
+                lambda: to_loop.put(1), lambda: to_loop.send_nowait(1), lambda: to_own.put(1),
                 lambda: to_late.put(1, timeout=60), from_sends.get, lambda: list(from_sends),
-                from_sends.try_receive, from_sends.peek, lambda: from_sends.get_many(2),
+                from_sends.receive_nowait, from_sends.peek, lambda: from_sends.get_many(2),
                 to_task.clone,
             ]
             for use in uses:
@@ -96,7 +96,7 @@ def test_a_forked_child_cannot_use_the_channels_of_actors() -> None:
             sender.put(1)
             assert receiver.get(60) == 1
             with ActorSystem() as own:
-                own.spawn(Sends, sender.hand_on())
+                own.spawn(Sends, sender.release())
                 assert [receiver.get(60) for _ in range(3)] == [0, 1, 2]
             sys.exit(0)
         assert os.waitpid(child, 0)[1] == 0
@@ -122,7 +122,7 @@ def test_a_fork_leaves_threads_and_event_loops_that_wait_alone(capacity: int) ->
         waits = threading.Barrier(3)
 
         def thread():
-            of_thread.try_receive(None)
+            of_thread.receive_nowait(None)
             waits.wait(60)
             print("thread", of_thread.get(60), flush=True)
 
@@ -139,11 +139,11 @@ def test_a_fork_leaves_threads_and_event_loops_that_wait_alone(capacity: int) ->
             for sender, receiver in (to_thread, of_thread), (to_loop, of_loop):
                 try:
                     receiver.get(60)
-                except ChannelMisuse:
+                except ChannelOwnershipError:
                     pass
                 else:
                     os._exit(1)
-                sender.try_send("of the child")
+                sender.send_nowait("of the child")
                 try:
                     sender.put("too much", 0)
                 except ChannelTimeout:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, CallboardError
-from callboard.channels import ChannelClosed, ChannelMisuse, Receiver, Sender, Task, channel
+from callboard.channels import ChannelClosed, ChannelOwnershipError, Receiver, Sender, Task, channel
 from callboard.streams import RunTimeout, StreamError, entry
 from callboard.testing import ManualSystem
 
@@ -57,8 +57,8 @@ def test_a_receiver_that_was_used_is_handed_on(system: ActorSystem) -> None:
     system.spawn(Keeps, kept).pipe(receiver)
     system.drain()
     assert kept == [2]
-    with pytest.raises(ChannelMisuse):
-        receiver.try_receive()
+    with pytest.raises(ChannelOwnershipError):
+        receiver.receive_nowait()
 
 
 def test_a_full_mailbox_holds_the_channel_up() -> None:
@@ -193,7 +193,7 @@ class NotesFull:
         self.is_full = threading.Event()
 
     def put(self, row: int) -> None:
-        if not self.sender.try_send(row):
+        if not self.sender.send_nowait(row):
             self.is_full.set()
             self.sender.put(row)
 

@@ -50,7 +50,7 @@ def test_the_cancellation_comes_at_the_next_await() -> None:
 
         sending = asyncio.ensure_future(send())
         await asyncio.sleep(0)
-        assert receiver.try_receive() == "value"
+        assert receiver.receive_nowait() == "value"
         assert sending.cancel("why")
         with pytest.raises(asyncio.CancelledError, match="why"):
             await sending
@@ -77,7 +77,7 @@ def test_a_time_limit_of_asyncio_that_comes_too_late_cancels_nothing_later() -> 
         await asyncio.sleep(0)
         over[0].reschedule(0)
         await asyncio.sleep(0)  # its timer is the next that runs
-        assert receiver.try_receive() == "value"
+        assert receiver.receive_nowait() == "value"
         await sending
         assert over[0].expired()
 
@@ -97,7 +97,7 @@ def test_a_time_limit_of_asyncio_still_ends_what_comes_after_the_send() -> None:
 
         sending = asyncio.ensure_future(send())
         await asyncio.sleep(0)
-        assert receiver.try_receive() == "value"
+        assert receiver.receive_nowait() == "value"
         over[0].reschedule(0)
         with pytest.raises(TimeoutError):
             await sending
@@ -117,7 +117,7 @@ def test_a_task_group_still_ends_a_sender_whose_value_was_taken() -> None:
                 sent.append(number)
 
         async def fail() -> None:
-            assert receiver.try_receive() == 0
+            assert receiver.receive_nowait() == 0
             raise ValueError("as it was told")
 
         async def both() -> None:
@@ -153,7 +153,7 @@ def test_in_trio_the_send_returns_and_the_next_checkpoint_is_cancelled() -> None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(send)
             await testing.wait_all_tasks_blocked()
-            assert receiver.try_receive() == "value"
+            assert receiver.receive_nowait() == "value"
             nursery.cancel_scope.cancel()
         assert after == ["sent"]
         assert operation.sent
@@ -207,7 +207,7 @@ def test_a_value_is_received_once_if_and_only_if_its_send_returned(
     async def main() -> None:
         for _ in range(TURNS):
             sender, receiver = channel(capacity)
-            receiver.hand_on()
+            receiver.release()
             before = len(book.sent)
             sending = asyncio.ensure_future(book.send(sender))
             receiving = asyncio.ensure_future(
@@ -246,7 +246,7 @@ def test_in_trio_a_value_is_received_once_if_and_only_if_its_send_returned(
     async def main() -> None:
         for _ in range(TURNS):
             sender, receiver = channel(capacity)
-            receiver.hand_on()
+            receiver.release()
             before = len(book.sent)
             async with trio.open_nursery() as receiving:
                 receiving.start_soon(take, receiver)
@@ -275,7 +275,7 @@ def test_peek_sees_the_value_that_a_cancelled_receive_left(closes: bool) -> None
 
         receiving = asyncio.ensure_future(receive())
         await asyncio.sleep(0)
-        assert sender.try_send("value")
+        assert sender.send_nowait("value")
         receiving.cancel()
         with pytest.raises(asyncio.CancelledError):
             await receiving
@@ -296,7 +296,7 @@ def test_peek_does_not_see_what_a_send_offers() -> None:
         await asyncio.sleep(0)
         with pytest.raises(ChannelEmpty):
             receiver.peek()
-        assert receiver.try_receive() == "value"
+        assert receiver.receive_nowait() == "value"
         await sending
 
     asyncio.run(main())

@@ -66,7 +66,7 @@ def test_a_selection_that_waits_for_room_is_not_idle() -> None:
     _kept, empty = channel(1)
     sender.put("first")
     with ManualSystem() as system:
-        system.spawn(Selects, [empty, sender.hand_on()])
+        system.spawn(Selects, [empty, sender.release()])
         with pytest.raises(DrainTimeout):
             system.drain()
         assert receiver.get(WAIT) == "first"
@@ -94,7 +94,7 @@ def test_leaving_a_system_ends_the_tasks_that_wait_for_input() -> None:
     assert not any(task.is_alive for task in tasks)
     for sender, _ in kept:
         with pytest.raises(ChannelClosed):
-            sender.try_send(1)
+            sender.send_nowait(1)
 
 
 class Fails(Task):
@@ -123,7 +123,7 @@ def test_a_restarted_task_runs_anew_with_the_same_ends() -> None:
         runs: list[Any] = []
         system.spawn(Fails, receiver, sink, runs, supervision=Supervision("restart"))
         for number in range(5):
-            assert sender.try_send(number)
+            assert sender.send_nowait(number)
         sender.close()
         system.run_until_idle()
         assert left_in(results) == [0, 1, 3, 4]
@@ -136,11 +136,11 @@ def test_a_task_that_resumes_after_a_failure_has_nothing_left_to_do() -> None:
         sender, receiver = channel(10)
         sink, _results = channel(10)
         ref = system.spawn(Fails, receiver, sink, [], supervision=Supervision("resume"))
-        assert sender.try_send(2)
+        assert sender.send_nowait(2)
         system.run_until_idle()
         assert not ref.is_alive
         with pytest.raises(ChannelClosed):
-            sender.try_send(3)
+            sender.send_nowait(3)
 
 
 class Watches(Actor[Any]):
@@ -167,7 +167,7 @@ def test_the_end_of_a_task_is_told_to_who_watches_it() -> None:
         watcher.tell(fails)
         system.run_until_idle()
         sender.close()
-        other.try_send(2)
+        other.send_nowait(2)
         system.run_until_idle()
         assert sorted(notes, key=lambda note: note[1]) == [(ends, False), (fails, True)]
 
@@ -198,11 +198,11 @@ def test_a_task_cleans_up_when_it_is_stopped(stopped: bool) -> None:
         if stopped:
             task.stop()
         else:
-            sender.try_send(1)
+            sender.send_nowait(1)
         system.run_until_idle()
         assert notes == [*(["ran"] if not stopped else []), "finally", "on_stop"]
         with pytest.raises(ChannelClosed):
-            sender.try_send(1)
+            sender.send_nowait(1)
 
 
 class Pipeline(Task):
@@ -293,7 +293,7 @@ def test_a_selection_gives_each_its_turn(seed: int) -> None:
             selection = Selection(receivers)
             async for receiver in selection:
                 try:
-                    taken.append(receiver.try_receive())
+                    taken.append(receiver.receive_nowait())
                 except ChannelClosed:
                     selection.remove(receiver)
 
@@ -327,7 +327,7 @@ class HandsOver(Task):
 
     async def run(self) -> None:
         await select([self.output])
-        self.outcomes.append(self.output.try_send("b"))
+        self.outcomes.append(self.output.send_nowait("b"))
 
 
 class ReceivesAll(Task):

@@ -77,18 +77,18 @@ def test_a_cancel_scope_says_whether_the_value_was_sent(capacity: int, takes: bo
     async def main() -> None:
         sender, receiver = channel(capacity)
         if capacity:
-            assert sender.try_send("first")
+            assert sender.send_nowait("first")
         operation = sender.send("value")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(waits, operation, [])
             await testing.wait_all_tasks_blocked()
             assert not operation.sent
             if takes:
-                assert receiver.try_receive() == ("first" if capacity else "value")
+                assert receiver.receive_nowait() == ("first" if capacity else "value")
             nursery.cancel_scope.cancel()
         # At capacity 1 there is room now, but the cancelled send does not take it.
         assert operation.sent == (takes and capacity == 0)
-        assert receiver.try_receive(None) == ("first" if capacity and not takes else None)
+        assert receiver.receive_nowait(None) == ("first" if capacity and not takes else None)
 
     trio.run(main)
 
@@ -115,11 +115,11 @@ def test_a_cancelled_wait_takes_nothing(how: str, comes: bool) -> None:
             nursery.start_soon(waits, operation, ended)
             await testing.wait_all_tasks_blocked()
             if comes:
-                assert sender.try_send("value")
+                assert sender.send_nowait("value")
             nursery.cancel_scope.cancel()
         assert ended == []
-        assert sender.try_send("next")
-        assert receiver.try_receive() == ("value" if comes else "next")
+        assert sender.send_nowait("next")
+        assert receiver.receive_nowait() == ("value" if comes else "next")
 
     trio.run(main)
 
@@ -133,7 +133,7 @@ def test_a_cancelled_wait_leaves_its_turn_to_the_next() -> None:
             first = await nursery.start(in_a_scope, receiver, [])
             nursery.start_soon(waits, other.receive(), ended)
             await testing.wait_all_tasks_blocked()
-            assert sender.try_send("value")
+            assert sender.send_nowait("value")
             first.cancel()
         assert ended == ["value"]
 
@@ -157,7 +157,7 @@ def test_a_time_limit_is_by_the_clock_of_trio() -> None:
         ):
             with pytest.raises(ChannelTimeout, match="nothing could be done in 1000"):
                 await operation
-        assert sender.try_send("value")
+        assert sender.send_nowait("value")
         sending = sender.send("too much", timeout=1000)
         with pytest.raises(ChannelTimeout):
             await sending
@@ -187,8 +187,8 @@ def test_an_end_belongs_to_the_thread_of_trio() -> None:
             return await receiver.receive()
 
     assert trio.run(main) == "value"
-    assert sender.try_send("of the same thread")
-    assert receiver.hand_on() is receiver
+    assert sender.send_nowait("of the same thread")
+    assert receiver.release() is receiver
     assert in_thread(lambda: trio.run(lambda: receiver_gives(receiver))).result(WAIT) == (
         "of the same thread"
     )
@@ -288,7 +288,7 @@ def test_anyio_waits_on_each_of_its_hosts(backend: str, system: ActorSystem) -> 
         with anyio.move_on_after(0.001) as scope:
             await select([receiver])
         assert scope.cancelled_caught
-        assert sender.try_send("value")
+        assert sender.send_nowait("value")
         operation = sender.send("too much")
         with anyio.move_on_after(0.001) as scope:
             await operation

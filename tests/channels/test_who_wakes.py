@@ -59,10 +59,10 @@ class Other:
         return holder, gate
 
     def end_task(self) -> None:
-        self.hold()[1].try_send("end")
+        self.hold()[1].send_nowait("end")
 
     def fail_task(self) -> None:
-        self.hold()[1].try_send("fail")
+        self.hold()[1].send_nowait("fail")
 
     def stop_task(self) -> None:
         holder, self.gate = self.hold()  # a gate that was collected would be closed
@@ -97,7 +97,7 @@ async def select(words: Any, end: Any, waits: Future[None]) -> Any:
     selection = Selection([end])
     waits.set_result(None)
     await words.ready(selection)
-    return end.try_receive() if isinstance(end, Receiver) else end.try_send("too much")
+    return end.receive_nowait() if isinstance(end, Receiver) else end.send_nowait("too much")
 
 
 async def send(words: Any, sender: Sender[Any], waits: Future[None]) -> Any:
@@ -135,8 +135,8 @@ def test_senders_wake(
 ) -> None:
     sender, receiver = channel(capacity)
     for number in range(capacity):
-        assert sender.try_send(number)
-    sender.hand_on()
+        assert sender.send_nowait(number)
+    sender.release()
     waits: Future[None] = Future()
     done = Users(system).start(kind, waiting, sender, waits)
     waits.result(WAIT)
@@ -152,9 +152,9 @@ def test_what_was_sent_before_comes_before_the_error() -> None:
     for end, error in OF_SENDER.items():
         with ManualSystem() as system:
             sender, receiver = channel(3)
-            sender.try_send(1)
-            sender.try_send(2)
-            sender.hand_on()
+            sender.send_nowait(1)
+            sender.send_nowait(2)
+            sender.release()
             other = Other(system, sender)
             del sender
             ENDS[end](other)
@@ -162,7 +162,7 @@ def test_what_was_sent_before_comes_before_the_error() -> None:
             values = []
             with pytest.raises(ChannelClosed) as caught:  # noqa: PT012
                 while True:
-                    values.append(receiver.try_receive())
+                    values.append(receiver.receive_nowait())
             assert type(caught.value) is error
             assert values == ([] if end == "cancel" else [1, 2])
 
@@ -177,14 +177,14 @@ def test_one_of_the_clones_keeps_a_channel_open() -> None:
     assert not other_sender.is_closed
     assert not other_receiver.is_closed
     with pytest.raises(ChannelClosed):
-        sender.try_send(1)
+        sender.send_nowait(1)
     with pytest.raises(ChannelClosed):
-        receiver.try_receive()
-    assert other_sender.try_send(1)
-    assert other_receiver.try_receive() == 1
+        receiver.receive_nowait()
+    assert other_sender.send_nowait(1)
+    assert other_receiver.receive_nowait() == 1
     other_receiver.close()
     with pytest.raises(ChannelClosed):
-        other_sender.try_send(1)
+        other_sender.send_nowait(1)
 
 
 def test_a_cancel_is_for_all_clones() -> None:
@@ -193,9 +193,9 @@ def test_a_cancel_is_for_all_clones() -> None:
     receiver.cancel()
     for operation in (
         sender.clone,
-        other_receiver.try_receive,
-        lambda: other_sender.try_send(1),
-        lambda: sender.try_send(1),
+        other_receiver.receive_nowait,
+        lambda: other_sender.send_nowait(1),
+        lambda: sender.send_nowait(1),
     ):
         with pytest.raises(ChannelCancelled):
             operation()
@@ -213,18 +213,18 @@ def test_an_end_may_be_closed_again() -> None:
 
 def test_a_closed_receiver_receives_what_is_there() -> None:
     sender, receiver = channel(3)
-    sender.try_send(1)
-    sender.try_send(2)
+    sender.send_nowait(1)
+    sender.send_nowait(2)
     receiver.close()
     with pytest.raises(ChannelClosed, match="nobody receives any more"):
-        sender.try_send(3)
+        sender.send_nowait(3)
     assert sender.is_closed
     assert list(receiver) == [1, 2]
 
 
 def test_iterating_ends_at_a_close_and_raises_other_ends() -> None:
     sender, receiver = channel(3)
-    sender.try_send(1)
+    sender.send_nowait(1)
     sender.cancel()
     with pytest.raises(ChannelCancelled):
         list(receiver)
@@ -247,7 +247,7 @@ def test_closing_ones_own_end_wakes_those_who_wait_at_it(clones: int, capacity: 
         sender, receiver = channel(capacity)
         others += [(sender.clone(), receiver.clone()) for _ in range(clones)]
         for number in range(capacity):
-            assert sender.try_send(number)
+            assert sender.send_nowait(number)
         operation = sender.send("too much")
         waiting = asyncio.ensure_future(operation)
         await asyncio.sleep(0)
@@ -264,11 +264,11 @@ def test_channels_that_were_to_follow_end_with_the_receiver(end: str) -> None:
     with ManualSystem() as system:
         _, receiver = channel(1)
         sender, following = channel(1)
-        assert sender.try_send("left")
+        assert sender.send_nowait("left")
         receiver.replace(following)
         other = Other(system, receiver)
         del receiver
         ENDS[end](other)
         with pytest.raises(ChannelClosed) as caught:
-            sender.try_send("more")
+            sender.send_nowait("more")
         assert type(caught.value) is OF_RECEIVER[end]

@@ -167,7 +167,7 @@ def left_in(receiver: Receiver[Any]) -> list[Any]:
     values = []
     nothing = object()
     try:
-        while (value := receiver.try_receive(nothing)) is not nothing:
+        while (value := receiver.receive_nowait(nothing)) is not nothing:
             values.append(value)
     except ChannelClosed:
         pass

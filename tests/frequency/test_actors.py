@@ -31,7 +31,7 @@ def test_arrays_of_all_streams_are_counted_while_the_summary_is_asked(
         exact.update(keys.tolist())
         actors.tell(keys, stream=index % 5)
         assert len(actors.summary.top(10)) <= 10
-    actors.settle(60)
+    actors.flush(60)
     hold(actors.summary, exact, adds_up=False)
 
 
@@ -56,7 +56,7 @@ def test_whatever_a_summary_takes_is_counted(
 ) -> None:
     actors = FrequencyActors(system, 0.1, streams=2)
     actors.tell(told() if callable(told) else told, stream=1)
-    actors.settle(60)
+    actors.flush(60)
     assert {each.key: each.count for each in actors.summary} == counts
 
 
@@ -67,7 +67,7 @@ def test_keys_of_all_sorts_may_follow_each_other(system: ActorSystem) -> None:
         for stream in range(3):
             actors.tell(keys, stream=stream)
             exact.update(keys.tolist() if isinstance(keys, np.ndarray) else keys)
-    actors.settle(60)
+    actors.flush(60)
     hold(actors.summary, exact)
     assert actors.summary.estimate(2).count == 18
 
@@ -77,7 +77,7 @@ def test_weights_come_along(system: ActorSystem) -> None:
     actors.tell(["a", "b", "c"], [3, 0, 2**40])
     actors.tell([1, 2], [5, 6])
     actors.tell("a", 4)
-    actors.settle(60)
+    actors.flush(60)
     assert {each.key: each.count for each in actors.summary} == {"a": 7, "c": 2**40, 1: 5, 2: 6}
 
 
@@ -99,7 +99,7 @@ def test_what_is_no_key_is_refused_and_the_next_one_counted(
     with pytest.raises(TypeError, match="keys are"):
         ref.ask(wrong).result(60)
     actors.tell("a")
-    actors.settle(60)
+    actors.flush(60)
     assert actors.summary.top(5) == [("a", 1, 0)]
     assert actors.summary.total == 1
 
@@ -107,7 +107,7 @@ def test_what_is_no_key_is_refused_and_the_next_one_counted(
 def test_more_than_63_bits_are_refused(system: ActorSystem) -> None:
     actors = FrequencyActors(system, 0.1, streams=1)
     actors.tell(["a"], [2**63 - 1])
-    actors.settle(60)
+    actors.flush(60)
     with pytest.raises(ValueError, match=r"counts are at most 2\*\*63 - 1"):
         actors.refs[0].ask(1).result(60)
     assert actors.summary.total == 2**63 - 1
@@ -131,7 +131,7 @@ def test_what_cannot_be_counted_is_refused_where_it_is_told(system: ActorSystem)
     for wrong, error in ((["a", []], TypeError), ([float("nan")], ValueError)):
         with pytest.raises(error):
             actors.tell(wrong)
-    actors.settle(60)
+    actors.flush(60)
     assert actors.summary.total == 0
 
 
@@ -139,19 +139,19 @@ def test_a_group_stops_and_leaves_the_summary(system: ActorSystem) -> None:
     actors = FrequencyActors(system, 0.01, streams=4, name="counting")
     for index in range(100):
         actors.tell([index % 7], stream=index % 4)
-    actors.settle(60)
+    actors.flush(60)
     actors.stop()
     system.drain(60)
     assert actors.summary.total == 100
     with pytest.raises(ActorStopped):
-        actors.settle(60)
+        actors.flush(60)
 
 
 def test_a_full_mailbox_holds_the_sender_up_and_loses_nothing(system: ActorSystem) -> None:
     actors = FrequencyActors(system, 0.01, streams=2, mailbox=BoundedMailbox(2, overflow="block"))
     for index in range(500):
         actors.tell([index % 11] * 3, stream=index % 2)
-    actors.settle(60)
+    actors.flush(60)
     assert actors.summary.total == 1500
 
 
@@ -176,7 +176,7 @@ def test_weights_beyond_63_bits_are_refused_where_they_are_told(system: ActorSys
     actors = FrequencyActors(system, 0.1, streams=1)
     with pytest.raises(ValueError, match=r"counts are at most 2\*\*63 - 1"):
         actors.tell({"a": 2**63 - 1, "b": 2**63 - 1, "c": 3})
-    actors.settle(60)
+    actors.flush(60)
     assert actors.summary.total == 0
 
 

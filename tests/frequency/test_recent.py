@@ -27,7 +27,7 @@ def test_the_panes_of_the_window_count_and_no_others(
     recent = RecentSpaceSaving(epsilon, panes=panes)
     for index, batch in enumerate(batches):
         if index:
-            recent.next_pane()
+            recent.rotate()
         recent.update(batch)
         exact: Counter[Any] = Counter()
         for counted in batches[max(0, index - panes + 1) : index + 1]:
@@ -68,7 +68,7 @@ def test_a_long_pause_empties_the_window_at_once() -> None:
 def test_one_pane_is_a_window_that_is_emptied() -> None:
     recent = RecentSpaceSaving(0.1, panes=1)
     recent.update(["a", "b"])
-    recent.next_pane()
+    recent.rotate()
     recent.update(["c"])
     assert [each.key for each in recent.top(5)] == ["c"]
 
@@ -76,7 +76,7 @@ def test_one_pane_is_a_window_that_is_emptied() -> None:
 def test_a_summary_is_the_callers() -> None:
     recent = RecentSpaceSaving(0.1, panes=3)
     recent.add("a")
-    recent.next_pane()
+    recent.rotate()
     recent.summary().add("b")
     assert recent.top(5) == [("a", 1, 0)]
 
@@ -95,7 +95,7 @@ def test_an_interrupted_merge_leaves_no_part_of_itself(monkeypatch: pytest.Monke
     recent = RecentSpaceSaving(0.1, panes=3)
     for key in "abc":
         recent.add(key)
-        recent.next_pane()
+        recent.rotate()
     with pytest.raises(KeyboardInterrupt):
         recent.summary()
     assert [each.key for each in recent.top(5)] == ["b", "c"]

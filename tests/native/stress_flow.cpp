@@ -77,7 +77,7 @@ struct Op {
     }
 };
 
-void* process(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
+void* process(void* self, std::int64_t serial, void** inputs, RowTotals& counts) {
     Op& op = *static_cast<Op*>(self);
     Rows out;
     for (std::size_t i = 0; i < op.sources.size(); ++i) {
@@ -103,7 +103,7 @@ void* pick(void* self, void* output, std::uint32_t edge) {
 void discard(void*, void* output) { delete static_cast<Batch*>(output); }
 
 // A keyed operator's batches are divided by the stage before it.
-void* divide(void*, std::int64_t, void** inputs, RowCounts& counts) {
+void* divide(void*, std::int64_t, void** inputs, RowTotals& counts) {
     if (inputs[0] == nullptr) return nullptr;
     auto* batch = static_cast<Batch*>(inputs[0]);
     counts.taken += batch->rows.size(), counts.given += batch->rows.size();
@@ -115,7 +115,7 @@ void* divide(void*, std::int64_t, void** inputs, RowCounts& counts) {
     return division;
 }
 
-void do_share(void* self, Division& division, std::uint32_t share, RowCounts& counts) {
+void do_share(void* self, Division& division, std::uint32_t share, RowTotals& counts) {
     Batch& batch = *static_cast<Batch*>(division.batch);
     for (auto row : division.share(share).rows) {
         static_cast<Op*>(self)->of_row(batch.rows[row], batch.outs[row]);

@@ -25,7 +25,7 @@ struct Counter final : Stage {
         brought.fetch_add(1, seq_cst);
         announce();
     }
-    std::int64_t work(RowCounts& counts, double, std::uint32_t) override {
+    std::int64_t work(RowTotals& counts, double, std::uint32_t) override {
         std::int64_t rounds = 0;
         for (; waiting() > 0; ++rounds) taken.store(taken.load(relaxed) + 1, release);  // pairs with come_and_go()
         counts.taken += static_cast<std::uint64_t>(rounds);

@@ -32,7 +32,7 @@ struct Member {
     Work work() {
         Work work;
         work.self = this;
-        work.process = [](void* self, std::int64_t serial, void** inputs, RowCounts& counts) -> void* {
+        work.process = [](void* self, std::int64_t serial, void** inputs, RowTotals& counts) -> void* {
             Member& me = *static_cast<Member*>(self);
             me.in_order = me.in_order && serial == me.rounds;
             ++me.rounds;

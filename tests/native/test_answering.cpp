@@ -25,7 +25,7 @@ struct Op {
 
     static Op& of(void* self) { return *static_cast<Op*>(self); }
 
-    static void* process(void* self, std::int64_t serial, void** inputs, RowCounts&) {
+    static void* process(void* self, std::int64_t serial, void** inputs, RowTotals&) {
         Op& op = of(self);
         op.work.push_back(serial);
         const std::lock_guard<std::mutex> lock(op.mutex);
@@ -34,7 +34,7 @@ struct Op {
         else op.answered[static_cast<std::size_t>(serial)] = true;
         return nullptr;
     }
-    static bool next(void* self, void** output, RowCounts& counts) {
+    static bool next(void* self, void** output, RowTotals& counts) {
         Op& op = of(self);
         if (op.work.empty()) return false;
         const std::lock_guard<std::mutex> lock(op.mutex);

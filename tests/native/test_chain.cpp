@@ -15,7 +15,7 @@ struct Op {
     int calls = 0;
     std::vector<int> got{};  // of a sink
 
-    static void* process(void* self, std::int64_t, void** inputs, RowCounts& counts) {
+    static void* process(void* self, std::int64_t, void** inputs, RowTotals& counts) {
         Op& op = *static_cast<Op*>(self);
         auto* number = static_cast<int*>(inputs[0]);
         ++op.calls;

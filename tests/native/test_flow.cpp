@@ -23,7 +23,7 @@ struct OneStage {
     Work work() {
         Work work;
         work.self = this;
-        work.process = [](void* self, std::int64_t, void**, RowCounts& counts) -> void* {
+        work.process = [](void* self, std::int64_t, void**, RowTotals& counts) -> void* {
             auto& one = *static_cast<OneStage*>(self);
             ++counts.taken;
             if (one.during != nullptr) one.during(one);
@@ -155,7 +155,7 @@ TEST("what is on its way at the end wakes no lane, which may be no more") {
     Pool& pool = flow.add_pool(nullptr);
     Pool& second = flow.add_pool(nullptr);
     Work passing = one.work();
-    passing.process = [](void* self, std::int64_t, void**, RowCounts&) { return self; };
+    passing.process = [](void* self, std::int64_t, void**, RowTotals&) { return self; };
     Stage& first = flow.add_ordered(pool, passing, all_lanes, 1);
     flow.add_entry(first, 0);
     flow.connect(first, flow.add_ordered(second, other.work(), all_lanes, 1), 0);
@@ -232,7 +232,7 @@ TEST("each round of several inputs is announced once, by the part that completes
         put(2, 1, 10);
         CHECK_EQUAL(pool.told, 10);
         CHECK(stage->enter());
-        RowCounts counts;
+        RowTotals counts;
         CHECK_EQUAL(stage->work(counts, 100, 0), 10);
         stage->leave();
         put(1, 10, 11), put(2, 10, 11);
@@ -261,7 +261,7 @@ TEST("rounds of several inputs that pile up wake another lane") {
 TEST("rounds keep their order when they pile up in a stage, and when they come one by one again") {
     struct Order {
         std::vector<std::uintptr_t> got;
-        static void* process(void* self, std::int64_t, void** inputs, RowCounts& counts) {
+        static void* process(void* self, std::int64_t, void** inputs, RowTotals& counts) {
             ++counts.taken;
             static_cast<Order*>(self)->got.push_back(reinterpret_cast<std::uintptr_t>(inputs[0]));
             return nullptr;
@@ -305,7 +305,7 @@ TEST("a partition's rows are its own, and the time of some of its shares is take
     // A round has rows for partitions 0 to 2: so many as its number, 1, and none.
     struct Keyed {
         std::int64_t shares = 0;
-        static void* divide(void*, std::int64_t serial, void** inputs, RowCounts&) {
+        static void* divide(void*, std::int64_t serial, void** inputs, RowTotals&) {
             auto* division = new Division;
             division->batch = inputs[0];
             division->divide_among(3, static_cast<std::size_t>(serial + 1));
@@ -313,7 +313,7 @@ TEST("a partition's rows are its own, and the time of some of its shares is take
             division->add_to(1);
             return division;
         }
-        static void share(void* self, Division& division, std::uint32_t number, RowCounts& counts) {
+        static void share(void* self, Division& division, std::uint32_t number, RowTotals& counts) {
             ++static_cast<Keyed*>(self)->shares;
             counts.taken += division.share(number).rows.size();
             for (const auto begin = monotonic_ns(); monotonic_ns() == begin;) {}
@@ -360,7 +360,7 @@ struct Parted {
     static Parted& of(void* self) { return *static_cast<Parted*>(self); }
     static void* batch(std::intptr_t rows) { return reinterpret_cast<void*>(rows); }
 
-    static void* process(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
+    static void* process(void* self, std::int64_t serial, void** inputs, RowTotals& counts) {
         std::intptr_t part = 0;
         for (auto row = reinterpret_cast<std::intptr_t>(inputs[0]); row != 0; --row, ++counts.taken) {
             ++part;
@@ -369,13 +369,13 @@ struct Parted {
         }
         return batch(part);
     }
-    static void* note(void* self, std::int64_t, void** inputs, RowCounts& counts) {
+    static void* note(void* self, std::int64_t, void** inputs, RowTotals& counts) {
         of(self).noted += std::to_string(reinterpret_cast<std::intptr_t>(inputs[0]));
         ++counts.taken;
         return nullptr;
     }
 
-    Work work(void* (*process)(void*, std::int64_t, void**, RowCounts&)) {
+    Work work(void* (*process)(void*, std::int64_t, void**, RowTotals&)) {
         Work work;
         work.self = this;
         work.process = process;

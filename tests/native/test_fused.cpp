@@ -20,7 +20,7 @@ struct Op {
     explicit Op(std::string name = "", std::uint32_t inputs = 1, std::uint32_t edges = 1)
         : name(std::move(name)), inputs(inputs), edges(edges) {}
 
-    static void* process(void* self, std::int64_t, void** inputs, RowCounts& counts) {
+    static void* process(void* self, std::int64_t, void** inputs, RowTotals& counts) {
         Op& op = *static_cast<Op*>(self);
         ++op.calls;
         auto* out = new std::string;

@@ -30,7 +30,7 @@ struct Asked final : Stage {
 
     std::int64_t waiting() const override { return ++looks, rounds; }
     void put(std::uint32_t, std::int64_t, void*) override { ++rounds, announce(); }
-    std::int64_t work(RowCounts&, double, std::uint32_t) override { return 0; }
+    std::int64_t work(RowTotals&, double, std::uint32_t) override { return 0; }
 };
 
 struct Nobody final : SinkObserver {

@@ -113,8 +113,8 @@ def test_an_operator_has_figures_whatever_turns_its_rounds_come_in(
 @pytest.mark.parametrize("model", MODELS)
 def test_chains_lie_beside_parts_of_other_models(operators: ModuleType, model: Model) -> None:
     stream: Any = entry("x", int).native(operators.AddOne).native(operators.AddOne)
-    stream = stream.threading(model).native(operators.AddOne).native(operators.Twice)
-    stream = stream.threading("dynamic").native(operators.AddOne).native(operators.AddOne)
+    stream = stream.run_on(model).native(operators.AddOne).native(operators.Twice)
+    stream = stream.run_on("dynamic").native(operators.AddOne).native(operators.AddOne)
     graph = Graph(
         stream.collect(name="one"), stream.native(operators.Even).native(operators.Even).collect()
     )

@@ -17,11 +17,11 @@ from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.streams import (
     Graph,
     GraphError,
+    RowCounts,
     Run,
     Snapshot,
     SnapshotError,
     StreamError,
-    Tally,
     entry,
 )
 from callboard.testing import ManualSystem
@@ -226,7 +226,7 @@ def test_a_native_actor_that_ends_a_stream_is_told_all_rows_but_those_that_are_n
     behaviours: ModuleType,
 ) -> None:
     seen: list[int] = []
-    tally = Tally()
+    tally = RowCounts()
     with ManualSystem() as system:
         echo = system.spawn(behaviours.Echo, system.spawn(Keeper, seen))
         entry("x").to(echo, errors="skip").run_sequentially({"x": [1, "two", 3]}, tally=tally)

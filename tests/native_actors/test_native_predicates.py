@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
-from callboard.streams import GraphError, Stream, Tally, entry
+from callboard.streams import GraphError, RowCounts, Stream, entry
 from callboard.streams.native import NativePredicate
 from callboard.testing import ManualSystem
 from tests.streams.cutting import run_in_parts
@@ -72,7 +72,7 @@ def test_buffers_are_kept_as_long_as_their_rows_are_in_a_window(operators: Modul
 
 
 def test_a_row_that_is_no_native_value_is_an_error_of_its_own(operators: ModuleType) -> None:
-    tally = Tally()
+    tally = RowCounts()
     stream = entry("a").join(entry("b"), by=int, within=5, where=operators.Near(1), errors="skip")
     rows: dict[str, list[Any]] = {"a": [1, "2", 3], "b": [1, 2]}
     assert stream.collect().run_sequentially(rows, tally=tally) == [(1, 1), (1, 2), (3, 2)]

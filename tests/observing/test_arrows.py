@@ -35,9 +35,9 @@ class Sender(Actor[Any]):
                 self.box.tell(number)
         elif how == "tell_many":
             self.box.tell_many(range(count))
-        elif how == "tell_soon":
+        elif how == "atell":
             for number in range(count):
-                self.box.tell_soon(number)
+                self.box.atell(number)
         else:
             for number in range(count):
                 self.box.ask(number)
@@ -65,7 +65,7 @@ def lies_in_dispatch(moment: Message, found: ReadTrace, name: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("how", ["tell", "tell_many", "tell_soon", "ask"])
+@pytest.mark.parametrize("how", ["tell", "tell_many", "atell", "ask"])
 @pytest.mark.parametrize("mailbox", [None, PriorityMailbox(int), BoundedMailbox(5000)])
 def test_each_arrow_begins_once_and_ends_once(how: str, mailbox: Any, tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
@@ -95,7 +95,7 @@ def test_one_of_so_many_messages_has_an_arrow(tmp_path: Path) -> None:
         box = system.spawn(Box, name="box")
         sender = system.spawn(Sender, box, name="sender")
         with system.tracing(path, arrows=100):
-            for how in ["tell", "tell_many", "tell_soon", "ask"] * 5:
+            for how in ["tell", "tell_many", "atell", "ask"] * 5:
                 sender.tell((how, 1000))
             system.drain(60)
     arrows = begins_of(read(path))

@@ -148,7 +148,7 @@ def test_a_coroutines_span_lasts_until_its_end(
 
 @pytest.mark.parametrize("mailbox", [None, PriorityMailbox(int), BoundedMailbox(2)])
 @pytest.mark.parametrize("context", ["own", "sender"])
-@pytest.mark.parametrize("how", ["tell", "tell_many", "tell_soon", "ask"])
+@pytest.mark.parametrize("how", ["tell", "tell_many", "atell", "ask"])
 def test_each_way_of_sending_brings_the_senders_span(
     how: str, context: Any, mailbox: Any, recorded: Recorded
 ) -> None:
@@ -159,8 +159,8 @@ def test_each_way_of_sending_brings_the_senders_span(
             for number in range(5):
                 if how == "tell_many":
                     box.tell_many([number])
-                elif how == "tell_soon":
-                    box.tell_soon(number)
+                elif how == "atell":
+                    box.atell(number)
                 else:
                     getattr(box, how)(number)
         system.drain(60)

@@ -152,7 +152,7 @@ def test_rows_of_an_as_of_join_that_wait_for_later_partners_are_held() -> None:
 def test_a_merge_waits_for_the_input_that_is_furthest_behind_and_not_for_idle_ones() -> None:
     a, b, c = (entry(name, int) for name in "abc")
     with ManualSystem() as system:
-        run = system.run(a.merge(b, c, by=int, idle_after=5, name="merge").collect())
+        run = system.run(a.merge(b, c, by=int, idle_timeout=5, name="merge").collect())
 
         def words() -> str:
             system.run_until(lambda: False, timeout=0)

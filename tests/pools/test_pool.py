@@ -28,8 +28,8 @@ from callboard import (
     SpawnError,
     Terminated,
 )
-from callboard.remote.errors import CodecError, ConnectionLost, RemoteFailure
-from callboard.routers import BroadcastRouter, Elastic, KeyRouter, LeastLoadedRouter, Router
+from callboard.remote.errors import CodecError, ConnectionLost, RemoteCallError
+from callboard.routers import AutoScale, BroadcastRouter, KeyRouter, LeastLoadedRouter, Router
 from callboard.testing import ManualSystem
 from tests.pools.conftest import LIMIT, letters
 from tests.pools.workers import Broken, Called, Odd, OneWay, Point, Unregistered, Work, noted
@@ -81,7 +81,7 @@ def test_leaving_the_system_waits_until_all_is_handled(tmp_path: Path) -> None:
 def test_a_drain_waits_for_processes_that_are_only_starting(tmp_path: Path) -> None:
     with ActorSystem() as system:
         pool = system.pool(Work, str(tmp_path), processes=1)
-        pool.tell_soon(1)
+        pool.atell(1)
         system.drain(LIMIT)
         assert noted(tmp_path) == [[1]]
 
@@ -230,7 +230,7 @@ def test_failures_and_answers_are_those_of_actors(system: ActorSystem, tmp_path:
     found = letters(system)
     pool = system.pool(Work, str(tmp_path), processes=1)
     (before,) = pids(pool)
-    with pytest.raises(RemoteFailure, match="ValueError: told to"):
+    with pytest.raises(RemoteCallError, match="ValueError: told to"):
         pool.ask("fail").result(LIMIT)
     pool.tell("fail")
     system.drain(LIMIT)
@@ -324,7 +324,7 @@ def test_a_pool_is_resized_and_loses_nothing(system: ActorSystem, tmp_path: Path
 def test_an_elastic_pool_grows_with_its_queues_and_shrinks_again(
     system: ActorSystem, tmp_path: Path
 ) -> None:
-    elastic = Elastic(1, 3, period=0.01, patience=2)
+    elastic = AutoScale(1, 3, period=0.01, patience=2)
     pool = system.pool(Work, str(tmp_path), elastic=elastic)
     assert len(pool.refs) == 1
     (first,) = pids(pool)
@@ -340,7 +340,7 @@ def test_an_elastic_pool_grows_with_its_queues_and_shrinks_again(
     assert pids(pool) == {first}
     system.drain(LIMIT)
     assert system.dead_letters.count == 0
-    with pytest.raises(TypeError, match="elastic is an Elastic or a pair"):
+    with pytest.raises(TypeError, match="elastic is an AutoScale or a pair"):
         system.pool(Work, str(tmp_path), elastic=3)
 
 
@@ -526,7 +526,7 @@ def test_messages_of_a_full_mailbox_are_lost_once_when_its_process_ends(
 def test_an_answer_that_raises_no_exception_fails_its_ask_alone(system: ActorSystem) -> None:
     pool = system.pool(Odd, processes=1, pickle=True)
     before = pool.ask(1)
-    with pytest.raises(RemoteFailure, match="cannot be encoded: not here"):
+    with pytest.raises(RemoteCallError, match="cannot be encoded: not here"):
         pool.ask("unpicklable").result(LIMIT)
     asked = [pool.ask(message) for message in (2, "undecodable", 3)]
     with pytest.raises(CodecError, match="cannot be decoded: SystemExit: not here"):

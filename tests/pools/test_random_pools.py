@@ -96,7 +96,7 @@ def main(file, seed):
                     assert parts(value) == (acts[number], number), value
             else:
                 name = type(error).__name__
-                assert name in ("RemoteFailure", "ConnectionLost") or number in cancelled, error
+                assert name in ("RemoteCallError", "ConnectionLost") or number in cancelled, error
         system.drain(60)
     with open(file) as lines:
         handled = Counter(map(int, lines))

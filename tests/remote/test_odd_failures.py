@@ -6,8 +6,15 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, DeadLetter, MailboxFull, Supervision
-from callboard.remote import Connection, Persistent, Server, ServerLimits, connect, serve_entries
-from callboard.remote.errors import RemoteFailure
+from callboard.remote import (
+    Connection,
+    PersistentActor,
+    Server,
+    ServerLimits,
+    connect,
+    serve_entries,
+)
+from callboard.remote.errors import RemoteCallError
 from tests.remote.conftest import DEADLINE, Gate, ask_twice, eventually
 
 _NAME = "caf\udce9"  # as os.listdir() has the name of a file that is not in UTF-8
@@ -18,7 +25,7 @@ class Failing(Actor[Any]):
         raise ValueError(_NAME if text == "name" else text * 20)  # longer than a frame
 
 
-class FailingToApply(Persistent):
+class FailingToApply(PersistentActor):
     def apply(self, row: int) -> None:
         raise ValueError(_NAME + "x" * row)  # longer than a frame
 
@@ -39,7 +46,7 @@ def test_a_failure_with_a_surrogate_in_its_text_is_answered(tmp_path: Path) -> N
         ref = system.spawn(Failing, supervision=Supervision("resume"))
         server, connection = _served(system, tmp_path, ref)
         with connection:
-            with pytest.raises(RemoteFailure, match=r"ValueError: caf\\udce9"):
+            with pytest.raises(RemoteCallError, match=r"ValueError: caf\\udce9"):
                 connection.ref("it").ask("name").result(DEADLINE)
             connection.flush()  # its credit has come back
         server.stop()
@@ -52,7 +59,7 @@ def test_a_failure_whose_text_is_longer_than_a_frame_is_cut(tmp_path: Path, lett
         limits = ServerLimits(frame=4096, bytes=4096 * 8)
         server, connection = _served(system, tmp_path, ref, limits=limits)
         with connection:
-            with pytest.raises(RemoteFailure, match="ValueError: " + letter * 400):
+            with pytest.raises(RemoteCallError, match="ValueError: " + letter * 400):
                 connection.ref("it").ask(letter * 500).result(DEADLINE)
             assert server.health()["accepted"] == 1
         server.stop()
@@ -87,7 +94,7 @@ def test_what_a_mailbox_refuses_is_a_dead_letter_there(
     refusing.tell(1)
     eventually(lambda: Gate.seen == [1], "the gate has its first message")
     refusing.tell_many([2, 3, 4])  # of which one fills the mailbox
-    with pytest.raises(RemoteFailure, match="MailboxFull"):
+    with pytest.raises(RemoteCallError, match="MailboxFull"):
         ask_twice(connection)
     refusing.tell(5)
     eventually(lambda: len(letters) == 3, "three are refused")
@@ -96,7 +103,7 @@ def test_what_a_mailbox_refuses_is_a_dead_letter_there(
     ]
     assert all(isinstance(letter.error, MailboxFull) for letter in letters)
     Gate.opened.set()
-    with pytest.raises(RemoteFailure, match="MailboxFull"):
+    with pytest.raises(RemoteCallError, match="MailboxFull"):
         connection.flush(DEADLINE)
     connection.flush(DEADLINE)
     assert Gate.seen == [1, 2]

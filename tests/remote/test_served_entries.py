@@ -7,7 +7,7 @@ import pytest
 
 from callboard import ActorSystem, ConfigError
 from callboard.remote import Server, connect, serve_entries
-from callboard.remote.errors import RemoteFailure
+from callboard.remote.errors import RemoteCallError
 from callboard.streams import entry
 from callboard.streams.errors import RunEnded, StreamError
 from tests.remote.conftest import DEADLINE, Notes, eventually
@@ -46,7 +46,7 @@ def test_a_graph_takes_rows_by_its_entries(tmp_path: Path) -> None:
         with connect(str(server.address)) as connection:
             doubles = connection.ref("doubles")
             doubles.tell_many(range(2_000))
-            with pytest.raises(RemoteFailure, match="takes rows, and answers nothing"):
+            with pytest.raises(RemoteCallError, match="takes rows, and answers nothing"):
                 doubles.ask(1).result(DEADLINE)
         server.drain(DEADLINE)
         with pytest.raises(RunEnded):

@@ -19,8 +19,8 @@ from callboard import (
     MailboxFull,
     Supervision,
 )
-from callboard.remote import Connection, Server, ServerLimits, connect, connect_soon
-from callboard.remote.errors import CodecError, ConnectionLost, RemoteError, RemoteFailure
+from callboard.remote import Connection, Server, ServerLimits, aconnect, connect
+from callboard.remote.errors import CodecError, ConnectionLost, RemoteCallError, RemoteError
 from callboard.remote.sockets.dialing import dial
 from tests.remote.conftest import DEADLINE, Gate, Start, ask_twice, eventually, logged, loss
 
@@ -48,7 +48,7 @@ def test_record_batches_arrive(connection: Connection, server: Server) -> None:
     notes = connection.ref("notes")
     notes.send_batch(batch)
     connection.flush(DEADLINE)
-    with pytest.raises(RemoteFailure, match="RecordBatch cannot be encoded"):
+    with pytest.raises(RemoteCallError, match="RecordBatch cannot be encoded"):
         notes.ask("all").result(DEADLINE)
     ref = server.entries["notes"].ref  # type: ignore[union-attr]
     (arrived,) = ref.ask("all").result(DEADLINE)
@@ -67,7 +67,7 @@ def test_a_flush_returns_when_all_is_handled(connection: Connection) -> None:
     gate = connection.ref("gate")
     gate.tell_many([1, 2, 3])
     eventually(lambda: Gate.seen == [1], "the gate has its first message")
-    flushed = connection.flush_soon()
+    flushed = connection.aflush()
     assert connection.unacknowledged == 3
     assert not flushed.done()
     Gate.opened.set()
@@ -77,7 +77,7 @@ def test_a_flush_returns_when_all_is_handled(connection: Connection) -> None:
 
 
 def test_what_a_handler_raises_comes_back(connection: Connection) -> None:
-    with pytest.raises(RemoteFailure, match="ValueError: no booms") as caught:
+    with pytest.raises(RemoteCallError, match="ValueError: no booms") as caught:
         connection.ref("notes").ask("boom").result(DEADLINE)
     assert (caught.value.kind, caught.value.text) == ("ValueError", "no booms")
 
@@ -108,9 +108,9 @@ def test_a_mailbox_that_refuses_is_said_to_at_the_next_call_or_the_flush_that_wa
     with pytest.raises(MailboxFull, match="is full"):
         refusing.ask(3).result(DEADLINE)
     refusing.tell(4)
-    with pytest.raises(RemoteFailure, match="MailboxFull"):
+    with pytest.raises(RemoteCallError, match="MailboxFull"):
         ask_twice(connection)
-    flushed = connection.flush_soon()
+    flushed = connection.aflush()
     letters = server.entries["refusing"].ref.system.dead_letters  # type: ignore[union-attr]
     refused = letters.count
     other = connect(str(connection.address), timeout=DEADLINE)
@@ -118,7 +118,7 @@ def test_a_mailbox_that_refuses_is_said_to_at_the_next_call_or_the_flush_that_wa
     eventually(lambda: letters.count > refused, "it is refused")
     assert not flushed.done()  # it waits for those that the mailbox has taken
     Gate.opened.set()
-    with pytest.raises(RemoteFailure, match="MailboxFull"):
+    with pytest.raises(RemoteCallError, match="MailboxFull"):
         other.__exit__(None, None, None)
     flushed.result(DEADLINE)
     assert Gate.seen == [1, 2]
@@ -127,9 +127,9 @@ def test_a_mailbox_that_refuses_is_said_to_at_the_next_call_or_the_flush_that_wa
 def test_a_flush_waits_for_what_was_taken_before_a_refusal(connection: Connection) -> None:
     connection.ref("refusing").tell_many([1, 2, 3, 4])
     eventually(lambda: bool(Gate.seen), "the gate has its first message")
-    with pytest.raises(RemoteFailure, match="MailboxFull"):
+    with pytest.raises(RemoteCallError, match="MailboxFull"):
         ask_twice(connection)
-    flushed = connection.flush_soon()
+    flushed = connection.aflush()
     assert connection.ref("notes").ask(0).result(DEADLINE) == 0
     assert not flushed.done()
     Gate.opened.set()
@@ -226,19 +226,19 @@ def test_asyncio_awaits_answers_and_credit(start: Start) -> None:
     server = start(limits=ServerLimits(messages=4))
 
     async def main() -> list[Any]:
-        async with await connect_soon(str(server.address), timeout=DEADLINE) as connection:
+        async with await aconnect(str(server.address), timeout=DEADLINE) as connection:
             notes, gate = connection.ref("notes"), connection.ref("gate")
-            await notes.tell_soon(1)
+            await notes.atell(1)
             answers = await asyncio.gather(*[_wait(notes.ask(number)) for number in range(20)])
             for number in range(4):
-                await gate.tell_soon(number)
+                await gate.atell(number)
             with pytest.raises(CallboardError, match="would block the event loop"):
                 gate.tell(4)
-            waits = gate.tell_soon(5)
+            waits = gate.atell(5)
             assert not waits.done()
             Gate.opened.set()
             await waits
-            await gate.tell_many_soon([6, 7])
+            await gate.atell_many([6, 7])
         return answers
 
     assert asyncio.run(main()) == [*range(20)]
@@ -345,7 +345,7 @@ def test_a_message_longer_than_the_server_takes_is_an_error_at_the_call(start: S
             notes.tell("x" * 5_000)
         notes.tell_many(["x" * 300] * 100)  # goes in several frames
         assert connection.ref("others").ask("y").result(DEADLINE) == "y"
-        with pytest.raises(RemoteFailure, match="CodecError: an answer of"):
+        with pytest.raises(RemoteCallError, match="CodecError: an answer of"):
             notes.ask("all").result(DEADLINE)
 
 
@@ -416,7 +416,7 @@ def test_no_server_is_an_error_that_says_why(tmp_path: Path) -> None:
         return "No such file" in said  # else it was not tried yet
 
     async def main() -> None:
-        await connect_soon(url, timeout=0.05)
+        await aconnect(url, timeout=0.05)
 
     eventually(lambda: says_why(lambda: connect(url, timeout=0.05)), "it is tried in time")
     eventually(lambda: says_why(lambda: asyncio.run(main())), "and in an event loop")
@@ -469,7 +469,7 @@ def test_a_connection_that_nobody_has_any_more_is_closed_when_all_asks_are_answe
 def test_an_actor_awaits_answers_from_elsewhere(connection: Connection) -> None:
     class Asker(Actor[Any]):
         async def receive(self, message: Any) -> Any:
-            await connection.ref("notes").tell_soon(message)
+            await connection.ref("notes").atell(message)
             return await connection.ref("notes").ask("all")
 
     with ActorSystem(workers=1) as system:

@@ -261,7 +261,7 @@ def test_a_full_mailbox_is_told_soon() -> None:
         kept: list[list[Any]] = [[] for _ in range(2)]
         refs = [system.spawn(Keep, each, mailbox=BoundedMailbox(1)) for each in kept]
         for router in (RoundRobinRouter(refs), BroadcastRouter(refs)):
-            told = [router.tell_soon(1), router.tell_soon(2), router.tell_many_soon([3, 4, 5, 6])]
+            told = [router.atell(1), router.atell(2), router.atell_many([3, 4, 5, 6])]
             assert not told[-1].done()
             system.run_until_idle()
             for each in told:

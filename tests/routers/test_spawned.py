@@ -23,8 +23,8 @@ from callboard import (
     Terminated,
 )
 from callboard.routers import (
+    AutoScale,
     BroadcastRouter,
-    Elastic,
     KeyRouter,
     LeastLoadedRouter,
     RoundRobinRouter,
@@ -278,7 +278,7 @@ def test_nothing_is_lost_by_deaths_and_resizes(
                 if act[0] == "many":
                     router.tell_many(rows)
                 elif act[0] == "soon":
-                    router.tell_many_soon(rows)
+                    router.atell_many(rows)
                 else:
                     for row in rows:
                         router.tell(row) if act[0] == "tell" else router.ask(row)
@@ -378,7 +378,7 @@ def test_stopping_a_router_after_its_queue_ends_its_parent_too() -> None:
 def test_an_elastic_router_grows_with_its_queues_and_shrinks_again() -> None:
     noted: list[Any] = []
     with ManualSystem() as system:
-        elastic = Elastic(1, 6, period=1.0, high=4.0, low=0.5, patience=2)
+        elastic = AutoScale(1, 6, period=1.0, high=4.0, low=0.5, patience=2)
         router = RoundRobinRouter.spawn(system, Slow, noted, elastic=elastic)
         assert len(router.refs) == 1
         router.tell_many(range(60))
@@ -397,7 +397,7 @@ def test_an_elastic_router_grows_with_its_queues_and_shrinks_again() -> None:
 
 
 def test_an_elastic_level_waits_for_its_patience_and_keeps_its_bounds() -> None:
-    level = Level(Elastic(2, 6, high=4.0, low=1.0, patience=3))
+    level = Level(AutoScale(2, 6, high=4.0, low=1.0, patience=3))
     assert [level.decide(2, 100) for _ in range(3)] == [2, 2, 3]
     assert [level.decide(3, 12), level.decide(3, 100)] == [3, 3]  # 12 are not more than high
     assert [level.decide(3, 100) for _ in range(2)] == [3, 4]
@@ -419,15 +419,15 @@ def test_an_elastic_router_begins_with_as_many_routees_as_it_is_told() -> None:
 
 def test_elastic_says_what_is_wrong() -> None:
     with pytest.raises(ValueError, match="the least number of routees"):
-        Elastic(0, 3)
+        AutoScale(0, 3)
     with pytest.raises(ValueError, match="the most routees is a whole number of 3 or more"):
-        Elastic(3, 2)
+        AutoScale(3, 2)
     with pytest.raises(ValueError, match=r"0 <= low < high, not 4\.0 and 4\.0"):
-        Elastic(low=4.0)
+        AutoScale(low=4.0)
     with pytest.raises(ValueError, match="period"):
-        Elastic(period=0)
+        AutoScale(period=0)
     with pytest.raises(TypeError, match="pair"):
-        Elastic.of(3)
+        AutoScale.of(3)
 
 
 def test_spawning_says_what_is_wrong_and_leaves_nothing_behind() -> None:

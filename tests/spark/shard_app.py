@@ -6,10 +6,10 @@ from collections import Counter
 from typing import Any
 
 from callboard import ActorSystem
-from callboard.remote import Persistent
+from callboard.remote import PersistentActor
 
 
-class Seen(Persistent):
+class Seen(PersistentActor):
     """Counts the numbers of rows by batch: each is to come once."""
 
     snapshot_every = 3

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from callboard.remote import Persistent, connect
+from callboard.remote import PersistentActor, connect
 
 
-class Sums(Persistent):
+class Sums(PersistentActor):
     def __init__(self) -> None:
         self.rows = 0
         self.total = 0
@@ -32,7 +32,7 @@ class Sums(Persistent):
         self.rows, self.total, self.partitions = state
 
 
-class Echo(Persistent):
+class Echo(PersistentActor):
     """Publishes each number that it gets."""
 
     published: ClassVar[Any] = pa.schema([("id", pa.int64()), ("text", pa.string())])
@@ -47,7 +47,7 @@ class Echo(Persistent):
         pass
 
 
-class Kinds(Persistent):
+class Kinds(PersistentActor):
     """Publishes each row, of types of Arrow that are not those of Spark."""
 
     published: ClassVar[Any] = pa.schema(

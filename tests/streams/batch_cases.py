@@ -190,14 +190,14 @@ sizes = st.sampled_from([1, 2, 1_000])
 
 
 def joins(
-    choice: Choice, clock: Clock, n: int, lag: int, schemas: Any, **options: Any
+    choice: Choice, clock: Clock, n: int, delay_threshold: int, schemas: Any, **options: Any
 ) -> tuple[Any, Any]:
     """Make the two joins that are to give the same."""
     a, b = entry("a"), entry("b")
     if "within" in options:
         options["within"] = length_on(clock, options["within"])
-    if lag:
-        options["lag"] = clock.length(lag)
+    if delay_threshold:
+        options["delay_threshold"] = clock.length(delay_threshold)
     batches = a.join_batches(
         b, by="time", where=choice.where, n=n, late="side", schemas=schemas, **options
     )

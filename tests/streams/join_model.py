@@ -26,7 +26,7 @@ class Taken(NamedTuple):
     late: list[list[Row]]
 
 
-def taken(streams: Sequence[Sequence[Row | Watermark]], lag: Any = 0) -> Taken:
+def taken(streams: Sequence[Sequence[Row | Watermark]], delay_threshold: Any = 0) -> Taken:
     """Sort out what is late, and put the others in order."""
     rows: list[Row] = []
     late: list[list[Row]] = []
@@ -34,7 +34,7 @@ def taken(streams: Sequence[Sequence[Row | Watermark]], lag: Any = 0) -> Taken:
         come_to = None
         late.append([])
         for row in stream:
-            behind = row.time if isinstance(row, Watermark) else row.time - lag
+            behind = row.time if isinstance(row, Watermark) else row.time - delay_threshold
             if isinstance(row, Row):
                 if come_to is not None and row.time < come_to:
                     late[-1].append(row)

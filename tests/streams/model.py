@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from callboard.streams import Failure, Watermark, Window
+from callboard.streams import FailedRow, Watermark, Window
 from tests.streams.shapes import Chain, Fork, Functions, Mark, Op, Refused, Running, number
 
 
@@ -153,7 +153,7 @@ class OpModel:
     def failed(self, row: Any, error: Exception) -> list[Any]:
         if self.op.errors == "fail":
             raise error
-        return [Failure("", 0, row, error)] if self.op.errors == "side" else []
+        return [FailedRow("", 0, row, error)] if self.op.errors == "side" else []
 
 
 class Late:

@@ -102,7 +102,7 @@ rows = st.lists(
 )
 
 
-in_time = {"by": st.just(Functions().time), "lag": st.sampled_from([0, 20, 100])}
+in_time = {"by": st.just(Functions().time), "delay_threshold": st.sampled_from([0, 20, 100])}
 windows = st.one_of(
     st.fixed_dictionaries(
         {"within": st.sampled_from([0, 9]), "rule": st.sampled_from(["strict", "three-step"])}

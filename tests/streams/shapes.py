@@ -12,7 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from callboard.streams import Failure, Session, Sliding, Stream, Tumbling, Watermark
+from callboard.streams import (
+    FailedRow,
+    SessionWindow,
+    SlidingWindow,
+    Stream,
+    TumblingWindow,
+    Watermark,
+)
 
 
 def number(row: Any) -> int:
@@ -21,7 +28,7 @@ def number(row: Any) -> int:
         return 0
     if isinstance(row, Watermark):
         return int(row.time)
-    if isinstance(row, Failure):
+    if isinstance(row, FailedRow):
         return number(row.row) + 1
     if isinstance(row, tuple | list):
         return sum((i + 1) * number(each) for i, each in enumerate(row)) % 1009
@@ -179,7 +186,7 @@ class Op:
         if self.kind in {"sample", "watermarks"}:
             options["every"] = self.step
         if self.kind == "watermarks":
-            options["lag"] = self.size
+            options["delay_threshold"] = self.size
         if self.kind == "top_k" and self.ordered:
             options["every"] = self.step
         source: Any = stream
@@ -201,16 +208,16 @@ class Op:
         by = (lambda key: 5 - 3 * key) if self.partition == "function" else None
         return {"partition": by, "partitions": self.partitions}
 
-    def spec(self) -> Tumbling | Sliding | Session:
+    def spec(self) -> TumblingWindow | SlidingWindow | SessionWindow:
         """Make the windows."""
         time = self.functions.time
         if self.windows == "session":
-            return Session(self.size, time, ordered=self.ordered)
+            return SessionWindow(self.size, time, ordered=self.ordered)
         if self.windows == "count":
-            return Sliding(self.size, self.step)
+            return SlidingWindow(self.size, self.step)
         if self.step == self.size:
-            return Tumbling(self.size, by=time, ordered=self.ordered)
-        return Sliding(self.size, self.step, by=time, ordered=self.ordered)
+            return TumblingWindow(self.size, by=time, ordered=self.ordered)
+        return SlidingWindow(self.size, self.step, by=time, ordered=self.ordered)
 
 
 @dataclass(frozen=True)
@@ -247,8 +254,8 @@ class Mark:
     def add_to(self, stream: Stream[Any]) -> Stream[Any]:
         """Mark a stream."""
         if self.model == "threaded":
-            return stream.threaded()
-        return stream.threading(cast("Any", self.model))
+            return stream.new_thread()
+        return stream.run_on(cast("Any", self.model))
 
 
 @dataclass(frozen=True)
@@ -266,7 +273,7 @@ class Chain:
 
 def plain(row: Any) -> Any:
     """Make rows comparable: failures without their operators' names and serial numbers."""
-    if isinstance(row, Failure):
+    if isinstance(row, FailedRow):
         return "failure", plain(row.row), row.error
     if isinstance(row, tuple | list):
         return type(row)(map(plain, row)) if type(row) in {tuple, list} else [*map(plain, row)]

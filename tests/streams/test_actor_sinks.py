@@ -9,7 +9,7 @@ import pytest
 
 from callboard import Actor, ActorSystem, BoundedMailbox
 from callboard.messages import DeadLetter
-from callboard.streams import Graph, StreamError, Tally, Watermark, entry
+from callboard.streams import Graph, RowCounts, StreamError, Watermark, entry
 from callboard.testing import ManualSystem
 
 ROWS = list(range(416))
@@ -52,7 +52,7 @@ def test_rows_that_a_full_mailbox_refused_are_skipped_and_the_others_are_told(
     batch_size: int,
 ) -> None:
     seen: list[int] = []
-    tally = Tally(kept=1000)
+    tally = RowCounts(kept=1000)
     with ManualSystem() as system:
         ref = system.spawn(Keeper, seen, mailbox=BoundedMailbox(16, overflow="fail"))
         graph = entry("x").to(ref, errors="skip")
@@ -65,7 +65,7 @@ def test_rows_that_a_full_mailbox_refused_are_skipped_and_the_others_are_told(
 
 def test_watermarks_are_no_rows_of_an_actor_that_is_full() -> None:
     seen: list[int] = []
-    tally = Tally()
+    tally = RowCounts()
     with ManualSystem() as system:
         ref = system.spawn(Keeper, seen, mailbox=BoundedMailbox(1, overflow="fail"))
         rows = [Watermark(0), 1, Watermark(1), 2, Watermark(2), 3]
@@ -110,7 +110,7 @@ def test_a_throttling_mailbox_takes_all_rows() -> None:
 def test_of_two_sinks_only_the_full_one_reports() -> None:
     full: list[int] = []
     other: list[int] = []
-    tally = Tally(kept=1000)
+    tally = RowCounts(kept=1000)
     with ManualSystem() as system:
         rows = entry("x")
         bounded = system.spawn(Keeper, full, mailbox=BoundedMailbox(16, overflow="fail"))
@@ -125,7 +125,7 @@ def test_of_two_sinks_only_the_full_one_reports() -> None:
 
 def test_rows_for_a_stopped_actor_are_dead_letters_and_no_failures() -> None:
     letters: list[DeadLetter] = []
-    tally = Tally()
+    tally = RowCounts()
     with ManualSystem() as system:
         ref = system.spawn(Keeper, [])
         ref.stop()

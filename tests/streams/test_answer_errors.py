@@ -11,13 +11,13 @@ import pytest
 
 from callboard import Actor, ActorSystem, AskTimeout, Future, Supervision
 from callboard.streams import (
-    Failure,
+    FailedRow,
     Graph,
     GraphError,
+    RowCounts,
     RunEnded,
     Stream,
     StreamError,
-    Tally,
 )
 from callboard.testing import ManualSystem
 from tests.streams.answering import ROWS, Doubling, Holding, double, rows
@@ -48,11 +48,11 @@ def failing(system: ActorSystem, way: str, **options: Any) -> Stream[int]:
     return rows.map(fail, in_flight=5, **options)
 
 
-def sequentially(_: ActorSystem, graph: Graph[Any], tally: Tally) -> Any:
+def sequentially(_: ActorSystem, graph: Graph[Any], tally: RowCounts) -> Any:
     return graph.run_sequentially({"rows": ROWS[:40]}, tally=tally)
 
 
-def on_workers(system: ActorSystem, graph: Graph[Any], tally: Tally) -> Any:
+def on_workers(system: ActorSystem, graph: Graph[Any], tally: RowCounts) -> Any:
     run = system.run(graph, batch_size=6)
     try:
         run.send("rows", ROWS[:40])
@@ -74,17 +74,17 @@ def test_errors_end_the_run_or_are_skipped_or_go_to_the_side(
     with ActorSystem(workers=2) as system:
         seen: list[int] = []
         with pytest.raises(StreamError, match=r"failed at input 7, 7") as raised:
-            runs(system, failing(system, way).to(seen.append), Tally())
+            runs(system, failing(system, way).to(seen.append), RowCounts())
         assert isinstance(raised.value.__cause__, ValueError)
         assert seen == ROWS[:7]
-        tally = Tally()
+        tally = RowCounts()
         assert runs(system, failing(system, way, errors="skip").collect(), tally) == good
         assert sum(tally.skips.values()) == 4
         side = failing(system, way, errors="side")
         graph = Graph(side.collect(name="good"), side.failures.collect(name="bad"))
-        found = runs(system, graph, Tally())
+        found = runs(system, graph, RowCounts())
         assert found["good"] == good
-        failures: list[Failure] = found["bad"]
+        failures: list[FailedRow] = found["bad"]
         assert [failure.serial for failure in failures] == [7, 17, 27, 37]
         assert [failure.row for failure in failures] == [7, 17, 27, 37]
 

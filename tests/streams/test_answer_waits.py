@@ -52,7 +52,7 @@ def test_a_cancel_ends_the_wait_of_a_thread_that_runs_operators(way: str, where:
     raised: list[BaseException] = []
     with ActorSystem(workers=1) as system:
         ref = system.spawn(Silent, asked)
-        graph = silent(ref, way, rows.threaded() if "other" in where else rows).collect()
+        graph = silent(ref, way, rows.new_thread() if "other" in where else rows).collect()
         run = system.run(graph, threading="manual")
 
         def send() -> None:
@@ -77,7 +77,7 @@ def test_a_cancel_ends_the_wait_of_a_thread_that_runs_operators(way: str, where:
 def test_a_stop_of_the_system_ends_the_wait_of_a_thread_that_runs_operators(way: str) -> None:
     asked = threading.Semaphore(0)
     system = ActorSystem(workers=1)
-    graph = silent(system.spawn(Silent, asked), way, rows.threaded()).collect()
+    graph = silent(system.spawn(Silent, asked), way, rows.new_thread()).collect()
     run = system.run(graph, threading="manual")
     run.send("rows", [1, 2, 3])
     assert asked.acquire(timeout=60)

@@ -253,11 +253,11 @@ def test_an_actor_that_would_hold_up_the_worker_of_the_asked_one_is_refused(work
         async def receive(self, message: Any) -> Any:
             run = self.system.run(rows.ask(message).collect())
             run.send("rows", range(3))
-            return await run.finish_soon()
+            return await run.afinish()
 
     with ActorSystem(workers=workers) as system:
         asked = system.spawn(Doubling)
-        with pytest.raises(RunError, match="await finish_soon"):
+        with pytest.raises(RunError, match="await afinish"):
             system.spawn(Boss).ask(asked).result(60)
         assert system.spawn(Boss, dedicated=True).ask(asked).result(60) == [0, 2, 4]
         assert system.spawn(Waits).ask(asked).result(60) == [0, 2, 4]

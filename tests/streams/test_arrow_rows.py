@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import pytest
 
 from callboard import ActorSystem
-from callboard.streams import Graph, Snapshot, StreamError, Tally, Watermark, entry
+from callboard.streams import Graph, RowCounts, Snapshot, StreamError, Watermark, entry
 from callboard.streams.errors import GraphError
 from callboard.streams.programs.columns.rows_and_batches import batch_of
 from tests.streams.test_snapshot_files import go_on, snapshot_of
@@ -120,7 +120,7 @@ def test_a_good_row_costs_no_call_of_python() -> None:
 def test_each_bad_row_is_counted_and_the_batch_has_the_others(
     given: list[Any], fields: Any, bad: list[int]
 ) -> None:
-    tally = Tally()
+    tally = RowCounts()
     schema = None if fields is None else pa.schema([(name, getattr(pa, t)()) for name, t in fields])
     stream = rows.to_arrow(3, schema, errors="skip")
     found = stream.collect().run_sequentially({"rows": given}, tally=tally)

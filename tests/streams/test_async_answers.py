@@ -17,13 +17,13 @@ from callboard.streams import (
     Band,
     Equal,
     Graph,
+    RowCounts,
     Run,
-    Session,
-    Sliding,
+    SessionWindow,
+    SlidingWindow,
     Stream,
     StreamError,
-    Tally,
-    Tumbling,
+    TumblingWindow,
     Watermark,
     entry,
 )
@@ -86,12 +86,12 @@ VALUES: dict[str, Make] = {
     "top_k": lambda rows, f: rows.top_k(2, f),
     "distinct": lambda rows, f: rows.distinct(f),
     "frequent": lambda rows, f: rows.frequent(f, epsilon=0.1),
-    "a window": lambda rows, f: rows.window(Tumbling(2), f),
-    "a window's time": lambda rows, f: rows.window(Sliding(4, 2, by=f), len),
-    "a window by time": lambda rows, f: rows.window(Tumbling(2, by=abs), f),
-    "a session": lambda rows, f: rows.window(Session(2, by=abs), f),
-    "a session's time": lambda rows, f: rows.window(Session(2, by=f), len),
-    "watermarks": lambda rows, f: rows.watermarks(f, lag=0),
+    "a window": lambda rows, f: rows.window(TumblingWindow(2), f),
+    "a window's time": lambda rows, f: rows.window(SlidingWindow(4, 2, by=f), len),
+    "a window by time": lambda rows, f: rows.window(TumblingWindow(2, by=abs), f),
+    "a session": lambda rows, f: rows.window(SessionWindow(2, by=abs), f),
+    "a session's time": lambda rows, f: rows.window(SessionWindow(2, by=f), len),
+    "watermarks": lambda rows, f: rows.watermarks(f, delay_threshold=0),
     "union": lambda rows, f: rows.union(rows.map(abs), by=f),
     "merge": lambda rows, f: rows.merge(rows.map(abs), by=f),
     "a join's time": lambda rows, f: rows.join(rows, by=f, rows=9),
@@ -151,10 +151,10 @@ def test_such_a_row_is_skipped_where_errors_are(kind: str) -> None:
     ways: dict[str, Stream[Any]] = {
         "filter": rows.filter(later, errors="skip"),
         "map": rows.map(later, errors="skip"),
-        "a window": rows.window(Tumbling(1), later, errors="skip"),
+        "a window": rows.window(TumblingWindow(1), later, errors="skip"),
         "where": rows.join(rows, by=abs, rows=1, where=later, errors="skip"),
     }
-    tally = Tally()
+    tally = RowCounts()
     assert ways[kind].collect().run_sequentially({"rows": [1, 2]}, tally=tally) == []
     assert tally.skips.total() >= 2
 

@@ -14,13 +14,13 @@ from callboard import Actor, ActorSystem
 from callboard.core.errors import ConfigError
 from callboard.messages import DeadLetter
 from callboard.streams import (
-    Failure,
+    FailedRow,
     Graph,
     GraphError,
-    Session,
+    RowCounts,
+    SessionWindow,
     StreamError,
-    Tally,
-    Tumbling,
+    TumblingWindow,
     entry,
 )
 from callboard.streams.programs.rows.files import line_of
@@ -77,9 +77,9 @@ TAKE_A_FUNCTION: dict[str, Callable[[Any], object]] = {
     "scan": lambda f: rows.scan(0, f),
     "fold": lambda f: rows.fold(0, f),
     "reduce": lambda f: rows.reduce(f, every=2),
-    "window": lambda f: rows.window(Tumbling(2), f),
-    "tumbling": lambda f: Tumbling(2, by=f),
-    "session": lambda f: Session(2, by=f),
+    "window": lambda f: rows.window(TumblingWindow(2), f),
+    "tumbling": lambda f: TumblingWindow(2, by=f),
+    "session": lambda f: SessionWindow(2, by=f),
     "top_k": lambda f: rows.top_k(2, f),
     "distinct": lambda f: rows.distinct(f),
     "frequent": lambda f: rows.frequent(f, epsilon=0.1),
@@ -87,7 +87,7 @@ TAKE_A_FUNCTION: dict[str, Callable[[Any], object]] = {
     "union": lambda f: rows.union(entry("others"), by=f),
     "to": lambda f: rows.to(f),
     "keyed scan": lambda f: keyed.scan(0, f),
-    "keyed window": lambda f: keyed.window(Tumbling(2), f),
+    "keyed window": lambda f: keyed.window(TumblingWindow(2), f),
 }
 TAKE_ONE_THAT_YIELDS: dict[str, Callable[[Any], object]] = {
     "flat_map": lambda f: rows.flat_map(f),
@@ -195,7 +195,7 @@ NO_COUNT = [0, -1, 2**63, 10**30, 1.5, math.nan, math.inf, "2", True, None]
         lambda n: rows.batch(n),
         lambda n: rows.to_arrow(n),
         lambda n: rows.reduce(sum, every=n),
-        lambda n: rows.window(Tumbling(n)),
+        lambda n: rows.window(TumblingWindow(n)),
         lambda n: rows.collect().run_sequentially({"rows": []}, batch_size=n),
     ],
 )
@@ -265,7 +265,7 @@ def test_a_switch_is_true_or_false(operator: Any, value: Any) -> None:
 
 @pytest.mark.parametrize("value", ["no", 1, None])
 def test_whether_rows_are_in_order_is_true_or_false(value: Any) -> None:
-    for windows in (Tumbling, Session):
+    for windows in (TumblingWindow, SessionWindow):
         with pytest.raises(GraphError, match="ordered is True or False, not"):
             windows(2, by=abs, ordered=value)
 
@@ -309,7 +309,7 @@ def test_an_option_of_a_run_is_checked_at_its_start(option: str, value: Any) -> 
 @pytest.mark.parametrize("value", [-1, 1.5, "1", True, None])
 def test_a_tally_keeps_a_whole_number_of_failures(value: Any) -> None:
     with pytest.raises(ValueError, match="kept is a whole number"):
-        Tally(kept=value)
+        RowCounts(kept=value)
 
 
 @pytest.mark.parametrize(("every", "total"), [(math.nan, 1), ("1", 1), (0.5, "1"), (0.5, -1)])
@@ -365,7 +365,7 @@ def test_a_table_whose_columns_would_be_the_rows_is_refused() -> None:
 
 
 def test_a_tally_is_one() -> None:
-    with pytest.raises(GraphError, match="tally is a Tally, not 3"):
+    with pytest.raises(GraphError, match="tally is a RowCounts, not 3"):
         rows.collect().run_sequentially({"rows": []}, tally=3)
 
 
@@ -413,7 +413,7 @@ def test_a_failure_and_its_dead_letter_have_a_text_without_the_rows() -> None:
         run.send("rows", [Mute()])
         assert run.finish(timeout=60) == []
     (letter,) = letters
-    assert isinstance(letter.message, Failure)
+    assert isinstance(letter.message, FailedRow)
     assert "<Mute, whose repr() raised LookupError>" in repr(letter.message)
     assert "<Muted, whose repr() raised LookupError>" in repr(letter)
 

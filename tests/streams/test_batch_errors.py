@@ -14,9 +14,9 @@ from callboard.streams import (
     Equal,
     Graph,
     GraphError,
+    RowCounts,
     Stream,
     StreamError,
-    Tally,
     Watermark,
     entry,
 )
@@ -87,7 +87,7 @@ class TestErrors:
     def test_the_first_batch_may_be_the_bad_one(self) -> None:
         good = batch(t=pa.array([NOON], pa.timestamp("s")), x=[1])
         for bad in (batch(t=[1], x=[1]), batch(t=good["t"], x=["1"]), batch(t=[None], x=[1])):
-            tally = Tally()
+            tally = RowCounts()
             stream = self.stream("skip", within=DAY)
             sent = {"a": [Watermark(NOON - DAY), bad, good], "b": [bad, good]}
             out = stream.collect().run_sequentially(sent, tally=tally)
@@ -166,7 +166,11 @@ class TestErrors:
             ({"within": 5}, [NOON], "within is a timedelta, as times are timestamp.us., not 5"),
             ({"within": DAY}, [1], "within is a number, as values are integers, not datetime"),
             ({"within": 2**63}, [1], "within is at most 2..63 - 1 of integers, not 92233"),
-            ({"within": 5, "lag": 2**64}, [1], "lag is at most 2..63 - 1 of integers, not 1844"),
+            (
+                {"within": 5, "delay_threshold": 2**64},
+                [1],
+                "delay_threshold is at most 2..63 - 1 of integers, not 1844",
+            ),
             ({"where": Band("t", DAY)}, [1], "a band's distance is a number"),
         ],
     )
@@ -292,7 +296,10 @@ def test_bad_arguments_are_refused() -> None:
         ({"within": 1, "how": "full"}, "how is one of inner, .*not 'full'"),
         ({"within": 1, "rule": "loose"}, "rule is one of strict, three-step, not 'loose'"),
         ({"within": 1, "late": "include"}, "late is one of drop, side, not 'include'"),
-        ({"within": 1, "lag": -1}, "lag is a length of time, or none, not -1"),
+        (
+            {"within": 1, "delay_threshold": -1},
+            "delay_threshold is a length of time, or none, not -1",
+        ),
         ({"within": 1, "suffix": 1}, "suffix is a string, not 1"),
         ({"within": 1, "lanes": 0}, "lanes"),
         ({"within": 1, "where": 5}, "where is a function, not 5"),

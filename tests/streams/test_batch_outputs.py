@@ -12,8 +12,8 @@ from callboard.streams import (
     Band,
     Equal,
     Graph,
+    RowCounts,
     StreamError,
-    Tally,
     Watermark,
     entry,
 )
@@ -123,7 +123,7 @@ class TestOutputs:
             return some.append_column("oldest", pc.min_element_wise(*times)).select(["oldest"])
 
         behind = joined.map_batches(oldest).merge_batches(
-            entry("c"), by="oldest", lag=1_000, late="side"
+            entry("c"), by="oldest", delay_threshold=1_000, late="side"
         )
         rows: list[Any] = [
             ("a", [7]), ("a", Watermark(10)), ("b", Watermark(10)), ("b", [12]),
@@ -179,7 +179,7 @@ class TestOutputs:
             ("b", batch(t=[4])),
             ("b", Watermark(4)),
         ]
-        graph = entry("a").merge_batches(entry("b"), by="t", lag=2, n=1).collect()
+        graph = entry("a").merge_batches(entry("b"), by="t", delay_threshold=2, n=1).collect()
         out = graph.run_sequentially([(e, [each]) for e, each in steps], batch_size=1)
         assert rows_in(out) == [{"t": 3}, {"t": 4}, {"t": 5}, {"t": 7}]
 
@@ -195,7 +195,7 @@ class TestOutputs:
     def test_a_watermark_between_two_times_lets_the_later_one_come(self) -> None:
         times = pa.array([NOON, NOON + datetime.timedelta(seconds=1)], pa.timestamp("s"))
         mark = Watermark(NOON + datetime.timedelta(milliseconds=1))
-        tally = Tally()
+        tally = RowCounts()
         graph = entry("a").merge_batches(entry("b"), by="t").collect()
         out = graph.run_sequentially({"a": [batch(t=times[:0]), mark, batch(t=times)]}, tally=tally)
         assert [len(each) for each in out] == [1]
@@ -210,8 +210,8 @@ class TestOutputs:
         assert rows_in(graph.collect().run_sequentially(sent)) == [{"t": 1, "t_right": 4}]
 
     def test_late_rows_are_counted_one_by_one(self) -> None:
-        tally = Tally()
-        graph = entry("a").merge_batches(entry("b"), by="t", lag=2).collect()
+        tally = RowCounts()
+        graph = entry("a").merge_batches(entry("b"), by="t", delay_threshold=2).collect()
         out = graph.run_sequentially({"a": [batch(t=[5, 3, 2, 9, 1])]}, tally=tally)
         assert rows_in(out) == [{"t": 3}, {"t": 5}, {"t": 9}]
         assert tally.lates == {"merge_batches": 2}

@@ -50,12 +50,14 @@ def in_parts(graph: Graph[Any], case: Case, cuts: list[int], ways: list[Any], se
 
 @given(st.data(), sizes, st.sampled_from([0, 3]), cuts, ways, seeds)
 def test_a_merge_of_batches_goes_on_where_it_was_cut(
-    data: st.DataObject, n: int, lag: int, cuts: list[int], ways: list[Any], seed: int
+    data: st.DataObject, n: int, delay_threshold: int, cuts: list[int], ways: list[Any], seed: int
 ) -> None:
     clock = data.draw(st.sampled_from(CLOCKS))
     case = data.draw(cases(clock, 3))
     first, *others = map(entry, NAMES)
-    lags: dict[str, Any] = {"lag": clock.length(lag)} if lag else {}
+    lags: dict[str, Any] = (
+        {"delay_threshold": clock.length(delay_threshold)} if delay_threshold else {}
+    )
     graph = both(first.merge_batches(*others, by="time", n=n, late="side", **lags))
     expected = graph.run_sequentially(case.batches)
     assert in_parts(graph, case, cuts, ways, seed) == expected
@@ -74,8 +76,8 @@ def test_a_join_of_batches_goes_on_where_it_was_cut(
 ) -> None:
     clock = data.draw(st.sampled_from(CLOCKS))
     case = data.draw(cases(clock, key=data.draw(st.sampled_from([None, pa.large_binary()]))))
-    n, lag = data.draw(sizes), data.draw(st.sampled_from([0, 3]))
-    graph = both(joins(choice, clock, n, lag, case.schemas, **window, **options)[0])
+    n, delay_threshold = data.draw(sizes), data.draw(st.sampled_from([0, 3]))
+    graph = both(joins(choice, clock, n, delay_threshold, case.schemas, **window, **options)[0])
     expected = graph.run_sequentially(case.batches)
     assert in_parts(graph, case, cuts, ways, seed) == expected
 

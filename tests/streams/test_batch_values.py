@@ -99,7 +99,7 @@ long = st.sampled_from([0, 1, 1.5, 2**53 + 1, 2**63 - 1])
 
 @given(st.lists(whole, max_size=9), st.lists(whole, max_size=9), long, long, long)
 def test_integers_of_64_bits_are_times_and_values(
-    left: list[int], right: list[int], within: Any, d: Any, lag: Any
+    left: list[int], right: list[int], within: Any, d: Any, delay_threshold: Any
 ) -> None:
     inputs = {
         name: [pa.record_batch({"t": pa.array(some, pa.int64())})]
@@ -108,9 +108,15 @@ def test_integers_of_64_bits_are_times_and_values(
     rows = {name: batches[0].to_pylist() for name, batches in inputs.items()}
     options: dict[str, Any] = {"by": "t", "within": within, "how": "outer", "where": Band("t", d)}
     a, b = entry("a"), entry("b")
-    found = a.join_batches(b, lag=lag, **options).collect().run_sequentially(inputs)
+    found = (
+        a.join_batches(b, delay_threshold=delay_threshold, **options)
+        .collect()
+        .run_sequentially(inputs)
+    )
     # In Python, a time before which 1.5 lies may be rounded; 1 is the same, of integers.
-    graph = a.join(b, lag=math.floor(lag), combine=lambda x, y: (x, y), **options).collect()
+    graph = a.join(
+        b, delay_threshold=math.floor(delay_threshold), combine=lambda x, y: (x, y), **options
+    ).collect()
     wanted = [(x and x["t"], y and y["t"]) for x, y in graph.run_sequentially(rows)]
     assert [(row["t"], row.get("t_right")) for row in rows_in(found)] == wanted
 

@@ -1,4 +1,4 @@
-"""After a cancelled `send_soon()`, rows that were taken have gone in, and the others are left."""
+"""After a cancelled `asend()`, rows that were taken have gone in, and the others are left."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def test_rows_go_in_once_and_in_order_whenever_sends_are_cancelled(
             run = gated(system, opened, batch_size=batch_size, window=2)
             source = iter(range(ROWS))
             while run.position["rows"] < ROWS // 2:
-                task = asyncio.ensure_future(run.send_soon("rows", source))
+                task = asyncio.ensure_future(run.asend("rows", source))
                 for _ in range(steps):
                     await asyncio.sleep(0)
                 task.cancel()
                 await asyncio.wait([task])
-                await run.send_soon("rows", [*islice(source, 10)])
+                await run.asend("rows", [*islice(source, 10)])
             taken = run.position["rows"]
             assert next(source, ROWS) == taken
-            assert await run.finish_soon() == [*range(taken)]
+            assert await run.afinish() == [*range(taken)]
 
     within(main())
 
@@ -81,7 +81,7 @@ def test_a_send_that_waits_for_room_has_taken_nothing_when_it_is_cancelled(
         async with ActorSystem(workers=2) as system:
             run = gated(system, opened, batch_size=batch_size, window=2)
             source = iter(range(ROWS))
-            task = asyncio.create_task(sent_and_unsent(run.send_soon("rows", source)))
+            task = asyncio.create_task(sent_and_unsent(run.asend("rows", source)))
             await asyncio.sleep(0)  # it awaits
             while run.position["rows"] < 2 * batch_size:
                 await asyncio.sleep(0)
@@ -89,7 +89,7 @@ def test_a_send_that_waits_for_room_has_taken_nothing_when_it_is_cancelled(
             assert await task == (2 * batch_size, [])
             assert next(source) == 2 * batch_size
             opened.set()
-            assert await run.finish_soon() == [*range(2 * batch_size)]
+            assert await run.afinish() == [*range(2 * batch_size)]
 
     within(main())
 
@@ -100,7 +100,7 @@ def test_a_send_that_waits_for_takers_has_taken_nothing_when_it_is_cancelled() -
             run = system.run(entry("rows", int).collect(), batch_size=1)
             results = run.results(limit=3)
             source = iter(range(ROWS))
-            task = asyncio.create_task(sent_and_unsent(run.send_soon("rows", source)))
+            task = asyncio.create_task(sent_and_unsent(run.asend("rows", source)))
             await asyncio.sleep(0)  # it awaits
             while results.untaken < 3:
                 await asyncio.sleep(0)
@@ -108,7 +108,7 @@ def test_a_send_that_waits_for_takers_has_taken_nothing_when_it_is_cancelled() -
             assert await task == (run.position["rows"], [])
             assert next(source) == run.position["rows"]
             results.close()
-            await run.finish_soon()
+            await run.afinish()
 
     within(main())
 
@@ -131,12 +131,12 @@ def test_a_row_that_was_taken_goes_in_though_takers_have_stopped_meanwhile(
                 yield 1
                 raise AssertionError("a row was taken without room for it")
 
-            task = asyncio.create_task(sent_and_unsent(run.send_soon("rows", rows())))
+            task = asyncio.create_task(sent_and_unsent(run.asend("rows", rows())))
             assert await asyncio.to_thread(full.wait, DEADLINE)
             task.cancel()
             assert await task == (2, [])
             results.close()
-            assert await run.finish_soon() == [0, 1]
+            assert await run.afinish() == [0, 1]
 
     within(main())
 
@@ -155,7 +155,7 @@ def test_a_cancellation_waits_for_the_row_that_is_being_taken(opened: threading.
         async with ActorSystem(workers=2) as system:
             run = system.run(entry("rows", int).collect())
             source = slow()
-            sending = run.send_soon("rows", source)
+            sending = run.asend("rows", source)
             task = asyncio.ensure_future(sending)
             assert await asyncio.to_thread(asked.wait, DEADLINE)
             task.cancel()
@@ -166,7 +166,7 @@ def test_a_cancellation_waits_for_the_row_that_is_being_taken(opened: threading.
             with pytest.raises(asyncio.CancelledError):
                 await task
             assert [*source] == [2]
-            assert await run.finish_soon() == [0, 1]
+            assert await run.afinish() == [0, 1]
 
     within(main())
 
@@ -182,7 +182,7 @@ def test_a_second_cancellation_does_not_wait(opened: threading.Event) -> None:
     async def main() -> None:
         async with ActorSystem(workers=2) as system:
             run = system.run(entry("rows", int).collect())
-            sending = run.send_soon("rows", endless())
+            sending = run.asend("rows", endless())
             task = asyncio.ensure_future(sending)
             assert await asyncio.to_thread(asked.wait, DEADLINE)
             task.cancel()
@@ -201,7 +201,7 @@ def test_cancel_of_the_future_ends_the_send(opened: threading.Event) -> None:
     with ActorSystem(workers=2) as system:
         run = gated(system, opened, batch_size=1, window=2)
         source = iter(range(ROWS))
-        sending: Any = run.send_soon("rows", source)
+        sending: Any = run.asend("rows", source)
         until(lambda: run.position["rows"] == 2)
         assert sending.cancel()
         with pytest.raises(AskCancelled) as caught:
@@ -227,7 +227,7 @@ def test_an_asynchronous_iterable_is_asked_for_a_row_when_there_is_room(
     async def main() -> None:
         async with ActorSystem(workers=2) as system:
             run = gated(system, opened, window=2)
-            task = asyncio.create_task(sent_and_unsent(run.send_soon("rows", counting())))
+            task = asyncio.create_task(sent_and_unsent(run.asend("rows", counting())))
             await asyncio.sleep(0)  # it awaits
             while run.position["rows"] < 2:
                 await asyncio.sleep(0)
@@ -235,7 +235,7 @@ def test_an_asynchronous_iterable_is_asked_for_a_row_when_there_is_room(
             assert await task == (2, [])
             assert taken == [0, 1]
             opened.set()
-            assert await run.finish_soon() == [0, 1]
+            assert await run.afinish() == [0, 1]
 
     within(main())
 
@@ -258,11 +258,11 @@ def test_in_a_cancelled_scope_of_trio_rows_that_were_taken_have_gone_in(
                         scope.cancel()
 
                     nursery.start_soon(end_it)
-                    await run.send_soon("rows", source)
+                    await run.asend("rows", source)
             assert scope.cancelled_caught
             assert next(source) == 16
             opened.set()
-            assert await run.finish_soon() == [*range(16)]
+            assert await run.afinish() == [*range(16)]
 
     async def limited() -> None:
         with trio.fail_after(DEADLINE):

@@ -160,6 +160,6 @@ def test_cancel_ends_a_drain_that_waits_for_a_throttled_row() -> None:
     with ActorSystem(workers=2) as system:
         run = system.run(entry("n", int).throttle(0.001).to(print), batch_size=1)
         run.send("n", [1, 2, 3])
-        drained = system.drain_soon(timeout=60)
+        drained = system.adrain(timeout=60)
         run.cancel(timeout=60)
         drained.result(60)

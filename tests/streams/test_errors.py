@@ -10,13 +10,13 @@ import pytest
 
 from callboard import ActorSystem
 from callboard.streams import (
-    Failure,
+    FailedRow,
     Graph,
-    Session,
+    RowCounts,
+    SessionWindow,
     Stream,
     StreamError,
-    Tally,
-    Tumbling,
+    TumblingWindow,
     Watermark,
     entry,
 )
@@ -64,7 +64,7 @@ def test_a_failed_stream_has_no_end() -> None:
 
 
 def test_a_skipped_input_is_counted_and_those_after_it_go_on() -> None:
-    tally = Tally()
+    tally = RowCounts()
     graph = entry("rows").map(half, errors="skip").collect()
     assert graph.run_sequentially({"rows": range(6)}, tally=tally) == [0, 0.5, 1, 1.5, 2.5]
     assert tally.skips == {"half": 1}
@@ -73,7 +73,7 @@ def test_a_skipped_input_is_counted_and_those_after_it_go_on() -> None:
 
 
 def test_a_tally_keeps_the_first_failures_and_counts_them_all() -> None:
-    tally = Tally(kept=2)
+    tally = RowCounts(kept=2)
     entry("rows").map(half, errors="skip").collect().run_sequentially(
         {"rows": range(50)}, tally=tally
     )
@@ -85,7 +85,7 @@ def test_failures_can_go_to_a_side_output_in_their_places() -> None:
     stream = entry("rows").map(half, errors="side")
     graph = stream.union(stream.failures).collect()
     outputs = graph.run_sequentially({"rows": range(6)})
-    assert [type(each) for each in outputs] == [float] * 4 + [Failure, float]
+    assert [type(each) for each in outputs] == [float] * 4 + [FailedRow, float]
     assert str(getattr(outputs[4], "error", None)) == "4 is refused"
 
 
@@ -125,7 +125,7 @@ def test_an_object_lives_on_after_an_input_was_skipped() -> None:
 
 
 def test_hooks_may_fail_as_well() -> None:
-    tally = Tally()
+    tally = RowCounts()
     graph = entry("rows").stateful(Picky, errors="skip").collect()
     rows = [0, Watermark(14), 1, Watermark(15), 2, 3]
     assert graph.run_sequentially({"rows": rows}, tally=tally) == [0, 1, 15, 2, 3]
@@ -134,7 +134,7 @@ def test_hooks_may_fail_as_well() -> None:
 
 def test_a_key_function_fails_as_the_operator_that_follows() -> None:
     stream = entry("rows").key_by(half).count(name="halves", errors="skip")
-    tally = Tally()
+    tally = RowCounts()
     assert stream.collect().run_sequentially({"rows": [2, 4, 2]}, tally=tally) == [(1, 1), (1, 2)]
     assert tally.skips == {"halves": 1}
 
@@ -171,10 +171,10 @@ def test_a_function_that_meets_a_value_without_a_hash_raises_its_own_error() -> 
 @pytest.mark.parametrize(
     "window",
     [
-        lambda rows, by: rows.window(Tumbling(10, by=by), len),
-        lambda rows, by: rows.window(Session(10, by), len),
-        lambda rows, by: rows.window(Tumbling(10, by=by, ordered=True), len),
-        lambda rows, by: rows.watermarks(by, lag=1),
+        lambda rows, by: rows.window(TumblingWindow(10, by=by), len),
+        lambda rows, by: rows.window(SessionWindow(10, by), len),
+        lambda rows, by: rows.window(TumblingWindow(10, by=by, ordered=True), len),
+        lambda rows, by: rows.watermarks(by, delay_threshold=1),
     ],
 )
 def test_a_row_whose_time_is_none_is_named_with_its_time(window: Any, time: Any) -> None:
@@ -190,7 +190,7 @@ class ManyPicky:
 
 
 def test_if_many_rows_fail_together_each_is_skipped() -> None:
-    tally = Tally()
+    tally = RowCounts()
     graph = entry("rows").stateful(ManyPicky, errors="skip").collect()
     assert graph.run_sequentially({"rows": range(6)}, batch_size=3, tally=tally) == [0, 0.5, 1]
     assert [failure.row for failure in tally.failures] == [3, 4, 5]
@@ -200,16 +200,16 @@ def test_a_sink_fails_as_any_operator() -> None:
     graph = entry("rows").to(half, name="out")
     with pytest.raises(StreamError, match="operator 'out' failed at input 4, 4"):
         graph.run_sequentially({"rows": range(6)})
-    tally = Tally()
+    tally = RowCounts()
     entry("rows").to(half, errors="skip").run_sequentially({"rows": range(6)}, tally=tally)
     assert tally.skips == {"half": 1}
 
 
 def test_an_unknown_side_output_is_an_error_of_the_row() -> None:
-    from callboard.streams import Side
+    from callboard.streams import SideOutput
 
     def astray(n: int) -> list[Any]:
-        return [n, Side("elsewhere", n)]
+        return [n, SideOutput("elsewhere", n)]
 
     stream: Stream[Any] = entry("rows").flat_map(astray, sides=["here"])
     graph = stream.union(stream.side("here")).collect()
@@ -219,11 +219,11 @@ def test_an_unknown_side_output_is_an_error_of_the_row() -> None:
 
 
 def test_a_side_output_has_a_name() -> None:
-    from callboard.streams import Side
+    from callboard.streams import SideOutput
 
     for name in (None, 1, b"late"):
         with pytest.raises(TypeError, match="expected str"):
-            Side(cast(Any, name), 1)
+            SideOutput(cast(Any, name), 1)
 
 
 def test_what_stops_a_program_stops_a_run_as_it_is() -> None:
@@ -259,7 +259,7 @@ def test_the_failure_of_a_run_within_an_operator_is_that_operators() -> None:
     with pytest.raises(StreamError, match="'refused_inside' failed at input 4, 4") as caught:
         stream.map(refused_inside).collect().run_sequentially({"rows": range(6)})
     assert str(caught.value.__cause__) == "operator 'half' failed at input 0, 4"
-    tally = Tally()
+    tally = RowCounts()
     graph = stream.map(refused_inside, errors="skip").collect()
     assert graph.run_sequentially({"rows": range(6)}, tally=tally) == [0, 0.5, 1, 1.5, 2.5]
     assert tally.skips == {"refused_inside": 1}

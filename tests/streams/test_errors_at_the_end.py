@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from callboard import ActorSystem
-from callboard.streams import Failure, Graph, Session, Stream, StreamError, Tally, Tumbling, entry
+from callboard.streams import (
+    FailedRow,
+    Graph,
+    RowCounts,
+    SessionWindow,
+    Stream,
+    StreamError,
+    TumblingWindow,
+    entry,
+)
 from callboard.testing import ManualSystem
 
 Build = Callable[[Any], Graph[Any]]
@@ -75,10 +84,10 @@ def at_each_of_two_entries(errors: Any) -> Graph[Any]:
 
 def in_windows(errors: Any) -> Graph[Any]:
     rows = entry("a").map(lambda row: row)
-    counts = rows.window(Tumbling(100), refuse, errors=errors)
-    times = entry("b").window(Tumbling(100, by=time_of), refuse, errors=errors)
+    counts = rows.window(TumblingWindow(100), refuse, errors=errors)
+    times = entry("b").window(TumblingWindow(100, by=time_of), refuse, errors=errors)
     keyed = rows.key_by(lambda row: row % 3, partitions=3)
-    sessions = keyed.window(Session(100, time_of), refuse, errors=errors)
+    sessions = keyed.window(SessionWindow(100, time_of), refuse, errors=errors)
     return read(counts).union(read(times), read(sessions)).collect()
 
 
@@ -98,15 +107,15 @@ GRAPHS = [
 INPUTS = [("a", range(10)), ("b", range(5, 12)), ("a", range(10, 13))]
 
 
-def known(failure: Failure | StreamError) -> Any:
+def known(failure: FailedRow | StreamError) -> Any:
     error = failure.__cause__ if isinstance(failure, StreamError) else failure.error
     return failure.operator, failure.serial, failure.row, repr(error)
 
 
-def outcome(graph: Graph[Any], run: Callable[[Graph[Any], Tally | None], Any]) -> Any:
+def outcome(graph: Graph[Any], run: Callable[[Graph[Any], RowCounts | None], Any]) -> Any:
     """Run a graph: what came out, and what is known of its failures."""
     try:
-        result, tally = run(graph, Tally())
+        result, tally = run(graph, RowCounts())
     except StreamError as error:
         return known(error)
     return repr(result), sorted(map(known, tally.failures))

@@ -15,7 +15,16 @@ from typing import Any
 import pytest
 
 from callboard import ActorSystem, CallboardError
-from callboard.streams import Graph, GraphError, Run, RunEnded, RunError, StreamError, Tally, entry
+from callboard.streams import (
+    Graph,
+    GraphError,
+    RowCounts,
+    Run,
+    RunEnded,
+    RunError,
+    StreamError,
+    entry,
+)
 from callboard.testing import ManualSystem
 
 rows = entry("rows")
@@ -171,7 +180,7 @@ def test_rows_that_the_file_has_no_room_for_are_an_error_at_the_end() -> None:
         run.send("rows", ["a", "b"])
         with pytest.raises(StreamError, match="operator 'write' failed"):
             run.finish(timeout=60)
-    tally = Tally()
+    tally = RowCounts()
     rows.to("/dev/full", errors="skip").run_sequentially({"rows": ["a"]}, tally=tally)
     assert tally.skips == {"write": 1}
 

@@ -15,11 +15,11 @@ import pytest
 from callboard import ActorSystem
 from callboard.streams import (
     GraphError,
-    Session,
-    Sliding,
+    RowCounts,
+    SessionWindow,
+    SlidingWindow,
     Stream,
-    Tally,
-    Tumbling,
+    TumblingWindow,
     Watermark,
     Window,
     entry,
@@ -36,7 +36,7 @@ NAN = math.nan
 def test_a_window_that_was_reopened_has_the_late_rows_only_and_closes_at_the_next_watermark() -> (
     None
 ):
-    windowed = entry("rows").window(Tumbling(10, by=itself), late="include")
+    windowed = entry("rows").window(TumblingWindow(10, by=itself), late="include")
     rows = [1, Watermark(10), 2, 3, Watermark(9), Watermark(10), 4, 12, Watermark(11), 5]
     assert run(windowed, rows) == [
         Window(0, 10, [1]),
@@ -47,7 +47,7 @@ def test_a_window_that_was_reopened_has_the_late_rows_only_and_closes_at_the_nex
 
 
 def test_an_included_row_is_in_all_of_its_windows_closed_ones_and_open_ones() -> None:
-    windowed = entry("rows").window(Sliding(10, 5, by=itself), late="include")
+    windowed = entry("rows").window(SlidingWindow(10, 5, by=itself), late="include")
     assert run(windowed, [7, Watermark(10), 8]) == [
         Window(0, 10, [7]),
         Window(0, 10, [8]),
@@ -56,7 +56,7 @@ def test_an_included_row_is_in_all_of_its_windows_closed_ones_and_open_ones() ->
 
 
 def test_a_reopened_window_of_ordered_rows_closes_at_the_next_row_of_its_key() -> None:
-    spec = Tumbling(10, by=second, ordered=True)
+    spec = TumblingWindow(10, by=second, ordered=True)
     windowed = entry("rows").key_by(first).window(spec, len, late="include")
     rows = [("a", 1), ("a", 11), ("a", 2), ("b", 30), ("a", 11), ("a", 12)]
     assert run(windowed, rows) == [
@@ -68,7 +68,7 @@ def test_a_reopened_window_of_ordered_rows_closes_at_the_next_row_of_its_key() -
 
 
 def test_an_included_row_opens_a_session_or_joins_an_open_one() -> None:
-    windowed = entry("rows").window(Session(5, itself), late="include")
+    windowed = entry("rows").window(SessionWindow(5, itself), late="include")
     assert run(windowed, [1, 20, Watermark(10), 2, 17, Watermark(11), 3]) == [
         Window(1, 6, [1]),
         Window(2, 7, [2]),
@@ -78,7 +78,7 @@ def test_an_included_row_opens_a_session_or_joins_an_open_one() -> None:
 
 
 def test_joined_sessions_give_their_rows_session_by_session_and_then_as_they_came() -> None:
-    windowed = entry("rows").window(Session(5, itself))
+    windowed = entry("rows").window(SessionWindow(5, itself))
     assert run(windowed, [11, 1, 12, 3, 7, 2]) == [Window(1, 17, [1, 3, 11, 12, 7, 2])]
 
 
@@ -86,9 +86,9 @@ def test_joined_sessions_give_their_rows_session_by_session_and_then_as_they_cam
 @pytest.mark.parametrize(
     ("spec", "refused", "left"),
     [
-        (Tumbling(10, by=second), "b", ["a", "c"]),
-        (Session(5, second), "b", ["a", "c"]),
-        (Sliding(3, 1), "bc", ["abc", "c"]),
+        (TumblingWindow(10, by=second), "b", ["a", "c"]),
+        (SessionWindow(5, second), "b", ["a", "c"]),
+        (SlidingWindow(3, 1), "bc", ["abc", "c"]),
     ],
 )
 def test_a_window_whose_function_raises_takes_no_other_with_it(
@@ -137,7 +137,7 @@ def test_a_key_that_was_forgotten_and_comes_back_is_behind_those_that_stayed(
 ) -> None:
     keyed = entry("rows").key_by(first, partitions=3)
     rows: list[Any] = [("a", 1), ("b", 30), Watermark(10), ("c", 31), ("a", 32), ("b", 33)]
-    windowed = keyed.window(Tumbling(10, by=second), len)
+    windowed = keyed.window(TumblingWindow(10, by=second), len)
     assert run(windowed, rows)[1:] == [
         ("b", Window(30, 40, 2)),
         ("c", Window(30, 40, 1)),
@@ -178,7 +178,7 @@ def test_a_key_whose_rows_all_raised_is_not_there(releases_gil: bool) -> None:
     largest = keyed.top_k(1, positive, errors="skip")
     assert run(largest, rows) == [("b", [("b", 1)]), ("c", [("c", 2)])]
     late = [("a", -1), ("b", 1), ("a", 3), Watermark(50)]
-    windowed = keyed.window(Tumbling(10, by=positive), len, errors="skip")
+    windowed = keyed.window(TumblingWindow(10, by=positive), len, errors="skip")
     assert run(windowed, late) == [("b", Window(0, 10, 1)), ("a", Window(0, 10, 1))]
 
 
@@ -196,7 +196,7 @@ class Noting:
 
 
 def test_watermarks_come_only_where_time_has_moved_and_not_at_the_end() -> None:
-    marked = entry("rows").watermarks(itself, lag=1, every=2).stateful(Noting)
+    marked = entry("rows").watermarks(itself, delay_threshold=1, every=2).stateful(Noting)
     rows = [5, 3, 4, 5, 2, 6, 7]
     assert run(marked, rows) == [5, 3, "at 4", 4, 5, 2, 6, "at 5", 7]
 
@@ -232,7 +232,7 @@ def test_a_time_that_is_none_moves_no_watermark(time: Any, before: list[Any]) ->
 
 
 def test_a_row_for_whose_watermark_time_has_no_difference_is_an_error_of_the_row() -> None:
-    marked = entry("rows").watermarks(itself, lag=Decimal(1), every=2, errors="side")
+    marked = entry("rows").watermarks(itself, delay_threshold=Decimal(1), every=2, errors="side")
     failed = marked.failures.map(lambda failure: (failure.row, type(failure.error)))
     rows = [1, 2.5, 2, 2.25, 3.5, Decimal(4)]
     # Decimal takes no float away; the watermark that could not be is not tried again.
@@ -243,8 +243,10 @@ def test_a_row_for_whose_watermark_time_has_no_difference_is_an_error_of_the_row
 def test_a_watermark_is_never_after_the_time_that_it_lags_behind() -> None:
     numpy = pytest.importorskip("numpy")
     rows = [(numpy.uint8(1),), (numpy.uint8(5),)]
-    tally = Tally()
-    marked = entry("rows").watermarks(first, lag=3, errors="skip").stateful(Noting).collect()
+    tally = RowCounts()
+    marked = (
+        entry("rows").watermarks(first, delay_threshold=3, errors="skip").stateful(Noting).collect()
+    )
     with pytest.warns(RuntimeWarning):
         found = marked.run_sequentially({"rows": rows}, tally=tally)
     assert found == [rows[1], "at 2"]
@@ -255,7 +257,7 @@ def test_a_watermark_is_never_after_the_time_that_it_lags_behind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "lag", "times"),
+    ("rows", "delay_threshold", "times"),
     [
         ([2**70, 2**70 + 2, 5], 3, [2**70 - 3, 2**70 - 1]),
         ([0.5, 0.75, 0.5], 0.25, [0.25, 0.5]),
@@ -265,15 +267,21 @@ def test_a_watermark_is_never_after_the_time_that_it_lags_behind() -> None:
     ],
 )
 def test_a_watermark_is_the_latest_time_less_the_lag(
-    rows: list[Any], lag: Any, times: list[Any]
+    rows: list[Any], delay_threshold: Any, times: list[Any]
 ) -> None:
-    marked = entry("rows").watermarks(itself, lag=lag).stateful(Noting)
+    marked = entry("rows").watermarks(itself, delay_threshold=delay_threshold).stateful(Noting)
     assert [row for row in run(marked, rows) if isinstance(row, str)] == [f"at {t}" for t in times]
 
 
 def test_watermarks_call_nothing_in_python_for_a_row_but_what_says_its_time() -> None:
     rows = range(1_000)
-    graph = entry("rows").watermarks(first).key_by(second).window(Session(9, first), len).collect()
+    graph = (
+        entry("rows")
+        .watermarks(first)
+        .key_by(second)
+        .window(SessionWindow(9, first), len)
+        .collect()
+    )
     called: Counter[str] = Counter()
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -298,7 +306,7 @@ def test_a_watermark_has_a_time_that_can_be_compared(time: Any) -> None:
 
 
 def test_a_watermark_at_infinity_closes_all_windows() -> None:
-    windowed = entry("rows").window(Tumbling(10, by=itself), late="side")
+    windowed = entry("rows").window(TumblingWindow(10, by=itself), late="side")
     rows = [1, 25, Watermark(math.inf), 100]
     assert run(windowed.union(windowed.side("late")), rows) == [
         Window(0, 10, [1]),
@@ -307,10 +315,10 @@ def test_a_watermark_at_infinity_closes_all_windows() -> None:
     ]
 
 
-@pytest.mark.parametrize("lag", [NAN, math.inf, -1, "1", True, None])
-def test_a_lag_is_a_finite_length_of_time(lag: Any) -> None:
-    with pytest.raises(GraphError, match="lag is a length of time, or none, not"):
-        entry("rows").watermarks(itself, lag=lag)
+@pytest.mark.parametrize("delay_threshold", [NAN, math.inf, -1, "1", True, None])
+def test_a_lag_is_a_finite_length_of_time(delay_threshold: Any) -> None:
+    with pytest.raises(GraphError, match="delay_threshold is a length of time, or none, not"):
+        entry("rows").watermarks(itself, delay_threshold=delay_threshold)
 
 
 # --- merging by time ------------------------------------------------------------------------------
@@ -350,7 +358,7 @@ DAY = timedelta(days=1)
 
 def test_a_key_whose_times_are_of_another_kind_is_an_error_of_its_rows_and_of_no_others() -> None:
     keyed = entry("rows").key_by(second, partitions=1)  # those of one partition are compared
-    windowed = keyed.window(Session(DAY, first), len, errors="side")
+    windowed = keyed.window(SessionWindow(DAY, first), len, errors="side")
     failed = windowed.failures.map(lambda failure: failure.row)
     before = [(HERE, "a"), (THERE, "b"), (HERE, "a"), (HERE, "c"), (THERE, "b")]
     after = [(HERE + 9 * DAY, "c"), Watermark(HERE + 99 * DAY)]
@@ -369,7 +377,7 @@ def test_a_watermark_of_another_kind_is_an_error_of_its_own_and_moves_no_time(
     partitions: int,
 ) -> None:
     keyed = entry("rows").key_by(second, partitions=partitions)
-    windowed = keyed.window(Session(DAY, first), len, errors="side")
+    windowed = keyed.window(SessionWindow(DAY, first), len, errors="side")
     failed = windowed.failures.map(lambda failure: (failure.row, failure.serial))
     rows = [(HERE, key) for key in range(20)]
     marks = [Watermark(THERE + 5 * DAY), (HERE, 7), Watermark(HERE + 5 * DAY)]

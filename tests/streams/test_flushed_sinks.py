@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callboard import ActorSystem, Future
-from callboard.streams import Graph, StreamError, Tally, entry
+from callboard.streams import Graph, RowCounts, StreamError, entry
 from callboard.streams.errors import GraphError, RunEnded, RunError
 
 THREADING = ["dynamic", "manual", "dedicated", "assigned"]
@@ -71,7 +71,7 @@ def test_a_flush_that_raises_fails_a_sequential_run_too() -> None:
 
 
 def test_a_flush_that_raises_is_counted_where_errors_are_skipped() -> None:
-    sink, tally = Sink("flush"), Tally()
+    sink, tally = Sink("flush"), RowCounts()
     graph = entry("a").map(lambda row: row + 1).to(sink, errors="skip")
     graph.run_sequentially([("a", [0])], tally=tally)
     assert sink.calls == [1, "flush", "close"]
@@ -176,7 +176,7 @@ def test_the_end_of_async_with_closes_the_sink_of_a_run_that_was_not_finished(
     async def main() -> None:
         async with ActorSystem() as system:
             run = system.run(into(sink))
-            await run.send_soon("a", [1])
+            await run.asend("a", [1])
 
     asyncio.run(main())
     assert sink.calls == [2, "close"]

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from callboard.streams import Graph, GraphError, Session, Sliding, Tumbling, entry
+from callboard.streams import Graph, GraphError, SessionWindow, SlidingWindow, TumblingWindow, entry
 
 rows: Any = entry("rows")
 keyed = rows.key_by(hash)
@@ -61,14 +61,20 @@ class ManyOnly:
         (lambda: rows.sample(fraction=0.5, seed=-1), "seed is a whole number from 0"),
         (lambda: rows.throttle(0), "rate is a number of rows a second, 1e-9 or more, not 0"),
         (lambda: rows.branch(), r"branch\(\) takes one function or more"),
-        (lambda: rows.window(5), "windows are Tumbling, Sliding or Session, not 5"),
-        (lambda: rows.window(Tumbling(5), late="side"), "late='side' is for windows by time"),
-        (lambda: rows.window(Tumbling(5), late="keep"), "late is one of drop, side, include"),
-        (lambda: Tumbling(0), "size is a whole number of 1 or more, not 0"),
-        (lambda: Tumbling(5, ordered=True), "ordered=True is about time"),
-        (lambda: Sliding(5, 0, by=int), "step is a length of time, and more than none, not 0"),
-        (lambda: Session(-1, by=int), "gap is a length of time, and more than none, not -1"),
-        (lambda: Session(1, by=cast(Any, 3)), "by is a function, not 3"),
+        (
+            lambda: rows.window(5),
+            "windows are TumblingWindow, SlidingWindow or SessionWindow, not 5",
+        ),
+        (lambda: rows.window(TumblingWindow(5), late="side"), "late='side' is for windows by time"),
+        (lambda: rows.window(TumblingWindow(5), late="keep"), "late is one of drop, side, include"),
+        (lambda: TumblingWindow(0), "size is a whole number of 1 or more, not 0"),
+        (lambda: TumblingWindow(5, ordered=True), "ordered=True is about time"),
+        (
+            lambda: SlidingWindow(5, 0, by=int),
+            "step is a length of time, and more than none, not 0",
+        ),
+        (lambda: SessionWindow(-1, by=int), "gap is a length of time, and more than none, not -1"),
+        (lambda: SessionWindow(1, by=cast(Any, 3)), "by is a function, not 3"),
         (lambda: rows.stateful(NoReceive), "NoReceive'> has no method `receive`"),
         (lambda: rows.stateful(Ends()), r"stateful\(\) takes a class, of which it makes objects"),
         (lambda: rows.stateless(Ends), "has a method `on_final`, so it is for stateful"),

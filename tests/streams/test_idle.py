@@ -37,7 +37,7 @@ class Marks:
 
 
 def merged(**options: Any) -> Stream[Any]:
-    return entry("a").merge(entry("b"), by=abs, idle_after=4, **options)
+    return entry("a").merge(entry("b"), by=abs, idle_timeout=4, **options)
 
 
 def test_rows_wait_for_a_silent_stream_until_it_is_idle() -> None:
@@ -113,7 +113,7 @@ def test_event_time_goes_on_without_the_idle() -> None:
 
 def test_a_row_that_has_no_partner_leaves_though_the_other_stream_is_silent() -> None:
     seen: list[Any] = []
-    join = entry("a").join(entry("b"), by=abs, within=5, how="left", idle_after=4)
+    join = entry("a").join(entry("b"), by=abs, within=5, how="left", idle_timeout=4)
     with ManualSystem() as system:
         run = system.run(join.to(seen.append))
         run.send("a", [1, 2, 7])
@@ -129,7 +129,7 @@ def test_a_row_that_has_no_partner_leaves_though_the_other_stream_is_silent() ->
 def test_rows_within_the_lag_leave_when_nobody_says_anything() -> None:
     seen: list[Any] = []
     with ManualSystem() as system:
-        run = system.run(merged(lag=3).to(seen.append))
+        run = system.run(merged(delay_threshold=3).to(seen.append))
         run.send("a", [1, 5, 4])
         run.send("b", [-2, -6])
         system.run_until_idle()
@@ -144,7 +144,7 @@ def test_where_all_is_silent_nothing_happens_any_more(lanes: int) -> None:
     stream = merged()
     if lanes:
         stream = entry("a").join(
-            entry("b"), by=abs, within=5, idle_after=4, how="semi", lanes=lanes
+            entry("b"), by=abs, within=5, idle_timeout=4, how="semi", lanes=lanes
         )
     with ManualSystem() as system:
         run = system.run(stream.collect())
@@ -210,7 +210,7 @@ def test_a_beat_says_whether_rounds_are_on_their_way() -> None:
         may_end.wait(60)
         return row
 
-    graph = entry("a").map(slow).merge(entry("b"), by=int, idle_after=1_000).collect()
+    graph = entry("a").map(slow).merge(entry("b"), by=int, idle_timeout=1_000).collect()
     with ActorSystem(workers=2) as system:
         run = system.run(graph)
         run.send("a", [1])
@@ -227,7 +227,7 @@ def test_what_an_idle_stream_lets_go_has_a_place_among_branches_in_branches(lane
     x, y, z = (rows.map(lambda n: n) for _ in range(3))
     join = x.join(
         y.filter(lambda n: n < 3), by=int, within=5, where=lambda left, right: False,
-        how="left", idle_after=4, lanes=lanes, combine=lambda left, right: 1_000 + left,
+        how="left", idle_timeout=4, lanes=lanes, combine=lambda left, right: 1_000 + left,
     )  # fmt: skip
     graph = join.merge(z, by=int).union(rows).collect()
     with ManualSystem() as system:
@@ -244,7 +244,7 @@ def test_a_watermark_of_the_others_comes_after_the_rows_of_its_round() -> None:
     rows = entry("rows")
     many = rows.filter(lambda n: n > 0).watermarks(int, every=2)
     few = rows.filter(lambda n: 0 < n < 3).watermarks(int)
-    merge = many.merge(few, by=int, idle_after=4)
+    merge = many.merge(few, by=int, idle_timeout=4)
     last = merge.merge(rows.filter(lambda n: n == 77), by=int, late="side")
     graph = Graph(last.collect(name="out"), last.side("late").collect(name="late"))
     with ManualSystem() as system:
@@ -274,15 +274,17 @@ def test_a_run_that_is_over_or_forgotten_is_not_called() -> None:
 
 def test_nobody_is_idle_in_a_sequential_run() -> None:
     rows = {"a": range(0, 2_000, 2), "b": range(1, 2_000, 2)}
-    graph = entry("a").merge(entry("b"), by=int, idle_after=1e-9).collect()
+    graph = entry("a").merge(entry("b"), by=int, idle_timeout=1e-9).collect()
     assert graph.run_sequentially(rows) == list(range(2_000))
 
 
 @given(st.data(), streams(2), st.integers(0, 1_000), st.sampled_from([0, 2]))
 def test_no_row_is_lost_and_all_that_leave_are_in_order(
-    data: st.DataObject, rows: list[list[Any]], seed: int, lag: int
+    data: st.DataObject, rows: list[list[Any]], seed: int, delay_threshold: int
 ) -> None:
-    stream = entry("a").merge(entry("b"), by=time_of, idle_after=4, lag=lag, late="side")
+    stream = entry("a").merge(
+        entry("b"), by=time_of, idle_timeout=4, delay_threshold=delay_threshold, late="side"
+    )
     graph = Graph(stream.collect(name="out"), stream.side("late").collect(name="late"))
     with ManualSystem(seed) as system:
         run = system.run(graph, batch_size=2)
@@ -304,7 +306,7 @@ def test_no_row_is_lost_and_all_that_leave_are_in_order(
 def test_branches_that_are_merged_may_be_united_again() -> None:
     rows = entry("rows")
     late = rows.filter(lambda n: n < 3)
-    merge = rows.merge(late, by=int, idle_after=4)
+    merge = rows.merge(late, by=int, idle_timeout=4)
     with ManualSystem() as system:
         run = system.run(merge.map(lambda n: ("merged", n)).union(rows).collect())
         run.send("rows", [1, 2, 3])
@@ -320,8 +322,8 @@ def test_branches_that_are_merged_may_be_united_again() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_the_clock_is_that_of_the_system(model: Model) -> None:
     seen: SimpleQueue[Any] = SimpleQueue()
-    rows = entry("a").map(int).threading(model)  # in "manual" a thread of their own runs these
-    graph = rows.merge(entry("b"), by=int, idle_after=0.02).to(seen.put)
+    rows = entry("a").map(int).run_on(model)  # in "manual" a thread of their own runs these
+    graph = rows.merge(entry("b"), by=int, idle_timeout=0.02).to(seen.put)
     with ActorSystem(workers=2) as system:
         run = system.run(graph)
         run.send("a", [1, 2])
@@ -334,8 +336,8 @@ def test_the_clock_is_that_of_the_system(model: Model) -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_an_idle_stream_is_not_waited_for_whoever_runs_the_operator(model: Model) -> None:
     seen: list[Any] = []
-    rows = entry("a").map(int).threading(model)
-    graph = rows.merge(entry("b"), by=abs, idle_after=4).map(int).to(seen.append)
+    rows = entry("a").map(int).run_on(model)
+    graph = rows.merge(entry("b"), by=abs, idle_timeout=4).map(int).to(seen.append)
     with ManualSystem() as system:
         run = system.run(graph)
         run.send("a", [1, 2])
@@ -348,8 +350,8 @@ def test_an_idle_stream_is_not_waited_for_whoever_runs_the_operator(model: Model
 
 def test_one_thread_looks_though_all_that_comes_to_it_is_empty() -> None:
     seen: list[Any] = []
-    rows = entry("a").map(int).threading("manual").map(int)
-    graph = rows.merge(rows.filter(lambda n: n > 5), by=abs, idle_after=4).to(seen.append)
+    rows = entry("a").map(int).run_on("manual").map(int)
+    graph = rows.merge(rows.filter(lambda n: n > 5), by=abs, idle_timeout=4).to(seen.append)
     with ManualSystem() as system:
         run = system.run(graph)
         run.send("a", [1, 2])
@@ -373,7 +375,7 @@ def test_operators_of_the_caller_look_when_something_is_sent() -> None:
 
 
 def test_a_description_says_it() -> None:
-    join = merged().join(entry("c"), by=abs, within=1, idle_after=0.5).collect()
+    join = merged().join(entry("c"), by=abs, within=1, idle_timeout=0.5).collect()
     said = join.describe()
     assert "by abs, idle after 4 s" in said
     assert "inner, within 1 by abs, idle after 0.5 s, every pair" in said
@@ -381,7 +383,7 @@ def test_a_description_says_it() -> None:
 
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "2", True, 1e10])
 def test_what_is_no_time_is_refused(value: Any) -> None:
-    with pytest.raises(GraphError, match="idle_after is a number of seconds above 0"):
-        entry("a").merge(entry("b"), by=int, idle_after=value)
-    with pytest.raises(GraphError, match="idle_after is a number of seconds above 0"):
-        entry("a").join(entry("b"), by=int, within=1, idle_after=value)
+    with pytest.raises(GraphError, match="idle_timeout is a number of seconds above 0"):
+        entry("a").merge(entry("b"), by=int, idle_timeout=value)
+    with pytest.raises(GraphError, match="idle_timeout is a number of seconds above 0"):
+        entry("a").join(entry("b"), by=int, within=1, idle_timeout=value)

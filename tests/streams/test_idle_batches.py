@@ -61,9 +61,16 @@ def outcome(stream: Stream[Any], come: list[Any], seed: int, as_batches: bool) -
 
 
 @given(comings, st.integers(0, 1_000), st.sampled_from([0, 2]))
-def test_a_merge_lets_go_what_a_merge_of_rows_does(come: list[Any], seed: int, lag: int) -> None:
+def test_a_merge_lets_go_what_a_merge_of_rows_does(
+    come: list[Any], seed: int, delay_threshold: int
+) -> None:
     first, *others = map(entry, NAMES)
-    options: dict[str, Any] = {"by": "time", "lag": lag, "late": "side", "idle_after": 4}
+    options: dict[str, Any] = {
+        "by": "time",
+        "delay_threshold": delay_threshold,
+        "late": "side",
+        "idle_timeout": 4,
+    }
     expected = outcome(first.merge(*others, **options), come, seed, False)
     merged = first.merge_batches(*others, n=1, **options)
     assert outcome(merged, come, seed, True) == expected
@@ -76,7 +83,7 @@ def test_a_join_lets_go_what_a_join_of_rows_does(
     come: list[Any], seed: int, how: Any, lanes: int
 ) -> None:
     left, right = entry("a"), entry("b")
-    options: dict[str, Any] = {"by": "time", "within": 2, "late": "side", "idle_after": 4}
+    options: dict[str, Any] = {"by": "time", "within": 2, "late": "side", "idle_timeout": 4}
     expected = outcome(left.join(right, how=how, **options), come, seed, False)
     joined = left.join_batches(right, how=how, n=1, lanes=lanes, **options)
     assert outcome(joined, come, seed, True) == expected
@@ -84,7 +91,9 @@ def test_a_join_lets_go_what_a_join_of_rows_does(
 
 def test_rows_leave_while_the_other_stream_is_silent() -> None:
     seen: list[Any] = []
-    stream = entry("a").join_batches(entry("b"), by="time", within=2, how="left", n=1, idle_after=4)
+    stream = entry("a").join_batches(
+        entry("b"), by="time", within=2, how="left", n=1, idle_timeout=4
+    )
     rows = [{"time": time, "number": time} for time in (1, 2, 9)]
     with ManualSystem() as system:
         run = system.run(stream.to(lambda each: seen.extend(each.to_pylist())))
@@ -101,11 +110,11 @@ def test_rows_leave_while_the_other_stream_is_silent() -> None:
 
 
 def test_a_description_says_when_a_stream_is_idle() -> None:
-    stream = entry("a").merge_batches(entry("b"), by="time", idle_after=4)
+    stream = entry("a").merge_batches(entry("b"), by="time", idle_timeout=4)
     assert "by 'time', idle after 4 s, batches of 8,192 rows" in stream.collect().describe()
 
 
-@pytest.mark.parametrize("idle_after", [0, -1, "4", float("nan")])
-def test_what_is_no_time_is_refused(idle_after: Any) -> None:
-    with pytest.raises(GraphError, match="idle_after"):
-        entry("a").merge_batches(entry("b"), by="time", idle_after=idle_after)
+@pytest.mark.parametrize("idle_timeout", [0, -1, "4", float("nan")])
+def test_what_is_no_time_is_refused(idle_timeout: Any) -> None:
+    with pytest.raises(GraphError, match="idle_timeout"):
+        entry("a").merge_batches(entry("b"), by="time", idle_timeout=idle_timeout)

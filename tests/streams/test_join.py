@@ -38,11 +38,11 @@ def test_a_join_is_that_of_the_model_however_rows_arrive(
     options: dict[str, Any],
     size: int,
 ) -> None:
-    lag = data.draw(st.sampled_from([0, 2]))
-    stream = joining(choice, **window, **options, lag=lag, late="side")
+    delay_threshold = data.draw(st.sampled_from([0, 2]))
+    stream = joining(choice, **window, **options, delay_threshold=delay_threshold, late="side")
     graph = Graph(stream.collect(name="all"), stream.side("late").collect(name="late"))
     out = graph.run_sequentially(data.draw(arrivals(rows)), batch_size=size)
-    order = taken(rows, lag)
+    order = taken(rows, delay_threshold)
     assert out["all"] == expected(order.rows, choice, window, **options)
     assert sorted(out["late"]) == sorted(order.late[0] + order.late[1])
 
@@ -132,8 +132,8 @@ def test_no_output_is_late_behind_a_join(how: Any, window: dict[str, Any]) -> No
         return min(each for each in both if each is not None)
 
     joined = entry("a").join(entry("b"), by=int, how=how, **window)
-    # With such a lag, only what a watermark has ruled out is late.
-    after = joined.map(oldest).merge(entry("c"), by=int, lag=1_000, late="side")
+    # With such a delay_threshold, only what a watermark has ruled out is late.
+    after = joined.map(oldest).merge(entry("c"), by=int, delay_threshold=1_000, late="side")
     graph = Graph(after.collect(name="out"), after.side("late").collect(name="late"))
     rows: list[tuple[str, list[Any]]] = [
         ("a", [7]), ("a", [Watermark(10)]), ("b", [Watermark(10)]),

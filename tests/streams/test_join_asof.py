@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
-from callboard.streams import Band, Equal, Failure, Graph, GraphError, Tally, Watermark, entry
+from callboard.streams import Band, Equal, FailedRow, Graph, GraphError, RowCounts, Watermark, entry
 from callboard.testing import ManualSystem
 
 NEAREST: list[Any] = ["before", "after", "either"]
@@ -265,7 +265,7 @@ def test_none_is_a_key_and_nan_is_an_error_of_its_row() -> None:
     rights: list[Any] = [(0, None), (1, math.nan)]
     found: Any = graph.run_sequentially({"a": lefts, "b": rights})
     assert found["out"] == [((1, None), (0, None))]
-    failures: list[Failure] = found["failed"]
+    failures: list[FailedRow] = found["failed"]
     assert [(failure.serial, type(failure.error)) for failure in failures] == [
         (1, ValueError),
         (1, ValueError),
@@ -277,7 +277,7 @@ def test_an_error_of_combine_is_that_of_its_row() -> None:
     def ratio(one: Any, other: Any) -> float:
         return float(one[1] / other[1])
 
-    tally = Tally()
+    tally = RowCounts()
     graph = a.join_asof(b, by=0, nearest="after", combine=ratio, errors="skip").collect()
     rows = {"a": [(1, 6), (4, 4), (9, 1)], "b": [(2, 3), (5, 0)]}
     assert graph.run_sequentially(rows, tally=tally) == [2.0]

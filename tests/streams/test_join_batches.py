@@ -45,11 +45,11 @@ def test_a_join_of_batches_is_that_of_their_rows(
     window: dict[str, Any],
     options: dict[str, Any],
     n: int,
-    lag: int,
+    delay_threshold: int,
 ) -> None:
     clock = data.draw(st.sampled_from(CLOCKS))
     case = data.draw(cases(clock))
-    batches, rows = joins(choice, clock, n, lag, case.schemas, **window, **options)
+    batches, rows = joins(choice, clock, n, delay_threshold, case.schemas, **window, **options)
     size = data.draw(st.sampled_from([1, 3, 100]))
     out = both(batches).run_sequentially(case.batches, batch_size=size)
     expected = both(rows).run_sequentially(case.rows)
@@ -66,16 +66,16 @@ def test_a_join_of_batches_is_that_of_the_model(
     window: dict[str, Any],
     options: dict[str, Any],
     n: int,
-    lag: int,
+    delay_threshold: int,
 ) -> None:
     case = data.draw(cases(CLOCKS[0]))
-    batches, _ = joins(choice, CLOCKS[0], n, lag, case.schemas, **window, **options)
+    batches, _ = joins(choice, CLOCKS[0], n, delay_threshold, case.schemas, **window, **options)
     out = rows_in(both(batches).run_sequentially(case.batches)["all"])
     names = {"within": "within", "rows": "count"}
     renamed = {names[name]: value for name, value in window.items()}
     assert choice.of_model is not None
     options.pop("lanes")
-    order = taken(case.model, lag)
+    order = taken(case.model, delay_threshold)
     found = joined(order.rows, where=choice.of_model, **renamed, **options)
     if options["how"] in ("semi", "anti"):
         assert [(row["stream"], row["number"]) for row in out] == [row[:2] for row in found]
@@ -86,12 +86,14 @@ def test_a_join_of_batches_is_that_of_the_model(
 
 @given(st.data(), st.sampled_from([0, 1, 3]), sizes, st.sampled_from([1, 3, 100]))
 def test_a_merge_of_batches_is_that_of_their_rows(
-    data: st.DataObject, lag: int, n: int, size: int
+    data: st.DataObject, delay_threshold: int, n: int, size: int
 ) -> None:
     clock = data.draw(st.sampled_from(CLOCKS))
     case = data.draw(cases(clock, 3))
     first, *others = map(entry, NAMES)
-    options: dict[str, Any] = {"lag": clock.length(lag)} if lag else {}
+    options: dict[str, Any] = (
+        {"delay_threshold": clock.length(delay_threshold)} if delay_threshold else {}
+    )
     merged = first.merge_batches(*others, by="time", n=n, late="side", **options)
     rows = first.merge(*others, by="time", late="side", **options)
     out = both(merged).run_sequentially(case.batches, batch_size=size)
@@ -99,7 +101,7 @@ def test_a_merge_of_batches_is_that_of_their_rows(
     check_sizes(out["all"], n)
     assert rows_in(out["all"]) == expected["all"]
     assert [row["number"] for row in expected["all"]] == [
-        row.number for row in taken(case.model, lag).rows
+        row.number for row in taken(case.model, delay_threshold).rows
     ]
     assert [[row for row in rows_in(out["late"]) if row["stream"] == n] for n in range(3)] == [
         [row for row in expected["late"] if row["stream"] == n] for n in range(3)

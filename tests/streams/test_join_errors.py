@@ -17,9 +17,9 @@ from callboard.streams import (
     Graph,
     GraphError,
     Predicate,
+    RowCounts,
     Stream,
     StreamError,
-    Tally,
     Watermark,
     entry,
 )
@@ -82,7 +82,7 @@ class TestErrors:
         stream = entry("a").join(
             entry("b"), by=0, within=1, how="left", combine=lambda a, b: a[0] + b[0], errors="skip"
         )
-        tally = Tally()
+        tally = RowCounts()
         out = stream.collect().run_sequentially({"a": [(1,), (9,)], "b": [(2,)]}, tally=tally)
         assert out == [3]
         assert [failure.row for failure in tally.failures] == [(9,)]
@@ -90,7 +90,7 @@ class TestErrors:
     @pytest.mark.parametrize("bad", [math.nan, math.inf, None, "x", datetime.datetime.min])
     def test_a_time_without_a_difference_is_an_error_of_its_row(self, bad: Any) -> None:
         graph = entry("a").join(entry("b"), by=0, within=5, errors="skip").collect()
-        tally = Tally()
+        tally = RowCounts()
         rows = {"a": [(1,), (bad,), (2,)], "b": [(1,)]}
         assert graph.run_sequentially(rows, tally=tally) == [((1,), (1,)), ((2,), (1,))]
         assert [failure.row for failure in tally.failures] == [(bad,)]
@@ -102,7 +102,7 @@ class TestErrors:
 
     def test_a_key_that_is_nan_is_an_error_of_its_row(self) -> None:
         stream = entry("a").join(entry("b"), by=0, within=5, where=Equal(1), errors="skip")
-        tally = Tally()
+        tally = RowCounts()
         rows = {"a": [(1, math.nan), (1, None)], "b": [(1, math.nan), (1, None)]}
         assert stream.collect().run_sequentially(rows, tally=tally) == [((1, None), (1, None))]
         assert len(tally.failures) == 2
@@ -110,7 +110,7 @@ class TestErrors:
     def test_nan_in_one_of_two_keys_is_an_error_of_its_row(self) -> None:
         where = Equal(1) & Equal(2)
         stream = entry("a").join(entry("b"), by=0, within=5, where=where, errors="skip")
-        tally = Tally()
+        tally = RowCounts()
         rows = {"a": [(1, math.nan, 1), (1, 2, 1)], "b": [(1, math.nan, 1), (1, 2, 1)]}
         pairs = stream.collect().run_sequentially(rows, tally=tally)
         assert pairs == [((1, 2, 1), (1, 2, 1))]
@@ -129,7 +129,7 @@ class TestErrors:
 
         rows: dict[str, list[Any]] = {"a": [(1, Key()), (2, Key()), (3, 5)], "b": [(3, 5)]}
         stream = entry("a").join(entry("b"), by=0, within=5, where=Equal(1), errors="skip")
-        tally = Tally()
+        tally = RowCounts()
         out = stream.collect().run_sequentially(rows, tally=tally)
         assert out == [((3, 5), (3, 5))]
         assert [failure.row for failure in tally.failures] == [rows["a"][1]]
@@ -139,7 +139,7 @@ class TestErrors:
         rows: list[Any] = [("a", [(1,)]), ("b", [(1,)])]
         rows += [("a", [(Decimal(7),)]), ("b", [(7,), (13.5,)])]
         stream = entry("a").join(entry("b"), by=0, within=5, errors="skip")
-        tally = Tally()
+        tally = RowCounts()
         rows.append(("a", [(14,)]))
         out = stream.collect().run_sequentially(rows, batch_size=size, tally=tally)
         assert out == [((1,), (1,)), ((Decimal(7),), (7,))]
@@ -232,7 +232,7 @@ class TestErrors:
         stream = entry("a").join(
             entry("b"), by=0, within=5, where=Band(1, distance), errors="skip", lanes=lanes
         )
-        tally = Tally()
+        tally = RowCounts()
         mine = [(1, odd), (1, good)] if first else [(1, good), (1, odd)]
         sent = {"a": mine, "b": [(1, good), (2, good)]}
         pairs = stream.collect().run_sequentially(sent, tally=tally)
@@ -245,7 +245,7 @@ class TestErrors:
         self, odd: Any
     ) -> None:
         stream = entry("a").join(entry("b"), by=0, within=5, where=Band(1, DAY), errors="skip")
-        tally = Tally()
+        tally = RowCounts()
         sent = {"a": [(1, NOON), (2, odd)], "b": [(3, NOON), (4, NOON)]}
         pairs = stream.collect().run_sequentially(sent, tally=tally)
         assert pairs == [((1, NOON), (3, NOON)), ((1, NOON), (4, NOON))]
@@ -254,7 +254,7 @@ class TestErrors:
     def test_a_key_that_pandas_calls_missing_is_an_error_of_its_row(self) -> None:
         pandas = pytest.importorskip("pandas")
         stream = entry("a").join(entry("b"), by=0, within=5, where=Equal(1), errors="skip")
-        tally = Tally()
+        tally = RowCounts()
         for key in (pandas.NA, pandas.NaT):
             rows = {"a": [(1, key), (1, 2)], "b": [(1, key), (1, 2)]}
             pairs = stream.collect().run_sequentially(rows, tally=tally)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from callboard.streams import (
     Band,
-    Tally,
+    RowCounts,
     entry,
 )
 from tests.streams.join_cases import Choice, expected, options
@@ -62,7 +62,7 @@ def test_numbers_are_near_as_python_says(
     stream = entry("a").join(
         entry("b"), by=time_of, where=where, errors="skip", **window, **options
     )
-    tally = Tally()
+    tally = RowCounts()
     inputs = {"a": rows[0], "b": rows[1]}
     out = stream.collect().run_sequentially(inputs, batch_size=size, tally=tally)
     failed = [failure.row for failure in tally.failures]
@@ -87,7 +87,7 @@ def test_a_value_that_is_no_number_any_more_changes_nothing() -> None:
     rows = [[Row(n, at, at, value) for at, value in enumerate(values)] for n in range(2)]
     where = Band("value", 1)
     graph = entry("a").join(entry("b"), by=time_of, within=10, where=where, errors="skip").collect()
-    tally = Tally()
+    tally = RowCounts()
     out = graph.run_sequentially({"a": rows[0], "b": rows[1]}, batch_size=1, tally=tally)
     failed = {failure.row for failure in tally.failures}
     order = taken([[row for row in some if row not in failed] for some in rows])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from callboard import ActorSystem
 from callboard.messages import DeadLetter
-from callboard.streams import Graph, GraphError, Stream, Tally, Watermark, entry
+from callboard.streams import Graph, GraphError, RowCounts, Stream, Watermark, entry
 from callboard.testing import ManualSystem
 
 times = st.lists(st.integers(0, 20), max_size=15).map(sorted)
@@ -160,7 +160,7 @@ def test_many_rows_at_once_are_no_problem_beside_a_union() -> None:
 
 @pytest.mark.parametrize("batch_size", [1, 3, 100])
 def test_rows_that_a_zip_has_no_partners_for_are_counted(batch_size: int) -> None:
-    tally = Tally(kept=0)
+    tally = RowCounts(kept=0)
     graph = entry("a").zip(entry("b"), entry("c"), name="triples").collect()
     inputs = {"a": range(10), "b": range(7), "c": range(4)}
     zipped = graph.run_sequentially(inputs, batch_size=batch_size, tally=tally)
@@ -184,7 +184,7 @@ def test_rows_that_a_zip_has_no_partners_for_are_dead_letters(kind: Any) -> None
 
 
 def test_a_zip_that_comes_out_even_counts_nothing() -> None:
-    tally = Tally()
+    tally = RowCounts()
     source = entry("x", int)
     source.zip(source.map(str)).collect().run_sequentially({"x": range(5)}, tally=tally)
     assert not tally.unpaireds

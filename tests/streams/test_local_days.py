@@ -13,7 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.streams import GraphError, Sliding, StreamError, Tumbling, Watermark, Window, entry
+from callboard.streams import (
+    GraphError,
+    SlidingWindow,
+    StreamError,
+    TumblingWindow,
+    Watermark,
+    Window,
+    entry,
+)
 from tests.streams.zones import HOUR, MINUTE, NEW_YORK, PARIS, changes, said, zones_in
 
 DAY = timedelta(days=1)
@@ -23,7 +31,7 @@ def itself(time: Any) -> Any:
     return time
 
 
-def windows(spec: Tumbling | Sliding, times: list[Any]) -> list[Window[Any]]:
+def windows(spec: TumblingWindow | SlidingWindow, times: list[Any]) -> list[Window[Any]]:
     found: list[Window[Any]] = entry("a").window(spec).collect().run_sequentially({"a": times})
     return found
 
@@ -52,7 +60,7 @@ def test_a_day_is_as_long_as_the_zones_clock_says(
 ) -> None:
     start = datetime.fromisoformat(begin).replace(tzinfo=UTC)
     times = [start + 15 * MINUTE + n * HOUR / 2 for n in range(2 * int(sum(lengths)))]
-    found = windows(Tumbling(days=1, zone=zone, by=itself), times)
+    found = windows(TumblingWindow(days=1, zone=zone, by=itself), times)
     assert len(found) == len(lengths)
     for window, length in zip(found, lengths, strict=True):
         assert window.start.astimezone(UTC) == start
@@ -83,7 +91,7 @@ def test_rows_are_in_the_days_that_a_look_at_each_minute_finds(
     change = change.replace(second=0)
     times = [(change + 17 * n * MINUTE).astimezone(zone) for n in offsets]
     starts = midnights(zone, change)
-    spec = Sliding(days * DAY, DAY, by=itself, zone=zone)
+    spec = SlidingWindow(days * DAY, DAY, by=itself, zone=zone)
     skipped = str(zone) == "Pacific/Apia" and change.year == 2011
     for window in windows(spec, times):
         start, end = window.start.astimezone(UTC), window.end.astimezone(UTC)
@@ -94,7 +102,7 @@ def test_rows_are_in_the_days_that_a_look_at_each_minute_finds(
     if days == 1:
         found = windows(spec, times)
         assert sum(len(window.value) for window in found) == len(times)
-        assert found == windows(Tumbling(days=1, zone=str(zone), by=itself), times)
+        assert found == windows(TumblingWindow(days=1, zone=str(zone), by=itself), times)
 
 
 @given(changes, st.lists(st.integers(-80, 80)), st.booleans())
@@ -103,13 +111,13 @@ def test_days_are_the_same_whatever_zone_rows_come_in(
 ) -> None:
     zone, change = where
     times = [change + HOUR * n for n in sorted(offsets)]
-    spec = Tumbling(days=1, zone=zone, by=itself, ordered=ordered)
+    spec = TumblingWindow(days=1, zone=zone, by=itself, ordered=ordered)
     expected = windows(spec, times)
     assert said(windows(spec, said(times, NEW_YORK)), UTC) == said(expected, UTC)
 
 
 def test_a_day_closes_at_a_watermark_at_its_end() -> None:
-    spec = Tumbling(days=1, zone=PARIS, by=itself)
+    spec = TumblingWindow(days=1, zone=PARIS, by=itself)
     begin = datetime(2026, 10, 25, tzinfo=PARIS)
     row = begin.astimezone(UTC) + 24.5 * HOUR
     end = Watermark(datetime(2026, 10, 26, tzinfo=PARIS))
@@ -121,16 +129,18 @@ def test_a_day_closes_at_a_watermark_at_its_end() -> None:
 def test_weeks_start_on_mondays_or_at_an_origin() -> None:
     noon = datetime(2026, 10, 25, 12, tzinfo=PARIS)  # a Sunday
     for origin, day in ((0, 19), (date(2026, 1, 3), 24), (datetime(2026, 1, 4, tzinfo=PARIS), 25)):
-        spec = Tumbling(days=7, zone="Europe/Paris", by=itself, origin=origin)
+        spec = TumblingWindow(days=7, zone="Europe/Paris", by=itself, origin=origin)
         [window] = windows(spec, [noon])
         assert window.start.isoformat() == f"2026-10-{day}T00:00:00+02:00"
 
 
 def test_a_size_of_whole_days_is_those_of_the_zone() -> None:
-    assert Tumbling(DAY, zone=PARIS, by=itself) == Tumbling(days=1, zone=PARIS, by=itself)
-    spec = Tumbling(days=1, zone=PARIS, by=itself)
-    assert replace(spec, ordered=True) == Tumbling(DAY, zone=PARIS, by=itself, ordered=True)
-    spec = pickle.loads(pickle.dumps(Tumbling(days=1, zone=PARIS, by=datetime.fromisoformat)))
+    assert TumblingWindow(DAY, zone=PARIS, by=itself) == TumblingWindow(
+        days=1, zone=PARIS, by=itself
+    )
+    spec = TumblingWindow(days=1, zone=PARIS, by=itself)
+    assert replace(spec, ordered=True) == TumblingWindow(DAY, zone=PARIS, by=itself, ordered=True)
+    spec = pickle.loads(pickle.dumps(TumblingWindow(days=1, zone=PARIS, by=datetime.fromisoformat)))
     [window] = windows(spec, ["2026-10-25T12:00+02:00"])
     assert window.end - window.start == DAY  # by the clock
     assert window.end.astimezone(UTC) - window.start.astimezone(UTC) == 25 * HOUR
@@ -138,13 +148,15 @@ def test_a_size_of_whole_days_is_those_of_the_zone() -> None:
 
 def test_without_a_zone_a_day_has_24_hours() -> None:
     origin = datetime(2026, 10, 25, tzinfo=PARIS)
-    [window] = windows(Tumbling(DAY, by=itself, origin=origin), [origin])
+    [window] = windows(TumblingWindow(DAY, by=itself, origin=origin), [origin])
     assert window.end.isoformat() == "2026-10-25T23:00:00+01:00"
 
 
 def test_a_fixed_offset_is_a_zone() -> None:
     zone = timezone(2 * HOUR)
-    [window] = windows(Tumbling(days=1, zone=zone, by=itself), [datetime(2026, 1, 1, tzinfo=UTC)])
+    [window] = windows(
+        TumblingWindow(days=1, zone=zone, by=itself), [datetime(2026, 1, 1, tzinfo=UTC)]
+    )
     assert (window.start, window.end) == (
         datetime(2026, 1, 1, tzinfo=zone),
         datetime(2026, 1, 2, tzinfo=zone),
@@ -153,7 +165,7 @@ def test_a_fixed_offset_is_a_zone() -> None:
 
 @pytest.mark.parametrize("time", [datetime(2026, 1, 1), 5, None, date(2026, 1, 1)])
 def test_a_time_without_a_zone_is_an_error_of_its_row(time: Any) -> None:
-    spec = Tumbling(days=1, zone=PARIS, by=itself)
+    spec = TumblingWindow(days=1, zone=PARIS, by=itself)
     with pytest.raises(StreamError, match="at input 1"):
         windows(spec, [datetime(2026, 1, 1, tzinfo=UTC), time])
     with pytest.raises(StreamError, match="at input 0") as raised:
@@ -166,7 +178,7 @@ def test_a_time_without_a_zone_is_an_error_of_its_row(time: Any) -> None:
 @pytest.mark.parametrize("time", [datetime.max, datetime.min])
 def test_a_day_beyond_the_calendar_is_an_error_of_its_row(time: datetime) -> None:
     with pytest.raises(StreamError) as raised:
-        windows(Tumbling(days=1, zone=PARIS, by=itself), [time.replace(tzinfo=UTC)])
+        windows(TumblingWindow(days=1, zone=PARIS, by=itself), [time.replace(tzinfo=UTC)])
     assert "the calendar has no window" in str(raised.value.__cause__)
 
 
@@ -191,7 +203,7 @@ def test_a_day_beyond_the_calendar_is_an_error_of_its_row(time: datetime) -> Non
 )
 def test_what_is_no_day_of_a_zone_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(GraphError, match=message):
-        Tumbling(**{"by": itself, **options})
+        TumblingWindow(**{"by": itself, **options})
     if options.get("size") == 5:
         with pytest.raises(GraphError, match="the step of windows in a zone is whole days"):
-            Sliding(DAY, HOUR, by=itself, zone=PARIS)
+            SlidingWindow(DAY, HOUR, by=itself, zone=PARIS)

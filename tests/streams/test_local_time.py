@@ -17,12 +17,12 @@ from callboard.streams import (
     Band,
     Equal,
     Graph,
-    Session,
-    Sliding,
+    RowCounts,
+    SessionWindow,
+    SlidingWindow,
     Stream,
     StreamError,
-    Tally,
-    Tumbling,
+    TumblingWindow,
     Watermark,
     entry,
 )
@@ -66,19 +66,24 @@ class Marks:
 
 def joined(**options: Any) -> Callable[[Any], Stream[Any]]:
     """Make a join."""
-    return lambda zone: entry("a").join(entry("b"), by=0, lag=10 * MINUTE, **options)
+    return lambda zone: entry("a").join(entry("b"), by=0, delay_threshold=10 * MINUTE, **options)
 
 
 def windowed(spec: Callable[[Any], Any], late: Any = "drop") -> Callable[[Any], Stream[Any]]:
     """Make windows of keys, by watermarks."""
     return lambda zone: (
-        entry("a").watermarks(at, lag=20 * MINUTE).key_by(key).window(spec(zone), late=late)
+        entry("a")
+        .watermarks(at, delay_threshold=20 * MINUTE)
+        .key_by(key)
+        .window(spec(zone), late=late)
     )
 
 
 STREAMS: dict[str, Callable[[Any], Stream[Any]]] = {
     "merge": lambda zone: entry("a").merge(entry("b"), by=at),
-    "merge with lag": lambda zone: entry("a").merge(entry("b"), by=0, lag=15 * MINUTE),
+    "merge with delay_threshold": lambda zone: entry("a").merge(
+        entry("b"), by=0, delay_threshold=15 * MINUTE
+    ),
     "merge of tuples": lambda zone: entry("a").merge(entry("b"), by=lambda row: row),
     "union": lambda zone: entry("a").union(entry("b"), by=at),
     "watermarks of a merge": lambda zone: (
@@ -97,24 +102,26 @@ STREAMS: dict[str, Callable[[Any], Stream[Any]]] = {
     "lanes": joined(within=25 * MINUTE, lanes=2),
     "watermarks of a join": lambda zone: (
         entry("a")
-        .watermarks(at, lag=5 * MINUTE)
-        .join(entry("b").watermarks(at, lag=5 * MINUTE), by=0, within=20 * MINUTE)
+        .watermarks(at, delay_threshold=5 * MINUTE)
+        .join(entry("b").watermarks(at, delay_threshold=5 * MINUTE), by=0, within=20 * MINUTE)
         .stateful(Marks)
     ),
-    "tumbling": windowed(lambda zone: Tumbling(HOUR, by=at, origin=ORIGIN.astimezone(zone))),
+    "tumbling": windowed(lambda zone: TumblingWindow(HOUR, by=at, origin=ORIGIN.astimezone(zone))),
     "tumbling, early and late": windowed(
-        lambda zone: Tumbling(HOUR, by=at, origin=ORIGIN.astimezone(zone)), "include"
+        lambda zone: TumblingWindow(HOUR, by=at, origin=ORIGIN.astimezone(zone)), "include"
     ),
     "sliding": windowed(
-        lambda zone: Sliding(HOUR, 20 * MINUTE, by=at, origin=ORIGIN.astimezone(zone))
+        lambda zone: SlidingWindow(HOUR, 20 * MINUTE, by=at, origin=ORIGIN.astimezone(zone))
     ),
-    "sessions": windowed(lambda zone: Session(30 * MINUTE, by=at)),
+    "sessions": windowed(lambda zone: SessionWindow(30 * MINUTE, by=at)),
     "sessions, ordered": lambda zone: (
-        entry("a").key_by(key).window(Session(30 * MINUTE, by=at, ordered=True))
+        entry("a").key_by(key).window(SessionWindow(30 * MINUTE, by=at, ordered=True))
     ),
-    "days": windowed(lambda zone: Tumbling(timedelta(days=1), by=at, origin=ORIGIN)),
-    "watermarks": lambda zone: entry("a").watermarks(at, lag=10 * MINUTE, every=2).stateful(Marks),
-    "watermarks without lag": lambda zone: entry("a").watermarks(at).stateful(Marks),
+    "days": windowed(lambda zone: TumblingWindow(timedelta(days=1), by=at, origin=ORIGIN)),
+    "watermarks": lambda zone: (
+        entry("a").watermarks(at, delay_threshold=10 * MINUTE, every=2).stateful(Marks)
+    ),
+    "watermarks without delay_threshold": lambda zone: entry("a").watermarks(at).stateful(Marks),
     "distinct": lambda zone: entry("a").distinct(at),
     "distinct tuples": lambda zone: entry("a").map(lambda row: (row[0], 1)).distinct(),
     "top_k": lambda zone: entry("a").top_k(3, at),
@@ -126,7 +133,7 @@ STREAMS: dict[str, Callable[[Any], Stream[Any]]] = {
     "scan": lambda zone: entry("a").key_by(at, partitions=3).scan(0, lambda n, row: n + row[1]),
     "reduce": lambda zone: entry("a").key_by(at).reduce(len, every=2),
     "keyed distinct": lambda zone: entry("a").key_by(at).distinct(key),
-    "keyed window": lambda zone: entry("a").key_by(at).window(Session(HOUR, by=at), len),
+    "keyed window": lambda zone: entry("a").key_by(at).window(SessionWindow(HOUR, by=at), len),
 }
 
 minutes = st.lists(st.integers(-5, 5).map(lambda n: 15 * n), min_size=4, max_size=24)
@@ -147,7 +154,7 @@ def test_streams_give_what_they_give_in_utc(
     offsets = [sorted(a), sorted(b)] if in_order else [a, b]
     of_utc, of_zone = (STREAMS[name](each).collect() for each in (UTC, zone))
     streams = streams_of(of_utc, offsets, change)
-    tally, tally_of_zone = Tally(), Tally()
+    tally, tally_of_zone = RowCounts(), RowCounts()
     expected = of_utc.run_sequentially(streams, tally=tally)
     found = of_zone.run_sequentially(said(streams, zone), tally=tally_of_zone)
     assert said(found, UTC) == expected
@@ -175,7 +182,14 @@ def test_systems_give_it_too(
 @given(st.lists(st.tuples(st.integers(-12, 12), st.sampled_from([PARIS, NEW_YORK, UTC]))))
 def test_rows_of_one_stream_may_have_several_zones(rows: list[Any]) -> None:
     given = [((AUTUMN + 15 * n * MINUTE).astimezone(zone), i) for i, (n, zone) in enumerate(rows)]
-    for name in ("merge with lag", "join of equal times", "sessions", "distinct", "top_k", "count"):
+    for name in (
+        "merge with delay_threshold",
+        "join of equal times",
+        "sessions",
+        "distinct",
+        "top_k",
+        "count",
+    ):
         graph = STREAMS[name](PARIS).collect()
         streams = dict.fromkeys(graph.entries, given)
         assert said(graph.run_sequentially(streams), UTC) == graph.run_sequentially(
@@ -193,7 +207,7 @@ def night(begin: datetime, count: int = 24, every: int = 10) -> list[Row]:
 
 def test_merge_drops_no_row_of_the_hour_that_comes_twice() -> None:
     rows = night(AUTUMN - HOUR)
-    tally = Tally()
+    tally = RowCounts()
     graph = entry("a").merge(entry("b"), by=at).collect()
     assert graph.run_sequentially({"a": rows[::2], "b": rows[1::2]}, tally=tally) == rows
     assert not tally.lates
@@ -211,7 +225,7 @@ def test_join_finds_the_pairs_that_are_near_in_time(begin: datetime) -> None:
 
 
 def test_a_repeated_hour_is_two_windows_and_says_which() -> None:
-    spec = Tumbling(HOUR, by=at, origin=datetime(2026, 1, 1, tzinfo=PARIS))
+    spec = TumblingWindow(HOUR, by=at, origin=datetime(2026, 1, 1, tzinfo=PARIS))
     found = entry("a").window(spec, len).collect().run_sequentially({"a": night(AUTUMN, 12)})
     assert [(w.start.isoformat(), w.end.isoformat(), w.value) for w in found] == [
         ("2026-10-25T02:00:00+02:00", "2026-10-25T02:00:00+01:00", 6),
@@ -222,7 +236,7 @@ def test_a_repeated_hour_is_two_windows_and_says_which() -> None:
 @pytest.mark.parametrize(("begin", "gap"), [(SPRING + 50 * MINUTE, 20), (AUTUMN + 50 * MINUTE, 80)])
 def test_sessions_last_as_their_rows_are_apart(begin: datetime, gap: int) -> None:
     rows = [(begin.astimezone(PARIS), 0), ((begin + gap * MINUTE).astimezone(PARIS), 1)]
-    graph = entry("a").window(Session(30 * MINUTE, by=at), len).collect()
+    graph = entry("a").window(SessionWindow(30 * MINUTE, by=at), len).collect()
     found = graph.run_sequentially({"a": rows})
     assert [window.value for window in found] == ([2] if gap < 30 else [1, 1])
     assert found[0].start is rows[0][0]
@@ -233,7 +247,7 @@ def test_sessions_last_as_their_rows_are_apart(begin: datetime, gap: int) -> Non
 def test_an_end_where_a_clock_jumps_is_said_as_the_clock_says_it() -> None:
     rows = [(datetime(2026, 3, 29, 1, 50, tzinfo=PARIS), 0)]
     [window] = (
-        entry("a").window(Session(30 * MINUTE, by=at)).collect().run_sequentially({"a": rows})
+        entry("a").window(SessionWindow(30 * MINUTE, by=at)).collect().run_sequentially({"a": rows})
     )
     assert window.end.isoformat() == "2026-03-29T03:20:00+02:00"
 
@@ -276,7 +290,7 @@ def test_a_naive_time_among_aware_ones_is_an_error_of_its_row(name: str) -> None
 
 def test_naive_times_stay_naive() -> None:
     rows = [(row[0].replace(tzinfo=None, fold=0), row[1]) for row in night(AUTUMN - HOUR, 12)]
-    for name in ("merge with lag", "sessions", "count", "top_k"):
+    for name in ("merge with delay_threshold", "sessions", "count", "top_k"):
         found = STREAMS[name](None).collect()
         assert zones_in(found.run_sequentially(dict.fromkeys(found.entries, rows))) == {None}
 
@@ -284,7 +298,7 @@ def test_naive_times_stay_naive() -> None:
 @pytest.mark.parametrize("zone", [PARIS, UTC])
 def test_a_stream_that_was_idle_is_late_by_moments(zone: Any) -> None:
     early, late = ((AUTUMN + n * MINUTE).astimezone(zone) for n in (50, 70))  # 02:50, 02:10
-    graph = entry("a").merge(entry("b"), by=at, idle_after=4).collect()
+    graph = entry("a").merge(entry("b"), by=at, idle_timeout=4).collect()
     for first, second, lates in ((early, late, 0), (late, early, 1)):
         with ManualSystem() as system:
             run = system.run(graph)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.streams import Band, Equal, Graph, StreamError, Tally, Watermark, entry
+from callboard.streams import Band, Equal, Graph, RowCounts, StreamError, Watermark, entry
 from tests.streams.batch_cases import DAY, rows_in
 from tests.streams.zones import AUTUMN, HOUR, MINUTE, PARIS, SPRING, changes, said, zones_in
 
@@ -69,9 +69,15 @@ def test_joins_of_batches_are_those_of_their_rows_in_any_zone_and_unit(
         name: [batch_of(rows[name], unit, zone)]
         for name, zone, unit in zip(NAMES, zones, units, strict=True)
     }
-    options: dict[str, Any] = {"by": "at", "where": where, "how": how, "lag": 30 * MINUTE, **window}
+    options: dict[str, Any] = {
+        "by": "at",
+        "where": where,
+        "how": how,
+        "delay_threshold": 30 * MINUTE,
+        **window,
+    }
     combine = None if how == "semi" else beside
-    tally, tally_of_rows = Tally(), Tally()
+    tally, tally_of_rows = RowCounts(), RowCounts()
     of_batches = entry("a").join_batches(entry("b"), n=3, **options).collect()
     of_rows = entry("a").join(entry("b"), combine=combine, **options).collect()
     found = rows_in(of_batches.run_sequentially(batches, tally=tally))
@@ -91,7 +97,7 @@ def test_merges_of_batches_are_those_of_their_rows(
         for name, each in zip(NAMES, (a, b), strict=True)
     }
     batches = {name: [batch_of(each, unit, zone)] for name, each in rows.items()}
-    by: dict[str, Any] = {"by": "at", "lag": 15 * MINUTE}
+    by: dict[str, Any] = {"by": "at", "delay_threshold": 15 * MINUTE}
     found = entry("a").merge_batches(entry("b"), **by).collect().run_sequentially(batches)
     expected = entry("a").merge(entry("b"), **by).collect().run_sequentially(rows)
     assert said(rows_in(found), UTC) == said(expected, UTC)

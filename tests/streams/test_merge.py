@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from callboard import ActorSystem
 from callboard.messages import DeadLetter
-from callboard.streams import Graph, GraphError, Stream, StreamError, Tally, Watermark, entry
+from callboard.streams import Graph, GraphError, RowCounts, Stream, StreamError, Watermark, entry
 from callboard.testing import ManualSystem
 from tests.streams.join_model import Row, taken
 
@@ -62,10 +62,10 @@ def merged(count: int = 3, **options: Any) -> Stream[Any]:
 
 @given(st.data(), streams(), st.sampled_from([0, 1, 3]), st.sampled_from([1, 3, 100]))
 def test_a_merge_is_the_same_however_rows_arrive(
-    data: st.DataObject, rows: list[list[Any]], lag: int, size: int
+    data: st.DataObject, rows: list[list[Any]], delay_threshold: int, size: int
 ) -> None:
-    expected = taken(rows, lag)
-    stream = merged(lag=lag, late="side")
+    expected = taken(rows, delay_threshold)
+    stream = merged(delay_threshold=delay_threshold, late="side")
     graph = Graph(stream.collect(name="all"), stream.side("late").collect(name="late"))
     arriving = data.draw(arrivals(rows))
     out = graph.run_sequentially(arriving, batch_size=size)
@@ -79,7 +79,7 @@ def test_a_merge_under_any_seed_is_that_of_a_sequential_run(
     data: st.DataObject, rows: list[list[Any]], seed: int
 ) -> None:
     arriving = data.draw(arrivals(rows))
-    graph = merged(lag=1).collect()
+    graph = merged(delay_threshold=1).collect()
     with ManualSystem(seed) as system:
         run = system.run(graph, batch_size=2)
         for name, some in arriving:
@@ -136,8 +136,8 @@ def test_rows_are_merged_by_the_column_of_each_stream() -> None:
 def test_late_rows_are_counted_and_become_dead_letters() -> None:
     letters: list[DeadLetter] = []
     rows = [Row(0, 0, 5), Row(0, 1, 3), Row(0, 2, 2), Row(0, 3, 6)]
-    tally = Tally()
-    graph = merged(2, lag=2).collect()
+    tally = RowCounts()
+    graph = merged(2, delay_threshold=2).collect()
     assert len(graph.run_sequentially({"a": rows}, tally=tally)) == 3
     assert tally.lates == {"merge": 1}
     with ActorSystem() as system:
@@ -173,7 +173,7 @@ def test_a_time_that_is_none_is_an_error_of_its_row(bad: Any) -> None:
         graph.run_sequentially({"b": [Row(1, 0, 1)], "a": rows})
     assert (info.value.operator, info.value.serial, info.value.row) == ("merge", 1, rows[1])
     skipping = merged(2, errors="skip").collect()
-    tally = Tally()
+    tally = RowCounts()
     out = skipping.run_sequentially({"b": [Row(1, 0, 1)], "a": rows}, tally=tally)
     assert out == [rows[0], Row(1, 0, 1), rows[2]]
     assert [failure.row for failure in tally.failures] == [rows[1]]
@@ -181,7 +181,7 @@ def test_a_time_that_is_none_is_an_error_of_its_row(bad: Any) -> None:
 
 def test_streams_whose_times_cannot_be_compared_are_an_error_of_the_first_row() -> None:
     graph = merged(2, errors="skip").collect()
-    tally = Tally()
+    tally = RowCounts()
     words = [Row(1, 0, "x"), Row(1, 1, "y")]
     numbers = [Row(0, 0, 1), Row(0, 1, 2)]
     arriving = [("a", numbers), ("b", words)]
@@ -192,8 +192,8 @@ def test_streams_whose_times_cannot_be_compared_are_an_error_of_the_first_row() 
 def test_a_lag_before_times_that_cannot_be_negative_is_an_error_of_the_row() -> None:
     numpy = pytest.importorskip("numpy")
     rows = [(numpy.uint32(time),) for time in (1, 2, 8)]
-    graph = entry("a").merge(entry("b"), by=0, lag=5, errors="skip").collect()
-    tally = Tally()
+    graph = entry("a").merge(entry("b"), by=0, delay_threshold=5, errors="skip").collect()
+    tally = RowCounts()
     with pytest.warns(RuntimeWarning):
         graph.run_sequentially({"a": rows}, tally=tally)
     assert [failure.row for failure in tally.failures] == rows[:2]
@@ -215,8 +215,14 @@ def test_bad_arguments_are_refused() -> None:
     for options, said in [
         ({"by": 1.5}, r"by= of merge\(\) takes a name, a place or a function of a row, not 1.5"),
         ({"by": ("x", "y", "z")}, "a tuple with one for each of 2, not"),
-        ({"by": "x", "lag": -1}, "lag is a length of time, or none, not -1"),
-        ({"by": "x", "lag": math.nan}, "lag is a length of time, or none, not nan"),
+        (
+            {"by": "x", "delay_threshold": -1},
+            "delay_threshold is a length of time, or none, not -1",
+        ),
+        (
+            {"by": "x", "delay_threshold": math.nan},
+            "delay_threshold is a length of time, or none, not nan",
+        ),
         ({"by": "x", "late": "keep"}, "late is one of drop, side, not 'keep'"),
     ]:
         with pytest.raises(GraphError, match=said):

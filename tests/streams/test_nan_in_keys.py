@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from callboard.streams import Equal, Failure, StreamError, entry
+from callboard.streams import Equal, FailedRow, StreamError, entry
 from tests.streams.all_ways import itself, run
 
 NAN = math.nan
@@ -38,7 +38,7 @@ def test_nan_is_an_error_of_its_row_where_rows_are_told_apart_or_put_in_order(
     joined = made.union(made.failures)
     inputs |= {"other": []} if "other" in joined.collect().entries else {}
     graph = joined.collect()
-    failed = [row for row in graph.run_sequentially(inputs) if isinstance(row, Failure)]
+    failed = [row for row in graph.run_sequentially(inputs) if isinstance(row, FailedRow)]
     assert [failure.serial for failure in failed] == [1, 3]
     clean = operator(entry("rows"), errors="skip")
     assert run(clean, inputs) == run(clean, inputs | {"rows": [1, 3, 5]})
@@ -82,7 +82,7 @@ def test_nan_in_a_tuple_by_which_rows_are_told_apart_is_an_error_of_its_row(
     made = operator(entry("rows"), errors="side")
     graph = made.union(made.failures).collect()
     got = graph.run_sequentially({"rows": given})
-    failed = [row for row in got if isinstance(row, Failure)]
+    failed = [row for row in got if isinstance(row, FailedRow)]
     assert [failure.serial for failure in failed] == [1, 3]
     assert f"a part of {what} is a value that is equal to itself, not" in str(failed[0].error)
     clean = operator(entry("rows"), errors="skip")
@@ -112,7 +112,7 @@ def test_nan_in_a_tuple_by_which_streams_meet_is_an_error_of_its_row(
     inputs: dict[str, list[Any]] = {"a": [(1, 2), (1, NAN), (1, 3)], "b": [(1, 2), (1, 4)]}
     made = operator(entry("a"), entry("b"), errors="side")
     got = made.union(made.failures).collect().run_sequentially(inputs)
-    (failed,) = [row for row in got if isinstance(row, Failure)]
+    (failed,) = [row for row in got if isinstance(row, FailedRow)]
     assert f"a part of {what} is a value that is equal to itself, not nan" in str(failed.error)
     clean = operator(entry("a"), entry("b"), errors="skip")
     assert run(clean, inputs) == run(clean, inputs | {"a": [(1, 2), (1, 3)]})

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.frequency import Counted, Frequent
-from callboard.streams import Side, Stream, Watermark, entry
+from callboard.streams import SideOutput, Stream, Watermark, entry
 
 integers = st.lists(st.integers(-50, 50), max_size=60)
 sizes = st.integers(1, 7)
@@ -88,7 +88,7 @@ def test_where_branches_meet_rows_come_one_by_one_also_to_a_class_with_receive_m
 
 
 def test_an_output_goes_to_the_side_output_that_it_names() -> None:
-    stream = entry("rows").flat_map(lambda n: [n, Side("halves", n / 2)], sides=["halves"])
+    stream = entry("rows").flat_map(lambda n: [n, SideOutput("halves", n / 2)], sides=["halves"])
     graph = stream.map(lambda n: ("whole", n)).union(stream.side("halves")).collect()
     assert graph.run_sequentially({"rows": [1, 2]}) == [("whole", 1), 0.5, ("whole", 2), 1.0]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
-from callboard.streams import Graph, GraphError, Run, StreamError, Tumbling, Watermark, entry
+from callboard.streams import Graph, GraphError, Run, StreamError, TumblingWindow, Watermark, entry
 from callboard.streams.native import NativeOperator
 from callboard.testing import ManualSystem
 from tests.streams.counting import counted, rows_of_partitions
@@ -132,7 +132,7 @@ def test_a_key_that_was_forgotten_may_come_again_in_another_partition() -> None:
         return len(calls)
 
     keyed = entry("rows").key_by(lambda row: row // 100, partition=next_partition)
-    graph = keyed.window(Tumbling(10, by=lambda row: row % 100), len).collect()
+    graph = keyed.window(TumblingWindow(10, by=lambda row: row % 100), len).collect()
     for system in (ManualSystem(), ActorSystem(workers=1)):
         with system:
             run = system.run(graph, batch_size=1, window=1)

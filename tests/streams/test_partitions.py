@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
-from callboard.streams import StreamError, Tally, entry
+from callboard.streams import RowCounts, StreamError, entry
 from callboard.streams.programs.program import Batch, DividedBatch, Program
 from tests.streams.counting import rows_of_partitions
 from tests.streams.random_graphs import STATEFUL, ops, rows
@@ -21,7 +21,7 @@ from tests.streams.shapes import Functions, Op, plain
 keyed = ops(STATEFUL).filter(lambda op: op.key is not None)
 
 
-def program_of(op: Op, tally: Tally) -> Program:
+def program_of(op: Op, tally: RowCounts) -> Program:
     """Make the program of an operator."""
     operator = op.add_to(entry("rows"))._outlet.operator
     while operator.kind != op.kind:  # past the union with its side outputs
@@ -78,7 +78,7 @@ def said(outputs: list[list[Batch]]) -> list[Any]:
 def test_shares_in_any_order_give_what_the_program_gives_alone(
     op: Op, rows: list[Any], size: int, with_lineages: bool, seed: int
 ) -> None:
-    tallies = Tally(), Tally()
+    tallies = RowCounts(), RowCounts()
     batches = batches_of(rows, size, with_lineages)
     expected = alone(program_of(op, tallies[0]), batches)
     assert said(by_shares(program_of(op, tallies[1]), batches, seed)) == said(expected)
@@ -97,11 +97,11 @@ def test_shares_fail_where_the_program_fails_alone(
     into, gathered = [Batch([])], [Batch([])]
     error = shares_error = None
     try:
-        program_of(op, Tally()).process(batch, into)
+        program_of(op, RowCounts()).process(batch, into)
     except StreamError as raised:
         error = raised
     try:
-        program = program_of(op, Tally())
+        program = program_of(op, RowCounts())
         divided = program.divide(batch)
         numbers = list(range(len(divided.partitions)))
         random.Random(seed).shuffle(numbers)

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
-from callboard.streams import Graph, Side, Stream, StreamError, Tumbling, Watermark, entry
+from callboard.streams import (
+    Graph,
+    SideOutput,
+    Stream,
+    StreamError,
+    TumblingWindow,
+    Watermark,
+    entry,
+)
 from callboard.testing import ManualSystem
 from tests.streams.all_ways import first, itself, second
 from tests.tokenless import tokenless
@@ -58,7 +66,7 @@ GRAPHS: dict[str, Callable[[Stream[Any]], Stream[Any]]] = {
     "two in a row": lambda rows: rows.flat_map(numbers).map(second).flat_map(range).filter(is_odd),
     "stateful": lambda rows: rows.flat_map(numbers).stateful(Sums).map(itself),
     "keyed": lambda rows: rows.flat_map(numbers).key_by(first).stateful(Sums).map(itself),
-    "windows": lambda rows: rows.flat_map(numbers).window(Tumbling(1000, by=second), len),
+    "windows": lambda rows: rows.flat_map(numbers).window(TumblingWindow(1000, by=second), len),
     "union": branches_that_meet,
     "readers of one port": readers_of_one_port,
 }
@@ -159,7 +167,7 @@ def test_an_iterator_is_begun_once_and_goes_on_in_one_thread() -> None:
 
 
 def test_a_watermark_behind_a_row_comes_behind_all_parts_of_it() -> None:
-    graph = entry("rows").flat_map(numbers).window(Tumbling(10, by=second), len).collect()
+    graph = entry("rows").flat_map(numbers).window(TumblingWindow(10, by=second), len).collect()
     rows = [MOST + 1, Watermark(MOST), 2, Watermark(2 * MOST)]
     expected = graph.run_sequentially({"rows": rows})
     with ActorSystem() as system:
@@ -172,7 +180,7 @@ def test_side_outputs_go_on_in_parts_as_well() -> None:
 
     def sorted_out(count: int) -> Iterator[Any]:
         for number in range(count):
-            yield Side("odd", number) if is_odd(number) else number
+            yield SideOutput("odd", number) if is_odd(number) else number
 
     rows = entry("rows").flat_map(sorted_out, sides=["odd"])
     graph = Graph(rows.to(even.append), rows.side("odd").to(odd.append))
@@ -220,7 +228,7 @@ def test_an_unknown_side_output_behind_the_first_part_ends_the_run() -> None:
 
     def lost(count: int) -> Iterator[Any]:
         yield from range(count)
-        yield Side("lost", 0)
+        yield SideOutput("lost", 0)
         yield from range(count)
 
     rows = entry("rows").flat_map(lost, sides=["odd"], name="lost")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
-from callboard.streams import Run, Tally, entry
+from callboard.streams import RowCounts, Run, entry
 from callboard.testing import ManualSystem
 from tests.streams.outcomes import in_sequence, in_system, move_operators, outcome_of
 from tests.streams.random_graphs import Case, cases, chains, fragile_chains, rows
@@ -34,14 +34,14 @@ def feed(run: Run[Any], case: Case) -> Any:
     return run.finish(timeout=60)
 
 
-def counted(tally: Tally) -> Any:
+def counted(tally: RowCounts) -> Any:
     """Make comparable what was counted, and with it what is known of each failure."""
     failures = [(f.operator, f.serial, repr(f.row), repr(f.error)) for f in tally.failures]
     return tally.skips, tally.lates, sorted(failures)
 
 
 def check_under_seed(case: Case, options: dict[str, Any], seed: int) -> None:
-    tally = Tally(kept=10_000)
+    tally = RowCounts(kept=10_000)
     expected = case.graph.run_sequentially(case.inputs, tally=tally)
     with ManualSystem(seed) as system:
         run = system.run(case.graph, **options)
@@ -61,7 +61,7 @@ def test_any_interleaving_gives_the_outputs_of_the_sequential_run(
 def test_threads_give_the_outputs_of_the_sequential_run(
     case: Case, options: dict[str, Any], workers: int
 ) -> None:
-    tally = Tally(kept=10_000)
+    tally = RowCounts(kept=10_000)
     expected = case.graph.run_sequentially(case.inputs, tally=tally)
     with ActorSystem(workers=workers) as system:
         run = system.run(case.graph, **options)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.streams import Session, Sliding, Tumbling, Watermark, entry
+from callboard.streams import SessionWindow, SlidingWindow, TumblingWindow, Watermark, entry
 from callboard.testing import ManualSystem
 
 
@@ -23,11 +23,14 @@ class Policy:
 @pytest.mark.parametrize(
     ("windows", "text"),
     [
-        (Tumbling(10), "Tumbling(size=10)"),
-        (Tumbling(10, by=Policy().time), "Tumbling(by=time, size=10)"),
-        (Tumbling(10, by=Policy(), ordered=True), "Tumbling(by=Policy, ordered=True, size=10)"),
-        (Sliding(10, 5, by=lambda row: row), "Sliding(by=<lambda>, size=10, step=5)"),
-        (Session(3, by=functools.partial(pow, 1)), "Session(gap=3, by=partial)"),
+        (TumblingWindow(10), "TumblingWindow(size=10)"),
+        (TumblingWindow(10, by=Policy().time), "TumblingWindow(by=time, size=10)"),
+        (
+            TumblingWindow(10, by=Policy(), ordered=True),
+            "TumblingWindow(by=Policy, ordered=True, size=10)",
+        ),
+        (SlidingWindow(10, 5, by=lambda row: row), "SlidingWindow(by=<lambda>, size=10, step=5)"),
+        (SessionWindow(3, by=functools.partial(pow, 1)), "SessionWindow(gap=3, by=partial)"),
     ],
 )
 def test_a_graph_in_words_has_no_addresses(windows: Any, text: str) -> None:
@@ -40,7 +43,7 @@ def test_a_graph_in_words_has_no_addresses(windows: Any, text: str) -> None:
 @pytest.mark.parametrize("model", ["dynamic", "manual", "dedicated", "assigned"])
 def test_watermarks_are_no_rows_in_statistics(model: Any) -> None:
     times = entry("x", int).map(lambda row: row)
-    graph = times.window(Tumbling(10, by=lambda row: row), len).collect()
+    graph = times.window(TumblingWindow(10, by=lambda row: row), len).collect()
     with ActorSystem(workers=1) as system:
         run = system.run(graph, batch_size=2, threading=model)
         run.send("x", [1, Watermark(1), 2, Watermark(2), 13, Watermark(13)])

@@ -98,7 +98,7 @@ def test_a_send_on_the_loop_that_would_wait_for_the_loop_is_refused(system: Acto
             run.send("x", range(1, 10))
         sent: int = cut.value.sent  # type: ignore[attr-defined]
         assert cut.value.unsent == [sent + 1]  # type: ignore[attr-defined]
-        await run.finish_soon()
+        await run.afinish()
         return sent, await taken_from(results)
 
     sent, rows = asyncio.run(main())
@@ -120,8 +120,8 @@ def test_an_asynchronous_iterable_waits_for_a_taker_on_its_loop(
         run.send("x", ROWS[:1])
 
         async def send() -> None:
-            await run.send_soon("x", coming(ROWS[1:]))
-            await run.finish_soon()
+            await run.asend("x", coming(ROWS[1:]))
+            await run.afinish()
 
         sending = asyncio.create_task(send())
         got = await taken_from(results)
@@ -140,10 +140,10 @@ def test_a_send_on_a_loop_that_would_wait_for_a_taker_elsewhere_is_refused(
         run.send("x", ROWS[:2])
         while results.untaken < 2:
             await asyncio.sleep(0)
-        words = r"await send_soon\(\), as 2 outputs of 'collect' wait to be taken"
+        words = r"await asend\(\), as 2 outputs of 'collect' wait to be taken"
         with pytest.raises(WouldBlock, match=words):
             run.send("x", ROWS[2:])
-        sending = run.send_soon("x", ROWS[2:])
+        sending = run.asend("x", ROWS[2:])
         taking = asyncio.to_thread(lambda: [next(results) for _ in ROWS])
         got, _ = await asyncio.gather(taking, asyncio.ensure_future(sending))
         return got

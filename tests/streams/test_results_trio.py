@@ -44,8 +44,8 @@ def test_a_task_takes_what_another_sends(system: ActorSystem, limit: int) -> Non
         async with trio.open_nursery() as nursery:
 
             async def send() -> None:
-                await run.send_soon("x", coming(ROWS))
-                await run.finish_soon()
+                await run.asend("x", coming(ROWS))
+                await run.afinish()
 
             results = run.results(limit=limit)
             nursery.start_soon(send)
@@ -105,11 +105,11 @@ def test_an_iterator_is_left_when_the_task_that_took_is_over(system: ActorSystem
 def test_a_failure_comes_after_the_outputs_before_it(system: ActorSystem) -> None:
     async def main() -> list[int]:
         run = system.run(entry("x", int).map(lambda n: 100 // (3 - n) and n).collect())
-        await run.send_soon("x", ROWS[:3])
+        await run.asend("x", ROWS[:3])
 
         async def send_the_rest() -> None:
-            await run.send_soon("x", ROWS[3:])
-            await run.finish_soon()
+            await run.asend("x", ROWS[3:])
+            await run.afinish()
 
         with pytest.raises(StreamError, match="at input 3, 3"):
             await send_the_rest()

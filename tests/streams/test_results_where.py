@@ -75,7 +75,7 @@ def test_the_caller_of_manual_operators_does_not_wait_for_itself(system: ActorSy
 
 
 def test_the_caller_waits_for_what_another_thread_has_of_its_rows(system: ActorSystem) -> None:
-    stream = entry("x", int).map(lambda n: n + 1).threaded().map(lambda n: n * 2)
+    stream = entry("x", int).map(lambda n: n + 1).new_thread().map(lambda n: n * 2)
     run = system.run(stream.collect(), threading="manual", batch_size=1)
     results = run.results()
     run.send("x", range(5))

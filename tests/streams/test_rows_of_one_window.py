@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.streams import Sliding, Tumbling
-from callboard.streams.programs.program import Side
+from callboard.streams import SlidingWindow, TumblingWindow
+from callboard.streams.programs.program import SideOutput
 from callboard.streams.programs.windows.window_states import TimedWindows
 
 LATE = ("drop", "side", "include")
@@ -38,7 +38,9 @@ def outputs(cls: type[TimedWindows], spec: Any, late: str, events: list[Event]) 
         else:
             clock.time = time if clock.time is None else max(clock.time, time)
             some = state.on_watermark(clock.time)
-        found.append([(each.name, each.row) if isinstance(each, Side) else each for each in some])
+        found.append(
+            [(each.name, each.row) if isinstance(each, SideOutput) else each for each in some]
+        )
         found.append((state.due, state.snapshot()[0]))
     return [*found, list(state.on_final())]
 
@@ -58,7 +60,7 @@ def test_a_row_beside_another_has_the_outputs_that_it_has_alone(
     steps: tuple[int, int], ordered: bool, late: str, events: list[Event], are_sorted: bool
 ) -> None:
     size, step = steps
-    spec = Sliding(size, step, by=time_of, ordered=ordered)
+    spec = SlidingWindow(size, step, by=time_of, ordered=ordered)
     if are_sorted:
         events = sorted(events, key=lambda event: event[1])
     assert outputs(TimedWindows, spec, late, events) == outputs(LongWay, spec, late, events)
@@ -73,7 +75,7 @@ def test_rows_of_one_window_are_found_once(monkeypatch: pytest.MonkeyPatch) -> N
         find(self, time)
 
     monkeypatch.setattr(TimedWindows, "find", counted)
-    spec = Tumbling(10, by=time_of, ordered=True)
+    spec = TumblingWindow(10, by=time_of, ordered=True)
     rows = [("row", float(time)) for time in range(25)]
     outputs(TimedWindows, spec, "drop", rows)
     assert asked == [0, 10, 20]

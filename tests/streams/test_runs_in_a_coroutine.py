@@ -24,8 +24,8 @@ def test_rows_and_results_are_awaited(model: str) -> None:
             graph = entry("rows").map(lambda row: row + 1).collect()
             run = system.run(graph, threading=model, window=2, batch_size=4)
             for first in range(0, 1000, 100):
-                await run.send_soon("rows", range(first, first + 100))
-            return await run.finish_soon()
+                await run.asend("rows", range(first, first + 100))
+            return await run.afinish()
 
     assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(1, 1001)]
 
@@ -45,13 +45,13 @@ def test_a_send_without_room_and_a_finish_are_refused(opened: threading.Event) -
     async def main() -> Any:
         async with ActorSystem(workers=1) as system:
             run = system.run(entry("rows").map(wait).collect(), window=2, batch_size=1)
-            with pytest.raises(WouldBlock, match=r"block the event loop: await send_soon") as e:
+            with pytest.raises(WouldBlock, match=r"block the event loop: await asend") as e:
                 run.send("rows", range(100))
-            with pytest.raises(WouldBlock, match=r"block the event loop: await finish_soon"):
+            with pytest.raises(WouldBlock, match=r"block the event loop: await afinish"):
                 run.finish()
             opened.set()
-            await run.send_soon("rows", range(e.value.sent, 100))  # type: ignore[attr-defined]
-            return await run.finish_soon()
+            await run.asend("rows", range(e.value.sent, 100))  # type: ignore[attr-defined]
+            return await run.afinish()
 
     assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(100)]
 
@@ -61,10 +61,10 @@ def test_errors_come_with_what_was_sent() -> None:
         async with ActorSystem(workers=1) as system:
             run = system.run(entry("rows").collect())
             with pytest.raises(ZeroDivisionError) as caught:
-                await run.send_soon("rows", (1 // (3 - row) for row in range(10)))
+                await run.asend("rows", (1 // (3 - row) for row in range(10)))
             assert caught.value.sent == 3  # type: ignore[attr-defined]
             assert caught.value.unsent == []  # type: ignore[attr-defined]
-            await run.finish_soon()
+            await run.afinish()
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
 
@@ -74,7 +74,7 @@ def test_the_end_of_its_block_finishes(model: str) -> None:
         async with ActorSystem(workers=2) as system:
             graph = entry("rows").map(lambda row: row + 1).collect()
             async with system.run(graph, threading=model) as run:
-                await run.send_soon("rows", range(10))
+                await run.asend("rows", range(10))
             return run.finish()  # which has ended
 
     assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(1, 11)]
@@ -88,7 +88,7 @@ def test_a_cancellation_cancels_the_run(opened: threading.Event) -> None:
             async def leaves() -> None:
                 async with system.run(graph, batch_size=1) as run:
                     runs.append(run)
-                    await run.send_soon("rows", range(3))
+                    await run.asend("rows", range(3))
                     asyncio.get_running_loop().call_soon(task.cancel)
                     asyncio.get_running_loop().call_later(0.05, opened.set)
 
@@ -97,7 +97,7 @@ def test_a_cancellation_cancels_the_run(opened: threading.Event) -> None:
             await asyncio.wait([task])
             assert task.cancelled()
             with pytest.raises(RunEnded):
-                await runs[0].send_soon("rows", [1])
+                await runs[0].asend("rows", [1])
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
 
@@ -114,8 +114,8 @@ def test_rows_of_an_asynchronous_iterable_are_sent_as_they_come(model: str) -> N
         async with ActorSystem(workers=2) as system:
             graph = entry("rows").map(lambda row: row + 1).collect()
             run = system.run(graph, threading=model, window=2)
-            await run.send_soon("rows", counting(500))
-            return await run.finish_soon()
+            await run.asend("rows", counting(500))
+            return await run.afinish()
 
     assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(1, 501)]
 
@@ -131,12 +131,12 @@ def test_errors_of_an_asynchronous_iterable_come_with_what_was_sent() -> None:
         async with ActorSystem(workers=1) as system:
             run = system.run(entry("rows").collect())
             with pytest.raises(LookupError) as caught:
-                await run.send_soon("rows", failing(3))
+                await run.asend("rows", failing(3))
             assert caught.value.sent == 3  # type: ignore[attr-defined]
             assert caught.value.unsent == []  # type: ignore[attr-defined]
-            assert await run.finish_soon() == [0, 1, 2]
+            assert await run.afinish() == [0, 1, 2]
             with pytest.raises(RunEnded) as ended:
-                await run.send_soon("rows", failing(3))
+                await run.asend("rows", failing(3))
             assert (ended.value.sent, ended.value.unsent) == (0, [0])
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
@@ -151,8 +151,8 @@ def test_an_asynchronous_iterable_waits_for_room(opened: threading.Event) -> Non
         async with ActorSystem(workers=1) as system:
             run = system.run(entry("rows").map(wait).collect(), window=2)
             asyncio.get_running_loop().call_later(0.05, opened.set)
-            await run.send_soon("rows", counting(100))
-            return await run.finish_soon()
+            await run.asend("rows", counting(100))
+            return await run.afinish()
 
     assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(100)]
 
@@ -162,13 +162,13 @@ def test_wherever_it_is_cancelled_the_rows_before_are_sent(steps: int) -> None:
     async def main() -> None:
         async with ActorSystem(workers=2) as system:
             run = system.run(entry("rows").collect(), window=2)
-            task = asyncio.ensure_future(run.send_soon("rows", counting(10_000)))
+            task = asyncio.ensure_future(run.asend("rows", counting(10_000)))
             for _ in range(steps):
                 await asyncio.sleep(0)
             task.cancel()
             await asyncio.wait([task])
             assert task.cancelled()
-            came = await run.finish_soon()
+            came = await run.afinish()
             assert came == [*range(len(came))]
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
@@ -182,14 +182,14 @@ def test_a_sender_that_waits_does_not_block_the_loop_of_another(opened: threadin
     async def main() -> list[int]:
         async with ActorSystem(workers=1) as system:
             run = system.run(entry("rows").map(wait).collect(), window=2, batch_size=1)
-            first = asyncio.ensure_future(run.send_soon("rows", [0] * 10))
+            first = asyncio.ensure_future(run.asend("rows", [0] * 10))
             while run._work.sent["rows"] < 2:
                 await asyncio.sleep(0)
             with pytest.raises(WouldBlock):
                 run.send("rows", [1])
             opened.set()
             await first
-            return await run.finish_soon()
+            return await run.afinish()
 
     assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [0] * 10
 
@@ -200,20 +200,20 @@ def test_what_else_would_wait_is_refused(opened: threading.Event) -> None:
     async def main() -> None:
         async with ActorSystem(workers=1) as system:
             run = system.run(graph)
-            await run.send_soon("rows", [1])
-            with pytest.raises(WouldBlock, match=r"cancel\(\) of .*: await cancel_soon\(\)"):
+            await run.asend("rows", [1])
+            with pytest.raises(WouldBlock, match=r"cancel\(\) of .*: await acancel\(\)"):
                 run.cancel()
             with pytest.raises(WouldBlock, match=r"results\(\) of .*: take them by `async for`"):
                 next(run.results())
             pulled = run.results([1])
-            with pytest.raises(WouldBlock, match=r"with rows of .*send_soon\(\)"):
+            with pytest.raises(WouldBlock, match=r"with rows of .*asend\(\)"):
                 next(pulled)
-            cancelling = run.cancel_soon(DEADLINE)
+            cancelling = run.acancel(DEADLINE)
             opened.set()
             await cancelling
             run.cancel()  # which has ended
             with pytest.raises(RunEnded):
-                await run.finish_soon()
+                await run.afinish()
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
 
@@ -225,7 +225,7 @@ def test_a_plain_block_is_refused_where_it_begins_and_the_run_is_cancelled() -> 
             with pytest.raises(WouldBlock, match=r"end of `with` of .*: use `async with`"):
                 run.__enter__()
             with pytest.raises(RunEnded):
-                await run.finish_soon()
+                await run.afinish()
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
 
@@ -235,8 +235,8 @@ def test_outputs_that_are_there_are_taken_without_a_wait() -> None:
         async with ActorSystem(workers=1) as system:
             run = system.run(entry("rows").collect())
             results = run.results()
-            await run.send_soon("rows", range(5))
-            await run.finish_soon()
+            await run.asend("rows", range(5))
+            await run.afinish()
             return list(results)
 
     assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(5)]

@@ -319,7 +319,7 @@ def test_nothing_that_is_sent_waits_for_no_room(blocked: Blocked) -> None:
     blocked.run.send("x", [], timeout=0.0)
 
 
-def test_nothing_that_is_sent_by_send_soon_raises_the_same() -> None:
+def test_nothing_that_is_sent_by_asend_raises_the_same() -> None:
     async def none() -> AsyncIterator[int]:
         empty: list[int] = []
         for row in empty:
@@ -329,20 +329,20 @@ def test_nothing_that_is_sent_by_send_soon_raises_the_same() -> None:
         async with ActorSystem() as system:
             run = failed_run(system)
             with pytest.raises(StreamError):
-                await run.finish_soon()
+                await run.afinish()
             with pytest.raises(StreamError):
-                await run.send_soon("x", [])
+                await run.asend("x", [])
             with pytest.raises(StreamError):
-                await run.send_soon("x", none())
+                await run.asend("x", none())
 
     asyncio.run(main())
 
 
-def test_a_task_of_send_soon_is_made_by_ensure_future() -> None:
+def test_a_task_of_asend_is_made_by_ensure_future() -> None:
     async def main() -> list[int]:
         async with ActorSystem() as system:
             run = system.run(entry("x", int).collect())
-            await asyncio.ensure_future(run.send_soon("x", [1, 2]))
-            return await run.finish_soon()
+            await asyncio.ensure_future(run.asend("x", [1, 2]))
+            return await run.afinish()
 
     assert asyncio.run(main()) == [1, 2]

@@ -47,8 +47,8 @@ def most_at_once(limited: Callable[[Any], Any], workers: int, wanted: int) -> in
 
 def test_an_operator_has_at_most_so_many_workers() -> None:
     assert most_at_once(lambda rows: rows, workers=3, wanted=3) == 3
-    assert most_at_once(lambda rows: rows.most_workers(2), workers=3, wanted=2) == 2
-    assert most_at_once(lambda rows: rows.most_workers(1), workers=3, wanted=1) == 1
+    assert most_at_once(lambda rows: rows.max_workers(2), workers=3, wanted=2) == 2
+    assert most_at_once(lambda rows: rows.max_workers(1), workers=3, wanted=1) == 1
 
 
 def test_a_keyed_operator_has_at_most_so_many_workers() -> None:
@@ -56,19 +56,19 @@ def test_a_keyed_operator_has_at_most_so_many_workers() -> None:
         return rows.key_by(lambda row: row, partition=lambda key: key)
 
     assert most_at_once(keyed, workers=3, wanted=3) == 3
-    assert most_at_once(lambda rows: keyed(rows.most_workers(2)), workers=3, wanted=2) == 2
-    assert most_at_once(lambda rows: keyed(rows.most_workers(1)), workers=3, wanted=1) == 1
+    assert most_at_once(lambda rows: keyed(rows.max_workers(2)), workers=3, wanted=2) == 2
+    assert most_at_once(lambda rows: keyed(rows.max_workers(1)), workers=3, wanted=1) == 1
 
 
 def test_a_limit_is_one_operators() -> None:
     def before(rows: Any) -> Any:
-        return rows.most_workers(1).map(lambda row: row)
+        return rows.max_workers(1).map(lambda row: row)
 
     assert most_at_once(before, workers=3, wanted=3) == 3
 
 
 def test_a_limit_holds_for_a_keyed_operator_and_across_other_marks() -> None:
-    stream = entry("rows").most_workers(2).threading("dynamic").key_by(lambda row: row % 7)
+    stream = entry("rows").max_workers(2).run_on("dynamic").key_by(lambda row: row % 7)
     graph = stream.stateful(Sum, name="sum", releases_gil=True).collect()
     rows = list(range(200))
     with ActorSystem(workers=3) as system:
@@ -91,5 +91,5 @@ class Sum:
 
 @pytest.mark.parametrize("most", [0, -1, 1.5, "two", True])
 def test_a_limit_is_a_whole_number(most: Any) -> None:
-    with pytest.raises(GraphError, match="most_workers is a whole number of 1 or more"):
-        entry("rows").most_workers(most)
+    with pytest.raises(GraphError, match="max_workers is a whole number of 1 or more"):
+        entry("rows").max_workers(most)

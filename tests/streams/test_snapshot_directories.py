@@ -10,7 +10,7 @@ import pytest
 
 from callboard.streams import (
     Snapshot,
-    Snapshots,
+    SnapshotStore,
 )
 from callboard.testing import ManualSystem
 from tests.streams.test_snapshot_files import changed, counts, go_on, snapshot_of, two_snapshots
@@ -61,7 +61,7 @@ def test_links_in_the_place_of_a_draft_or_a_lock_are_not_followed(tmp_path: Path
     folder.mkdir()
     (folder / "lock").symlink_to(tmp_path / "new")
     with ManualSystem() as system, pytest.raises(OSError, match="symbolic links"):
-        system.run(counts, restore=Snapshots(folder))
+        system.run(counts, restore=SnapshotStore(folder))
     assert not (tmp_path / "new").exists()
 
 

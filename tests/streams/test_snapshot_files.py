@@ -20,7 +20,7 @@ from callboard.streams import (
     RunError,
     Snapshot,
     SnapshotError,
-    Snapshots,
+    SnapshotStore,
     entry,
 )
 from callboard.testing import ManualSystem
@@ -147,7 +147,7 @@ def test_the_version_stands_behind_the_name_of_the_format() -> None:
 
 
 def test_a_directory_has_the_last_two_and_a_run_goes_on_with_the_newest(tmp_path: Path) -> None:
-    snapshots = Snapshots(tmp_path / "state")
+    snapshots = SnapshotStore(tmp_path / "state")
     assert snapshots.newest() is None
     for part in range(3):
         with ManualSystem() as system:
@@ -163,8 +163,8 @@ def test_a_directory_has_the_last_two_and_a_run_goes_on_with_the_newest(tmp_path
         assert names == [f"{2 * part + 2:012}.snapshot", f"{2 * part + 1:012}.snapshot"]
 
 
-def two_snapshots(folder: Path) -> tuple[Snapshots, Path, Path]:
-    snapshots = Snapshots(folder)
+def two_snapshots(folder: Path) -> tuple[SnapshotStore, Path, Path]:
+    snapshots = SnapshotStore(folder)
     with ManualSystem() as system:
         run = system.run(counts, restore=snapshots)
         for row in "ab":
@@ -192,10 +192,10 @@ def test_the_newest_whole_snapshot_is_used_and_the_broken_one_is_named(
 
 
 def test_a_directory_is_for_one_run_at_a_time(tmp_path: Path) -> None:
-    snapshots = Snapshots(tmp_path)
+    snapshots = SnapshotStore(tmp_path)
     with ManualSystem() as system:
         run = system.run(counts, restore=snapshots)
-        for other in (snapshots, Snapshots(tmp_path)):
+        for other in (snapshots, SnapshotStore(tmp_path)):
             with pytest.raises(RunError, match="another run has the snapshots in"):
                 system.run(counts, restore=other)
         run.finish()
@@ -206,7 +206,7 @@ def test_a_directory_is_for_one_run_at_a_time(tmp_path: Path) -> None:
         system.run(counts, restore=snapshots).finish()
 
 
-class Noting(Snapshots):
+class Noting(SnapshotStore):
     """Notes that one was written."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -310,13 +310,13 @@ def test_such_an_operator_is_known_before_the_first_row_where_snapshots_are_want
     with ActorSystem() as system:
         for stream in (rows.stateful(Silent), rows.key_by(str).stateful(Silent)):
             with pytest.raises(SnapshotError, match="'Silent'"):
-                system.run(stream.collect(), restore=Snapshots(tmp_path, every=60))
-        system.run(counts, restore=Snapshots(tmp_path, every=60)).finish()
+                system.run(stream.collect(), restore=SnapshotStore(tmp_path, every=60))
+        system.run(counts, restore=SnapshotStore(tmp_path, every=60)).finish()
 
 
 def test_registered_types_are_saved(tmp_path: Path) -> None:
     graph = rows.batch(3).collect()
-    snapshots = Snapshots(tmp_path, types={"point": Point})
+    snapshots = SnapshotStore(tmp_path, types={"point": Point})
     with ManualSystem() as system:
         run = system.run(graph, restore=snapshots)
         run.send("rows", [Point(1)])
@@ -326,7 +326,7 @@ def test_registered_types_are_saved(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="no type is registered here as 'point'"):
         go_on(graph, snapshots.paths()[0], [])
     with pytest.raises(ConfigError, match="only dataclasses and enumerations"):
-        Snapshots(tmp_path, types=[int])
+        SnapshotStore(tmp_path, types=[int])
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_a_graph_that_changed_is_an_error_which_names_the_operator(
 
 def test_a_graph_may_have_other_partitions_and_threads_than_before() -> None:
     before = rows.key_by(str, partitions=2).count().collect(name="all")
-    after = rows.key_by(str, partitions=5).count().threading("dedicated").collect(name="all")
+    after = rows.key_by(str, partitions=5).count().run_on("dedicated").collect(name="all")
     assert go_on(after, snapshot_of(before, [1, 1]), [1]) == [("1", 1), ("1", 2), ("1", 3)]
 
 
@@ -380,10 +380,10 @@ def test_anything_else_is_no_snapshot(restore: Any) -> None:
 
 def test_in_a_manual_system_no_time_passes_by_itself(tmp_path: Path) -> None:
     with ManualSystem() as system, pytest.raises(ConfigError, match=r"every=2 .*run\.snapshot\(\)"):
-        system.run(counts, restore=Snapshots(tmp_path, every=2))
+        system.run(counts, restore=SnapshotStore(tmp_path, every=2))
     for every in (0, -1, "soon"):
         with pytest.raises(ConfigError, match="every"):
-            Snapshots(tmp_path, every=every)  # type: ignore[arg-type]
+            SnapshotStore(tmp_path, every=every)  # type: ignore[arg-type]
 
 
 # --- who may ask, and when ------------------------------------------------------------------------
@@ -415,11 +415,11 @@ def test_a_coroutine_awaits_a_snapshot() -> None:
     async def main() -> None:
         async with ActorSystem() as system:
             run = system.run(counts)
-            await run.send_soon("rows", ["a"])
-            with pytest.raises(WouldBlock, match="snapshot_soon"):
+            await run.asend("rows", ["a"])
+            with pytest.raises(WouldBlock, match="asnapshot"):
                 run.snapshot()
-            assert (await run.snapshot_soon()).position == {"rows": 1}
-            assert await run.finish_soon() == [1]
+            assert (await run.asnapshot()).position == {"rows": 1}
+            assert await run.afinish() == [1]
 
     asyncio.run(main())
 

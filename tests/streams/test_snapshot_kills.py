@@ -14,7 +14,7 @@ ROWS = 6_000
 PROGRAM = """
 import sys
 from callboard import ActorSystem
-from callboard.streams import Session, Snapshots, entry
+from callboard.streams import SessionWindow, SnapshotStore, entry
 
 ROWS = int(sys.argv[1])
 
@@ -23,16 +23,16 @@ def key_of(row):
 
 graph = (
     entry("rows")
-    .watermarks(lambda row: row, lag=5, every=7)
+    .watermarks(lambda row: row, delay_threshold=5, every=7)
     .key_by(key_of, partitions=8)
-    .window(Session(40, by=lambda row: row), sum)
+    .window(SessionWindow(40, by=lambda row: row), sum)
     .key_by(lambda pair: pair[0])
     .scan(0, lambda total, pair: total + pair[1].value)
     .to("out.txt")
 )
 if __name__ == "__main__":
     with ActorSystem(workers=2) as system:
-        run = system.run(graph, restore=Snapshots("state", every=0.005), batch_size=16)
+        run = system.run(graph, restore=SnapshotStore("state", every=0.005), batch_size=16)
         at = run.position["rows"]
         print(at, flush=True)
         while at < ROWS:

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 import msgpack
 import pytest
 
-from callboard.streams import Failure, Graph, Snapshot, SnapshotError, Tumbling, entry
+from callboard.streams import FailedRow, Graph, Snapshot, SnapshotError, TumblingWindow, entry
 from callboard.streams.snapshots.snapshot import _HEAD, _MAGIC
 from callboard.testing import ManualSystem
 from tests.streams.test_snapshot_files import go_on, snapshot_of
@@ -219,7 +219,7 @@ WITH_STATE: list[Callable[[Any], Any]] = [
     lambda stream: stream.count(),
     lambda stream: stream.batch(2),
     lambda stream: stream.reduce(sum, every=2),
-    lambda stream: stream.window(Tumbling(2), sum),
+    lambda stream: stream.window(TumblingWindow(2), sum),
     lambda stream: stream.stateful(Mean),
     lambda stream: stream.top_k(2),
     lambda stream: stream.distinct(),
@@ -256,5 +256,5 @@ def test_a_key_with_nan_in_a_tuple_is_an_error_of_its_row(key: Any) -> None:
     got = counted.union(counted.failures).collect().run_sequentially({"rows": [1, 2, 1]})
     failure = got.pop(1)
     assert got == [((1, None), 1), ((1, None), 2)]
-    assert isinstance(failure, Failure)
+    assert isinstance(failure, FailedRow)
     assert "a part of a key is a value that is equal to itself, not nan" in str(failure.error)

@@ -20,12 +20,12 @@ from callboard.streams import (
     Band,
     Equal,
     Graph,
-    Session,
-    Sliding,
+    SessionWindow,
+    SlidingWindow,
     Snapshot,
     SnapshotError,
     Stream,
-    Tumbling,
+    TumblingWindow,
     Watermark,
     entry,
 )
@@ -109,7 +109,7 @@ def key_of(row: Any) -> Any:
 def both(left: Stream[Any], right: Stream[Any]) -> list[Stream[Any]]:
     """Make streams with a state of each kind that is read of two entries."""
     return [
-        left.merge(right, by=time_of, lag=5),
+        left.merge(right, by=time_of, delay_threshold=5),
         left.union(right, by=time_of),
         left.zip(right),
         left.join(right, by=time_of, within=9),
@@ -118,10 +118,19 @@ def both(left: Stream[Any], right: Stream[Any]) -> list[Stream[Any]]:
         left.join(right, by=time_of, rows=4, where=Band(1, 2), how="anti"),
         left.join(right, by=time_of, rows=4, where=Equal(key_of) & Band(1, 2), lanes=3),
         left.join(right, by=time_of, within=9, rule="three-step", where=Band(1, 2), lanes=2),
-        left.join(right, by=time_of, within=9, lag=4, where=lambda a, b: a[1] <= b[1], how="semi"),
+        left.join(
+            right,
+            by=time_of,
+            within=9,
+            delay_threshold=4,
+            where=lambda a, b: a[1] <= b[1],
+            how="semi",
+        ),
         left.join_asof(right, by=time_of),
         left.join_asof(right, by=time_of, where=Equal(key_of), nearest="either", tolerance=6),
-        left.join_asof(right, by=time_of, nearest="after", lag=3, combine=lambda a, b: (b, a)),
+        left.join_asof(
+            right, by=time_of, nearest="after", delay_threshold=3, combine=lambda a, b: (b, a)
+        ),
         left.join_asof(right, by=time_of, where=Equal(key_of), nearest="after"),
     ]
 
@@ -183,7 +192,7 @@ def single(stream: Stream[int]) -> list[Stream[Any]]:
     """Make streams with a state, of numbers."""
     by_moment = stream.key_by(lambda row: (moment_of(row), row % 3))
     by_number = stream.key_by(lambda row: row % 7, partition=[2, 5])
-    marked = stream.watermarks(moment_of, lag=timedelta(hours=1))
+    marked = stream.watermarks(moment_of, delay_threshold=timedelta(hours=1))
     return [
         by_moment.count(),
         by_number.scan([], lambda seen, row: [*seen, row][-3:]),
@@ -197,11 +206,13 @@ def single(stream: Stream[int]) -> list[Stream[Any]]:
         stream.top_k(3, moment_of, every=4),
         stream.sample(every=3),
         stream.sample(fraction=0.5, seed=3).batch(4),
-        stream.window(Sliding(5, 2), sum).top_k(2, value_of),
-        marked.key_by(number).window(Session(timedelta(hours=2), by=moment_of)),
-        marked.window(Tumbling(days=1, zone="Europe/Paris", by=moment_of), late="include"),
-        marked.window(Sliding(timedelta(hours=3), timedelta(hours=1), by=moment_of, origin=BEGIN)),
-        by_number.window(Session(30, by=number, ordered=True)),
+        stream.window(SlidingWindow(5, 2), sum).top_k(2, value_of),
+        marked.key_by(number).window(SessionWindow(timedelta(hours=2), by=moment_of)),
+        marked.window(TumblingWindow(days=1, zone="Europe/Paris", by=moment_of), late="include"),
+        marked.window(
+            SlidingWindow(timedelta(hours=3), timedelta(hours=1), by=moment_of, origin=BEGIN)
+        ),
+        by_number.window(SessionWindow(30, by=number, ordered=True)),
         stream.stateful(Running, Functions(2)),
         by_number.stateful(Running, Functions(2)),
     ]

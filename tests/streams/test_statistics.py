@@ -8,9 +8,9 @@ import pytest
 
 from callboard import ActorSystem
 from callboard.scheduling.flow.threading_models import MODELS, Model
-from callboard.streams import Graph, Run, Sliding, Tumbling, Watermark, entry
+from callboard.streams import Graph, Run, SlidingWindow, TumblingWindow, Watermark, entry
 from callboard.streams.running.statistics import collect
-from callboard.streams.running.tally import Tally
+from callboard.streams.running.tally import RowCounts
 from callboard.testing import ManualSystem
 
 
@@ -30,7 +30,7 @@ class Counters:
 
 
 def test_latencies_are_of_the_middle_of_the_stream_from_the_20th_to_the_80th_percentile() -> None:
-    statistics = collect(cast("Any", Counters()), Tally(), 10, 2.0, sites=[], programs=[])
+    statistics = collect(cast("Any", Counters()), RowCounts(), 10, 2.0, sites=[], programs=[])
     assert statistics.throughput == 5.0
     assert statistics.processing is not None
     assert statistics.end_to_end is not None
@@ -66,11 +66,13 @@ ROWS = [*range(20), Watermark(20), Watermark(21), *range(21, 31)]
 rows = entry("rows").map(abs, name="map")
 timed = rows.watermarks(abs, every=4, name="watermarks")
 keyed = timed.key_by(lambda row: row % 3, partitions=4)
-late = keyed.window(Sliding(10, 5, by=abs), len, late="side", name="windows")
+late = keyed.window(SlidingWindow(10, 5, by=abs), len, late="side", name="windows")
 failing = timed.filter(fails_at_seven, errors="side", name="filter")
 GRAPH = Graph(
     keyed.stateful(Total, releases_gil=True, name="keyed").collect(name="totals"),
-    keyed.window(Tumbling(10, by=fails_at_seven), len, errors="skip", name="failing").collect(),
+    keyed.window(
+        TumblingWindow(10, by=fails_at_seven), len, errors="skip", name="failing"
+    ).collect(),
     late.union(late.side("late"), name="union").collect(name="counts"),
     timed.merge(rows, by=abs, name="merge").stateful(Total, name="one").collect(name="merged"),
     failing.failures.collect(name="failures"),

@@ -59,8 +59,8 @@ def test_behind_a_threaded_port_another_thread_takes_over(
     system: ActorSystem, witness: Witness
 ) -> None:
     a = entry("x", int).map(witness.at("a"))
-    b = a.threaded().map(witness.at("b")).map(witness.at("b2"))
-    c = b.threaded().map(witness.at("c"))
+    b = a.new_thread().map(witness.at("b")).map(witness.at("b2"))
+    c = b.new_thread().map(witness.at("c"))
     run = system.run(Graph(a.collect(name="a"), c.collect(name="c")), threading="manual")
     assert feed(run)["c"] == [row + 4 for row in ROWS]
     assert witness.only("a") is threading.current_thread()
@@ -72,7 +72,7 @@ def test_what_a_thread_has_taken_over_does_not_go_back_to_the_caller(
     system: ActorSystem, witness: Witness
 ) -> None:
     a = entry("x", int).map(witness.at("a"))
-    b = a.threaded().map(witness.at("b"))
+    b = a.new_thread().map(witness.at("b"))
     run = system.run(a.union(b).map(witness.at("c")).collect(), threading="manual")
     assert len(feed(run)) == 2 * len(ROWS)
     assert witness.only("a") is threading.current_thread()
@@ -82,8 +82,8 @@ def test_what_a_thread_has_taken_over_does_not_go_back_to_the_caller(
 def test_a_thread_may_have_operators_on_both_sides_of_another_threads(
     system: ActorSystem, witness: Witness
 ) -> None:
-    a = entry("x", int).threaded().map(witness.at("a"))
-    b = a.threaded().map(witness.at("b"))
+    a = entry("x", int).new_thread().map(witness.at("a"))
+    b = a.new_thread().map(witness.at("b"))
     graph = a.union(b).map(witness.at("c")).collect()
     rows = feed(system.run(graph, threading="manual", window=2, batch_size=3))
     assert rows == graph.run_sequentially({"x": ROWS})
@@ -184,7 +184,7 @@ class Pool(Actor[Any]):
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("model", MODELS)
 def test_an_actor_may_run_a_graph_by_any_model(model: Model, workers: int) -> None:
-    graph = entry("x", int).map(lambda row: row + 1).threaded().map(abs, releases_gil=True)
+    graph = entry("x", int).map(lambda row: row + 1).new_thread().map(abs, releases_gil=True)
     with ActorSystem(workers=workers) as system:
         runner = system.spawn(Pool)
         assert runner.ask((graph.collect(), model)).result(timeout=60) == [r + 1 for r in ROWS]
@@ -209,9 +209,9 @@ def test_a_manual_run_of_an_actor_is_that_actors(system: ActorSystem) -> None:
 
 def test_a_part_of_a_graph_has_a_model_of_its_own(system: ActorSystem, witness: Witness) -> None:
     stream = entry("x", int).map(witness.at("a"), name="a")
-    stream = stream.threading("dedicated").map(witness.at("b"), name="b")
-    stream = stream.threading("manual").map(witness.at("c"), name="c").map(witness.at("d"))
-    stream = stream.threading("dynamic").map(witness.at("e"), name="e")
+    stream = stream.run_on("dedicated").map(witness.at("b"), name="b")
+    stream = stream.run_on("manual").map(witness.at("c"), name="c").map(witness.at("d"))
+    stream = stream.run_on("dynamic").map(witness.at("e"), name="e")
     run = system.run(stream.collect(), threading="manual")
     assert feed(run) == [row + 5 for row in ROWS]
     assert witness.only("a") is threading.current_thread()
@@ -223,9 +223,9 @@ def test_a_part_of_a_graph_has_a_model_of_its_own(system: ActorSystem, witness: 
 
 
 def test_the_caller_runs_only_what_it_feeds(system: ActorSystem, witness: Witness) -> None:
-    parted = entry("x", int).threading("manual").branch(lambda row: row % 2 == 0)
+    parted = entry("x", int).run_on("manual").branch(lambda row: row % 2 == 0)
     even, odd = parted[0].map(witness.at("even")), parted[1].map(witness.at("odd"))
-    joined = even.union(odd.threading("dynamic").map(witness.at("dynamic"), name="d"))
+    joined = even.union(odd.run_on("dynamic").map(witness.at("dynamic"), name="d"))
     graph = joined.map(witness.at("joined")).collect()
     rows = feed(system.run(graph))
     assert witness.only("even") is witness.only("odd") is threading.current_thread()
@@ -288,7 +288,7 @@ def test_watermarks_and_the_end_of_the_stream_pass(system: ActorSystem, model: M
 @pytest.mark.parametrize("model", MODELS)
 def test_a_manual_system_waits_for_no_throttled_operator(model: Model) -> None:
     with ManualSystem() as manual:
-        graph = entry("x", int).throttle(1.0).threaded().throttle(0.5).collect()
+        graph = entry("x", int).throttle(1.0).new_thread().throttle(0.5).collect()
         assert feed(manual.run(graph, threading=model)) == ROWS
 
 
@@ -319,7 +319,7 @@ def test_a_cancel_ends_the_rest_of_who_sends(system: ActorSystem) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_cancelled_run_ends(system: ActorSystem, model: Model) -> None:
-    run = system.run(entry("x", int).map(abs).threaded().collect(), threading=model)
+    run = system.run(entry("x", int).map(abs).new_thread().collect(), threading=model)
     run.send("x", ROWS)
     run.cancel()
     with pytest.raises(RunEnded):
@@ -330,7 +330,7 @@ def test_a_cancelled_run_ends(system: ActorSystem, model: Model) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_graph_is_run_again_and_again(system: ActorSystem, model: Model) -> None:
-    graph = entry("x", int).stateful(Refusing, errors="skip").threaded().map(abs).collect()
+    graph = entry("x", int).stateful(Refusing, errors="skip").new_thread().map(abs).collect()
     results = [feed(system.run(graph, threading=model)) for _ in range(5)]
     assert all(result == results[0] for result in results)
 
@@ -354,7 +354,7 @@ def test_ten_thousand_operators_are_run_by_the_caller(system: ActorSystem) -> No
 
 
 def test_a_wide_graph_is_run_by_one_thread(system: ActorSystem) -> None:
-    stream = entry("x", int).threaded()
+    stream = entry("x", int).new_thread()
     joined = stream.union(*(stream.map(partial(operator.add, n)) for n in range(300)))
     graph = joined.collect()
     assert feed(system.run(graph, threading="manual"), [1, 2]) == graph.run_sequentially(

@@ -16,7 +16,7 @@ from callboard.streams import (
     GraphError,
     Run,
     RunError,
-    Side,
+    SideOutput,
     StreamError,
     entry,
 )
@@ -58,7 +58,7 @@ def test_a_second_thread_is_refused_and_loses_nothing(system: ActorSystem) -> No
 
 
 def test_any_thread_may_send_where_other_threads_work(system: ActorSystem) -> None:
-    run = system.run(entry("x", int).threaded().collect(), threading="manual")
+    run = system.run(entry("x", int).new_thread().collect(), threading="manual")
     thread = threading.Thread(target=run.send, args=["x", [1]])
     thread.start()
     thread.join(60)
@@ -99,7 +99,7 @@ def test_an_unknown_model_is_refused(system: ActorSystem) -> None:
     stream = entry("x", int)
     wanted = "is one of dynamic, manual, dedicated, assigned, not 'fast'"
     with pytest.raises(GraphError, match=f"a threading model {wanted}"):
-        stream.threading(cast("Any", "fast"))
+        stream.run_on(cast("Any", "fast"))
     for wrong in (cast("Any", "fast"),):
         with pytest.raises(ConfigError, match=f"threading {wanted}"):
             system.run(stream.collect(), threading=wrong)
@@ -124,7 +124,7 @@ def test_a_heuristic_is_refused_where_nobody_chooses(system: ActorSystem, model:
     wanted = f"policy is for .*'dynamic', and all of this graph are '{model}'.*'estimated_time'"
     with pytest.raises(ConfigError, match=wanted):
         system.run(entry("x").collect(), threading=model, policy="estimated_time")
-    mixed = entry("x", int).map(abs).threading("dynamic").collect()
+    mixed = entry("x", int).map(abs).run_on("dynamic").collect()
     run = system.run(mixed, threading=model, policy="estimated_time")
     assert feed(run) == ROWS
 
@@ -169,8 +169,8 @@ def test_a_run_whose_placement_fails_leaves_no_lane_behind(system: ActorSystem) 
 
 
 def test_a_graph_shows_who_works_on_what() -> None:
-    stream = entry("x", int).map(abs, name="a").threaded().map(abs, name="b")
-    graph = stream.threading("dedicated").map(abs, name="c").collect(name="end")
+    stream = entry("x", int).map(abs, name="a").new_thread().map(abs, name="b")
+    graph = stream.run_on("dedicated").map(abs, name="c").collect(name="end")
     assert graph.describe(threading="manual") == (
         "x    entry\n"
         "a    map, of x, manual, the caller\n"
@@ -204,7 +204,7 @@ def test_members_of_a_thread_have_statistics_of_their_own(system: ActorSystem) -
 def test_a_configured_placement_alone_is_for_what_is_assigned_and_changes_no_model() -> None:
     placement = {"policy": "fixed", "worker": 1}
     settings = {"name": "own", "workers": 2, "streams": {"placement": placement}}
-    graph = entry("x", int).map(abs).threading("assigned").map(abs, name="placed").collect()
+    graph = entry("x", int).map(abs).run_on("assigned").map(abs, name="placed").collect()
     with ActorSystem(config=settings) as system:
         run = system.run(graph)
         operators = run.statistics().operators
@@ -243,13 +243,13 @@ def test_a_wrong_configuration_of_graphs_is_refused(streams: Any, message: str) 
 @pytest.mark.parametrize("free", [True, False])
 @pytest.mark.parametrize("between", ["dynamic", "dedicated", "assigned"])
 def test_a_thread_works_on_all_that_is_its_own(between: Model, free: bool) -> None:
-    def odd_aside(row: int) -> list[int | Side]:
-        return [Side("odd", row) if row % 2 else row]
+    def odd_aside(row: int) -> list[int | SideOutput]:
+        return [SideOutput("odd", row) if row % 2 else row]
 
-    port = entry("x", int).map(lambda row: row + 1).threading("manual").threaded()
+    port = entry("x", int).map(lambda row: row + 1).run_on("manual").new_thread()
     even = port.flat_map(odd_aside, sides=["odd"], releases_gil=free)
-    odd = even.side("odd").threading(between).map(lambda row: -row)
-    graph = even.union(odd).threading(between).collect()
+    odd = even.side("odd").run_on(between).map(lambda row: -row)
+    graph = even.union(odd).run_on(between).collect()
     with ActorSystem(workers=3) as system:
         run = system.run(graph, threading="dedicated", window=16)
         for row in range(40):

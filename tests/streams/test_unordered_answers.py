@@ -169,7 +169,7 @@ def test_the_end_waits_for_all_answers() -> None:
         ref = system.spawn(Holding)
         run = system.run(rows.ask(ref, ordered=False).count().collect(), batch_size=2)
         run.send("rows", range(5))
-        finished = run.finish_soon()
+        finished = run.afinish()
         while len(ref.ask("asked").result(60)) < 5:
             pass
         ref.tell((3,))
@@ -188,7 +188,7 @@ def test_a_snapshot_waits_for_all_answers_and_a_run_goes_on_with_it() -> None:
         while len(ref.ask("asked").result(60)) < 5:
             pass
         ref.tell((3,))
-        taken = run.snapshot_soon(timeout=60)
+        taken = run.asnapshot(timeout=60)
         assert ref.ask("asked").result(60) == [0, 1, 2, 4]
         assert not taken.done()
         ref.tell("answer")

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from callboard.streams import (
     GraphError,
-    Session,
-    Sliding,
+    RowCounts,
+    SessionWindow,
+    SlidingWindow,
     StreamError,
-    Tally,
-    Tumbling,
+    TumblingWindow,
     Watermark,
     Window,
     entry,
@@ -34,7 +34,9 @@ def itself(row: Any) -> Any:
     return row
 
 
-def windows(spec: Tumbling | Sliding | Session, rows: list[Any], **options: Any) -> list[Any]:
+def windows(
+    spec: TumblingWindow | SlidingWindow | SessionWindow, rows: list[Any], **options: Any
+) -> list[Any]:
     graph = entry("rows").window(spec, **options).collect()
     found: list[Any] = graph.run_sequentially({"rows": rows})
     return found
@@ -91,7 +93,7 @@ def times(draw: st.DrawFn, step: float) -> float:
 
 def test_a_step_a_hair_longer_than_the_size_leaves_a_gap() -> None:
     size, step = 40.9677430433, 40.9677430433004
-    found = windows(Sliding(size, step, by=itself), [0.0, (size + step) / 2, step])
+    found = windows(SlidingWindow(size, step, by=itself), [0.0, (size + step) / 2, step])
     assert found == Oracle(size, step, 0.0).windows([0.0, step])
     assert [window.start for window in found] == [0.0, step]
 
@@ -102,19 +104,19 @@ def test_a_row_is_in_the_windows_between_whose_bounds_its_time_lies(
 ) -> None:
     size, step, origin = layout
     rows = data.draw(st.lists(times(step), max_size=20))
-    found = windows(Sliding(size, step, by=itself, origin=origin), rows)
+    found = windows(SlidingWindow(size, step, by=itself, origin=origin), rows)
     assert found == Oracle(size, step, origin).windows(rows)
     if size == step:
-        assert windows(Tumbling(size, by=itself, origin=origin), rows) == found
+        assert windows(TumblingWindow(size, by=itself, origin=origin), rows) == found
         assert sum(len(window.value) for window in found) == len(rows)
 
 
 @pytest.mark.parametrize("grid", [lambda i: i * 0.1, lambda i: i / 10, lambda i: -i * 0.1])
 def test_no_row_of_a_grid_of_floats_is_lost(grid: Callable[[int], float]) -> None:
     rows = [grid(i) for i in range(300)]
-    tumbling = windows(Tumbling(0.1, by=itself), rows)
+    tumbling = windows(TumblingWindow(0.1, by=itself), rows)
     assert sorted(row for window in tumbling for row in window.value) == sorted(rows)
-    sliding = windows(Sliding(0.3, 0.1, by=itself), rows)
+    sliding = windows(SlidingWindow(0.3, 0.1, by=itself), rows)
     assert sum(len(window.value) for window in sliding) == 3 * len(rows)
     assert all(after.start - window.start > 0.09 for window, after in pairwise(sliding))
 
@@ -124,9 +126,9 @@ def test_a_row_is_in_a_window_or_late_or_named_by_an_error(
     rows: list[float], layout: tuple[float, float, float], ordered: bool
 ) -> None:
     _, step, origin = layout
-    specs: list[Tumbling | Session] = [
-        Tumbling(step, by=itself, origin=origin, ordered=ordered),
-        Session(step, itself, ordered=ordered),
+    specs: list[TumblingWindow | SessionWindow] = [
+        TumblingWindow(step, by=itself, origin=origin, ordered=ordered),
+        SessionWindow(step, itself, ordered=ordered),
     ]
     for spec in specs:
         stream = entry("rows").window(spec, late="side", errors="side")
@@ -139,10 +141,15 @@ def test_a_row_is_in_a_window_or_late_or_named_by_an_error(
 
 @pytest.mark.parametrize("time", [NAN, INF, -INF, Decimal("NaN"), Decimal("Infinity"), None, "7"])
 @pytest.mark.parametrize(
-    "spec", [Tumbling(5, by=itself), Sliding(6, 6, by=itself, ordered=True), Session(5, itself)]
+    "spec",
+    [
+        TumblingWindow(5, by=itself),
+        SlidingWindow(6, 6, by=itself, ordered=True),
+        SessionWindow(5, itself),
+    ],
 )
 def test_what_is_no_time_is_an_error_of_its_row(
-    spec: Tumbling | Sliding | Session, time: Any
+    spec: TumblingWindow | SlidingWindow | SessionWindow, time: Any
 ) -> None:
     with pytest.raises(StreamError, match="at input 1") as caught:
         windows(spec, [1, time, 2])
@@ -152,11 +159,16 @@ def test_what_is_no_time_is_an_error_of_its_row(
 
 
 @pytest.mark.parametrize(
-    "spec", [Sliding(1000.0, 100.0, by=itself), Tumbling(100.0, by=itself), Session(100.0, itself)]
+    "spec",
+    [
+        SlidingWindow(1000.0, 100.0, by=itself),
+        TumblingWindow(100.0, by=itself),
+        SessionWindow(100.0, itself),
+    ],
 )
 @pytest.mark.parametrize("time", [1.7e18, 1.7e18 + 512, -1.7e18, 1e300])
 def test_floats_too_large_for_the_windows_are_an_error_of_their_row(
-    spec: Tumbling | Sliding | Session, time: float
+    spec: TumblingWindow | SlidingWindow | SessionWindow, time: float
 ) -> None:
     with pytest.raises(StreamError, match="at input 1") as caught:
         windows(spec, [1.0, time])
@@ -166,12 +178,12 @@ def test_floats_too_large_for_the_windows_are_an_error_of_their_row(
 
 def test_integers_have_no_such_limit() -> None:
     large = 17 * 10**30
-    found = windows(Sliding(1000, 100, by=itself), [large + 7])
+    found = windows(SlidingWindow(1000, 100, by=itself), [large + 7])
     assert [window.start for window in found] == [large - 900 + 100 * i for i in range(10)]
 
 
 def test_decimals_before_the_origin_are_in_their_windows() -> None:
-    spec = Tumbling(Decimal("0.1"), by=itself)
+    spec = TumblingWindow(Decimal("0.1"), by=itself)
     assert windows(spec, [Decimal("-0.35"), Decimal("0.3")]) == [
         Window(Decimal("-0.4"), Decimal("-0.3"), [Decimal("-0.35")]),
         Window(Decimal("0.3"), Decimal("0.4"), [Decimal("0.3")]),
@@ -182,19 +194,19 @@ def test_decimals_before_the_origin_are_in_their_windows() -> None:
 
 def test_windows_of_hours_cannot_be_laid_out_over_days() -> None:
     with pytest.raises(GraphError, match="cannot be laid out from the origin"):
-        Tumbling(timedelta(hours=1), by=itself, origin=date(2026, 1, 1))
+        TumblingWindow(timedelta(hours=1), by=itself, origin=date(2026, 1, 1))
     with pytest.raises(GraphError, match="the origin 0: give origin=, a datetime at which one"):
-        Tumbling(timedelta(hours=1), by=itself)
+        TumblingWindow(timedelta(hours=1), by=itself)
 
 
 @pytest.mark.parametrize("length", [NAN, INF, -INF, 0, -1, "3", True, None, {1}, [1], 1j,
                                     Decimal("NaN"), Decimal("Infinity"), datetime.max])  # fmt: skip
 def test_a_length_of_time_is_finite_and_more_than_none(length: Any) -> None:
     for make in (
-        lambda: Tumbling(length, by=itself),
-        lambda: Sliding(10, length, by=itself),
-        lambda: Sliding(length, 10, by=itself),
-        lambda: Session(length, itself),
+        lambda: TumblingWindow(length, by=itself),
+        lambda: SlidingWindow(10, length, by=itself),
+        lambda: SlidingWindow(length, 10, by=itself),
+        lambda: SessionWindow(length, itself),
     ):
         with pytest.raises(GraphError, match="is a length of time, and more than none, not"):
             make()
@@ -203,22 +215,26 @@ def test_a_length_of_time_is_finite_and_more_than_none(length: Any) -> None:
 @pytest.mark.parametrize("origin", [NAN, INF, "0", None, True, timedelta(1), 1e300])
 def test_an_origin_is_a_time_from_which_windows_can_be_laid_out(origin: Any) -> None:
     with pytest.raises(GraphError, match="cannot be laid out from the origin"):
-        Tumbling(5.0, by=itself, origin=origin)
+        TumblingWindow(5.0, by=itself, origin=origin)
 
 
 @pytest.mark.parametrize("by", [None, itself])
 def test_the_number_of_windows_that_a_row_is_in_has_a_bound(by: Any) -> None:
     with pytest.raises(GraphError, match=r"in 1,000,000,000 windows.*100,000 are the most"):
-        Sliding(10**9, 1, by=by)
-    assert Sliding(100_000, 1, by=by)
+        SlidingWindow(10**9, 1, by=by)
+    assert SlidingWindow(100_000, 1, by=by)
     if by is not None:
         with pytest.raises(GraphError, match="100,000 are the most"):
-            Sliding(timedelta(days=2), timedelta(seconds=1), by=by, origin=datetime(2026, 1, 1))
+            SlidingWindow(
+                timedelta(days=2), timedelta(seconds=1), by=by, origin=datetime(2026, 1, 1)
+            )
 
 
 @given(
     st.lists(st.integers(-50, 50) | st.builds(Watermark, st.floats(-5.0, 5.0)), max_size=40),
-    st.sampled_from([Tumbling(0.1, by=itself), Sliding(0.3, 0.1, by=itself, ordered=True)]),
+    st.sampled_from(
+        [TumblingWindow(0.1, by=itself), SlidingWindow(0.3, 0.1, by=itself, ordered=True)]
+    ),
     st.sampled_from(["drop", "include"]),
     st.integers(1, 9),
     st.integers(0, 1000),
@@ -229,7 +245,7 @@ def test_windows_of_floats_are_the_same_in_a_system(
     scaled = entry("rows").map(lambda n: n / 10 if n % 7 else NAN)
     keyed = scaled.key_by(lambda t: round(t * 10) % 3 if t == t else 0, partitions=3)
     graph = keyed.window(spec, late=late, errors="skip").collect()
-    tally = Tally()
+    tally = RowCounts()
     expected = graph.run_sequentially({"rows": rows}, tally=tally)
     with ManualSystem(seed) as system:
         run = system.run(graph, batch_size=batch_size)

@@ -8,12 +8,21 @@ from typing import Any
 
 import pytest
 
-from callboard.streams import Session, Sliding, Stream, Tally, Tumbling, Watermark, Window, entry
+from callboard.streams import (
+    RowCounts,
+    SessionWindow,
+    SlidingWindow,
+    Stream,
+    TumblingWindow,
+    Watermark,
+    Window,
+    entry,
+)
 from callboard.streams.programs.windows.window_states import TimedWindows
 
 
 def windows(
-    graph: Callable[[Stream[Any]], Stream[Any]], rows: list[Any], tally: Tally | None = None
+    graph: Callable[[Stream[Any]], Stream[Any]], rows: list[Any], tally: RowCounts | None = None
 ) -> list[Any]:
     stream = graph(entry("rows"))
     return stream.collect().run_sequentially({"rows": rows}, tally=tally)
@@ -24,14 +33,14 @@ def itself(row: Any) -> Any:
 
 
 def test_windows_by_count_follow_each_other_and_the_last_may_be_short() -> None:
-    assert windows(lambda s: s.window(Tumbling(2)), list("abc")) == [
+    assert windows(lambda s: s.window(TumblingWindow(2)), list("abc")) == [
         Window(0, 2, ["a", "b"]),
         Window(2, 3, ["c"]),
     ]
 
 
 def test_sliding_windows_by_count_overlap() -> None:
-    assert windows(lambda s: s.window(Sliding(3, 2), "".join), list("abcde")) == [
+    assert windows(lambda s: s.window(SlidingWindow(3, 2), "".join), list("abcde")) == [
         Window(0, 3, "abc"),
         Window(2, 5, "cde"),
         Window(4, 5, "e"),
@@ -39,7 +48,7 @@ def test_sliding_windows_by_count_overlap() -> None:
 
 
 def test_windows_with_gaps_leave_rows_out() -> None:
-    assert windows(lambda s: s.window(Sliding(1, 2), "".join), list("abcd")) == [
+    assert windows(lambda s: s.window(SlidingWindow(1, 2), "".join), list("abcd")) == [
         Window(0, 1, "a"),
         Window(2, 3, "c"),
     ]
@@ -48,19 +57,20 @@ def test_windows_with_gaps_leave_rows_out() -> None:
 def test_a_window_by_time_closes_at_the_watermark_that_comes_to_its_end() -> None:
     rows = [1, 7, Watermark(9), 12, Watermark(10), "after"]
     found = windows(
-        lambda s: s.window(Tumbling(10, by=lambda row: row if row != "after" else 30), tuple), rows
+        lambda s: s.window(TumblingWindow(10, by=lambda row: row if row != "after" else 30), tuple),
+        rows,
     )
     assert found == [Window(0, 10, (1, 7)), Window(10, 20, (12,)), Window(30, 40, ("after",))]
 
 
 def test_an_event_is_in_all_sliding_windows_over_its_time() -> None:
-    found = windows(lambda s: s.window(Sliding(10, 5, by=itself)), [7, Watermark(100)])
+    found = windows(lambda s: s.window(SlidingWindow(10, 5, by=itself)), [7, Watermark(100)])
     assert found == [Window(0, 10, [7]), Window(5, 15, [7])]
 
 
 def test_a_session_ends_when_the_gap_is_over_and_a_row_between_two_joins_them() -> None:
     def sessions(stream: Stream[Any]) -> Stream[Any]:
-        return stream.window(Session(5, by=itself), sorted)
+        return stream.window(SessionWindow(5, by=itself), sorted)
 
     assert windows(sessions, [1, 3, 20, Watermark(8), 22]) == [
         Window(1, 8, [1, 3]),
@@ -71,7 +81,7 @@ def test_a_session_ends_when_the_gap_is_over_and_a_row_between_two_joins_them() 
 
 
 def test_rows_in_order_of_time_close_windows_themselves() -> None:
-    spec = Session(5, by=lambda row: row[1], ordered=True)
+    spec = SessionWindow(5, by=lambda row: row[1], ordered=True)
     clicks = [("ann", 1), ("bob", 2), ("ann", 3), ("ann", 30), ("bob", 31)]
     ends: list[Any] = []
     stream = entry("clicks").key_by(lambda row: row[0]).window(spec, len)
@@ -86,7 +96,7 @@ def test_rows_in_order_of_time_close_windows_themselves() -> None:
 
 def test_times_may_be_datetimes() -> None:
     noon = datetime(2026, 1, 1, 12)
-    spec = Tumbling(timedelta(hours=1), by=itself, origin=noon)
+    spec = TumblingWindow(timedelta(hours=1), by=itself, origin=noon)
     times = [noon + timedelta(minutes=minutes) for minutes in (5, 59, 60)]
     assert windows(lambda s: s.window(spec, len), times) == [
         Window(noon, noon + timedelta(hours=1), 2),
@@ -95,8 +105,8 @@ def test_times_may_be_datetimes() -> None:
 
 
 def test_watermarks_follow_the_latest_time_at_a_distance() -> None:
-    marked = entry("rows").watermarks(itself, lag=3, every=2)
-    found = windows(lambda s: marked.window(Tumbling(10, by=itself)), [8, 12, 9, 13, 7, 14])
+    marked = entry("rows").watermarks(itself, delay_threshold=3, every=2)
+    found = windows(lambda s: marked.window(TumblingWindow(10, by=itself)), [8, 12, 9, 13, 7, 14])
     # 12 - 3 is before the first window's end, and 13 - 3 is its end: 7 is late.
     assert found == [Window(0, 10, [8, 9]), Window(10, 20, [12, 13, 14])]
 
@@ -105,32 +115,34 @@ LATE = [1, Watermark(10), 2, 11, Watermark(20)]
 
 
 def test_a_late_row_is_dropped_and_counted() -> None:
-    tally = Tally()
-    found = windows(lambda s: s.window(Tumbling(10, by=itself), name="tens"), LATE, tally)
+    tally = RowCounts()
+    found = windows(lambda s: s.window(TumblingWindow(10, by=itself), name="tens"), LATE, tally)
     assert found == [Window(0, 10, [1]), Window(10, 20, [11])]
     assert tally.lates == {"tens": 1}
 
 
 def test_a_late_row_can_have_its_window_opened_anew() -> None:
-    found = windows(lambda s: s.window(Tumbling(10, by=itself), late="include"), LATE)
+    found = windows(lambda s: s.window(TumblingWindow(10, by=itself), late="include"), LATE)
     assert found == [Window(0, 10, [1]), Window(0, 10, [2]), Window(10, 20, [11])]
 
 
-@pytest.mark.parametrize("spec", [Tumbling(10, by=itself), Session(8, by=itself)])
-def test_a_late_row_can_go_to_a_side_output(spec: Tumbling | Session) -> None:
+@pytest.mark.parametrize("spec", [TumblingWindow(10, by=itself), SessionWindow(8, by=itself)])
+def test_a_late_row_can_go_to_a_side_output(spec: TumblingWindow | SessionWindow) -> None:
     stream = entry("rows").window(spec, late="side")
     assert stream.side("late").collect().run_sequentially({"rows": LATE}) == [2]
 
 
 def test_a_row_that_is_late_for_one_of_its_windows_is_in_the_others() -> None:
     rows = [7, Watermark(10), 8]
-    found = windows(lambda s: s.window(Sliding(10, 5, by=itself)), rows)
+    found = windows(lambda s: s.window(SlidingWindow(10, 5, by=itself)), rows)
     assert found == [Window(0, 10, [7]), Window(5, 15, [7, 8])]
 
 
 def test_a_key_that_comes_after_a_watermark_knows_the_time() -> None:
-    stream = entry("rows").key_by(lambda row: row[0]).window(Tumbling(10, by=lambda row: row[1]))
-    tally = Tally()
+    stream = (
+        entry("rows").key_by(lambda row: row[0]).window(TumblingWindow(10, by=lambda row: row[1]))
+    )
+    tally = RowCounts()
     rows = [("a", 1), Watermark(10), ("b", 2), ("a", 3)]
     assert stream.collect().run_sequentially({"rows": rows}, tally=tally) == [
         ("a", Window(0, 10, [("a", 1)]))
@@ -140,8 +152,8 @@ def test_a_key_that_comes_after_a_watermark_knows_the_time() -> None:
 
 def test_a_watermark_that_goes_back_changes_nothing() -> None:
     rows = [Watermark(20), 25, Watermark(5), 15]
-    tally = Tally()
-    found = windows(lambda s: s.window(Tumbling(10, by=itself)), rows, tally)
+    tally = RowCounts()
+    found = windows(lambda s: s.window(TumblingWindow(10, by=itself)), rows, tally)
     assert found == [Window(20, 30, [25])]
     assert sum(tally.lates.values()) == 1
 
@@ -158,7 +170,7 @@ def test_a_watermark_asks_only_the_keys_that_wait_for_it(monkeypatch: pytest.Mon
     rows: list[Any] = [(key, 10 * key) for key in range(100)]
     marks = [Watermark(10), Watermark(11), Watermark(30), Watermark(30)]
     stream = entry("rows").key_by(lambda row: row[0])
-    windowed = stream.window(Tumbling(10, by=lambda row: row[1]), len)
+    windowed = stream.window(TumblingWindow(10, by=lambda row: row[1]), len)
     closed = windowed.collect().run_sequentially({"rows": rows + marks})
     assert asked == [10, 30, 30]
     assert [key for key, _ in closed] == list(range(100))
@@ -191,14 +203,14 @@ class Time(int):
 def test_a_row_in_order_is_compared_with_few_of_the_sessions_that_are_open() -> None:
     times = [Time(100 * n) for n in range(1_000)]  # each is a session of its own
     Time.compared = 0
-    sessions = windows(lambda s: s.window(Session(10, by=itself), len), times)
+    sessions = windows(lambda s: s.window(SessionWindow(10, by=itself), len), times)
     assert sessions == [Window(100 * n, 100 * n + 10, 1) for n in range(1_000)]
     assert Time.compared < 20 * len(times)
 
 
 def test_a_row_between_many_sessions_joins_those_that_its_gap_reaches() -> None:
     times = [*range(0, 1_000, 20), 510, 505, 3, 1_500, 1_010]
-    sessions = windows(lambda s: s.window(Session(15, by=itself)), times)
+    sessions = windows(lambda s: s.window(SessionWindow(15, by=itself)), times)
     apart = [Window(n, n + 15, [n]) for n in range(20, 1_000, 20) if n not in (500, 520)]
     joined = [Window(0, 18, [0, 3]), Window(500, 535, [500, 520, 510, 505])]
     late = [Window(1_010, 1_025, [1_010]), Window(1_500, 1_515, [1_500])]

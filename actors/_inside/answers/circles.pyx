@@ -17,7 +17,7 @@ from libc.stdint cimport int64_t
 from callboard._inside.answers.future cimport Future, Waiter
 from callboard.core.asserting cimport holds
 
-from callboard.core.errors import AskCycle
+from callboard.core.errors import AskDeadlock
 
 # How often one actor may come up in a chain of answers: about as deep as Python lets functions call.
 cdef int64_t MOST_VISITS = 1_000
@@ -28,7 +28,7 @@ cdef int SHOWN = 10
 
 
 cdef object circle(Waiter waiter, Future asked, Future awaited):
-    """Return an AskCycle if what `awaited` waits for, in the end, is `asked`, or None.
+    """Return an AskDeadlock if what `awaited` waits for, in the end, is `asked`, or None.
 
     With None for `asked`, if it is an answer of `waiter`, which is in the middle of a message.
     """
@@ -46,7 +46,7 @@ cdef object circle(Waiter waiter, Future asked, Future awaited):
         with cython.critical_section(future):
             following = future.deferred_to
         if future is asked or (asked is None and target is waiter and following is None):
-            return AskCycle("each waits for the next: " + names(path))
+            return AskDeadlock("each waits for the next: " + names(path))
         if following is None and target is not None:
             following = target.awaited()
         future = following
@@ -68,7 +68,7 @@ cdef str names(list path):
 
 
 cdef object lengthen(Future asked, Future other):
-    """Count the chain of answers that `asked` joined to `other`. Return None, or an AskCycle if it has
+    """Count the chain of answers that `asked` joined to `other`. Return None, or an AskDeadlock if it has
     no end.
 
     The asking actor may end after the actor that it asked, so `other` may be deferred already.
@@ -93,7 +93,7 @@ cdef object lengthen(Future asked, Future other):
 
 
 cdef object without_end(Future last):
-    """Return an AskCycle if the actor that was asked last came up too often in this chain, or None."""
+    """Return an AskDeadlock if the actor that was asked last came up too often in this chain, or None."""
     cdef Future future = last
     cdef int64_t visits = 0
     cdef list path = []
@@ -106,7 +106,7 @@ cdef object without_end(Future last):
     assert holds(visits >= 1)
     if visits < MOST_VISITS:
         return None
-    return AskCycle(
+    return AskDeadlock(
         f"each answers with what the next will answer: {names(path[::-1])}, "
         f"{visits - 1} times over, and nobody knows the answer"
     )

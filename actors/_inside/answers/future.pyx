@@ -50,7 +50,7 @@ cdef class Waiter(Handle):
     cdef int wait_for(self, Future future, object timeout) except -1:
         """Let the actor, which has a thread of its own, sleep until `future` is done.
 
-        Raises AskCycle, AskTimeout.
+        Raises AskDeadlock, AskTimeout.
         """
         raise NotImplementedError
 
@@ -120,7 +120,7 @@ cdef class Future:
         just come, unless the caller can know that it is there: by an `await`, by `done()`, or in a callback. A
         `timeout` of 0 does not wait, and is allowed there.
 
-        Raises AskTimeout, ActorStopped if the answer can never come, AskCycle if it would wait for the
+        Raises AskTimeout, ActorStopped if the answer can never come, AskDeadlock if it would wait for the
         actor that calls this, CallboardError on a worker, and ValueError for a timeout that is no number from 0 to 1e9.
         """
         self.wait_until_done(timeout)

@@ -9,7 +9,7 @@ from callboard._inside.life.owed cimport owe
 from callboard._inside.sending.ref cimport ActorRef
 
 from callboard._inside.answers.foreign import future_of
-from callboard.core.errors import AskCycle
+from callboard.core.errors import AskDeadlock
 
 cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
@@ -26,7 +26,7 @@ cdef inline bint may_be_foreign(PyObject* value) noexcept:
 
 
 cdef object answer_with(ActorRef ref, Future asked, object value):
-    """Answer an ask. Return None, or the AskCycle that the answer would close: the ask is still open."""
+    """Answer an ask. Return None, or the AskDeadlock that the answer would close: the ask is still open."""
     cdef Future other
     cdef object error
     cdef object answer = value
@@ -41,7 +41,7 @@ cdef object answer_with(ActorRef ref, Future asked, object value):
         if not done:
             asked.deferred_to = other
     if done:
-        if isinstance(asked.error, AskCycle):  # it was void before its handler came to its end
+        if isinstance(asked.error, AskDeadlock):  # it was void before its handler came to its end
             other.complete(None, asked.error)
         return None
     error = circle(ref, asked, other)

@@ -36,7 +36,7 @@ cdef class ActorRef(Waiter):
     cdef object note_wait(self, Future awaited)
     cdef int send(self, Envelope envelope, Context* context) except -1
     cdef int send_slowly(self, Envelope envelope, Context* context) except -1
-    cdef Future send_soon(self, Envelope envelope, Context* context)
+    cdef Future asend(self, Envelope envelope, Context* context)
     cdef Unsent have_wait(self, Envelope* envelope)
     cdef bint is_run_here(self) except -1
     cdef Fate take_room(self, Context* context) noexcept

@@ -32,7 +32,7 @@ from callboard.scheduling.dispatching cimport make_ready
 
 from callboard.core import checks
 from callboard.core.batches import iterator_over
-from callboard.core.errors import AskCycle, CallboardError
+from callboard.core.errors import AskDeadlock, CallboardError
 from callboard.core.markup import table
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block, runs_event_loop
@@ -100,8 +100,8 @@ cdef inline object sender_here():
 
 cdef inline int refuse_void(Future in_work) except -1:
     """End a conversation without end, which this ask, in work, is part of (circles.pyx)."""
-    if in_work.flag.is_set() and isinstance(in_work.error, AskCycle):
-        raise AskCycle(str(in_work.error))
+    if in_work.flag.is_set() and isinstance(in_work.error, AskDeadlock):
+        raise AskDeadlock(str(in_work.error))
     return 0
 
 
@@ -192,7 +192,7 @@ cdef class ActorRef(Waiter):
 
     @cython.nonecheck(False)
     @cython.always_allow_keywords(False)
-    def tell_soon(self, message, /):
+    def atell(self, message, /):
         """Send `message` now, or as soon as a full mailbox has room. Return a future that is done then.
 
         Like tell(), but nobody is blocked. The future fails with MailboxFull where tell() would raise it after a wait.
@@ -205,19 +205,19 @@ cdef class ActorRef(Waiter):
         if current != NULL:
             sender = <PyObject*>current.owner
         if self.cell.has(slow_cell):
-            return self.send_soon(to_tell(<PyObject*>message, sender), context)
+            return self.asend(to_tell(<PyObject*>message, sender), context)
         if push(self.cell, context, to_tell(<PyObject*>message, sender)):
             self.wake(context)
         note_sent(self, context, 1)
         return SENT
 
-    def tell_many_soon(self, messages):
-        """Send all of `messages` in their order, as tell_soon() does each. Return one future, of all.
+    def atell_many(self, messages):
+        """Send all of `messages` in their order, as atell() does each. Return one future, of all.
 
         If one is refused, those behind it are not sent.
         """
         cdef Future told = SENT
-        source = iterator_over("tell_many_soon()", messages, "messages")
+        source = iterator_over("atell_many()", messages, "messages")
         if self.cell.limits == NULL:
             self.tell_many(source)
             return told
@@ -228,7 +228,7 @@ cdef class ActorRef(Waiter):
                     continue
                 if told.flag.is_set() and told.error is not None:
                     break
-            told = self.tell_soon(message)
+            told = self.atell(message)
         return told
 
     def ask(self, message, timeout=None):
@@ -303,7 +303,7 @@ cdef class ActorRef(Waiter):
         note_sent(self, context, 1)
         return 0
 
-    cdef Future send_soon(self, Envelope envelope, Context* context):
+    cdef Future asend(self, Envelope envelope, Context* context):
         """Send, or have the message wait outside until there is room."""
         cdef Fate found
         cdef bint on_event_loop = (<ActorContext*>context).on_event_loop
@@ -360,7 +360,7 @@ cdef class ActorRef(Waiter):
                 self.have_wait(envelope)
                 return False
             what = f"tell() to the full mailbox of {self._short_path}"
-            refuse_to_block(what, "await tell_soon() or tell_many_soon()")
+            refuse_to_block(what, "await atell() or atell_many()")
         return admit_or_dead_letter(self, self.runtime, found, copy_of(envelope), context)
 
     cdef bint is_run_here(self) except -1:
@@ -713,7 +713,7 @@ cdef class ActorRef(Waiter):
         return awaited_of(self.extra_now())
 
     cdef object note_wait(self, Future awaited):
-        """Note what the actor waits for elsewhere than in its dispatch. Return None, or the AskCycle that
+        """Note what the actor waits for elsewhere than in its dispatch. Return None, or the AskDeadlock that
         this closes, with nothing noted."""
         cdef Extra extra = self.extras()
         with cython.critical_section(extra):  # others look for cycles; see awaited()

@@ -1,4 +1,4 @@
-"""Messages that wait for room outside a full mailbox, so that their senders need not block: see `tell_soon`.
+"""Messages that wait for room outside a full mailbox, so that their senders need not block: see `atell`.
 
 Those that wait at one receiver are in one queue, in the order of the calls. Room is waited for by a fence, which goes
 through the receiver's mailbox in its turn: see ActorRef._fence(). The thread that passes it sends what finds room.

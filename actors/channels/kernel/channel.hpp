@@ -54,7 +54,7 @@ public:
     Channel(const Channel&) = delete;
 
     // The sender. At a rendezvous: done if a receiver waited, which is woken for this value.
-    [[nodiscard]] Transfer try_send(T value) {
+    [[nodiscard]] Transfer send_nowait(T value) {
         const Alone<Producer> alone(*this);
         if (has_ended()) return Transfer::ended;
         if (__builtin_expect(is_rendezvous(), 0)) return hand_to_waiter(value);
@@ -101,7 +101,7 @@ public:
     }
 
     // The receiver. The value is left as it is unless done.
-    [[nodiscard]] Transfer try_receive(T& value) {
+    [[nodiscard]] Transfer receive_nowait(T& value) {
         const Alone<Consumer> alone(*this);
         // Before the ring: a receiver that sees the end sees all that was sent before it.
         const unsigned ends = ends_.load(acquire);  // pairs with end_by()
@@ -119,7 +119,7 @@ public:
     }
 
     // The sender and the receiver at once. The value in the slot of a rendezvous: an offer, or one that
-    // try_send() handed to a receiver that has not taken it yet.
+    // send_nowait() handed to a receiver that has not taken it yet.
     [[nodiscard]] bool peek_slot(T& value) const {
         const T found = is_cancelled() ? T{} : slot_.offered();
         if (found == T{}) return false;

@@ -127,10 +127,10 @@ class NetRun(CopiedAsItself):
         became of the records: `sent` of them went in, and `unsent` are those that were taken from
         `records` and did not go in.
         """
-        self._refuse_loop("send()", "await send_soon(), or tell_many()")
+        self._refuse_loop("send()", "await asend(), or tell_many()")
         self._send(records, timeout)
 
-    def send_soon(self, records: Iterable[Any], *, timeout: float | None = None) -> Future[None]:
+    def asend(self, records: Iterable[Any], *, timeout: float | None = None) -> Future[None]:
         """Like send(), but return a future at once, to be awaited in an event loop.
 
         Another thread goes through `records`. A cancelled `await`, or `cancel()`, ends that; only
@@ -245,10 +245,10 @@ class NetRun(CopiedAsItself):
         that failed, NetEnded of one that was cancelled, and NetTimeout after `timeout` seconds;
         then the run goes on, and finish() may be called again.
         """
-        self._refuse_loop("finish()", "await finish_soon()")
+        self._refuse_loop("finish()", "await afinish()")
         return self._finish(timeout)
 
-    def finish_soon(self, timeout: float | None = None) -> Future[list[Record]]:
+    def afinish(self, timeout: float | None = None) -> Future[list[Record]]:
         """Like finish(), but return a future at once, to be awaited in an event loop."""
         return self._soon("finish", lambda: self._finish(timeout))
 
@@ -268,10 +268,10 @@ class NetRun(CopiedAsItself):
         the box does.
         """
         if self._conductor.is_alive:
-            self._refuse_loop("cancel()", "await cancel_soon()")
+            self._refuse_loop("cancel()", "await acancel()")
         self._cancel(timeout)
 
-    def cancel_soon(self, timeout: float = CANCEL) -> Future[None]:
+    def acancel(self, timeout: float = CANCEL) -> Future[None]:
         """Like cancel(), but return a future at once, to be awaited in an event loop."""
         return self._soon("cancel", lambda: self._cancel(timeout))
 
@@ -381,12 +381,12 @@ class NetRun(CopiedAsItself):
         is_finished = False
         try:
             if kind is None:
-                await self.finish_soon()
+                await self.afinish()
                 is_finished = True
         finally:
             if not is_finished:
                 with self._leaving(error) as left:
-                    cancellation = await until_done(self.cancel_soon(min(CANCEL, left)))
+                    cancellation = await until_done(self.acancel(min(CANCEL, left)))
                 if cancellation is not None:
                     raise cancellation
 

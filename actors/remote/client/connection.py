@@ -25,7 +25,7 @@ from callboard.remote.client.writer import UploadWriter, abort, commit
 from callboard.remote.errors import ConnectionLost
 from callboard.remote.protocol.conversation import OnLoss, Submission
 from callboard.remote.protocol.shard import Shard
-from callboard.remote.protocol.staged_rows import Winner, checked_name
+from callboard.remote.protocol.staged_rows import StagedAttempt, checked_name
 from callboard.remote.sockets.address import parse_address
 from callboard.remote.sockets.security import PathLike, client_context, find_secret, user_id
 from callboard.remote.wire.codec import Codec, Types
@@ -97,10 +97,10 @@ class Connection(CopiedAsItself):
         """Wait until all messages are handled; without `timeout`, for the connection's. Asks that
         timed out or were cancelled are not waited for.
 
-        Raises ConnectionLost if that is unknown for some of them, RemoteFailure if some were
+        Raises ConnectionLost if that is unknown for some of them, RemoteCallError if some were
         refused, and AskTimeout.
         """
-        self.refuse_to_block("flush()", "await flush_soon()")
+        self.refuse_to_block("flush()", "await aflush()")
         seconds = self.seconds(timeout)
         try:
             self.session.flush().result(seconds)
@@ -113,7 +113,7 @@ class Connection(CopiedAsItself):
             f"{self.session.outstanding} messages, asks included, are not known to be"
         )
 
-    def flush_soon(self) -> Future[None]:
+    def aflush(self) -> Future[None]:
         """Return a future that is done when all messages are handled, or fails."""
         return self.session.flush()
 
@@ -131,7 +131,7 @@ class Connection(CopiedAsItself):
         return UploadWriter(self, entry, name, partition, attempt)
 
     def commit(
-        self, job: str, batch: int, winners: Iterable[Winner], timeout: float | None = None
+        self, job: str, batch: int, winners: Iterable[StagedAttempt], timeout: float | None = None
     ) -> None:
         """Commit the staged rows of these winners, and for ever exclude all others of the batch.
 
@@ -169,7 +169,7 @@ class Connection(CopiedAsItself):
     def close(self) -> None:
         """Close the connection. Unanswered asks fail with ConnectionLost; call `flush()` first to
         wait for them. It waits for the end of the connection's thread, but not in a callback of an
-        answer. In a coroutine use `close_soon()`: this raises WouldBlock.
+        answer. In a coroutine use `aclose()`: this raises WouldBlock.
         """
         self._close()
 
@@ -181,11 +181,11 @@ class Connection(CopiedAsItself):
         if session.is_read_here:
             session.close(why)
             return
-        refuse_to_block("close()", "await close_soon()")
+        refuse_to_block("close()", "await aclose()")
         session.close(why)
         session.join()
 
-    def close_soon(self) -> Future[None]:
+    def aclose(self) -> Future[None]:
         """Like close(), but return a future at once, to be awaited in an event loop."""
         session = self._session_now()
         if session is None:
@@ -256,7 +256,7 @@ class Connection(CopiedAsItself):
         self.session.submit(submission, self.timeout if may_block() else None)
         try:
             if not sent.done():
-                self.refuse_to_block(f"{what}()", f"there is no credit; await {what}_soon()")
+                self.refuse_to_block(f"{what}()", f"there is no credit; await a{what}()")
                 sent.result(self.timeout)
         except BaseException as error:
             is_withdrawn = self.session.withdraw(submission)
@@ -314,11 +314,11 @@ class Connection(CopiedAsItself):
     ) -> None:
         try:
             if kind is None:
-                await asyncio.wait_for(_waiting(self.flush_soon()), self.timeout)
+                await asyncio.wait_for(_waiting(self.aflush()), self.timeout)
         except TimeoutError:
             raise self._not_flushed(self.timeout) from None
         finally:
-            await self.close_soon()
+            await self.aclose()
 
     def __repr__(self) -> str:
         return f"<Connection to {self.address}>"
@@ -345,18 +345,19 @@ def connect(url: str, **options: Any) -> Connection:
     - `types`: the dataclasses and enumerations that messages are made of; as a dict, by names.
     - `server_user`: the user, by name or number, whose server at a Unix socket is trusted, beside
       root; without it, this process's own. The secret goes to their servers only.
-    - `shard`: which of several servers it must be, such as "0/4"; it is Refused if it is not.
+    - `shard`: which of several servers it must be, such as "0/4"; it is ConnectionRejected if it is
+      not.
     - `traces`: a function that returns a W3C `traceparent` or None, which goes along with each
       message, such as `callboard.observing.opentelemetry.traceparent`.
 
-    Raises ConnectionLost, Refused, AddressError, SecurityError, and WouldBlock in a coroutine,
-    where `connect_soon()` is awaited.
+    Raises ConnectionLost, ConnectionRejected, AddressError, SecurityError, and WouldBlock in a
+    coroutine, where `aconnect()` is awaited.
     """
-    refuse_to_block("connect()", "await connect_soon()")
+    refuse_to_block("connect()", "await aconnect()")
     return Connection(url, **options)._open()
 
 
-def connect_soon(url: str, **options: Any) -> Future[Connection]:
+def aconnect(url: str, **options: Any) -> Future[Connection]:
     """Connect as `connect()` does, and return a future of the connection at once."""
     connection = Connection(url, **options)
     opened: Future[Connection] = Future()

@@ -38,12 +38,12 @@ class RemoteRef(CopiedAsItself):
         """Send `message`. Waits while the server takes no more, for the connection's timeout.
 
         Raises ConnectionLost, also for earlier messages that were lost with a connection, and
-        RemoteFailure for earlier ones that the server refused. Raises CodecError, and
+        RemoteCallError for earlier ones that the server refused. Raises CodecError, and
         CallboardError where it would block an event loop's thread or a worker.
         """
         self.connection.deliver(self._submission(_TELL, message), "tell")
 
-    def tell_soon(self, message: Any) -> Future[None]:
+    def atell(self, message: Any) -> Future[None]:
         """Send `message` as soon as the server takes it; return a future that is done then.
 
         A cancelled `await` takes the message back, unless it was sent just before.
@@ -58,7 +58,7 @@ class RemoteRef(CopiedAsItself):
         for submission in self._submissions(messages):
             self.connection.deliver(submission, "tell_many")
 
-    def tell_many_soon(self, messages: Iterable[Any]) -> Future[None]:
+    def atell_many(self, messages: Iterable[Any]) -> Future[None]:
         """Send all of `messages` as soon as the server takes them; return a future.
 
         It is done when all have left, and fails as the first that is refused or lost.
@@ -72,16 +72,17 @@ class RemoteRef(CopiedAsItself):
         """
         self.connection.deliver(self._batch(batch), "send_batch")
 
-    def send_batch_soon(self, batch: pa.RecordBatch) -> Future[None]:
+    def asend_batch(self, batch: pa.RecordBatch) -> Future[None]:
         """Send an Arrow record batch as soon as the server takes it; return a future of that."""
         return self._soon(self._batch(batch))
 
     def ask(self, message: Any, timeout: float | None = None) -> Future[Any]:
         """Send `message` and return a Future of the answer. Returns at once, in any thread.
 
-        It fails with the handler's exception, as RemoteFailure, and with ActorStopped, AskCycle or
-        MailboxFull as on the server. It fails with ConnectionLost if the connection broke after the
-        ask was sent, and with AskTimeout after `timeout` seconds. Raises like `tell`.
+        It fails with the handler's exception, as RemoteCallError, and with ActorStopped,
+        AskDeadlock or MailboxFull as on the server. It fails with ConnectionLost if the connection
+        broke after the ask was sent, and with AskTimeout after `timeout` seconds. Raises like
+        `tell`.
 
         A thread that waits in `result()` reads the connection meanwhile, and completes all answers
         that come. If a signal's handler raises in the middle of that, the connection breaks.

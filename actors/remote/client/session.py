@@ -16,7 +16,7 @@ from callboard import Future
 from callboard.core.errors import AskTimeout
 from callboard.core.log import log
 from callboard.core.text import safe_str
-from callboard.remote.errors import ConnectionLost, ProtocolError, Refused, RemoteError
+from callboard.remote.errors import ConnectionLost, ConnectionRejected, ProtocolError, RemoteError
 from callboard.remote.protocol.client_side import Welcome
 from callboard.remote.protocol.conversation import Completion, Conversation, OnLoss, Submission
 from callboard.remote.protocol.kinds import Parting
@@ -62,7 +62,7 @@ class SessionOwner(Protocol):
     def flush(self, timeout: float | None = None) -> None:
         """Wait until all that was told or asked is handled."""
 
-    def flush_soon(self) -> Future[None]:
+    def aflush(self) -> Future[None]:
         """Return a future that is done when all that was told or asked is handled."""
 
     def close(self) -> None:
@@ -325,9 +325,9 @@ class RemoteSession:
                         why = await ended
                     finally:
                         pinging.cancel()
-                except Refused as error:
+                except ConnectionRejected as error:
                     why = f"{self._address}: {error}"
-                    self._end(Refused(why))
+                    self._end(ConnectionRejected(why))
                 except (OSError, TimeoutError, ConnectionLost) as error:
                     why = f"no connection to {self._address}: {safe_str(error) or 'no answer'}"
                     self._hang_up(why)
@@ -384,14 +384,14 @@ class RemoteSession:
                 return
             try:
                 event = self._talk.receive(received)
-            except (ProtocolError, Refused) as error:
+            except (ProtocolError, ConnectionRejected) as error:
                 event = error
 
         for received in frames:
             self._do(receive, received)
-            if isinstance(event, Refused):
+            if isinstance(event, ConnectionRejected):
                 text = f"{self._address}: {event}"
-                self._end(Refused(text))
+                self._end(ConnectionRejected(text))
                 self._hang_up(text)
                 return
             if isinstance(event, ProtocolError):
@@ -407,7 +407,7 @@ class RemoteSession:
     def _on_parting(self, parting: Parting, welcome: asyncio.Future[None]) -> None:
         text = f"{self._address} says {parting.reason.name.lower()}: {parting.text}"
         if parting.reason.is_final:
-            self._end(Refused(text))
+            self._end(ConnectionRejected(text))
         elif not welcome.done():
             welcome.set_exception(ConnectionLost(text))
 

@@ -18,7 +18,7 @@ from callboard.remote.client.upload_request import UploadConnection, UploadReque
 from callboard.remote.errors import ConnectionLost, RemoteError
 from callboard.remote.protocol import staged_rows
 from callboard.remote.protocol.kinds import MessageKind
-from callboard.remote.protocol.staged_rows import BatchName, Layout, Winner
+from callboard.remote.protocol.staged_rows import BatchName, Layout, StagedAttempt
 from callboard.remote.wire.arrow_ipc import write_batch
 from callboard.remote.wire.frames import Buffer
 
@@ -59,7 +59,7 @@ class UploadWriter:
         self._frames = 0
         self._rows = 0
         self._checksum = 0
-        self.staged: Winner | None = None
+        self.staged: StagedAttempt | None = None
         """Which attempt is staged, with how many rows: small, and made to be sent to the driver."""
 
     def __enter__(self) -> Self:
@@ -102,7 +102,7 @@ class UploadWriter:
         )
         if rows != self._rows:
             raise RemoteError(f"the server has staged {rows} rows, and {self._rows} were sent")
-        self.staged = Winner(self._partition, self._attempt, self._rows)
+        self.staged = StagedAttempt(self._partition, self._attempt, self._rows)
 
     def _send(self, layout: Layout, rows: int, payload: tuple[Buffer, ...], what: str) -> None:
         head = staged_rows.data_head(self._number, self._frames, layout, rows)
@@ -145,7 +145,7 @@ def request(
 
 
 def commit(
-    connection: SessionOwner, name: BatchName, winners: Iterable[Winner], timeout: float
+    connection: SessionOwner, name: BatchName, winners: Iterable[StagedAttempt], timeout: float
 ) -> None:
     """Commit a batch, over as many connections as it takes."""
     body = staged_rows.commit_body(connection.codec, name, staged_rows.checked_winners(winners))

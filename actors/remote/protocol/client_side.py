@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Any, NamedTuple
 
-from callboard.remote.errors import CodecError, Refused
+from callboard.remote.errors import CodecError, ConnectionRejected
 from callboard.remote.protocol import kinds
 from callboard.remote.protocol.account import Account
 from callboard.remote.protocol.kinds import (
@@ -170,8 +170,8 @@ class ClientSide:
         return farewell(kinds.Farewell.DONE, text)
 
     def receive(self, received: Frame) -> ClientEvent:
-        """Take a frame. Raises Rejected for what the server should not have sent, and Refused for
-        a server that is another shard.
+        """Take a frame. Raises Rejected for what the server should not have sent, and
+        ConnectionRejected for a server that is another shard.
         """
         kind, body = kind_of(received.kind), received.body
         try:
@@ -217,7 +217,7 @@ class ClientSide:
         )
         if self._shard is not None and server.shard != str(self._shard):
             says = "no shard" if server.shard is None else f"shard {server.shard}"
-            raise Refused(f"the server is {says}, and shard {self._shard} is wanted")
+            raise ConnectionRejected(f"the server is {says}, and shard {self._shard} is wanted")
         self.server = server
         self.account = Account(server.messages, server.bytes)
         self._longest = server.frame

@@ -21,8 +21,8 @@ from callboard.remote.errors import (
     ConnectionLost,
     NotPublished,
     NotUploaded,
+    RemoteCallError,
     RemoteError,
-    RemoteFailure,
     UploadRefused,
 )
 from callboard.remote.protocol.client_side import (
@@ -44,7 +44,7 @@ _KNOWN = {
     cls.__name__: cls
     for cls in (
         errors.ActorStopped,
-        errors.AskCycle,
+        errors.AskDeadlock,
         errors.AskTimeout,
         errors.MailboxFull,
         BatchCommitted,
@@ -282,7 +282,9 @@ class Conversation:
         self._told.clear()
 
     def receive(self, received: Frame) -> Welcome | Parting | None:
-        """Take a frame; return what concerns the connection itself. Raises Rejected, Refused."""
+        """Take a frame; return what concerns the connection itself. Raises Rejected,
+        ConnectionRejected.
+        """
         assert self.side is not None
         event = self.side.receive(received)
         if isinstance(event, Answered):
@@ -352,7 +354,7 @@ class Conversation:
 
     def _fail(self, event: Failed) -> None:
         known = _KNOWN.get(event.kind)
-        error = RemoteFailure(event.kind, event.text) if known is None else known(event.text)
+        error = RemoteCallError(event.kind, event.text) if known is None else known(event.text)
         if event.was_asked:
             self._complete(self._take_answer(event.sequence), None, error)
         elif self._on_loss is not None:
@@ -361,14 +363,14 @@ class Conversation:
             self._refused = self._refused or event
             self._refusals += 1
 
-    def _take_refusal(self) -> RemoteFailure | None:
+    def _take_refusal(self) -> RemoteCallError | None:
         """Return what came of what was told and failed, once."""
         refused, self._refused = self._refused, None
         count, self._refusals = self._refusals, 0
         if refused is None:
             return None
         more = f" (the first of {count} failures)" if count > 1 else ""
-        return RemoteFailure(refused.kind, refused.text + more)
+        return RemoteCallError(refused.kind, refused.text + more)
 
     def _note_credit(self, messages: int) -> None:
         """Forget what is acknowledged, of what is kept."""
@@ -386,7 +388,7 @@ class Conversation:
         for told in self._told:
             if told[0] == event.sequence and told[2] is not None:
                 submission, told[2] = told[2], None
-                self._call_on_loss([submission], RemoteFailure(event.kind, event.text))
+                self._call_on_loss([submission], RemoteCallError(event.kind, event.text))
 
     def _call_on_loss(self, submissions: list[Submission], error: RemoteError) -> None:
         assert self._on_loss is not None

@@ -42,7 +42,7 @@ class Layout(IntEnum):
     """As in a BATCH: a stream of record batches."""
 
 
-class Winner(NamedTuple):
+class StagedAttempt(NamedTuple):
     """An attempt at a partition that is staged, with how many rows: what a commit names."""
 
     partition: int
@@ -92,7 +92,7 @@ class Commit(NamedTuple):
     """These attempts, and no others, are the batch."""
 
     name: BatchName
-    winners: Sequence[Winner]
+    winners: Sequence[StagedAttempt]
 
 
 class PackedCommit(NamedTuple):
@@ -141,7 +141,7 @@ def checked_name(job: str, batch: int) -> BatchName:
     return BatchName(job, checks.whole("batch", batch, -(2**63), 2**63 - 1))
 
 
-def checked_winners(winners: Any) -> list[Winner]:
+def checked_winners(winners: Any) -> list[StagedAttempt]:
     """Check what a user gives: one winner at most for each partition. Raises ValueError, TypeError.
 
     A None among them stands for an upload that is still open.
@@ -150,13 +150,13 @@ def checked_winners(winners: Any) -> list[Winner]:
         raise TypeError(f"winners are what uploads have as `staged`, not {safe_repr(winners)}")
     checked = []
     for each in winners:
-        if not isinstance(each, Sequence) or len(each) != len(Winner._fields):
+        if not isinstance(each, Sequence) or len(each) != len(StagedAttempt._fields):
             raise TypeError(f"a winner is what an upload has as `staged`, not {safe_repr(each)}")
         partition, attempt, rows = each
         checks.whole("partition", partition, 0, 2**32 - 1)
         checks.whole("attempt", attempt, 0, 2**64 - 1)
         checks.whole("rows", rows, 0)
-        checked.append(Winner(partition, attempt, rows))
+        checked.append(StagedAttempt(partition, attempt, rows))
     checked.sort()
     for one, other in pairwise(checked):
         if one.partition == other.partition:
@@ -179,7 +179,7 @@ def end_body(upload: int, rows: int, check: int) -> bytes:
     return _END.pack(upload, rows, check)
 
 
-def commit_body(codec: Codec, name: BatchName, winners: Sequence[Winner]) -> bytes:
+def commit_body(codec: Codec, name: BatchName, winners: Sequence[StagedAttempt]) -> bytes:
     """Return the body of a COMMIT."""
     return _BATCH.pack(name.batch) + codec.encode([name.job, [list(each) for each in winners]])
 

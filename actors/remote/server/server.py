@@ -44,7 +44,7 @@ _TROUBLE = 1_000  # bytes of what is wrong, which go into each PONG
 class Server:
     """Serves entry points on an address, from the moment it is made until `drain()` or `stop()`.
 
-    `drain_soon()` and `stop_soon()` are the same for coroutines. One thread of its own reads and
+    `adrain()` and `astop()` are the same for coroutines. One thread of its own reads and
     writes; each client is an actor of the system.
     """
 
@@ -134,7 +134,7 @@ class Server:
             )
         for name, entry in self.entries.items():
             if isinstance(entry, PersistentEntry):
-                raise StateError(f"the entry {name!r} is Persistent: give a state directory")
+                raise StateError(f"the entry {name!r} is PersistentActor: give a state directory")
         return None
 
     # --- what peers want --------------------------------------------------------------------------
@@ -321,12 +321,12 @@ class Server:
 
         Clients are told. Messages that the server has not read are not taken, and the clients know
         it. Raises DrainTimeout after `timeout` seconds, which says what is stuck; the server has
-        stopped all the same. In a coroutine use `drain_soon()`: this raises WouldBlock.
+        stopped all the same. In a coroutine use `adrain()`: this raises WouldBlock.
         """
-        refuse_to_block("drain()", "await drain_soon()")
+        refuse_to_block("drain()", "await adrain()")
         self._drain(timeout)
 
-    def drain_soon(self, timeout: float) -> Future[None]:
+    def adrain(self, timeout: float) -> Future[None]:
         """Like drain(), but return a future at once, to be awaited in an event loop."""
         return InThread(f"{self._system.name}-serve-drain", lambda _: self._drain(timeout))
 
@@ -365,14 +365,14 @@ class Server:
     def stop(self) -> None:
         """Close all connections at once, and stop listening. A second call does nothing.
 
-        It waits for the end of the server's thread. In a coroutine use `stop_soon()`: this raises
+        It waits for the end of the server's thread. In a coroutine use `astop()`: this raises
         WouldBlock.
         """
         if not self._is_stopped:
-            refuse_to_block("stop()", "await stop_soon()")
+            refuse_to_block("stop()", "await astop()")
         self._stop()
 
-    def stop_soon(self) -> Future[None]:
+    def astop(self) -> Future[None]:
         """Like stop(), but return a future at once, to be awaited in an event loop."""
         return InThread(f"{self._system.name}-serve-stop", lambda _: self._stop())
 

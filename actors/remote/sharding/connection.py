@@ -19,10 +19,10 @@ from callboard.remote.client.connection import Connection, connect
 from callboard.remote.client.writer import UploadWriter
 from callboard.remote.errors import BatchCommitted, CommitConflict
 from callboard.remote.protocol.shard import MOST, Shard
-from callboard.remote.protocol.staged_rows import Winner
+from callboard.remote.protocol.staged_rows import StagedAttempt
 from callboard.remote.sharding.keys import By, ShardKey
 from callboard.remote.sharding.ref import ShardedRef
-from callboard.remote.sharding.upload import ShardedUpload, ShardWinner
+from callboard.remote.sharding.upload import ShardAttempt, ShardedUpload
 
 T = TypeVar("T")
 
@@ -95,7 +95,7 @@ class ShardedConnection(CopiedAsItself):
         self,
         job: str,
         batch: int,
-        winners: Iterable[ShardWinner],
+        winners: Iterable[ShardAttempt],
         timeout: float | None = None,
         *,
         shards: Collection[int] | None = None,
@@ -112,11 +112,11 @@ class ShardedConnection(CopiedAsItself):
         Raises what the first shard that failed has raised, when all are done.
         """
         chosen = sorted(range(len(self.shards)) if shards is None else shards)
-        of_shards: dict[int, list[Winner]] = {shard: [] for shard in chosen}
+        of_shards: dict[int, list[StagedAttempt]] = {shard: [] for shard in chosen}
         for shard, *winner in winners:
             if shard not in of_shards:
                 raise ValueError(f"a winner is of shard {shard}, and the commit of {chosen}")
-            of_shards[shard].append(Winner(*winner))
+            of_shards[shard].append(StagedAttempt(*winner))
 
         def commit(shard: int) -> None:
             try:
@@ -189,7 +189,8 @@ def connect_sharded(urls: Sequence[str], **options: Any) -> ShardedConnection:
     goes to the shard of its key, from every sender. So the number of shards is for good, and the
     rows of a key stay where they are. Options are those of `connect()`, for all of them.
 
-    Raises what `connect()` does: Refused also for a server that is another shard, or none.
+    Raises what `connect()` does: ConnectionRejected also for a server that is another shard, or
+    none.
     """
     if isinstance(urls, str) or not 0 < len(urls) <= MOST:
         raise ConfigError(f"the addresses of 1 to {MOST} servers are wanted, not {safe_repr(urls)}")

@@ -46,9 +46,9 @@ class ShardedRef(CopiedAsItself):
         """
         self.refs[self._key.of_row(message)].tell(message)
 
-    def tell_soon(self, message: Any) -> Future[None]:
+    def atell(self, message: Any) -> Future[None]:
         """Send `message` as soon as the shard of its key takes it; return a future of that."""
-        return self.refs[self._key.of_row(message)].tell_soon(message)
+        return self.refs[self._key.of_row(message)].atell(message)
 
     def tell_many(self, messages: Iterable[Any]) -> None:
         """Send each of `messages` to the shard of its key. Waits and raises like `tell`.
@@ -58,13 +58,13 @@ class ShardedRef(CopiedAsItself):
         for ref, part in self._parts(messages, "tell_many"):
             ref.tell_many(part)
 
-    def tell_many_soon(self, messages: Iterable[Any]) -> Future[None]:
+    def atell_many(self, messages: Iterable[Any]) -> Future[None]:
         """Send each of `messages` as soon as the shard of its key takes it; return a future.
 
         It is done when all have left, and fails as the first that is refused or lost.
         """
-        parts = self._parts(messages, "tell_many_soon")
-        return together([ref.tell_many_soon(part) for ref, part in parts])
+        parts = self._parts(messages, "atell_many")
+        return together([ref.atell_many(part) for ref, part in parts])
 
     def _parts(self, messages: Iterable[Any], what: str) -> Iterator[tuple[RemoteRef, list[Any]]]:
         for rows in portions(messages, what, _ROWS * len(self.refs)):

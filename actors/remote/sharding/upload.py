@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ROWS = 1024  # that are divided at a time, times the number of shards
 
 
-class ShardWinner(NamedTuple):
+class ShardAttempt(NamedTuple):
     """An attempt at a partition that is staged on a shard, with how many rows."""
 
     shard: int
@@ -52,7 +52,7 @@ class ShardedUpload:
         self._skip_committed = skip_committed
         self._open: dict[int, UploadWriter] = {}
         self._ends = ExitStack()
-        self.staged: list[ShardWinner] = []
+        self.staged: list[ShardAttempt] = []
         """Each shard's staged part, after the end: small, and made to be sent to the driver."""
         self.committed: set[int] = set()
         """With `skip_committed`, the shards that were found to have committed the batch before."""
@@ -86,7 +86,7 @@ class ShardedUpload:
         self._ends.__exit__(kind, error, trace)
         if kind is None:
             self.staged = [
-                ShardWinner(shard, *upload.staged)
+                ShardAttempt(shard, *upload.staged)
                 for shard, upload in sorted(self._open.items())
                 if upload.staged is not None
             ]

@@ -8,7 +8,7 @@ import socket
 import ssl
 from typing import Any
 
-from callboard.remote.errors import Refused
+from callboard.remote.errors import ConnectionRejected
 from callboard.remote.sockets.address import Address, UnixAddress
 from callboard.remote.sockets.handshake import shake_hands
 from callboard.remote.sockets.listening import prepare
@@ -21,7 +21,8 @@ async def dial(
     """Return a socket that is connected to an address, by TLS if there is a context for it.
 
     At the other end of a Unix socket is a server of this user, or of the one that is given, or of
-    root. Raises OSError, and Refused if the server is not to be trusted: then it was told nothing.
+    root. Raises OSError, and ConnectionRejected if the server is not to be trusted: then it was
+    told nothing.
     """
     loop = asyncio.get_running_loop()
     if isinstance(address, UnixAddress):
@@ -34,7 +35,7 @@ async def dial(
         if (who := stranger(connected, user)) is not None:
             connected.close()
             expected = os.geteuid() if user is None else user
-            raise Refused(
+            raise ConnectionRejected(
                 f"{who} serves there, and not the user {expected} or root: nothing was sent. If "
                 "it is the right one, name it by server_user="
             )
@@ -44,7 +45,7 @@ async def dial(
     try:
         return await shake_hands(context, connected, server_hostname=address.host)
     except ssl.SSLCertVerificationError as error:
-        raise Refused(f"the server's certificate is not trusted: {error}") from None
+        raise ConnectionRejected(f"the server's certificate is not trusted: {error}") from None
     except ssl.SSLError as error:
         raise OSError(f"the server speaks no TLS, or another: {error}") from error
 

@@ -11,7 +11,7 @@ from callboard.core.errors import ConfigError, MailboxFull
 from callboard.core.text import safe_repr, safe_str
 from callboard.recipient import Recipient, is_recipient
 from callboard.remote.errors import RemoteError
-from callboard.remote.staging.persistent import KeyedRef, Persistent, checked_class
+from callboard.remote.staging.persistent import KeyedRef, PersistentActor, checked_class
 from callboard.streams.running.run import Run
 
 
@@ -109,8 +109,8 @@ class PersistentEntry(ActorEntry):
     def tell(self, values: list[Any]) -> None:
         """Refuse."""
         raise RemoteError(
-            f"{self.ref.actor_class.__name__} is Persistent: only staged rows that are committed "
-            "change it, and it can be asked"
+            f"{self.ref.actor_class.__name__} is PersistentActor: only staged rows that are "
+            "committed change it, and it can be asked"
         )
 
 
@@ -122,11 +122,11 @@ class RecipientEntry(ServedEntry):
 
     def tell(self, values: list[Any]) -> Future[None] | None:
         """Tell all of `values`, or have them told soon: then return a future of that."""
-        tell_many_soon = getattr(self.recipient, "tell_many_soon", None)
-        if tell_many_soon is None:
+        atell_many = getattr(self.recipient, "atell_many", None)
+        if atell_many is None:
             self.recipient.tell_many(values)
             return None
-        told: Future[None] = tell_many_soon(values)
+        told: Future[None] = atell_many(values)
         return told
 
     def ask(self, value: Any) -> Future[Any]:
@@ -191,5 +191,5 @@ def serve_entries(built: Any) -> dict[str, Entry]:
 def _entry_of(recipient: Recipient[Any]) -> ActorEntry | RecipientEntry:
     if not isinstance(recipient, ActorRef):
         return RecipientEntry(recipient)
-    is_persistent = issubclass(recipient.actor_class, Persistent)
+    is_persistent = issubclass(recipient.actor_class, PersistentActor)
     return PersistentEntry(recipient) if is_persistent else ActorEntry(recipient)

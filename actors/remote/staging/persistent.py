@@ -53,12 +53,12 @@ def with_keys(ref: ActorRef[Any]) -> KeyedRef:
         raise ConfigError(
             f"with_keys() wants the ref of an actor in this process, not {safe_repr(ref)}"
         )
-    if issubclass(ref.actor_class, Persistent):
-        raise ConfigError(f"{ref.actor_class.__name__} is Persistent: it has its key anyway")
+    if issubclass(ref.actor_class, PersistentActor):
+        raise ConfigError(f"{ref.actor_class.__name__} is PersistentActor: it has its key anyway")
     return KeyedRef(ref)
 
 
-class Persistent(Actor[Any]):
+class PersistentActor(Actor[Any]):
     """An actor whose state is that of the committed batches up to one, each counted once.
 
     A server with a state directory gives it the staged rows, by `apply`, in the order of commits,
@@ -164,19 +164,19 @@ async def _awaited(answer: Coroutine[Any, Any, Any]) -> Any:
 class StateCommand(NamedTuple):
     """A server's command to a Persistent actor."""
 
-    perform: Callable[[Persistent], Any]
+    perform: Callable[[PersistentActor], Any]
 
 
-def checked_class(cls: type[Persistent]) -> type[Persistent]:
+def checked_class(cls: type[PersistentActor]) -> type[PersistentActor]:
     """Check a class, as far as it can be seen. Raises ConfigError."""
     checks.whole(f"{cls.__name__}.snapshot_every", cls.snapshot_every, error=ConfigError)
-    if cls.receive is not Persistent.receive:
+    if cls.receive is not PersistentActor.receive:
         raise ConfigError(
             f"{cls.__name__} has a receive() of its own: of a Persistent actor apply() gets the "
             "rows, and answer() the questions"
         )
     for name in ("apply", "snapshot", "restore"):
-        if getattr(cls, name) is getattr(Persistent, name):
+        if getattr(cls, name) is getattr(PersistentActor, name):
             raise ConfigError(f"{cls.__name__} has no {name}(), which a Persistent actor wants")
         hook = inspect.unwrap(getattr(cls, name))
         if inspect.iscoroutinefunction(hook) or inspect.isasyncgenfunction(hook):
@@ -188,7 +188,7 @@ def checked_class(cls: type[Persistent]) -> type[Persistent]:
     return cls
 
 
-def _check_published(cls: type[Persistent]) -> None:
+def _check_published(cls: type[PersistentActor]) -> None:
     try:
         import pyarrow as pa
     except ImportError as error:

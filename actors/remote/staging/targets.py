@@ -13,7 +13,7 @@ from callboard.remote.errors import RemoteError, StateError, UploadRefused
 from callboard.remote.protocol.staged_rows import Layout
 from callboard.remote.staging.entries import ActorEntry, Entry, GraphEntry, PersistentEntry
 from callboard.remote.staging.persistent import (
-    Persistent,
+    PersistentActor,
     RowKey,
     StateCommand,
 )
@@ -57,7 +57,7 @@ class Target:
         """Give the actor its state. Raises StateError."""
         if snapshot is not None:
             raise StateError(
-                f"the state directory has a state of {self.name!r}, which is not Persistent"
+                f"the state directory has a state of {self.name!r}, which is not PersistentActor"
             )
 
     def give(self, layout: Layout, payload: bytes, first: RowKey) -> Future[Any]:
@@ -187,7 +187,7 @@ def _target(name: str, entry: Entry, codec: Codec, longest: int) -> Target:
 
 
 def _restore(
-    codec: Codec, snapshot: bytes | None, outbox: Outbox | None, actor: Persistent
+    codec: Codec, snapshot: bytes | None, outbox: Outbox | None, actor: PersistentActor
 ) -> None:
     actor._outbox = outbox
     if snapshot is not None:
@@ -195,7 +195,9 @@ def _restore(
     actor._is_current = True
 
 
-def _apply(codec: Codec, layout: Layout, payload: bytes, first: RowKey, actor: Persistent) -> None:
+def _apply(
+    codec: Codec, layout: Layout, payload: bytes, first: RowKey, actor: PersistentActor
+) -> None:
     actor._check_current()
     actor._is_current = False  # and it stays so if a row fails
     apply = actor.apply
@@ -208,7 +210,7 @@ def _apply(codec: Codec, layout: Layout, payload: bytes, first: RowKey, actor: P
     actor._is_current = True
 
 
-def _snapshot(codec: Codec, actor: Persistent) -> EntryState:
+def _snapshot(codec: Codec, actor: PersistentActor) -> EntryState:
     actor._check_current()
     snapshot = codec.encode(actor.snapshot())
     outbox = actor._outbox

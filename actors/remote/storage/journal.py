@@ -15,7 +15,7 @@ from typing import NamedTuple
 from callboard.core.log import log
 from callboard.remote.errors import StateError
 from callboard.remote.protocol.published_rows import PublishedPiece, PublishedRange
-from callboard.remote.protocol.staged_rows import BatchName, Winner
+from callboard.remote.protocol.staged_rows import BatchName, StagedAttempt
 from callboard.remote.storage.database import Database, Version, bring_up
 from callboard.remote.storage.fresh_frames import FreshFrames, JournalFrame, frames_of
 from callboard.remote.storage.high_water import HighWater, HighWaterMark
@@ -120,7 +120,7 @@ class Journal(Database):
     # --- batches ----------------------------------------------------------------------------------
 
     def append(
-        self, name: BatchName, winners: Sequence[Winner], parts: Sequence[StagedPart]
+        self, name: BatchName, winners: Sequence[StagedAttempt], parts: Sequence[StagedPart]
     ) -> int:
         """Commit a batch, with all its rows, and return its number when it is on disk.
 
@@ -157,7 +157,7 @@ class Journal(Database):
         """Tell whether a batch was committed, with whatever winners."""
         return self._winners(name) is not None
 
-    def has_winners(self, name: BatchName, winners: Sequence[Winner]) -> bool:
+    def has_winners(self, name: BatchName, winners: Sequence[StagedAttempt]) -> bool:
         """Tell whether a batch was committed with these winners."""
         return self._winners(name) == _digest(winners)
 
@@ -316,6 +316,6 @@ def _seal_publication(db: sqlite3.Connection, entry: str) -> None:
     )
 
 
-def _digest(winners: Sequence[Winner]) -> bytes:
+def _digest(winners: Sequence[StagedAttempt]) -> bytes:
     """Return what tells lists of winners apart, whose length does not grow with theirs."""
     return sha256(b"".join(_WINNER.pack(*each) for each in sorted(winners))).digest()

@@ -14,9 +14,9 @@ from callboard.remote.errors import RemoteError, UploadRefused
 from callboard.remote.protocol.staged_rows import (
     Begin,
     Layout,
+    StagedAttempt,
     UploadEnd,
     UploadRows,
-    Winner,
     checksum,
 )
 
@@ -56,9 +56,9 @@ class StagedPart:
         self._checksum = 0
 
     @property
-    def winner(self) -> Winner:
+    def winner(self) -> StagedAttempt:
         """The name of this part in a commit."""
-        return Winner(self.partition, self.attempt, self.rows)
+        return StagedAttempt(self.partition, self.attempt, self.rows)
 
     def add(self, data: UploadRows, to_file: bool) -> None:
         """Keep rows. Raises UploadRefused if some are missing before them, or for a full disk."""

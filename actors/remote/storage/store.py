@@ -24,9 +24,9 @@ from callboard.remote.protocol.staged_rows import (
     BatchName,
     Begin,
     Layout,
+    StagedAttempt,
     UploadEnd,
     UploadRows,
-    Winner,
 )
 from callboard.remote.storage.backlog import Backlog
 from callboard.remote.storage.database import may_pass
@@ -170,7 +170,7 @@ class StagingStore:
 
     # --- batches ----------------------------------------------------------------------------------
 
-    def commit(self, name: BatchName, winners: Sequence[Winner]) -> int | None:
+    def commit(self, name: BatchName, winners: Sequence[StagedAttempt]) -> int | None:
         """Put a batch on disk, and return its number; None if that was done before.
 
         `winners` are ordered by partition. Raises CommitConflict, NotUploaded, and UploadRefused if
@@ -203,7 +203,7 @@ class StagingStore:
             raise BatchCommitted(f"{name} is committed, and cannot be aborted")
         self._drop_all(name, UploadRefused(f"{name} was aborted"))
 
-    def _winning_part(self, name: BatchName, winner: Winner) -> StagedPart:
+    def _winning_part(self, name: BatchName, winner: StagedAttempt) -> StagedPart:
         part = self._batches.get(name, {}).get(_key(winner.partition, winner.attempt))
         who = f"attempt {winner.attempt} at partition {winner.partition} of {name}"
         if part is None:

@@ -11,11 +11,11 @@ from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.remote import (
     Connection,
+    ShardAttempt,
     ShardedConnection,
     ShardedUpload,
-    ShardWinner,
+    StagedAttempt,
     UploadWriter,
-    Winner,
     connect,
     connect_sharded,
 )
@@ -59,8 +59,8 @@ def deliver(
     `options` are those of `callboard.remote.connect`, for the driver and the tasks: `secret_file`
     is read where they run. Raises Spark's exception for a failed task; the staged rows are dropped,
     and the call can be repeated. Raises UploadRefused, NotUploaded, and ConnectionLost, after which
-    the same call tells the outcome. Raises Refused where a server is not the shard of its place,
-    and ConfigError for invalid arguments, and a frame without columns.
+    the same call tells the outcome. Raises ConnectionRejected where a server is not the shard of
+    its place, and ConfigError for invalid arguments, and a frame without columns.
     """
     if not isinstance(url, str | Sequence):
         raise ConfigError(f"url is the address of a server, or of several, not {safe_repr(url)}")
@@ -80,7 +80,7 @@ def deliver(
         if isinstance(connection, ShardedConnection):
             connection.commit(job, batch, winners, shards=shards)
         else:
-            connection.commit(job, batch, [Winner(*winner[1:]) for winner in winners])
+            connection.commit(job, batch, [StagedAttempt(*winner[1:]) for winner in winners])
     return True
 
 
@@ -113,14 +113,14 @@ def _run(
     frame: DataFrame,
     target: _Target,
     shards: Collection[int],
-) -> list[ShardWinner]:
+) -> list[ShardAttempt]:
     try:
         found = frame.mapInArrow(partial(_upload, target, shards), _WINNERS).collect()
     except BaseException:
         with suppress(RemoteError):  # the servers drop it by age, then
             connection.abort(target.job, target.batch)
         raise
-    return [ShardWinner(*row) for row in found]
+    return [ShardAttempt(*row) for row in found]
 
 
 @reported
@@ -137,7 +137,7 @@ def _upload(
         winners = upload.staged
     else:
         assert upload.staged is not None
-        winners = [ShardWinner(0, *upload.staged)]
+        winners = [ShardAttempt(0, *upload.staged)]
     names = [field.split()[0] for field in _WINNERS.split(", ")]
     columns = [pa.array(column, pa.int64()) for column in zip(*winners, strict=True)]
     if columns:

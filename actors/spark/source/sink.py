@@ -12,11 +12,11 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from callboard.remote import (
     Connection,
+    ShardAttempt,
     ShardedConnection,
     ShardedUpload,
-    ShardWinner,
+    StagedAttempt,
     UploadWriter,
-    Winner,
 )
 from callboard.remote.errors import BatchCommitted, RemoteError
 from callboard.remote.protocol.staged_rows import BatchName
@@ -34,7 +34,7 @@ class Staged(WriterCommitMessage):
     """A task's report: which job's rows it has staged, and as which attempts, if any."""
 
     job: str
-    winners: tuple[ShardWinner, ...] = ()
+    winners: tuple[ShardAttempt, ...] = ()
     committed: frozenset[int] = frozenset()
     """The servers that had committed the batch before: they are left as they are."""
 
@@ -68,7 +68,7 @@ def upload(place: RemoteEntry, name: BatchName, batches: Iterable[pa.RecordBatch
     if isinstance(upload, ShardedUpload):
         return Staged(name.job, tuple(upload.staged), frozenset(upload.committed))
     assert upload.staged is not None
-    return Staged(name.job, (ShardWinner(0, *upload.staged),))
+    return Staged(name.job, (ShardAttempt(0, *upload.staged),))
 
 
 def commit(
@@ -89,7 +89,7 @@ def commit(
         if isinstance(connection, ShardedConnection):
             connection.commit(name.job, name.batch, winners, shards=left)
         else:
-            connection.commit(name.job, name.batch, [Winner(*each[1:]) for each in winners])
+            connection.commit(name.job, name.batch, [StagedAttempt(*each[1:]) for each in winners])
 
 
 def abort(place: RemoteEntry, name: BatchName) -> None:

@@ -51,18 +51,20 @@ class BatchJoins(Joins[T]):
         *others: Stream[Any],
         by: str | tuple[str, ...],
         n: int = 8_192,
-        lag: Any = 0,
+        delay_threshold: Any = 0,
         late: LateRow = "drop",
-        idle_after: float | None = None,
+        idle_timeout: float | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
         """Give the rows of this stream's batches and of others' in order of time.
 
-        All streams have the same columns. For `lag`, `late` and `idle_after` see `merge()`; rows
-        that wait until a batch is full wait for that all the same.
+        All streams have the same columns. For `delay_threshold`, `late` and `idle_timeout` see
+        `merge()`; rows that wait until a batch is full wait for that all the same.
         """
-        operator = joining_batches.merge_batches(by, 1 + len(others), n, lag, late, idle_after)
+        operator = joining_batches.merge_batches(
+            by, 1 + len(others), n, delay_threshold, late, idle_timeout
+        )
         return self._join(operator, others, name, errors, releases_gil=True)
 
     def join_batches(
@@ -78,9 +80,9 @@ class BatchJoins(Joins[T]):
         suffix: str = "_right",
         schemas: Schemas | None = None,
         n: int = 8_192,
-        lag: Any = 0,
+        delay_threshold: Any = 0,
         late: LateRow = "drop",
-        idle_after: float | None = None,
+        idle_timeout: float | None = None,
         lanes: int = 1,
         name: str | None = None,
         errors: Errors = "fail",
@@ -90,7 +92,7 @@ class BatchJoins(Joins[T]):
         A pair has the columns of both rows side by side. A name that both streams have gets the
         `suffix` in the right one. The missing columns of a row without a partner are null. With
         "semi" and "anti" there are the columns of this stream alone. For `within`, `rows`, `how`,
-        `rule`, `lag`, `late`, `idle_after` and `lanes` see `join()`.
+        `rule`, `delay_threshold`, `late`, `idle_timeout` and `lanes` see `join()`.
 
         `where` is `Equal` and `Band` by names of columns, or several of these by `&`, up to seven.
         `Equal` is about numbers, times, strings, bytes, booleans and decimals, `Band` about numbers
@@ -112,6 +114,18 @@ class BatchJoins(Joins[T]):
         "right" and "outer", where a stream may bring no batch.
         """
         operator = joining_batches.join_batches(
-            by, within, rows, where, how, rule, suffix, schemas, n, lag, late, idle_after, lanes
+            by,
+            within,
+            rows,
+            where,
+            how,
+            rule,
+            suffix,
+            schemas,
+            n,
+            delay_threshold,
+            late,
+            idle_timeout,
+            lanes,
         )
         return self._join(operator, (other,), name, errors, releases_gil=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from callboard.streams.checks import check_name
-from callboard.streams.errors import Failure, GraphError
+from callboard.streams.errors import FailedRow, GraphError
 from callboard.streams.planning.constraints import UNCONSTRAINED, Constraint
 from callboard.streams.planning.operator import Errors, Operator, Outlet
 
@@ -19,17 +19,17 @@ T = TypeVar("T", covariant=True)
 class Chainable(Generic[T]):
     """The base of the classes that have a stream's methods."""
 
-    __slots__ = ("_outlet", "_constraint", "_most_workers")
+    __slots__ = ("_outlet", "_constraint", "_max_workers")
 
     def __init__(
         self,
         outlet: Outlet,
         constraint: Constraint = UNCONSTRAINED,
-        most_workers: int | None = None,
+        max_workers: int | None = None,
     ) -> None:
         self._outlet = outlet
         self._constraint = constraint  # of the operators that are made from this stream
-        self._most_workers = most_workers  # at each of these
+        self._max_workers = max_workers  # at each of these
 
     def __repr__(self) -> str:
         operator, port = self._outlet
@@ -55,7 +55,7 @@ class Chainable(Generic[T]):
             errors=errors,
             releases_gil=releases_gil,
             constraint=self._constraint,
-            most_workers=self._most_workers,
+            max_workers=self._max_workers,
         )
         return self._of(Outlet(operator))
 
@@ -77,6 +77,6 @@ class Chainable(Generic[T]):
         return self._outputs()[ports.index(name)]
 
     @property
-    def failures(self) -> Stream[Failure]:
+    def failures(self) -> Stream[FailedRow]:
         """The inputs at which this stream's operator raised; it has `errors="side"`."""
         return self.side("failures")

@@ -22,11 +22,11 @@ class Constrained(Chainable[T]):
 
     __slots__ = ()
 
-    def threading(self, model: Model) -> Stream[T]:
+    def run_on(self, model: Model) -> Stream[T]:
         """Give the same stream; the operators that are made from it run by a threading model.
 
         These are all operators that are chained to the result, one after the other, sinks included,
-        up to the next call of `threading()`. An operator with several inputs belongs to the stream
+        up to the next call of `run_on()`. An operator with several inputs belongs to the stream
         whose method makes it. Operators without such a mark run by the model of the run: see
         `ActorSystem.run`, which says what the models are.
 
@@ -37,16 +37,16 @@ class Constrained(Chainable[T]):
         model = check_model("a threading model", model)
         return self._constrained(Constraint(model))
 
-    def threaded(self) -> Stream[T]:
+    def new_thread(self) -> Stream[T]:
         """Give the same stream; in the model `manual`, another thread takes over from here.
 
         That thread is a new one for this call. It runs the operators that are made from the result,
-        and all after them up to the next threaded port or `threading()`. It has no effect in the
+        and all after them up to the next threaded port or `run_on()`. It has no effect in the
         other models.
         """
         return self._constrained(Constraint(self._constraint.model, is_port=True))
 
-    def most_workers(self, most: int) -> Stream[T]:
+    def max_workers(self, most: int) -> Stream[T]:
         """Give the same stream; at most so many workers at a time run the operator that follows.
 
         Use it for an operator that not all workers may run at once, because it uses a service or a
@@ -54,9 +54,9 @@ class Constrained(Chainable[T]):
         operators after it have none. Only in the model `dynamic` several workers may run one
         operator.
         """
-        most = check_count("most_workers", most)
+        most = check_count("max_workers", most)
         return cast("Stream[T]", cast("Any", type(self))(self._outlet, self._constraint, most))
 
     def _constrained(self, constraint: Constraint) -> Stream[T]:
-        made = cast("Any", type(self))(self._outlet, constraint, self._most_workers)
+        made = cast("Any", type(self))(self._outlet, constraint, self._max_workers)
         return cast("Stream[T]", made)

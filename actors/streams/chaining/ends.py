@@ -92,7 +92,7 @@ class Ends(Chainable[T]):
         Another recipient, such as a RemoteRef, is told a batch at a time; with `errors="skip"` row
         by row, so that it is known which rows it refused. It may have to wait for another process,
         so a thread of its own runs it in the models `dynamic` and `assigned`, unless
-        `stream.threading()` has named a model. A run has ended when all rows are told, and not when
+        `stream.run_on()` has named a model. A run has ended when all rows are told, and not when
         the other process has handled them.
 
         A channel's sender puts each row in, and is closed when the run is over. So does any object

@@ -20,7 +20,7 @@ from callboard.streams.planning.planner import plan_of
 from callboard.streams.planning.units import Unit, units_of
 from callboard.streams.running import sequential
 from callboard.streams.running.run import Run
-from callboard.streams.running.tally import Tally
+from callboard.streams.running.tally import RowCounts
 from callboard.system import ActorSystem
 
 R = TypeVar("R")
@@ -124,7 +124,7 @@ class Graph(Generic[R]):
         inputs: Mapping[str, Iterable[Any]] | Iterable[tuple[str, Iterable[Any]]],
         *,
         batch_size: int = 256,
-        tally: Tally | None = None,
+        tally: RowCounts | None = None,
     ) -> R:
         """Run on the calling thread, with no actors, and return the result.
 
@@ -142,10 +142,10 @@ class Graph(Generic[R]):
         of an entry raise, those that were given before have gone through the graph.
         """
         check_count("batch_size", batch_size, most=MOST)
-        if not isinstance(tally, Tally | None):
-            raise GraphError(f"tally is a Tally, not {safe_repr(tally)}")
+        if not isinstance(tally, RowCounts | None):
+            raise GraphError(f"tally is a RowCounts, not {safe_repr(tally)}")
         pairs = sequential.pairs(inputs, self.entries)
-        result: R = sequential.run(self._complete_plan(), pairs, batch_size, tally or Tally())
+        result: R = sequential.run(self._complete_plan(), pairs, batch_size, tally or RowCounts())
         return result
 
     def _run_in(self, system: ActorSystem, **options: Any) -> Run[R]:

@@ -57,9 +57,9 @@ class Joins(Chainable[T]):
         self,
         *others: Stream[U],
         by: By,
-        lag: Any = 0,
+        delay_threshold: Any = 0,
         late: LateRow = "drop",
-        idle_after: float | None = None,
+        idle_timeout: float | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[T | U]:
@@ -75,18 +75,18 @@ class Joins(Chainable[T]):
         by a row or by a watermark, or until the end. Times are any values that have an order;
         datetimes with a zone are compared as moments. None and NaN are errors of the row.
 
-        Each stream is in order of time, or with `lag` nearly: a row may be so far behind the latest
-        of its stream, and waits so much longer. A row that is further behind, or before its
-        stream's watermark, is late. It is dropped, counted, and in an actor system a dead letter;
-        with `late="side"` it goes to the side output "late".
+        Each stream is in order of time, or with `delay_threshold` nearly: a row may be so far
+        behind the latest of its stream, and waits so much longer. A row that is further behind, or
+        before its stream's watermark, is late. It is dropped, counted, and in an actor system a
+        dead letter; with `late="side"` it goes to the side output "late".
 
-        A stream from which nothing has come for `idle_after` seconds is idle: the others go on
+        A stream from which nothing has come for `idle_timeout` seconds is idle: the others go on
         without it until something comes again. A row of it whose place is past by then is late. The
         clock is the system's, so what is late may differ from run to run; `run_sequentially()` has
         none, and nobody is idle there. Where the caller's thread runs the operator (`manual`), it
         looks when something is sent.
         """
-        operator = joining.merge(by, 1 + len(others), lag, late, idle_after)
+        operator = joining.merge(by, 1 + len(others), delay_threshold, late, idle_timeout)
         return self._join(operator, others, name, errors)
 
     @overload
@@ -101,9 +101,9 @@ class Joins(Chainable[T]):
         combine: None = None,
         how: How = "inner",
         rule: Rule = "strict",
-        lag: Any = 0,
+        delay_threshold: Any = 0,
         late: LateRow = "drop",
-        idle_after: float | None = None,
+        idle_timeout: float | None = None,
         lanes: int = 1,
         name: str | None = None,
         errors: Errors = "fail",
@@ -120,9 +120,9 @@ class Joins(Chainable[T]):
         combine: Callable[[Any, Any], V],
         how: How = "inner",
         rule: Rule = "strict",
-        lag: Any = 0,
+        delay_threshold: Any = 0,
         late: LateRow = "drop",
-        idle_after: float | None = None,
+        idle_timeout: float | None = None,
         lanes: int = 1,
         name: str | None = None,
         errors: Errors = "fail",
@@ -138,21 +138,21 @@ class Joins(Chainable[T]):
         combine: Callable[[Any, Any], Any] | None = None,
         how: How = "inner",
         rule: Rule = "strict",
-        lag: Any = 0,
+        delay_threshold: Any = 0,
         late: LateRow = "drop",
-        idle_after: float | None = None,
+        idle_timeout: float | None = None,
         lanes: int = 1,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
         """Give `combine(left, right)` for pairs of a row of this stream and one of another.
 
-        Rows are taken in the order of `merge()`, whose `by`, `lag`, `late` and `idle_after` these
-        are. Each is compared with those of the other stream that were taken before it and are at
-        most `within` older; or, with `rows`, with the last so many of them. With a pair `within=
-        (before, after)` a partner's time is from `before` before that of the row of this stream to
-        `after` after it. So the outputs, and their order, are the same however rows arrive: for one
-        row after the other, its partners from the oldest.
+        Rows are taken in the order of `merge()`, whose `by`, `delay_threshold`, `late` and
+        `idle_timeout` these are. Each is compared with those of the other stream that were taken
+        before it and are at most `within` older; or, with `rows`, with the last so many of them.
+        With a pair `within= (before, after)` a partner's time is from `before` before that of the
+        row of this stream to `after` after it. So the outputs, and their order, are the same
+        however rows arrive: for one row after the other, its partners from the oldest.
 
         `where`    what makes partners of two rows: `Equal`, `Band`, or several of these by `&`; or
                    a function of both, or a `NativePredicate`; without, all are
@@ -187,9 +187,9 @@ class Joins(Chainable[T]):
             combine=combine,
             how=how,
             rule=rule,
-            lag=lag,
+            delay_threshold=delay_threshold,
             late=late,
-            idle_after=idle_after,
+            idle_timeout=idle_timeout,
             lanes=lanes,
         )
         return self._join(operator, (other,), name, errors)
@@ -204,9 +204,9 @@ class Joins(Chainable[T]):
         nearest: Nearest = "before",
         tolerance: Any = None,
         combine: None = None,
-        lag: Any = 0,
+        delay_threshold: Any = 0,
         late: LateRow = "drop",
-        idle_after: float | None = None,
+        idle_timeout: float | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[tuple[T, U | None]]: ...
@@ -220,9 +220,9 @@ class Joins(Chainable[T]):
         nearest: Nearest = "before",
         tolerance: Any = None,
         combine: Callable[[T, U | None], V],
-        lag: Any = 0,
+        delay_threshold: Any = 0,
         late: LateRow = "drop",
-        idle_after: float | None = None,
+        idle_timeout: float | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[V]: ...
@@ -235,17 +235,17 @@ class Joins(Chainable[T]):
         nearest: Nearest = "before",
         tolerance: Any = None,
         combine: Callable[[Any, Any], Any] | None = None,
-        lag: Any = 0,
+        delay_threshold: Any = 0,
         late: LateRow = "drop",
-        idle_after: float | None = None,
+        idle_timeout: float | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
         """Give `combine(row, partner)` for each row of this stream, in order of time.
 
         The partner is the row of the other stream that is nearest in time, or None. Without
-        `combine` the output is a tuple. Times are those of `merge()`, whose `by`, `lag`, `late` and
-        `idle_after` these are.
+        `combine` the output is a tuple. Times are those of `merge()`, whose `by`,
+        `delay_threshold`, `late` and `idle_timeout` these are.
 
         `nearest`    "before": the latest row that is not later, of equal times the last. "after":
                      the first row that is not earlier, of equal times the first. "either": the
@@ -265,9 +265,9 @@ class Joins(Chainable[T]):
             nearest,
             tolerance,
             combine=combine,
-            lag=lag,
+            delay_threshold=delay_threshold,
             late=late,
-            idle_after=idle_after,
+            idle_timeout=idle_timeout,
         )
         return self._join(operator, (other,), name, errors)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from callboard.core.handles import public_names
 from callboard.streams.chaining.chainable import Chainable
-from callboard.streams.chaining.protocols import Receives
+from callboard.streams.chaining.protocols import RowHandler
 from callboard.streams.operators import (
     accumulators,
     distinct,
@@ -21,7 +21,12 @@ from callboard.streams.operators import (
 )
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
 from callboard.streams.planning.partitioning import PARTITIONS
-from callboard.streams.programs.windows.window import Session, Sliding, Tumbling, Window
+from callboard.streams.programs.windows.window import (
+    SessionWindow,
+    SlidingWindow,
+    TumblingWindow,
+    Window,
+)
 
 if TYPE_CHECKING:
     from callboard.frequency.results import Frequent
@@ -92,7 +97,7 @@ class KeyedStream(Generic[K, T]):
 
     def stateful(
         self,
-        cls: Callable[..., Receives[T, U]],
+        cls: Callable[..., RowHandler[T, U]],
         *args: Any,
         name: str | None = None,
         errors: Errors = "fail",
@@ -102,8 +107,8 @@ class KeyedStream(Generic[K, T]):
     ) -> Stream[U]:
         """Give the outputs of objects, one for each key, made by `cls(*args, **kwargs)`.
 
-        An object is made when its key first comes. An output that is `Side(name, value)` goes to
-        the side output of that name in `sides`. `releases_gil` says that `receive` releases the
+        An object is made when its key first comes. An output that is `SideOutput(name, value)` goes
+        to the side output of that name in `sides`. `releases_gil` says that `receive` releases the
         interpreter lock while it works, so that several partitions are quicker than one.
         """
         operator = receivers.stateful(cls, args, kwargs, sides, keyed=True)
@@ -155,7 +160,7 @@ class KeyedStream(Generic[K, T]):
     @overload
     def window(
         self,
-        windows: Tumbling | Sliding | Session,
+        windows: TumblingWindow | SlidingWindow | SessionWindow,
         *,
         late: Late = "drop",
         name: str | None = None,
@@ -164,7 +169,7 @@ class KeyedStream(Generic[K, T]):
     @overload
     def window(
         self,
-        windows: Tumbling | Sliding | Session,
+        windows: TumblingWindow | SlidingWindow | SessionWindow,
         function: Callable[[list[T]], U],
         *,
         late: Late = "drop",
@@ -173,7 +178,7 @@ class KeyedStream(Generic[K, T]):
     ) -> Stream[tuple[K, Window[U]]]: ...
     def window(
         self,
-        windows: Tumbling | Sliding | Session,
+        windows: TumblingWindow | SlidingWindow | SessionWindow,
         function: Callable[[list[T]], Any] = itself,
         *,
         late: Late = "drop",

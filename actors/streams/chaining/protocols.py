@@ -10,7 +10,7 @@ Out = TypeVar("Out", covariant=True)
 Row = TypeVar("Row")
 
 
-class Receives(Protocol[In, Out]):
+class RowHandler(Protocol[In, Out]):
     """An object that is handed the rows.
 
     It may also have, and callboard then calls:
@@ -37,7 +37,7 @@ class Receives(Protocol[In, Out]):
         """Handle a row, and return its outputs; None for none."""
 
 
-class ReceivesMany(Protocol[Row, Out]):
+class BatchHandler(Protocol[Row, Out]):
     """An object that is handed many rows at once."""
 
     def receive_many(self, rows: list[Row], /) -> Iterable[Out] | None:

@@ -11,7 +11,7 @@ from callboard.core import checks
 from callboard.core.text import safe_repr
 from callboard.recipient import Recipient
 from callboard.streams.chaining.chainable import Chainable
-from callboard.streams.chaining.protocols import Receives, ReceivesMany
+from callboard.streams.chaining.protocols import BatchHandler, RowHandler
 from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.native import NativeOperator, NativeProgram
@@ -29,10 +29,10 @@ Row = TypeVar("Row")
 # A function; an object, or a class of such objects.
 Receiver = (
     Callable[[Row], Iterable[U] | None]
-    | Receives[Row, U]
-    | ReceivesMany[Row, U]
-    | type[Receives[Row, U]]
-    | type[ReceivesMany[Row, U]]
+    | RowHandler[Row, U]
+    | BatchHandler[Row, U]
+    | type[RowHandler[Row, U]]
+    | type[BatchHandler[Row, U]]
 )
 
 
@@ -164,7 +164,7 @@ class RowByRow(Chainable[T]):
         gone on. All items of a row are in memory first if an operator behind has several inputs, is
         keyed and divided, waits for answers or runs on other threads, if `threading` is "manual",
         and with `errors="skip"` or "side". `cancel()` ends a generator at its next `yield`. An
-        output that is `Side(name, value)` goes to the side output of that name in `sides`.
+        output that is `SideOutput(name, value)` goes to the side output of that name in `sides`.
         """
         operator = receivers.flat_map(function, sides)
         return self._then(operator, name, errors, releases_gil=releases_gil)
@@ -182,7 +182,7 @@ class RowByRow(Chainable[T]):
         """Give the outputs of a function, of an object with `receive`, or of one of a class.
 
         A class is called with the other arguments, once for each run. Several workers may call the
-        object at once, so it only reads its attributes; see `Receives` for its methods.
+        object at once, so it only reads its attributes; see `RowHandler` for its methods.
         """
         operator = receivers.stateless(what, args, kwargs, sides)
         return self._then(operator, name, errors, releases_gil=releases_gil)

@@ -27,7 +27,7 @@ class Stream(RowByRow[T], WithState[T], BatchJoins[T], Constrained[T], Ends[T]):
     `name`      what errors, pictures and statistics call it; without, it is its function's name
     `errors`    what becomes of a row at which its function raises: with "fail" the run fails, by
                 StreamError; with "skip" the row is dropped, and counted by the run; with "side" a
-                Failure goes to the stream `.failures`. In no case has the row any output
+                FailedRow goes to the stream `.failures`. In no case has the row any output
 
     An argument that is wrong raises GraphError at once.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.keyed import KeyedStream
-from callboard.streams.chaining.protocols import Receives, ReceivesMany
+from callboard.streams.chaining.protocols import BatchHandler, RowHandler
 from callboard.streams.checks import check_count, check_function
 from callboard.streams.operators import (
     accumulators,
@@ -22,7 +22,13 @@ from callboard.streams.operators import (
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
 from callboard.streams.planning.partitioning import partitioning
 from callboard.streams.programs.windows.clock import Clock
-from callboard.streams.programs.windows.window import Session, Sliding, Tumbling, Window, lag_of
+from callboard.streams.programs.windows.window import (
+    SessionWindow,
+    SlidingWindow,
+    TumblingWindow,
+    Window,
+    delay_of,
+)
 
 if TYPE_CHECKING:
     from callboard.frequency.results import Frequent
@@ -69,7 +75,7 @@ class WithState(Chainable[T]):
 
     def stateful(
         self,
-        cls: Callable[..., Receives[T, U]] | Callable[..., ReceivesMany[T, U]],
+        cls: Callable[..., RowHandler[T, U]] | Callable[..., BatchHandler[T, U]],
         *args: Any,
         name: str | None = None,
         errors: Errors = "fail",
@@ -79,7 +85,7 @@ class WithState(Chainable[T]):
     ) -> Stream[U]:
         """Give the outputs of an object, which a run makes by `cls(*args, **kwargs)`.
 
-        An output that is `Side(name, value)` goes to the side output of that name in `sides`.
+        An output that is `SideOutput(name, value)` goes to the side output of that name in `sides`.
         `releases_gil` says that `receive` releases the interpreter lock while it works, so that
         other operators can work meanwhile.
         """
@@ -148,7 +154,7 @@ class WithState(Chainable[T]):
     @overload
     def window(
         self,
-        windows: Tumbling | Sliding | Session,
+        windows: TumblingWindow | SlidingWindow | SessionWindow,
         *,
         late: Late = "drop",
         name: str | None = None,
@@ -157,7 +163,7 @@ class WithState(Chainable[T]):
     @overload
     def window(
         self,
-        windows: Tumbling | Sliding | Session,
+        windows: TumblingWindow | SlidingWindow | SessionWindow,
         function: Callable[[list[T]], U],
         *,
         late: Late = "drop",
@@ -166,7 +172,7 @@ class WithState(Chainable[T]):
     ) -> Stream[Window[U]]: ...
     def window(
         self,
-        windows: Tumbling | Sliding | Session,
+        windows: TumblingWindow | SlidingWindow | SessionWindow,
         function: Callable[[list[T]], Any] = itself,
         *,
         late: Late = "drop",
@@ -238,19 +244,20 @@ class WithState(Chainable[T]):
         self,
         by: Callable[[T], Any],
         *,
-        lag: Any = 0,
+        delay_threshold: Any = 0,
         every: int = 1,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[T]:
-        """Give the rows, and after each `every` a watermark `lag` behind their latest `by(row)`.
+        """Give the rows, and after each `every` a watermark `delay_threshold` behind their latest
+        `by(row)`.
 
         It gives none if the latest time is still that of the last watermark, and none at the end,
-        where windows close anyway. `lag` is how late a row may come, 0 or more. It has the type of
-        a difference of times; 0 fits all types. A time that is NaN or infinite is an error of its
-        row.
+        where windows close anyway. `delay_threshold` is how late a row may come, 0 or more. It has
+        the type of a difference of times; 0 fits all types. A time that is NaN or infinite is an
+        error of its row.
         """
         check_function("watermarks()'s first argument", by)
         check_count("every", every)
-        program = partial(Clock, by=by, lag=lag_of(lag), every=every)
+        program = partial(Clock, by=by, delay_threshold=delay_of(delay_threshold), every=every)
         return self._then(Operator(kind="watermarks", program=program, stateful=True), name, errors)

@@ -36,9 +36,9 @@ def sharing_of(operator: Operator, unit: Unit | None) -> str:
     }[operator.work]
     if operator.ahead:
         shared = "in each lane one worker at a time"
-    if operator.most_workers is None or not shared:
+    if operator.max_workers is None or not shared:
         return shared
-    workers = "one worker" if operator.most_workers == 1 else f"{operator.most_workers} workers"
+    workers = "one worker" if operator.max_workers == 1 else f"{operator.max_workers} workers"
     return f"{shared}, {workers} at most"
 
 

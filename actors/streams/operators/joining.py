@@ -34,7 +34,7 @@ from callboard.streams.programs.joins.predicates import (
 )
 from callboard.streams.programs.merging.in_time import MergeInTime
 from callboard.streams.programs.unawaited import check_answer
-from callboard.streams.programs.windows.window import lag_of
+from callboard.streams.programs.windows.window import delay_of
 
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Rule = Literal["strict", "three-step"]
@@ -50,11 +50,14 @@ def union(by: Any, streams: int) -> Operator:
     return _merge("union", by, streams, keeps_late=True)
 
 
-def merge(by: Any, streams: int, lag: Any, late: str, idle_after: Any) -> Operator:
+def merge(by: Any, streams: int, delay_threshold: Any, late: str, idle_timeout: Any) -> Operator:
     """Put the rows of several streams into one order."""
     check_choice("late", late, ("drop", "side"))
     side = late == "side"
-    options = {"lag": lag_of(lag), "idle_after": idle_seconds(idle_after)}
+    options = {
+        "delay_threshold": delay_of(delay_threshold),
+        "idle_timeout": idle_seconds(idle_timeout),
+    }
     return _merge("merge", by, streams, side, **options, late_is_counted=not side)
 
 
@@ -65,7 +68,7 @@ def _merge(kind: str, by: Any, streams: int, side: bool = False, **options: Any)
         kind=kind,
         program=partial(MergeInTime, times_of=times_of, **options),
         joins=True,
-        detail=", ".join([f"by {names_said(columns)}", *idle_said(options.get("idle_after"))]),
+        detail=", ".join([f"by {names_said(columns)}", *idle_said(options.get("idle_timeout"))]),
         ports=("out", "late") if side else ("out",),
     )
 
@@ -79,9 +82,9 @@ def join(
     combine: Any,
     how: str,
     rule: str,
-    lag: Any,
+    delay_threshold: Any,
     late: str,
-    idle_after: Any,
+    idle_timeout: Any,
     lanes: int,
 ) -> Operator:
     """Compare the rows of two streams within a window."""
@@ -109,7 +112,7 @@ def join(
         by_key = keys is not None
         options = {"by_key": by_key, "comparisons": comparisons, "test": test, "once": once}
         finder = partial(PairFinder, window_rule, **options)
-    silence = idle_seconds(idle_after)
+    silence = idle_seconds(idle_timeout)
     said = [how, f"{window} by {names_said(columns)}", *idle_said(silence)]
     if rule != "strict":
         said.append(rule)
@@ -119,8 +122,8 @@ def join(
     check_count("lanes", lanes, 1, MOST_PARTITIONS)
     order = {
         "times_of": [reader_of(column) for column in columns],
-        "lag": lag_of(lag),
-        "idle_after": silence,
+        "delay_threshold": delay_of(delay_threshold),
+        "idle_timeout": silence,
         "rule": window_rule,
         "keys": keys,
         "near": near,
@@ -131,7 +134,7 @@ def join(
     if lanes == 1:
         program: Any = partial(Join, finder=finder, **ends)
     else:
-        program = partial(JoinEnd, **{**ends, "idle_after": None})
+        program = partial(JoinEnd, **{**ends, "idle_timeout": None})
         ahead = (
             ("in order", partial(JoinOrder, **order)),
             ("in lanes", partial(JoinLanes, finder=finder, lanes=lanes, releases_gil=is_native)),
@@ -173,9 +176,9 @@ def join_asof(
     tolerance: Any,
     *,
     combine: Any,
-    lag: Any,
+    delay_threshold: Any,
     late: str,
-    idle_after: Any,
+    idle_timeout: Any,
 ) -> Operator:
     """Find for each row of a stream the one of another that is nearest in time."""
     columns = _columns("join_asof", by, 2)
@@ -191,7 +194,7 @@ def join_asof(
     keys = None
     if equals:
         keys = tuple(_together(side) for side in zip(*(t.readers for t in equals), strict=True))
-    silence = idle_seconds(idle_after)
+    silence = idle_seconds(idle_timeout)
     direction = {"before": "the latest before", "after": "the first after", "either": "the nearest"}
     said = [f"{direction[nearest]} by {names_said(columns)}"]
     said += [] if tolerance is None else [f"within {safe_repr(tolerance)}"]
@@ -199,8 +202,8 @@ def join_asof(
     program = partial(
         JoinAsof,
         times_of=[reader_of(column) for column in columns],
-        lag=lag_of(lag),
-        idle_after=silence,
+        delay_threshold=delay_of(delay_threshold),
+        idle_timeout=silence,
         rule=WindowRule(tolerance, None, False),
         keys=keys,
         combine=combine,
@@ -305,9 +308,11 @@ def names_said(columns: tuple[Any, ...]) -> str:
 
 
 def idle_seconds(value: Any) -> float | None:
-    """Check `idle_after`. Raises GraphError."""
+    """Check `idle_timeout`. Raises GraphError."""
     return (
-        None if value is None else checks.seconds("idle_after", value, zero=False, error=GraphError)
+        None
+        if value is None
+        else checks.seconds("idle_timeout", value, zero=False, error=GraphError)
     )
 
 

@@ -26,19 +26,23 @@ from callboard.streams.operators.joining import (
 )
 from callboard.streams.planning.operator import Operator
 from callboard.streams.programs.joins.predicates import Predicate, name_of
-from callboard.streams.programs.windows.window import lag_of
+from callboard.streams.programs.windows.window import delay_of
 
 if TYPE_CHECKING:
     from callboard.streams.programs.joins.lot_finder import LotFinder
 
 
-def merge_batches(by: Any, streams: int, n: int, lag: Any, late: str, idle_after: Any) -> Operator:
+def merge_batches(
+    by: Any, streams: int, n: int, delay_threshold: Any, late: str, idle_timeout: Any
+) -> Operator:
     """Put the rows of the batches of several streams into one order."""
     from callboard.streams.programs.columns.batches_in_time import MergeBatches
 
     names = _columns("merge_batches", by, streams)
     said = f"by {names_said(names)}"
-    return _operator("merge_batches", MergeBatches, names, n, {}, lag, late, idle_after, said)
+    return _operator(
+        "merge_batches", MergeBatches, names, n, {}, delay_threshold, late, idle_timeout, said
+    )
 
 
 def join_batches(
@@ -51,9 +55,9 @@ def join_batches(
     suffix: str,
     schemas: Any,
     n: int,
-    lag: Any,
+    delay_threshold: Any,
     late: str,
-    idle_after: Any,
+    idle_timeout: Any,
     lanes: int,
 ) -> Operator:
     """Compare the rows of the batches of two streams within a window."""
@@ -98,7 +102,16 @@ def join_batches(
         said.append(f"{lanes} lanes")
     detail = ", ".join(filter(None, said))
     operator = _operator(
-        "join_batches", program, names, n, lengths, lag, late, idle_after, detail, ahead
+        "join_batches",
+        program,
+        names,
+        n,
+        lengths,
+        delay_threshold,
+        late,
+        idle_timeout,
+        detail,
+        ahead,
     )
     if schemas is not None:
         _try("join_batches", operator)
@@ -157,23 +170,23 @@ def _operator(
     names: tuple[str, ...],
     n: int,
     lengths: dict[str, Any],
-    lag: Any,
+    delay_threshold: Any,
     late: str,
-    idle_after: Any,
+    idle_timeout: Any,
     detail: str,
     ahead: tuple[Any, ...] = (),
 ) -> Operator:
     """Make the operator of a program; `ahead` puts rows into their order, and finds partners."""
     size = check_count("n", n, most=MOST)
-    lag = lag_of(lag)
-    if lag is not None:
-        lengths = {**lengths, "lag": lag}
+    delay_threshold = delay_of(delay_threshold)
+    if delay_threshold is not None:
+        lengths = {**lengths, "delay_threshold": delay_threshold}
     check_choice("late", late, ("drop", "side"))
     side = late == "side"
-    silence = idle_seconds(idle_after)
+    silence = idle_seconds(idle_timeout)
     options: dict[str, Any] = {"by": names, "lengths": lengths, "size": size}
     steps: tuple[tuple[str, Any], ...] = ()
-    idleness: dict[str, Any] = {"idle_after": silence}
+    idleness: dict[str, Any] = {"idle_timeout": silence}
     if ahead:
         in_order, in_lanes = ahead
         in_order = partial(in_order, **options, **idleness)

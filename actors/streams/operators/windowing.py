@@ -14,19 +14,28 @@ from callboard.streams.planning.operator import Operator, label_of
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.rows.keyed import Timed
 from callboard.streams.programs.windows.sessions import Sessions
-from callboard.streams.programs.windows.window import Session, Sliding, Tumbling, said
+from callboard.streams.programs.windows.window import (
+    SessionWindow,
+    SlidingWindow,
+    TumblingWindow,
+    said,
+)
 from callboard.streams.programs.windows.window_states import CountedWindows, TimedWindows
 
 
-def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> Operator:
+def window(
+    windows: TumblingWindow | SlidingWindow | SessionWindow, function: Any, late: str
+) -> Operator:
     """Apply a function to windows of rows."""
-    if not isinstance(windows, Tumbling | Sliding | Session):
-        raise GraphError(f"windows are Tumbling, Sliding or Session, not {safe_repr(windows)}")
+    if not isinstance(windows, TumblingWindow | SlidingWindow | SessionWindow):
+        raise GraphError(
+            f"windows are TumblingWindow, SlidingWindow or SessionWindow, not {safe_repr(windows)}"
+        )
     check_function("window()'s second argument", function)
     check_choice("late", late, ("drop", "side", "include"))
     label = label_of(function, "window")
     program: Callable[..., Program]
-    if isinstance(windows, Session):
+    if isinstance(windows, SessionWindow):
         program = partial(Sessions, session=windows, function=function, late=late)
     elif windows.by is not None:
         timed = partial(TimedWindows, windows, windows.bounds, function, late)

@@ -61,7 +61,7 @@ class Operator:
     waits: bool = False
     """It may wait for another process, so it does not share a worker unless its constraint
     says so."""
-    most_workers: int | None = None
+    max_workers: int | None = None
     """That may be at it at a time; None: as many as there are."""
     joins: bool = False
     """It has several inputs, and how their rows follow each other matters to its outputs."""

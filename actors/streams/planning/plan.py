@@ -25,7 +25,7 @@ class Step:
     make: Callable[[], Program]
     sources: tuple[Source, ...]
     constraint: Constraint = UNCONSTRAINED
-    most_workers: int | None = None
+    max_workers: int | None = None
     waits: bool = False
     """It may wait for another process."""
     numbers: bool = False

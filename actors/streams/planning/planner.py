@@ -74,7 +74,7 @@ class _Planner:
         by_row = self.needs(operator, common) and self.only_by_row(operator)
         name = self.names[operator]
         kind, detail, waits = operator.kind, operator.detail, operator.waits
-        limits = operator.constraint, operator.most_workers
+        limits = operator.constraint, operator.max_workers
         read = tuple(sources)
         for at, (what, program) in enumerate(operator.ahead):
             step = f"{name}, {what}"

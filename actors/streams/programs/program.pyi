@@ -80,7 +80,7 @@ class Raised:
     error: Exception
     def __init__(self, error: Exception) -> None: ...
 
-class Side:
+class SideOutput:
     __slots__ = ("name", "row")
     name: str
     row: Any

@@ -24,7 +24,7 @@ from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 from datetime import datetime
 
-from callboard.streams.errors import Failure, StreamError
+from callboard.streams.errors import FailedRow, StreamError
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(PyObject* what)
@@ -187,7 +187,7 @@ cdef class Program:
     """The base of all programs.
 
     `errors` says what an exception of the user's code means. "fail" raises StreamError, and the outputs of the rows
-    before are in `into`; "skip" tells the tally; "side" puts a Failure on the port "failures". Either way a row
+    before are in `into`; "skip" tells the tally; "side" puts a FailedRow on the port "failures". Either way a row
     that raised gives nothing else.
     """
 
@@ -331,7 +331,7 @@ cdef class Program:
         """The same, of an input with this number; `lineage` is the failure's, where rows have one."""
         if self.errors == "fail":
             self.end_with(StreamError(self.name, serial, row), error)
-        failure = Failure(self.name, serial, row, error)
+        failure = FailedRow(self.name, serial, row, error)
         if self.errors == "skip":
             self.tally.skipped(failure)
             return 0
@@ -364,7 +364,7 @@ cdef class Program:
             if batch.lineages is not None:
                 batch.lineages.extend([lineage] * len(outputs))
             return 0
-        cdef list ports = [self.sides[output.name] if type(output) is Side else 0 for output in outputs]
+        cdef list ports = [self.sides[output.name] if type(output) is SideOutput else 0 for output in outputs]
         for port, output in zip(ports, outputs):  # none is appended if one names no side output
             if port == nowhere:
                 self.tally.late(self.name, output.row)
@@ -376,7 +376,7 @@ cdef class Program:
         return 0
 
 
-class Side:
+class SideOutput:
     """An output for the operator's side output `name`, rather than for its main one."""
 
     __slots__ = ("name", "row")
@@ -386,7 +386,7 @@ class Side:
         self.row = row
 
     def __repr__(self):
-        return f"Side({self.name!r}, {self.row!r})"
+        return f"SideOutput({self.name!r}, {self.row!r})"
 
 
 class Raised:

@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t
 
-from callboard.scheduling.flow.stage cimport RowCounts, Work
+from callboard.scheduling.flow.stage cimport RowTotals, Work
 from callboard.streams.programs.program cimport Batch, Program
 
 cdef Work work_of(Program program) noexcept
@@ -15,5 +15,5 @@ cdef list fresh(Program program, Batch batch)
 cdef bint hand_on(Program program, list into) except -1
 cdef object named(str name, object raised)
 cdef void* output_of(
-    Program program, int64_t serial, list into, bint final, object error, RowCounts& counts
+    Program program, int64_t serial, list into, bint final, object error, RowTotals& counts
 ) noexcept

@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
-from callboard.scheduling.flow.stage cimport Division, RowCounts, Work
+from callboard.scheduling.flow.stage cimport Division, RowTotals, Work
 from callboard.scheduling.flow.values cimport Values
 from callboard.streams.programs.program cimport (
     Batch, DividedBatch, Ending, Part, Program, Watermark, time_as_number,
@@ -41,7 +41,7 @@ cdef Work divider_of(Program program) noexcept:
     return work
 
 
-cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts) noexcept with gil:
+cdef void* process(void* this, int64_t serial, void** inputs, RowTotals& counts) noexcept with gil:
     cdef Program program = <Program>this
     cdef list batches = [take(program, i, inputs) for i in range(program.from_lots.size())]
     assert holds(serial >= 0 and program.ending is not None)
@@ -74,7 +74,7 @@ cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts)
 cdef bint hand_on(Program program, list into) except -1:
     """Hand on what is in `into`, in the middle of the round, and leave empty batches in its place. If it cannot go on
     now, leave it there. False: the run has ended by that."""
-    cdef RowCounts counts
+    cdef RowTotals counts
     cdef Batch batch, part
     cdef list parts = list(into)
     cdef list empty = [(<Batch>each).follower() for each in into]
@@ -193,7 +193,7 @@ cdef object named(str name, object raised):
 
 
 cdef void* output_of(
-    Program program, int64_t serial, list into, bint final, object error, RowCounts& counts
+    Program program, int64_t serial, list into, bint final, object error, RowTotals& counts
 ) noexcept:
     """The output of a round: the list of its batches, given away; null if there is nothing in it."""
     cdef Batch out
@@ -262,7 +262,7 @@ cdef void* native_batch(Batch batch, Program reader) noexcept:
 # --- divided programs ------------------------------------------------------------------------------------
 
 
-cdef void* divide(void* this, int64_t serial, void** inputs, RowCounts& counts) noexcept with gil:
+cdef void* divide(void* this, int64_t serial, void** inputs, RowTotals& counts) noexcept with gil:
     cdef Program program = <Program>this
     cdef Batch batch = take(program, 0, inputs)
     cdef DividedBatch divided
@@ -284,7 +284,7 @@ cdef void* divide(void* this, int64_t serial, void** inputs, RowCounts& counts) 
     return <void*>&divided.division
 
 
-cdef void do_share(void* this, Division& division, uint32_t number, RowCounts& counts) noexcept with gil:
+cdef void do_share(void* this, Division& division, uint32_t number, RowTotals& counts) noexcept with gil:
     cdef Program program = <Program>this
     cdef DividedBatch divided = <DividedBatch>division.batch
     assert holds(number < division.count() and &division == &divided.division)
@@ -303,7 +303,7 @@ cdef void do_share(void* this, Division& division, uint32_t number, RowCounts& c
 cdef void* gather(void* this, Division& division) noexcept with gil:
     cdef Program program = <Program>this
     cdef DividedBatch divided = <DividedBatch>division.batch
-    cdef RowCounts more
+    cdef RowTotals more
     cdef void* output
     cdef Part part
     cdef int64_t serial = division.serial

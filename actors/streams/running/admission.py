@@ -176,7 +176,7 @@ class Admission(Execution):
 
     def _begin_sending(self, hold: LockHold, deadline: float | None) -> None:
         if self.lock.locked() or self.turn.locked():  # another sender waits for room
-            self.refuse_loop("send()", "await send_soon()")
+            self.refuse_loop("send()", "await asend()")
         if self.turn.locked():
             turn = self.turn.hold()
             try:
@@ -230,8 +230,8 @@ class Admission(Execution):
         flow = self.flow
         self._rest(deadline)
         while not flow.has_room:
-            self.refuse_loop("send()", "await send_soon()")
-            self.refuse_worker("send()", "await send_soon()")
+            self.refuse_loop("send()", "await asend()")
+            self.refuse_worker("send()", "await asend()")
             flow.note_held_back(True)
             try:
                 # Many rounds at once: to wake a sender costs more than a round.
@@ -275,7 +275,7 @@ class Admission(Execution):
                 if deadline is not None and time.monotonic() >= deadline:
                     raise RunTimeout(f"no room came in time in {self!r}: {why}")
                 self.refuse_to_wait("send()", why)
-                self.refuse_loop("send()", f"await send_soon(), as {why}")
+                self.refuse_loop("send()", f"await asend(), as {why}")
                 if untaken.loop is threading.current_thread():
                     raise RunError(f"send() would block the event loop, on which {why}")
                 if not self.system.is_run_here:
@@ -303,8 +303,8 @@ class Admission(Execution):
         codec = self._recovery.codec_of(types)
         self.refuse_own_operators("snapshot")
         deadline = _deadline("snapshot()", timeout)
-        self.refuse_loop("snapshot()", "await snapshot_soon()")
-        self.refuse_worker("snapshot()", "await snapshot_soon()")
+        self.refuse_loop("snapshot()", "await asnapshot()")
+        self.refuse_worker("snapshot()", "await asnapshot()")
         saving = self.saving.hold()
         try:
             if not self.acquire(saving, deadline):
@@ -387,8 +387,8 @@ class Admission(Execution):
         deadline = _deadline("finish()", timeout)
         self.refuse_other_callers("finish")
         if not self.ended:
-            self.refuse_loop("finish()", "await finish_soon()")
-            self.refuse_worker("finish()", "await finish_soon()")
+            self.refuse_loop("finish()", "await afinish()")
+            self.refuse_worker("finish()", "await afinish()")
         self.finishing = True
         hold = self.ending.hold()
         try:

@@ -131,7 +131,7 @@ class _Builder:
         self.flow = flow
         self.programs = programs
         self.sources = [step.sources for step in plan.steps]
-        self.most_workers = [step.most_workers for step in plan.steps]
+        self.max_workers = [step.max_workers for step in plan.steps]
         manual = system._runtime.manual
         self.workers = _MANUAL_LANES if manual else system.config.workers
         self.locked = has_gil() and not manual
@@ -198,7 +198,7 @@ class _Builder:
 
     def may_chain(self, step: int) -> bool:
         program = self.programs[step]
-        is_limited = self.most_workers[step] is not None
+        is_limited = self.max_workers[step] is not None
         return isinstance(program, NativeProgram) and program.needs_no_order and not is_limited
 
     def is_free(self, step: int) -> bool:
@@ -232,7 +232,7 @@ class _Builder:
         (step,) = unit.steps
         program = self.programs[step]
         free = self.is_free(step)
-        lanes = min(self.workers, self.most_workers[step] or self.workers) if free else 1
+        lanes = min(self.workers, self.max_workers[step] or self.workers) if free else 1
         by_parts = (
             program.kind == "partitioned"
             and free

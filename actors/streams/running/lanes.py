@@ -20,7 +20,7 @@ class PythonLane(Actor[object]):
     _instead_of_waiting = (
         "in a function of a stream use stream.ask(ref, in_flight=n), or stream.map(function, "
         "in_flight=n) with an async function; or give the operator a thread, by "
-        "stream.threading('dedicated')"
+        "stream.run_on('dedicated')"
     )
 
     def __init__(self, flow: ReferenceType[GraphFlow], number: int, team: Team) -> None:

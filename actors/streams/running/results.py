@@ -20,7 +20,7 @@ T = TypeVar("T")
 Inputs = Iterator[tuple[str, list[Any]]]
 
 _MOMENT = 0.1  # seconds between a waiting sender's looks for something to hand out
-_INSTEAD = "send them by send_soon(), and give results() none"
+_INSTEAD = "send them by asend(), and give results() none"
 _GRACE = 1.0  # seconds that operators have to come to an end when nobody wants their outputs
 
 

@@ -76,7 +76,7 @@ class Run(CopiedAsItself, Generic[R]):
         """
         self._work.send(entry, rows, timeout=timeout)
 
-    def send_soon(
+    def asend(
         self,
         entry: str,
         rows: Iterable[Any] | AsyncIterable[Any],
@@ -118,7 +118,7 @@ class Run(CopiedAsItself, Generic[R]):
         closed or dropped, or has raised, another call gives one that goes on with the outputs that
         are not taken. `finish()` returns only outputs that were not taken.
 
-        Without `rows`, others send: another thread, or another task by `send_soon()`. While
+        Without `rows`, others send: another thread, or another task by `asend()`. While
         `limit` outputs wait to be taken, `send()` waits. Batches on their way by then, `window` at
         most, still come. Where operators run in the caller's thread, that one takes too, by
         `take()`: RunError if it would wait for itself. The same holds for an actor that is not
@@ -159,15 +159,15 @@ class Run(CopiedAsItself, Generic[R]):
 
         Senders wait until no row is on its way, and while the state is taken. Rows that were sent
         are in it, and what they gave has left: collected outputs that were not taken are in the
-        state, and so is how far files were written. A run made with `restore=Snapshots(...)` writes
-        it to that directory, too, and has the `types` from there.
+        state, and so is how far files were written. A run made with `restore=SnapshotStore(...)`
+        writes it to that directory, too, and has the `types` from there.
 
         Raises SnapshotError if an operator cannot be saved, RunTimeout after `timeout` seconds, and
         the errors of `send()` if the run failed or has ended.
         """
         return self._work.snapshot(types, timeout)
 
-    def snapshot_soon(self, types: Types = (), timeout: float | None = None) -> Future[Snapshot]:
+    def asnapshot(self, types: Types = (), timeout: float | None = None) -> Future[Snapshot]:
         """Like snapshot(), but return a future at once, to be awaited in an event loop."""
         return self._soon("snapshot", lambda: self.snapshot(types, timeout))
 
@@ -193,7 +193,7 @@ class Run(CopiedAsItself, Generic[R]):
         try:
             while True:
                 if not self._work.has_room:
-                    await self.send_soon(entry, [], timeout=timeout)
+                    await self.asend(entry, [], timeout=timeout)
                 try:
                     row = await anext(coming)
                 except StopAsyncIteration:
@@ -202,10 +202,10 @@ class Run(CopiedAsItself, Generic[R]):
                 try:
                     self.send(entry, [row])
                 except WouldBlock:
-                    await self.send_soon(entry, [row], timeout=timeout)
+                    await self.asend(entry, [row], timeout=timeout)
                 sent, unsent = sent + 1, []
             if not sent:
-                await self.send_soon(entry, [], timeout=timeout)
+                await self.asend(entry, [], timeout=timeout)
         except BaseException as error:
             if getattr(error, "sent", 0) and unsent:
                 sent, unsent = sent + 1, []
@@ -213,7 +213,7 @@ class Run(CopiedAsItself, Generic[R]):
                 error.sent, error.unsent = sent, unsent  # type: ignore[attr-defined]
             raise
 
-    def finish_soon(self, timeout: float | None = None) -> Future[R]:
+    def afinish(self, timeout: float | None = None) -> Future[R]:
         """Like finish(), but return a future at once, to be awaited in an event loop."""
         return self._soon("finish", lambda: self.finish(timeout))
 
@@ -242,10 +242,10 @@ class Run(CopiedAsItself, Generic[R]):
         of finish() or cancel() elsewhere closes the files, or the end of the system does.
         """
         if not self._work.ended:
-            self._work.refuse_loop("cancel()", "await cancel_soon()")
+            self._work.refuse_loop("cancel()", "await acancel()")
         self._work.cancel(timeout)
 
-    def cancel_soon(self, timeout: float = CANCEL) -> Future[None]:
+    def acancel(self, timeout: float = CANCEL) -> Future[None]:
         """Like cancel(), but return a future at once, to be awaited in an event loop."""
         return self._soon("cancel", lambda: self._work.cancel(timeout))
 
@@ -274,11 +274,11 @@ class Run(CopiedAsItself, Generic[R]):
     ) -> None:
         try:
             if kind is None:
-                await self.finish_soon()
+                await self.afinish()
         finally:
             if not self._work.ended:
                 with self._work.system._leaving(error) as left:
-                    cancellation = await until_done(self.cancel_soon(min(CANCEL, left)))
+                    cancellation = await until_done(self.acancel(min(CANCEL, left)))
                 if cancellation is not None:
                     raise cancellation
 

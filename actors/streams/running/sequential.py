@@ -12,7 +12,7 @@ from callboard.streams.checks import check_entry
 from callboard.streams.errors import GraphError, StreamError
 from callboard.streams.planning.plan import Plan, close, collected_by, result_of, start
 from callboard.streams.programs.program import Batch, Program
-from callboard.streams.running.tally import Tally
+from callboard.streams.running.tally import RowCounts
 
 Pair = tuple[str, Iterable[Any]]
 
@@ -30,7 +30,7 @@ def pairs(
     return inputs
 
 
-def run(plan: Plan, inputs: Iterable[Pair], batch_size: int, tally: Tally) -> Any:
+def run(plan: Plan, inputs: Iterable[Pair], batch_size: int, tally: RowCounts) -> Any:
     """Run a graph, and return its result."""
     context = copy_context()  # what functions set in its variables is nobody else's
     programs = context.run(plan.make_programs, tally)

@@ -13,7 +13,7 @@ from callboard.streams.programs.joins.join_in_lanes import LanePrograms
 from callboard.streams.programs.program import Program
 from callboard.streams.running.build import LaneSite
 from callboard.streams.running.flow import GraphFlow
-from callboard.streams.running.tally import Tally
+from callboard.streams.running.tally import RowCounts
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def _table(operators: Sequence[OperatorStatistics]) -> Iterator[str]:
 
 def collect(
     flow: GraphFlow,
-    tally: Tally,
+    tally: RowCounts,
     rows: int,
     seconds: float,
     sites: Sequence[LaneSite],

@@ -10,10 +10,10 @@ from typing import Any
 from callboard.core import checks
 from callboard.core.handles import public_names
 from callboard.dead_letters import DeadLetters
-from callboard.streams.errors import Failure
+from callboard.streams.errors import FailedRow
 
 
-class Tally:
+class RowCounts:
     """Counts, by operator, the inputs that were skipped, the rows that were late (`lates`), and
     those that a zip had no partners for (`unpaireds`).
 
@@ -28,10 +28,10 @@ class Tally:
         self.skips: Counter[str] = Counter()
         self.lates: Counter[str] = Counter()
         self.unpaireds: Counter[str] = Counter()
-        self.failures: list[Failure] = []
+        self.failures: list[FailedRow] = []
         self._lock = Lock()
 
-    def skipped(self, failure: Failure) -> None:
+    def skipped(self, failure: FailedRow) -> None:
         """Count an input that an operator with `errors="skip"` raised at."""
         with self._lock:
             self.skips[failure.operator] += 1
@@ -64,7 +64,7 @@ class Tally:
         """Tell others what was counted: nobody."""
 
 
-class DeadLetterTally(Tally):
+class DeadLetterTally(RowCounts):
     """Counts, and makes dead letters of what it counts; their recipient is the run's first lane."""
 
     def __init__(self, dead_letters: DeadLetters, now: Callable[[], float]) -> None:

@@ -1,1 +1,1 @@
-"""Snapshots: the state of a run at one cut, as bytes, in files and back in a run."""
+"""SnapshotStore: the state of a run at one cut, as bytes, in files and back in a run."""

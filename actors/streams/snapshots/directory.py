@@ -26,10 +26,10 @@ _KEPT = 2
 _SUFFIX = ".snapshot"
 
 
-class Snapshots:
+class SnapshotStore:
     """A directory with the last two snapshots of a run; made with the first one.
 
-    `system.run(graph, restore=Snapshots(directory, every=10))` goes on with the newest snapshot
+    `system.run(graph, restore=SnapshotStore(directory, every=10))` goes on with the newest snapshot
     that is whole, or begins anew if there is none. The run writes one `every` so many seconds, on a
     thread of its own, and at each call of `run.snapshot()`. Without `every` only those calls write.
     One run at a time has the directory.

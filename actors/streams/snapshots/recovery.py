@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.streams.planning.plan import Plan
-from callboard.streams.snapshots.directory import Periodic, Snapshots
+from callboard.streams.snapshots.directory import Periodic, SnapshotStore
 from callboard.streams.snapshots.snapshot import Snapshot
 from callboard.streams.snapshots.state_codec import state_codec
 from callboard.system import ActorSystem
@@ -35,11 +35,11 @@ class Recovery:
         self.restored: Snapshot | None = None
         """The one that the run goes on with, if there is one."""
         self._system = system
-        self._directory: Snapshots | None = None
+        self._directory: SnapshotStore | None = None
         self._periodic: Periodic | None = None
         self._codec: Codec | None = None
         self._saving = threading.Lock()
-        if isinstance(restore, Snapshots):
+        if isinstance(restore, SnapshotStore):
             if restore.every is not None and system._runtime.manual:
                 raise ConfigError(
                     f"every={restore.every:g} is in seconds that pass by themselves, and in a "
@@ -55,11 +55,11 @@ class Recovery:
             elif isinstance(restore, str | PathLike):
                 if os.path.isdir(restore):
                     path = os.fspath(restore)
-                    raise ConfigError(f"{path!r} is a directory: restore=Snapshots({path!r})")
+                    raise ConfigError(f"{path!r} is a directory: restore=SnapshotStore({path!r})")
                 self.restored = Snapshot.load(restore)
             elif restore is not None:
                 raise ConfigError(
-                    f"restore is a Snapshot, Snapshots, or a file, not {safe_repr(restore)}"
+                    f"restore is a Snapshot, SnapshotStore, or a file, not {safe_repr(restore)}"
                 )
             if self.restored is not None:
                 self.restored.check(plan)

@@ -124,7 +124,7 @@ class Snapshot:
 
     @classmethod
     def from_bytes(cls, data: bytes, types: Types = ()) -> Snapshot:
-        """Read what `to_bytes()` has written. `types` are those that `Snapshots` takes.
+        """Read what `to_bytes()` has written. `types` are those that `SnapshotStore` takes.
 
         Raises SnapshotError for a snapshot that is broken, or of a later version.
         """

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from callboard.frequency.results import Counted, Estimate, Frequent
-from callboard.streams.errors import Failure
+from callboard.streams.errors import FailedRow
 from callboard.streams.programs.program import Watermark
 from callboard.streams.programs.windows.window import Window
 
@@ -23,7 +23,7 @@ def state_codec(types: Types = ()) -> Codec:
     """
     from callboard.remote.wire.codec import Codec, named
 
-    codec = Codec({"callboard.Failure": Failure})
+    codec = Codec({"callboard.FailedRow": FailedRow})
     codec.add("callboard.Watermark", Watermark, lambda mark: [mark.time], Watermark)
     for ours in (Window, Counted, Estimate, Frequent):
         codec.add(f"callboard.{ours.__name__}", ours, tuple, ours)

@@ -59,7 +59,7 @@ class Collector(Task):
         arrived = total = 0
         async for out in selection:
             try:
-                total += out.try_receive()
+                total += out.receive_nowait()
                 arrived += 1
             except ChannelClosed:
                 selection.remove(out)

@@ -76,7 +76,7 @@ class BySelection(Chooser):
         watch, right = Watch(), 0
         for place in self.places:
             receiver = await ready()
-            right += receiver.try_receive() == place
+            right += receiver.receive_nowait() == place
             await arrived(place)
         self.end(watch, right)
 
@@ -89,7 +89,7 @@ class BySelect(Chooser):
         watch, right = Watch(), 0
         for place in self.places:
             receiver = await select(receivers)
-            right += receiver.try_receive() == place
+            right += receiver.receive_nowait() == place
             await arrived(place)
         self.end(watch, right)
 
@@ -104,9 +104,9 @@ class Finder(Chooser):
         senders = [sender for sender, _ in self.channels]
         watch, right = Watch(), 0
         for place in self.places:
-            senders[place].try_send(place)
+            senders[place].send_nowait(place)
             receiver = await ready()
-            right += receiver.try_receive() == place
+            right += receiver.receive_nowait() == place
         self.end(watch, right)
 
 

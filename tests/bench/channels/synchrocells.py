@@ -52,9 +52,9 @@ class Cell(Task):
                 await onward.send(record)
             else:
                 await self.out.send(kept[1] - record[1])
-                rest = self.source.hand_on()
+                rest = self.source.release()
                 if onward is None:
-                    self.spawn_cell(rest, self.out.hand_on())
+                    self.spawn_cell(rest, self.out.release())
                 else:
                     await onward.send(rest)
                 return

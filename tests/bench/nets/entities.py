@@ -88,7 +88,7 @@ class ChainCell(Task):
             for output in self.cell.step(record):
                 await self.out.send(output)
             if self.cell.fired:
-                await self.out.send(self.source.hand_on())
+                await self.out.send(self.source.release())
                 return
 
 
@@ -107,7 +107,7 @@ class ChainDispatcher(Task):
             sender = self.link.route(record)
             await sender.send(record)
             if self.link.cell.fired and sender is self.link.inner:
-                await sender.send(self.source.hand_on())
+                await sender.send(self.source.release())
                 return
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from callboard.streams import Equal, Graph, Sliding, Stream, Tumbling, Window, entry
+from callboard.streams import Equal, Graph, SlidingWindow, Stream, TumblingWindow, Window, entry
 from nexmark.events import LONGEST, STREAMS, Events
 from nexmark.oracle import CATEGORY, DIVISOR, FACTOR, STATES, STEP, WINDOW
 
@@ -160,13 +160,13 @@ def q4() -> Graph[Any]:
 
 
 def q5() -> Graph[Any]:
-    panes = entry("bid", Bid).window(Tumbling(STEP, by=time_of, ordered=True), counted)
-    windows = panes.window(Sliding(WINDOW, STEP, by=start_of, ordered=True), hottest)
+    panes = entry("bid", Bid).window(TumblingWindow(STEP, by=time_of, ordered=True), counted)
+    windows = panes.window(SlidingWindow(WINDOW, STEP, by=start_of, ordered=True), hottest)
     return windows.flat_map(with_start).collect()
 
 
 def q7() -> Graph[Any]:
-    windows = entry("bid", Bid).window(Tumbling(WINDOW, by=time_of, ordered=True), highest)
+    windows = entry("bid", Bid).window(TumblingWindow(WINDOW, by=time_of, ordered=True), highest)
     return windows.flat_map(with_start).collect()
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard import Actor, ActorSystem
-from callboard.remote import Connection, Persistent, connect
+from callboard.remote import Connection, PersistentActor, connect
 from savina.result import Result
 
 BENCH = Path(__file__).parents[1]
@@ -36,7 +36,7 @@ class Told(Actor[Any]):
         return None
 
 
-class Kept(Persistent):
+class Kept(PersistentActor):
     """Adds up what is committed."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard import ActorSystem
-from callboard.remote import Persistent, connect_sharded
+from callboard.remote import PersistentActor, connect_sharded
 from callboard.spark import deliver, session
 from savina.result import Result
 
@@ -21,7 +21,7 @@ BENCH = Path(__file__).parents[1]
 LIMIT = 300.0  # seconds
 
 
-class Kept(Persistent):
+class Kept(PersistentActor):
     """Adds up what is committed."""
 
     def __init__(self) -> None:

@@ -179,14 +179,14 @@ private:
         }
     }
 
-    static void* process(void* self, std::int64_t, void** inputs, RowCounts& counts) {
+    static void* process(void* self, std::int64_t, void** inputs, RowTotals& counts) {
         auto* batch = static_cast<Batch*>(inputs[0]);
         if (batch == nullptr) return nullptr;
         counts.taken += batch->rows, counts.given += batch->rows;
         perform(*static_cast<Operator*>(self), *batch);
         return batch;
     }
-    static void* split(void*, std::int64_t, void** inputs, RowCounts& counts) {
+    static void* split(void*, std::int64_t, void** inputs, RowTotals& counts) {
         auto* batch = static_cast<Batch*>(inputs[0]);
         counts.taken += batch->rows, counts.given += batch->rows;
         for (Batch& part : batch->round->parts) part.written_on = batch->written_on;
@@ -196,7 +196,7 @@ private:
         Batch& part = static_cast<Batch*>(output)->round->parts[edge];
         return part.rows != 0 ? &part : nullptr;
     }
-    static void* end(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
+    static void* end(void* self, std::int64_t serial, void** inputs, RowTotals& counts) {
         auto& graph = *static_cast<Graph*>(self);
         Batch* some = nullptr;
         for (std::size_t i = 0; i < graph.inputs_; ++i)

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from callboard import ActorSystem
-from callboard.streams import Graph, KeyedStream, Session, Window, entry
+from callboard.streams import Graph, KeyedStream, SessionWindow, Window, entry
 from savina.result import Result
 
 ROOT = Path(__file__).parents[3]
@@ -67,7 +67,7 @@ class Sessions:
 
 
 def ordered(authors: KeyedStream[int, Change]) -> Graph[Found]:
-    return authors.window(Session(PAUSE, by=time_of, ordered=True), len).collect()
+    return authors.window(SessionWindow(PAUSE, by=time_of, ordered=True), len).collect()
 
 
 def by_class(authors: KeyedStream[int, Change]) -> Graph[Found]:
@@ -91,7 +91,7 @@ def of(make: Callable[[Any], Graph[Found]], every: int = 0) -> Callable[..., tup
 
 
 def unordered(authors: KeyedStream[int, Change]) -> Graph[Found]:
-    return authors.window(Session(PAUSE, by=time_of), len).collect()
+    return authors.window(SessionWindow(PAUSE, by=time_of), len).collect()
 
 
 # --- without --------------------------------------------------------------------------------------

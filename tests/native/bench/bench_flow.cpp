@@ -41,13 +41,13 @@ struct Worker {
         if (done == 1) kept.store(done, relaxed);  // or the work could be left out
     }
 
-    static void* process(void* self, std::int64_t, void** inputs, RowCounts& counts) {
+    static void* process(void* self, std::int64_t, void** inputs, RowTotals& counts) {
         ++counts.taken, ++counts.given;
         static_cast<Worker*>(self)->work(inputs[0]);
         return inputs[0];
     }
     // Eight partitions, by the batch, which is a small number.
-    static void* divide(void*, std::int64_t, void** inputs, RowCounts& counts) {
+    static void* divide(void*, std::int64_t, void** inputs, RowTotals& counts) {
         ++counts.taken, ++counts.given;
         auto* division = new Division;
         division->batch = inputs[0];
@@ -55,7 +55,7 @@ struct Worker {
         division->add_to(static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(inputs[0]) % 8));
         return division;
     }
-    static void share(void* self, Division& division, std::uint32_t, RowCounts& counts) {
+    static void share(void* self, Division& division, std::uint32_t, RowTotals& counts) {
         ++counts.taken, ++counts.given;
         static_cast<Worker*>(self)->work(division.batch);
     }
@@ -71,7 +71,7 @@ struct End {
     std::int64_t got{0};
     bool in_order{true};
 
-    static void* process(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
+    static void* process(void* self, std::int64_t serial, void** inputs, RowTotals& counts) {
         End& end = *static_cast<End*>(self);
         ++counts.taken;
         end.in_order &= serial == end.got && reinterpret_cast<std::intptr_t>(inputs[0]) == serial + 1;

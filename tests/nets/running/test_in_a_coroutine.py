@@ -26,8 +26,8 @@ def test_records_and_outputs_are_awaited() -> None:
     async def main() -> list[int]:
         async with ActorSystem(workers=1) as system:
             async with system.run(successor) as run:
-                await run.send_soon([{"x": x} for x in range(5)])
-                outputs = await run.finish_soon()
+                await run.asend([{"x": x} for x in range(5)])
+                outputs = await run.afinish()
             return values(outputs)
 
     assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [1, 2, 3, 4, 5]
@@ -35,10 +35,10 @@ def test_records_and_outputs_are_awaited() -> None:
 
 def calls() -> dict[str, tuple[Callable[[Any], Any], str]]:
     return {
-        "send": (lambda run: run.send([{"x": 1}]), r"await send_soon\(\), or tell_many\(\)"),
+        "send": (lambda run: run.send([{"x": 1}]), r"await asend\(\), or tell_many\(\)"),
         "trace": (lambda run: run.trace({"x": 1}), r"asyncio.to_thread\(\)"),
-        "finish": (lambda run: run.finish(), r"await finish_soon\(\)"),
-        "cancel": (lambda run: run.cancel(), r"await cancel_soon\(\)"),
+        "finish": (lambda run: run.finish(), r"await afinish\(\)"),
+        "cancel": (lambda run: run.cancel(), r"await acancel\(\)"),
         "results": (lambda run: next(run.results()), "take them by `async for`"),
         "with": (lambda run: run.__enter__(), "use `async with`"),
     }
@@ -53,7 +53,7 @@ def test_a_call_that_would_wait_is_refused_and_says_what_to_await(name: str) -> 
             run = system.run(successor)
             with pytest.raises(WouldBlock, match=f"would block the event loop: .*{advice}"):
                 call(run)
-            await run.cancel_soon()
+            await run.acancel()
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
 
@@ -66,6 +66,6 @@ def test_a_failed_block_cancels_the_run() -> None:
                     raise KeyError
             assert not [each for each in threading.enumerate() if each.name == "net-cancel"]
             with pytest.raises(NetEnded):
-                await run.finish_soon()
+                await run.afinish()
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))

@@ -70,7 +70,7 @@ def test_a_cancelled_consumer_takes_nothing(system: ActorSystem) -> None:
         waiting = asyncio.ensure_future(anext(results))
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(waiting, 0.01)
-        await run.send_soon(ROWS)
+        await run.asend(ROWS)
         return [await anext(results)]
 
     assert asyncio.run(consume()) == [{"m": 0}]
@@ -368,7 +368,7 @@ def test_a_cancelled_send_has_sent_and_unsent_records_and_leaves_nothing_behind(
 
             async def send() -> None:
                 try:
-                    await run.send_soon(source)
+                    await run.asend(source)
                 except asyncio.CancelledError as error:
                     cancelled.append(error)
                     raise
@@ -383,6 +383,6 @@ def test_a_cancelled_send_has_sent_and_unsent_records_and_leaves_nothing_behind(
             assert cancelled[0].sent == 1
             assert [*cancelled[0].unsent, *source] == ROWS[1:]
             gate.open(0)
-            assert len(await run.finish_soon(TIMEOUT)) == 1
+            assert len(await run.afinish(TIMEOUT)) == 1
 
     asyncio.run(main())

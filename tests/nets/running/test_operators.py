@@ -24,7 +24,7 @@ from callboard.nets import (
     star,
 )
 from callboard.nets import filter as filtering
-from callboard.streams import Tally, entry
+from callboard.streams import RowCounts, entry
 from tests.nets.running.gate import TIMEOUT, rows, values_of
 
 count_down = star(filtering("{<n>} -> {<n=n-1>}"), "{<n>} if <n == 0>")
@@ -118,7 +118,7 @@ def test_what_a_net_skips_counts_as_skipped_by_the_graph(
     graph = entry("rows").stateful(NetOperator, net, name="net").collect()
     records = rows(range(4))
     if how == "sequentially":
-        tally = Tally()
+        tally = RowCounts()
         outputs: Any = graph.run_sequentially({"rows": records}, tally=tally)
         failures, skipped = tally.failures, tally.skips.total()
     else:

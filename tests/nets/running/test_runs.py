@@ -289,7 +289,7 @@ def test_results_in_a_task_of_trio(system: ActorSystem) -> None:
             assert scope.cancelled_caught
             run.tell_many(rows(range(10)))
             taken = [await anext(results) for _ in range(10)]
-            assert await run.finish_soon() == []
+            assert await run.afinish() == []
             with pytest.raises(StopAsyncIteration):
                 await anext(results)
             with_rows = [record async for record in system.run(double).results(rows(range(10)))]

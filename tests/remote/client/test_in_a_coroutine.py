@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callboard import AskTimeout, CallboardError, WouldBlock
-from callboard.remote import connect, connect_soon
+from callboard.remote import aconnect, connect
 from callboard.remote.sharding.connection import ShardedConnection, connect_sharded
 from tests.remote.conftest import Start
 
@@ -19,18 +19,18 @@ def test_calls_that_would_wait_are_refused_and_say_what_to_await(start: Start) -
     url = str(server.address)
 
     async def main() -> None:
-        with pytest.raises(WouldBlock, match=r"connect\(\) would .*: await connect_soon\(\)"):
+        with pytest.raises(WouldBlock, match=r"connect\(\) would .*: await aconnect\(\)"):
             connect(url)
         with pytest.raises(WouldBlock, match=r"connect_sharded\(\) would .*to_thread"):
             connect_sharded([url])
-        connection = await connect_soon(url, timeout=DEADLINE)
-        with pytest.raises(WouldBlock, match=r"close\(\) would .*: await close_soon\(\)"):
+        connection = await aconnect(url, timeout=DEADLINE)
+        with pytest.raises(WouldBlock, match=r"close\(\) would .*: await aclose\(\)"):
             connection.close()
         with pytest.raises(WouldBlock, match=r"close\(\) would .*to_thread"):
             ShardedConnection([connection]).close()
-        await connection.close_soon()
-        await connection.close_soon()
-        other = await connect_soon(url, timeout=DEADLINE)
+        await connection.aclose()
+        await connection.aclose()
+        other = await aconnect(url, timeout=DEADLINE)
         with pytest.raises(WouldBlock, match=r"the end of `with` would .*: use `async with`"):
             other.__enter__()
         with pytest.raises(CallboardError):
@@ -43,9 +43,9 @@ def test_the_end_of_async_with_says_what_was_not_handled(start: Start) -> None:
     server = start()
 
     async def main() -> None:
-        async with await connect_soon(str(server.address), timeout=DEADLINE) as connection:
+        async with await aconnect(str(server.address), timeout=DEADLINE) as connection:
             connection.timeout = 0.05
-            await connection.ref("gate").tell_soon("is held up")
+            await connection.ref("gate").atell("is held up")
 
     with pytest.raises(AskTimeout, match=r"not all that was sent to .* was handled in 0\.05 s; 1 "):
         asyncio.run(asyncio.wait_for(main(), DEADLINE))
@@ -56,19 +56,19 @@ def test_a_server_is_stopped_and_drained_in_a_coroutine(start: Start, tmp_path: 
 
     async def main() -> None:
         for server in servers:
-            with pytest.raises(WouldBlock, match=r"stop\(\) would .*: await stop_soon\(\)"):
+            with pytest.raises(WouldBlock, match=r"stop\(\) would .*: await astop\(\)"):
                 server.stop()
-            with pytest.raises(WouldBlock, match=r"drain\(\) would .*: await drain_soon\(\)"):
+            with pytest.raises(WouldBlock, match=r"drain\(\) would .*: await adrain\(\)"):
                 server.drain(DEADLINE)
-        connection = await connect_soon(str(servers[0].address), timeout=DEADLINE)
-        await connection.close_soon()
-        await servers[0].drain_soon(DEADLINE)
-        await servers[1].stop_soon()
-        await servers[1].stop_soon()
+        connection = await aconnect(str(servers[0].address), timeout=DEADLINE)
+        await connection.aclose()
+        await servers[0].adrain(DEADLINE)
+        await servers[1].astop()
+        await servers[1].astop()
         servers[1].stop()  # which does nothing, and so holds up nobody
         for server in servers:
             with pytest.raises(CallboardError):
-                await connect_soon(str(server.address), timeout=0.1)
+                await aconnect(str(server.address), timeout=0.1)
 
     asyncio.run(asyncio.wait_for(main(), DEADLINE))
 

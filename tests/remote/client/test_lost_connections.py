@@ -98,7 +98,7 @@ def test_a_callback_that_waits_for_its_own_thread_is_told(connection: Connection
 
 def test_a_flush_fails_if_an_ask_was_lost(connection: Connection) -> None:
     asked = connection.ref("gate").ask("wait")
-    flushed = connection.flush_soon()
+    flushed = connection.aflush()
     connection.session._io.call(lambda: connection.session._hang_up("for the test"))
     with pytest.raises(ConnectionLost, match=r"0 messages .*, 1 asks not answered"):
         flushed.result(DEADLINE)
@@ -116,7 +116,7 @@ def test_a_flush_is_done_when_what_it_waits_for_is_withdrawn(start: Start) -> No
     withdraw = connection.session.withdraw
 
     def flushing(submission: Any) -> bool:
-        flushed.append(connection.flush_soon())
+        flushed.append(connection.aflush())
         return withdraw(submission)
 
     connection.session.withdraw = flushing  # type: ignore[method-assign]
@@ -131,18 +131,18 @@ def test_the_future_of_many_rows_fails_as_the_first_that_is_refused(start: Start
     with connect(str(server.address), timeout=DEADLINE) as connection:
         notes = connection.ref("notes")
         rows = ["a", "x" * 5_000, "b"]
-        sent = notes.tell_many_soon(rows)
+        sent = notes.atell_many(rows)
         with pytest.raises(RemoteError, match="more than the server takes at a time"):
             sent.result(DEADLINE)
         assert notes.ask("all").result(DEADLINE) == ["a", "b"]
-        assert notes.tell_many_soon([]).done()
-        assert notes.tell_many_soon(range(5_000)).result(DEADLINE) is None
+        assert notes.atell_many([]).done()
+        assert notes.atell_many(range(5_000)).result(DEADLINE) is None
 
 
 def test_rows_told_before_there_is_a_connection_fit_any_server(start: Start) -> None:
     server = start(limits=ServerLimits(frame=4096, messages=3))
     connection = Connection(str(server.address))
-    sent = connection.ref("notes").tell_many_soon(["x" * 100] * 20)
+    sent = connection.ref("notes").atell_many(["x" * 100] * 20)
     assert sent.result(DEADLINE) is None
     assert len(connection.ref("notes").ask("all").result(DEADLINE)) == 20
     connection.close()

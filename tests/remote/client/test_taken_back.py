@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from callboard import AskCancelled, AskTimeout, CallboardError
-from callboard.remote import Connection, ServerLimits, connect, connect_soon
+from callboard.remote import Connection, ServerLimits, aconnect, connect
 from tests.remote.conftest import DEADLINE, Gate, Start, eventually
 
 
@@ -14,7 +14,7 @@ def test_a_flush_waits_for_no_ask_that_was_cancelled_or_timed_out(connection: Co
     gate = connection.ref("gate")
     asked = gate.ask("wait")
     late = gate.ask("wait", timeout=0.01)
-    flushed = connection.flush_soon()
+    flushed = connection.aflush()
     with pytest.raises(AskTimeout):
         late.result(DEADLINE)
     assert not flushed.done()
@@ -34,7 +34,7 @@ def test_an_ask_that_is_wanted_no_more_before_it_has_left_is_taken_back(
         eventually(lambda: connection.session.server is None, "the loss is noticed")
         notes = connection.ref("notes")
         answer = notes.ask(1, timeout)
-        flushed = connection.flush_soon()
+        flushed = connection.aflush()
         if timeout is None:
             assert not flushed.done()
             answer.cancel()
@@ -44,22 +44,22 @@ def test_an_ask_that_is_wanted_no_more_before_it_has_left_is_taken_back(
         assert notes.ask("all").result(DEADLINE) == []
 
 
-def test_a_tell_soon_that_is_cancelled_before_it_has_left_is_taken_back(start: Start) -> None:
+def test_a_atell_that_is_cancelled_before_it_has_left_is_taken_back(start: Start) -> None:
     server = start(limits=ServerLimits(messages=1))
 
     async def main() -> None:
-        async with await connect_soon(str(server.address), timeout=DEADLINE) as connection:
+        async with await aconnect(str(server.address), timeout=DEADLINE) as connection:
             gate = connection.ref("gate")
-            await gate.tell_soon(1)
-            cancelled = gate.tell_soon(2)
+            await gate.atell(1)
+            cancelled = gate.atell(2)
             assert cancelled.cancel()
             assert cancelled.cancelled()
-            waits = gate.tell_soon(3)
+            waits = gate.atell(3)
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(waiting(waits), 0.01)
             with pytest.raises(CallboardError, match="was not sent"):
                 waits.result()
-            kept = gate.tell_soon(4)
+            kept = gate.atell(4)
             Gate.opened.set()
             await kept
 

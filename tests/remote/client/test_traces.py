@@ -53,7 +53,7 @@ def test_the_servers_spans_are_below_the_clients(is_instrumented: bool, tmp_path
             with tracer.start_as_current_span("request") as request:
                 assert echo.ask("a").result(DEADLINE) == "a"
                 echo.tell("b")
-                echo.tell_soon("b").result(DEADLINE)
+                echo.atell("b").result(DEADLINE)
                 narrow.tell_many(["c", "d", "e"])
             assert echo.ask("outside of it").result(DEADLINE) == "outside of it"
             connection.flush()

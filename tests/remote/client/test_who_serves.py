@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from callboard.remote import connect
-from callboard.remote.errors import ConnectionLost, Refused, SecurityError
+from callboard.remote.errors import ConnectionLost, ConnectionRejected, SecurityError
 from callboard.remote.sockets import dialing, security
 from tests.remote.conftest import DEADLINE, Start, eventually, loss
 
@@ -61,7 +61,9 @@ def test_a_secret_does_not_go_to_a_strangers_socket(
     listening: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dialing, "stranger", a_stranger)
-    with pytest.raises(Refused, match=r"user 65534, process 99 serves there.*server_user="):
+    with pytest.raises(
+        ConnectionRejected, match=r"user 65534, process 99 serves there.*server_user="
+    ):
         connect(f"unix:{listening.path}", secret=SECRET, timeout=DEADLINE)
     listening.close = lambda: None  # type: ignore[method-assign]
     Listening.close(listening)
@@ -99,9 +101,9 @@ def test_the_user_that_listens_is_asked_of_the_kernel(tmp_path: Path) -> None:
     os.read(ready, 1)
     url = f"unix:{tmp_path}/s"
     try:
-        with pytest.raises(Refused, match=f"user {NOBODY}, "):
+        with pytest.raises(ConnectionRejected, match=f"user {NOBODY}, "):
             connect(url, secret=SECRET, timeout=DEADLINE)
-        with pytest.raises(Refused, match="and not the user 1 or root"):
+        with pytest.raises(ConnectionRejected, match="and not the user 1 or root"):
             connect(url, secret=SECRET, timeout=DEADLINE, server_user="1")
         with pytest.raises(ConnectionLost):  # it is trusted, and says nothing
             connect(url, secret=SECRET, timeout=0.2, server_user=NOBODY)

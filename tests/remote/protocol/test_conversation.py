@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from callboard import Future
-from callboard.remote.errors import ConnectionLost, RemoteError, RemoteFailure
+from callboard.remote.errors import ConnectionLost, RemoteCallError, RemoteError
 from callboard.remote.protocol.conversation import Conversation, Submission
 from callboard.remote.protocol.kinds import MessageKind, Parting
 from callboard.remote.wire.frames import Splitter
@@ -216,7 +216,7 @@ class Network(RuleBasedStateMachine):
                 continue
             assert value in self.server.asked
             if value % 2:
-                assert isinstance(error, RemoteFailure)
+                assert isinstance(error, RemoteCallError)
                 assert (error.kind, error.text) == ("ValueError", "odd")
             else:
                 assert answer.result(timeout=0.0) == value * 10
@@ -309,7 +309,7 @@ def test_a_told_message_that_is_refused_goes_to_who_wants_to_hear_of_losses() ->
 def test_the_error_of_what_was_told_and_failed_says_how_many_failed() -> None:
     client = Conversation(CODEC, SECRET)
     tell_and_fail(client, "CodecError", None, "MailboxFull")
-    with pytest.raises(RemoteFailure) as raised:
+    with pytest.raises(RemoteCallError) as raised:
         client.raise_trouble()
     assert str(raised.value) == "CodecError: no such type (the first of 2 failures)"
     client.raise_trouble()

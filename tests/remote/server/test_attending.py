@@ -8,7 +8,7 @@ import pytest
 
 from callboard.core.threads.interpreter import has_gil
 from callboard.remote import Connection, Server, connect
-from callboard.remote.errors import Refused
+from callboard.remote.errors import ConnectionRejected
 from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.server.peer import Peer
 from callboard.remote.sockets.lent import LentLink
@@ -160,7 +160,7 @@ def test_a_refusal_by_a_worker_ends_the_connection(readers: Readers, server: Ser
         link.queue(frame(MessageKind.WELCOME, b"from a client"))
         link.push()
         connection.session.closed.result(DEADLINE)
-        with pytest.raises(Refused, match="a server gets no WELCOME at this point"):
+        with pytest.raises(ConnectionRejected, match="a server gets no WELCOME at this point"):
             connection.flush()
         return list(are_workers(readers))[-1]
 

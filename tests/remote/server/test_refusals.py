@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from callboard.remote import Connection, Server, ServerLimits, connect
-from callboard.remote.errors import ConnectionLost, Refused, RemoteFailure
+from callboard.remote.errors import ConnectionLost, ConnectionRejected, RemoteCallError
 from callboard.remote.protocol.kinds import CREDIT, ENTRY, ENTRY_ROWS, NONCE, Farewell, MessageKind
 from callboard.remote.server import server
 from callboard.remote.sockets.security import Secret
@@ -155,9 +155,9 @@ def test_values_that_would_be_too_much_work_fail_alone(start: Start, tmp_path: P
     small = start(f"unix:{tmp_path}/small", limits=ServerLimits(values=1_000))
     with connect(str(small.address)) as connection:
         notes = connection.ref("notes")
-        with pytest.raises(RemoteFailure, match="more than 1000 values, with a container as 4"):
+        with pytest.raises(RemoteCallError, match="more than 1000 values, with a container as 4"):
             notes.ask([{}] * 300).result(DEADLINE)
-        with pytest.raises(RemoteFailure, match="keys of a dict or set collide"):
+        with pytest.raises(RemoteCallError, match="keys of a dict or set collide"):
             notes.ask({number * (2**61 - 1) for number in range(200)}).result(DEADLINE)
         assert notes.ask([{}] * 200).result(DEADLINE) == [{}] * 200
         assert notes.ask("all").result(DEADLINE) == [[{}] * 200]
@@ -169,7 +169,7 @@ def test_a_wrong_secret_is_refused_and_not_tried_again(
     guarded = start(f"unix:{tmp_path}/guarded", secret=Secret(SECRET, "the test"))
     why = "secret: the secret is not the server's", "secret: the server wants a secret"
     for options, said in zip(({"secret": OTHER}, {}), why, strict=True):
-        with pytest.raises(Refused, match=said):
+        with pytest.raises(ConnectionRejected, match=said):
             connect(str(guarded.address), timeout=DEADLINE, **options)
     assert guarded.health()["accepted"] == guarded.health()["refused"] == 2
     assert SECRET not in caplog.text

@@ -9,7 +9,7 @@ import pytest
 
 from callboard import Actor, ActorSystem
 from callboard.remote import (
-    Persistent,
+    PersistentActor,
     Server,
     Shard,
     ShardedConnection,
@@ -34,7 +34,7 @@ class Notes(Actor[Any]):
         return None
 
 
-class Kept(Persistent):
+class Kept(PersistentActor):
     """Keeps its rows, those of batches one by one."""
 
     def __init__(self) -> None:

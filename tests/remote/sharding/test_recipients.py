@@ -20,7 +20,7 @@ from callboard.remote import (
     shard_of,
     with_keys,
 )
-from callboard.remote.errors import CodecError, RemoteFailure, UploadRefused
+from callboard.remote.errors import CodecError, RemoteCallError, UploadRefused
 from callboard.streams import StreamError, entry
 from tests.remote.conftest import eventually
 
@@ -133,7 +133,7 @@ def test_a_stream_asks_it(case: Case, system: ActorSystem, model: str) -> None:
 
 def test_a_sink_that_may_wait_for_another_process_shares_no_worker(case: Case) -> None:
     assert "dedicated" in entry("x").to(case.recipient).describe()
-    assert "dedicated" not in entry("x").threading("dynamic").to(case.recipient).describe()
+    assert "dedicated" not in entry("x").run_on("dynamic").to(case.recipient).describe()
 
 
 def test_a_row_that_cannot_be_sent_fails_the_run(
@@ -283,7 +283,7 @@ def test_a_client_hears_of_what_could_not_be_told(
     server = Server(system, serve_entries({"it": shard.ref("notes")}), f"unix:{tmp_path}/p")
     client = connect(str(server.address), timeout=DEADLINE)
     client.ref("it").tell(1)
-    with pytest.raises(RemoteFailure, match="ConnectionLost"):
+    with pytest.raises(RemoteCallError, match="ConnectionLost"):
         client.flush(DEADLINE)
     client.close()
     server.stop()
@@ -305,8 +305,8 @@ def test_without_a_key_the_messages_own_says_which_shard_is_asked(
 
 def test_what_is_told_soon_goes_to_the_shards_of_its_keys(connection: ShardedConnection) -> None:
     sharded = connection.ref("notes", by="k")
-    sharded.tell_many_soon(ROWS[:99]).result(DEADLINE)
-    sharded.tell_soon(ROWS[99]).result(DEADLINE)
+    sharded.atell_many(ROWS[:99]).result(DEADLINE)
+    sharded.atell(ROWS[99]).result(DEADLINE)
     connection.flush(DEADLINE)
     for at, each in enumerate(sharded.ask_all("all")):
         of_shard = [row for row in ROWS[:100] if shard_of(row["k"], len(sharded.refs)) == at]

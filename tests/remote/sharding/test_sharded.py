@@ -12,8 +12,8 @@ from callboard import CallboardError
 from callboard.core.errors import ConfigError
 from callboard.remote import (
     Shard,
+    ShardAttempt,
     ShardedConnection,
-    ShardWinner,
     connect,
     connect_sharded,
     shard_of,
@@ -22,8 +22,8 @@ from callboard.remote.errors import (
     BatchCommitted,
     CodecError,
     CommitConflict,
+    ConnectionRejected,
     NotUploaded,
-    Refused,
     StateError,
 )
 
@@ -127,9 +127,13 @@ def test_it_can_be_pickled_with_its_refs(connection: ShardedConnection) -> None:
 
 def test_a_server_in_anothers_place_is_refused(servers: Any) -> None:
     urls = servers.urls
-    with pytest.raises(Refused, match="the server is shard 1/3, and shard 0/3 is wanted"):
+    with pytest.raises(
+        ConnectionRejected, match="the server is shard 1/3, and shard 0/3 is wanted"
+    ):
         connect_sharded([urls[1], urls[0], urls[2]], timeout=DEADLINE)
-    with pytest.raises(Refused, match="the server is shard 0/3, and shard 0/2 is wanted"):
+    with pytest.raises(
+        ConnectionRejected, match="the server is shard 0/3, and shard 0/2 is wanted"
+    ):
         connect_sharded(urls[:2], timeout=DEADLINE)
     with connect(urls[1], timeout=DEADLINE) as plain:
         assert plain.health().result(DEADLINE)["shard"] == "1/3"
@@ -142,7 +146,9 @@ def test_a_server_that_comes_back_as_another_one_is_refused(servers: Any) -> Non
     servers.urls[2] = servers.urls[0]
     servers.start(2)
     connection.session.closed.result(DEADLINE)
-    with pytest.raises(Refused, match="the server is shard 2/3, and shard 0/3 is wanted"):
+    with pytest.raises(
+        ConnectionRejected, match="the server is shard 2/3, and shard 0/3 is wanted"
+    ):
         connection.ref("notes").tell("lost")
     connection.close()
 
@@ -151,7 +157,7 @@ def test_a_server_that_says_no_shard_is_refused(servers: Any) -> None:
     servers.stop(0)
     (servers.folder / "state-0" / "journal.db").unlink()
     servers.start(0, keyed=False)
-    with pytest.raises(Refused, match="the server is no shard, and shard 0/3 is wanted"):
+    with pytest.raises(ConnectionRejected, match="the server is no shard, and shard 0/3 is wanted"):
         connect_sharded(servers.urls, timeout=DEADLINE)
 
 
@@ -198,7 +204,7 @@ def test_no_addresses_are_no_shards() -> None:
 # --- rows that count once -------------------------------------------------------------------------
 
 
-def upload(connection: ShardedConnection, rows: list[Any], **options: Any) -> list[ShardWinner]:
+def upload(connection: ShardedConnection, rows: list[Any], **options: Any) -> list[ShardAttempt]:
     with connection.upload("kept", by="k", job="job", **options) as upload:
         upload.send_many(rows)
     return upload.staged
@@ -306,6 +312,6 @@ def test_record_batches_are_staged_in_parts(connection: ShardedConnection) -> No
 
 
 def test_a_winner_of_a_shard_that_is_not_meant_is_an_error(connection: ShardedConnection) -> None:
-    winner = ShardWinner(2, 0, 0, 1)
+    winner = ShardAttempt(2, 0, 0, 1)
     with pytest.raises(ValueError, match=r"a winner is of shard 2, and the commit of \[0\]"):
         connection.commit("job", 0, [winner], shards=[0])

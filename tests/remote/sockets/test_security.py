@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from callboard.remote import connect, connect_soon
-from callboard.remote.errors import AddressError, Refused, SecurityError
+from callboard.remote import aconnect, connect
+from callboard.remote.errors import AddressError, ConnectionRejected, SecurityError
 from callboard.remote.sockets.address import TCPAddress, UnixAddress, parse_address
 from callboard.remote.sockets.security import Secret, client_context, find_secret, server_context
 from tests.remote.conftest import DEADLINE, Start, eventually, logged, loss
@@ -198,10 +198,12 @@ def test_a_client_that_does_not_trust_the_certificate_says_nothing(
         return logged(caplog, "client refused", "no TLS")()
 
     known: dict[str, Any] = {"secret": SECRET, "timeout": 0.3}
-    with pytest.raises(Refused, match=r"certificate is not trusted.*CERTIFICATE_VERIFY_FAILED"):
+    with pytest.raises(
+        ConnectionRejected, match=r"certificate is not trusted.*CERTIFICATE_VERIFY_FAILED"
+    ):
         connect(f"tcp:localhost:{port}", ca_file=cert, secret=SECRET, timeout=DEADLINE)
-    with pytest.raises(Refused, match="certificate is not trusted"):
-        connect_soon(f"tcp:localhost:{port}", ca_file=cert, secret=SECRET).result(DEADLINE)
+    with pytest.raises(ConnectionRejected, match="certificate is not trusted"):
+        aconnect(f"tcp:localhost:{port}", ca_file=cert, secret=SECRET).result(DEADLINE)
     eventually(speaks_without_tls, "it is in the log")
     with connect(str(server.address), secret=SECRET, ca_file=cert, timeout=DEADLINE) as connection:
         assert connection.ref("notes").ask(1).result(DEADLINE) == 1

@@ -11,7 +11,7 @@ import threading
 import time
 from pathlib import Path
 
-from callboard.remote import Connection, Winner, connect
+from callboard.remote import Connection, StagedAttempt, connect
 from callboard.remote.errors import ConnectionLost, NotUploaded
 
 KILLS = int(os.environ.get("CALLBOARD_KILLS", "10"))
@@ -70,7 +70,7 @@ class Driver(threading.Thread):
             self.step()
 
     def deliver(self, batch: int) -> None:
-        winners: list[Winner] | None = None
+        winners: list[StagedAttempt] | None = None
         while True:
             try:
                 with connect(self.url, timeout=DEADLINE) as connection:
@@ -89,7 +89,7 @@ class Driver(threading.Thread):
             except ConnectionLost:
                 continue
 
-    def upload_all(self, connection: Connection, batch: int) -> list[Winner]:
+    def upload_all(self, connection: Connection, batch: int) -> list[StagedAttempt]:
         winners = []
         for partition in range(PARTITIONS):
             self.attempts += 1

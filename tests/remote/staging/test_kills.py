@@ -16,9 +16,9 @@ from tests.remote.staging.killing import DEADLINE, KILLS, PARTITIONS, ROWS, SEED
 APP = """
 import sqlite3
 from callboard import Actor
-from callboard.remote import Persistent, with_keys
+from callboard.remote import PersistentActor, with_keys
 
-class Totals(Persistent):
+class Totals(PersistentActor):
     snapshot_every = 2
 
     def __init__(self):

@@ -17,13 +17,20 @@ from callboard import (
     DrainTimeout,
     Supervision,
 )
-from callboard.remote import Persistent, RowKey, Server, Winner, serve_entries, with_keys
-from callboard.remote.errors import RemoteFailure, StateError, UploadRefused
+from callboard.remote import (
+    PersistentActor,
+    RowKey,
+    Server,
+    StagedAttempt,
+    serve_entries,
+    with_keys,
+)
+from callboard.remote.errors import RemoteCallError, StateError, UploadRefused
 from tests.remote.conftest import DEADLINE, Gate, Notes, eventually, logged
 from tests.remote.staging.served import Served, applied, asked, commit, health
 
 
-class Totals(Persistent):
+class Totals(PersistentActor):
     """Adds up; `log` has what any instance did, which no restart takes back."""
 
     faulty: ClassVar[set[Any]] = set()
@@ -79,7 +86,7 @@ def test_its_state_is_there_at_the_next_start(served: Served) -> None:
     connection = served.start()
     assert asked(connection) == (20_000, 10_000)
     assert Totals.log == ["restore"]
-    connection.commit("job", 4, [Winner(0, 0, 2_000)])
+    connection.commit("job", 4, [StagedAttempt(0, 0, 2_000)])
     commit(connection, 5, [1])
     applied(connection)
     assert asked(connection) == (20_001, 10_001)
@@ -120,7 +127,7 @@ def test_a_batch_that_fails_waits_for_the_next_start_and_holds_up_what_follows(
     assert (found["committed"], found["unapplied"]) == (3, 2)
     assert "batch 2 of the job 'job' cannot be applied: no 5" in found["trouble"]
     eventually(logged(caplog, "batch failed"), "it is in the log")
-    with pytest.raises(RemoteFailure, match="Totals has no state: a batch failed"):
+    with pytest.raises(RemoteCallError, match="Totals has no state: a batch failed"):
         asked(connection)
     assert asked(connection, "all", "notes") == []
 
@@ -204,7 +211,7 @@ def test_whatever_an_answer_raises_its_ask_fails_and_the_actor_lives(
     kind: str, cls: type[Totals], served: Served
 ) -> None:
     connection = served.start(cls)
-    with pytest.raises(RemoteFailure, match=f"{kind}: gone"):
+    with pytest.raises(RemoteCallError, match=f"{kind}: gone"):
         asked(connection, kind)
     commit(connection, 1, [1])
     applied(connection)
@@ -217,7 +224,7 @@ def test_a_class_without_a_hook_that_it_needs_is_refused(name: str) -> None:
     hooks = {hook: getattr(Totals, hook) for hook in ("apply", "snapshot", "restore")}
     del hooks[name]
     with ActorSystem() as system:
-        ref = system.spawn(type("Partial", (Persistent,), hooks))
+        ref = system.spawn(type("Partial", (PersistentActor,), hooks))
         with pytest.raises(ConfigError, match=rf"Partial has no {name}\(\), which"):
             serve_entries({"it": ref})
 
@@ -274,7 +281,7 @@ def test_clients_cannot_tell_it_anything(served: Served) -> None:
     ref = connection.ref("it")
     for told in (partial(ref.tell, 1), partial(ref.tell_many, [1, 2])):
         told()
-        with pytest.raises(RemoteFailure, match="Totals is Persistent: only staged rows"):
+        with pytest.raises(RemoteCallError, match="Totals is PersistentActor: only staged rows"):
             connection.flush()
     assert asked(connection) == (0, 0)
 
@@ -282,7 +289,7 @@ def test_clients_cannot_tell_it_anything(served: Served) -> None:
 def test_a_question_that_fails_harms_nobody(served: Served) -> None:
     connection = served.start()
     for query, said in (("boom", "no booms"), ("key", "Totals has no row in work, and so no key")):
-        with pytest.raises(RemoteFailure, match=said):
+        with pytest.raises(RemoteCallError, match=said):
             asked(connection, query)
     commit(connection, 1, [1])
     applied(connection)
@@ -312,7 +319,7 @@ def test_a_state_that_is_not_taken_back_is_said_at_the_start(served: Served) -> 
 
     with pytest.raises(StateError, match=r"'it' does not take its state back: KeyError\('sum'\)"):
         served.start(Forgetful)
-    with pytest.raises(StateError, match="a state of 'it', which is not Persistent"):
+    with pytest.raises(StateError, match="a state of 'it', which is not PersistentActor"):
         served.start(Notes)
 
 
@@ -388,13 +395,15 @@ def test_a_class_that_cannot_be_right_is_refused() -> None:
         ]:
             with pytest.raises(ConfigError, match=said):
                 serve_entries({"it": system.spawn(cls)})
-        with pytest.raises(ConfigError, match="Totals is Persistent: it has its key"):
+        with pytest.raises(ConfigError, match="Totals is PersistentActor: it has its key"):
             with_keys(system.spawn(Totals))
 
 
 def test_it_wants_a_state_directory(tmp_path: Path) -> None:
     with (
         ActorSystem(workers=1) as system,
-        pytest.raises(StateError, match="the entry 'it' is Persistent: give a state directory"),
+        pytest.raises(
+            StateError, match="the entry 'it' is PersistentActor: give a state directory"
+        ),
     ):
         Server(system, serve_entries({"it": system.spawn(Totals)}), f"unix:{tmp_path}/s")

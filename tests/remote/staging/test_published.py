@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import pytest
 
 from callboard import ActorSystem, ConfigError
-from callboard.remote import Connection, Persistent, ServerLimits, connect, serve_entries
+from callboard.remote import Connection, PersistentActor, ServerLimits, connect, serve_entries
 from callboard.remote.errors import (
     CodecError,
     NotPublished,
+    RemoteCallError,
     RemoteError,
-    RemoteFailure,
     StateError,
     UploadRefused,
 )
@@ -29,7 +29,7 @@ pa = pytest.importorskip("pyarrow")
 SCHEMA = pa.schema([pa.field("row", pa.int64(), nullable=False), ("text", pa.string())])
 
 
-class Echo(Persistent):
+class Echo(PersistentActor):
     """Publishes as many rows for each row as that says."""
 
     published: ClassVar[Any] = SCHEMA
@@ -180,7 +180,7 @@ def test_pieces_fit_into_frames(served: Served) -> None:
 
 def test_only_apply_publishes(served: Served) -> None:
     connection = served.start()
-    with pytest.raises(RemoteFailure, match="Echo has no row in work, and only apply"):
+    with pytest.raises(RemoteCallError, match="Echo has no row in work, and only apply"):
         asked(connection, (1, "a"))
     assert asked(connection) == 0
 

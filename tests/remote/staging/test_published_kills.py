@@ -16,9 +16,9 @@ pytest.importorskip("pyarrow")
 
 APP = """
 import pyarrow as pa
-from callboard.remote import Persistent
+from callboard.remote import PersistentActor
 
-class Echo(Persistent):
+class Echo(PersistentActor):
     published = pa.schema([("row", pa.int64()), ("number", pa.int64())])
 
     def __init__(self):

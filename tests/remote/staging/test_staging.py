@@ -15,8 +15,8 @@ from callboard.remote import (
     KeyedRow,
     RowKey,
     Server,
+    StagedAttempt,
     StagingLimits,
-    Winner,
     connect,
     serve_entries,
     with_keys,
@@ -59,7 +59,7 @@ def server(start: Start, state: Path) -> Server:
 
 def upload(
     connection: Connection, rows: list[Any], partition: int = 0, attempt: int = 0, **more: Any
-) -> Winner:
+) -> StagedAttempt:
     options: dict[str, Any] = {"entry": "notes", "job": "job", "batch": 1, **more}
     with connection.upload(partition=partition, attempt=attempt, **options) as upload:
         upload.send_many(rows)
@@ -86,7 +86,7 @@ def test_rows_arrive_after_the_commit_by_partition_and_row(connection: Connectio
     later = upload(connection, [*range(3_000, 5_000)], partition=1)
     loser = upload(connection, [7], partition=0, attempt=8)
     first = upload(connection, [*range(3_000)], partition=0, attempt=9)
-    assert (loser, first) == (Winner(0, 8, 1), Winner(0, 9, 3_000))
+    assert (loser, first) == (StagedAttempt(0, 8, 1), StagedAttempt(0, 9, 3_000))
     assert notes(connection) == []
     connection.commit("job", 1, [later, first])
     applied(connection)
@@ -155,14 +155,17 @@ def test_a_winner_must_be_staged_with_that_many_rows(connection: Connection) -> 
     open_one = connection.upload("notes", job="job", batch=1, partition=1)
     open_one.__enter__()
     for winner, text in [
-        (Winner(0, 0, 3), "is staged with 2 rows, and not with 3"),
-        (Winner(0, 4, 2), "attempt 4 at partition 0 of batch 1 of the job 'job' is not staged"),
-        (Winner(1, 0, 0), "has not ended"),
+        (StagedAttempt(0, 0, 3), "is staged with 2 rows, and not with 3"),
+        (
+            StagedAttempt(0, 4, 2),
+            "attempt 4 at partition 0 of batch 1 of the job 'job' is not staged",
+        ),
+        (StagedAttempt(1, 0, 0), "has not ended"),
     ]:
         with pytest.raises(NotUploaded, match=text):
             connection.commit("job", 1, [winner])
     with pytest.raises(ValueError, match="partition 0 has two winners"):
-        connection.commit("job", 1, [staged, Winner(0, 1, 1)])
+        connection.commit("job", 1, [staged, StagedAttempt(0, 1, 1)])
     connection.commit("job", 1, [staged])
 
 
@@ -179,7 +182,7 @@ def test_record_batches_are_staged(connection: Connection, server: Server) -> No
         upload.send_batch(batch)
         upload.send_batch(batch.slice(0, 0))
         upload.send_batch(batch.slice(0, 7))
-    assert upload.staged == Winner(0, 0, 107)
+    assert upload.staged == StagedAttempt(0, 0, 107)
     connection.commit("job", 0, [upload.staged])
     applied(connection)
     others = server.entries["others"].ask("all").result(DEADLINE)
@@ -269,7 +272,7 @@ def test_a_connection_that_breaks_fails_the_upload(server: Server, connection: C
         deque(map(begun.send_many, endless), maxlen=0)
     with pytest.raises(ConnectionLost):
         begun.__exit__(None, None, None)
-    assert upload(connection, ["again"], attempt=1) == Winner(0, 1, 1)
+    assert upload(connection, ["again"], attempt=1) == StagedAttempt(0, 1, 1)
 
 
 def test_an_upload_whose_server_is_gone_does_not_wait_for_another(

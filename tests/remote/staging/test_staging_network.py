@@ -27,9 +27,9 @@ from callboard.remote.protocol.conversation import Conversation
 from callboard.remote.protocol.kinds import PUBLISHING, MessageKind, Parting
 from callboard.remote.protocol.published_rows import row_body
 from callboard.remote.protocol.server_side import Greeting, StagingRequest
-from callboard.remote.protocol.staged_rows import BatchName, Layout, Winner
+from callboard.remote.protocol.staged_rows import BatchName, Layout, StagedAttempt
 from callboard.remote.staging.librarian import Librarian
-from callboard.remote.staging.persistent import Persistent
+from callboard.remote.staging.persistent import PersistentActor
 from callboard.remote.staging.stager import Stager
 from callboard.remote.staging.targets import PersistentTarget
 from callboard.remote.storage.backlog import Backlog
@@ -47,7 +47,7 @@ batches = st.integers(0, 3)
 PIECES = [Piece(2, CODEC.encode_rows([0, 1])), Piece(3, CODEC.encode_rows([2, 3, 4]))]
 
 
-class Publishing(Persistent):
+class Publishing(PersistentActor):
     published: ClassVar[Any] = "columns that nobody looks at"
 
 
@@ -96,8 +96,8 @@ class Attempt:
     end: UploadRequest | None = None
 
     @property
-    def winner(self) -> Winner:
-        return Winner(self.partition, self.number, len(self.rows))
+    def winner(self) -> StagedAttempt:
+        return StagedAttempt(self.partition, self.number, len(self.rows))
 
     @property
     def is_staged(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from callboard.remote import Connection, Persistent
+from callboard.remote import Connection, PersistentActor
 from callboard.remote.errors import UploadRefused
 from callboard.remote.storage.journal import Journal
 from callboard.remote.storage.store import StagingLimits
@@ -20,7 +20,7 @@ pa = pytest.importorskip("pyarrow")
 SMALL = StagingLimits(published_bytes=1)
 
 
-class Repeat(Persistent):
+class Repeat(PersistentActor):
     """Publishes each row, when the gate is open."""
 
     published: ClassVar[Any] = pa.schema([("row", pa.int64())])

@@ -13,9 +13,9 @@ from callboard.remote.protocol.staged_rows import (
     BatchName,
     Begin,
     Layout,
+    StagedAttempt,
     UploadEnd,
     UploadRows,
-    Winner,
 )
 from callboard.remote.storage.journal import Journal, Publication
 from callboard.remote.storage.outbox import Piece
@@ -54,7 +54,7 @@ def fill(journal: Journal, folder: Path) -> None:
 
 def contents(journal: Journal) -> Any:
     """Return all that may be asked of a journal."""
-    winners = [Winner(0, 1, 60), Winner(1, 1, 60)]
+    winners = [StagedAttempt(0, 1, 60), StagedAttempt(1, 1, 60)]
     return (
         journal.last,
         [

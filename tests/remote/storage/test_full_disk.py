@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from callboard.remote import Persistent
+from callboard.remote import PersistentActor
 from callboard.remote.errors import UploadRefused
-from callboard.remote.protocol.staged_rows import Winner
+from callboard.remote.protocol.staged_rows import StagedAttempt
 from tests.remote.conftest import DEADLINE, eventually
 from tests.remote.staging.served import Served, applied, asked, commit, health
 
 
-class Total(Persistent):
+class Total(PersistentActor):
     """The sum of its rows, and many bytes of state."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ def test_a_commit_on_a_full_disk_is_refused_and_succeeds_when_there_is_room(serv
     with connection.upload("it", job="other") as other:
         other.send_many([5])
     room(served, 0)
-    winner: Winner = upload.staged  # type: ignore[assignment]
+    winner: StagedAttempt = upload.staged  # type: ignore[assignment]
     for _ in range(2):
         with pytest.raises(UploadRefused, match=r"full.*it stays staged: commit it again later"):
             connection.commit("job", 0, [winner])

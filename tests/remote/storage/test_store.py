@@ -28,9 +28,9 @@ from callboard.remote.protocol.staged_rows import (
     BatchName,
     Begin,
     Layout,
+    StagedAttempt,
     UploadEnd,
     UploadRows,
-    Winner,
     checksum,
 )
 from callboard.remote.storage import publications
@@ -75,7 +75,7 @@ class Machine(RuleBasedStateMachine):
         self.row = 0
         self.attempt = 0
         self.staged: list[Staged] = []
-        self.committed: dict[BatchName, list[Winner]] = {}
+        self.committed: dict[BatchName, list[StagedAttempt]] = {}
         self.expected: dict[str, list[int]] = {entry: [] for entry in ENTRIES}
         self.order: list[tuple[str, list[int]]] = []
         self.applied: dict[str, list[int]] = {entry: [] for entry in ENTRIES}  # volatile
@@ -217,10 +217,10 @@ class Machine(RuleBasedStateMachine):
             if staged.ended:
                 ready[staged.partition].append(staged)
         chosen = [data.draw(st.sampled_from(attempts)) for _, attempts in sorted(ready.items())]
-        winners = [Winner(each.partition, each.attempt, len(each.rows)) for each in chosen]
+        winners = [StagedAttempt(each.partition, each.attempt, len(each.rows)) for each in chosen]
         if name in self.committed:
             with pytest.raises(CommitConflict):
-                self.store.commit(name, [Winner(7, 7, 7)])
+                self.store.commit(name, [StagedAttempt(7, 7, 7)])
             assert self.store.commit(name, self.committed[name]) is None
             return
         if chosen and self.kept() >= PUBLISHED:
@@ -255,7 +255,7 @@ class Machine(RuleBasedStateMachine):
     def commit_what_is_not_staged(self, name: BatchName, rows: int) -> None:
         if name not in self.committed:
             with pytest.raises(NotUploaded):
-                self.store.commit(name, [Winner(0, 10**6, rows)])
+                self.store.commit(name, [StagedAttempt(0, 10**6, rows)])
 
     @precondition(lambda self: self.staged)
     @rule(data=st.data())
@@ -265,7 +265,7 @@ class Machine(RuleBasedStateMachine):
             return
         rows = len(staged.rows) + (1 if staged.ended and not staged.gone else 0)
         with pytest.raises(NotUploaded):
-            self.store.commit(staged.name, [Winner(staged.partition, staged.attempt, rows)])
+            self.store.commit(staged.name, [StagedAttempt(staged.partition, staged.attempt, rows)])
 
     @rule(name=names)
     def abort(self, name: BatchName) -> None:

@@ -21,7 +21,7 @@ class Operator:
     cost: float
     taken: int = 0
     queued: float = 0.0
-    most_workers: int = 1
+    max_workers: int = 1
     busy: float = 0.0
 
     def take(self, rows: int, times: float = 1.0) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from callboard.spark import by_key, join_frames, spark_graph
 from callboard.spark.frames.frame_rows import dicts_of, record_batch
 from callboard.spark.frames.times import mixes_clocks
-from callboard.streams import Equal, Session, Tumbling, entry
+from callboard.streams import Equal, SessionWindow, TumblingWindow, entry
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
 
@@ -72,8 +72,8 @@ def test_joins_windows_and_sessions_in_spark_know_no_clocks(spark: SparkSession,
     schema = "user string, start timestamp, n long"
     ordered = by_key(left, "user", order="at", partitions=2)
     windows: dict[str, Any] = {
-        "hours": Tumbling(HOUR, by=lambda row: row["at"], origin=EPOCH, ordered=True),
-        "visits": Session(3 * STEP, by=lambda row: row["at"], ordered=True),
+        "hours": TumblingWindow(HOUR, by=lambda row: row["at"], origin=EPOCH, ordered=True),
+        "visits": SessionWindow(3 * STEP, by=lambda row: row["at"], ordered=True),
     }
     for name, window in windows.items():
         graph = spark_graph(

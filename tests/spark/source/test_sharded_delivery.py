@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from callboard.core.errors import ConfigError
-from callboard.remote import ShardedConnection, ShardWinner
-from callboard.remote.errors import ConnectionLost, NotUploaded, Refused
+from callboard.remote import ShardAttempt, ShardedConnection
+from callboard.remote.errors import ConnectionLost, ConnectionRejected, NotUploaded
 from callboard.spark import deliver
 from shards import Shards
 
@@ -92,7 +92,7 @@ def test_a_driver_that_ends_between_commits_is_repeated(
         self: ShardedConnection,
         job: str,
         batch: int,
-        winners: Iterable[ShardWinner],
+        winners: Iterable[ShardAttempt],
         timeout: float | None = None,
         *,
         shards: Collection[int] | None = None,
@@ -143,7 +143,9 @@ def test_a_server_that_is_killed_before_the_commits_gets_its_rows_anew(
 
 
 def test_servers_in_the_wrong_order_are_refused(cluster: SparkSession, shards: Shards) -> None:
-    with pytest.raises(Refused, match="the server is shard 1/2, and shard 0/2 is wanted"):
+    with pytest.raises(
+        ConnectionRejected, match="the server is shard 1/2, and shard 0/2 is wanted"
+    ):
         deliver(rows(cluster), shards.urls[::-1], "seen", by="k", job="order")
 
 

@@ -332,7 +332,7 @@ def test_a_side_without_rows_holds_nothing_up() -> None:
 
 
 def test_a_part_of_the_stream_may_have_a_thread_of_its_own() -> None:
-    apart = near().threading("dedicated").map(times)
+    apart = near().run_on("dedicated").map(times)
     given = join_partition(apart, "ts", FOUND)(partition(20_000))
     assert sum(batch.num_rows for batch in given) == 3 * 20_000 - 2
 

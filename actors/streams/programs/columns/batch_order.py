@@ -48,7 +48,7 @@ class BatchOrder:
     """Batches on their way into one order of rows: by time, by source, as they came."""
 
     def __init__(self, sources: int) -> None:
-        self.lag: Any = 0
+        self.delay_threshold: Any = 0
         self.come_to: list[Any] = [None] * sources
         self.latest: list[Any] = [None] * sources
         self.idle = [False] * sources
@@ -155,10 +155,12 @@ class BatchOrder:
         return Rows(joined([rows.batch for rows in found]), times, columns).in_order()
 
     def _behind(self, times: Any) -> Any:
-        """Return the times that are `lag` before others; what 64 bits do not hold is the least."""
+        """Return the times that are `delay_threshold` before others; what 64 bits do not hold is
+        the least.
+        """
         if np.issubdtype(times.dtype, np.integer):
-            return np.maximum(times, _LEAST + self.lag) - self.lag
-        return times - self.lag
+            return np.maximum(times, _LEAST + self.delay_threshold) - self.delay_threshold
+        return times - self.delay_threshold
 
 
 def _ready(times: Any, bound: Any, with_equal: bool) -> int:

@@ -26,7 +26,7 @@ cdef int64_t most_length = 2**63 - 1
 
 cdef class BatchesInTime(IdleSources):
     """The base. `by` has the column of the times of each input, and `size` is how many rows a batch has that is put
-    out. `lengths` are lengths of time: "lag" is how far a row may be behind the latest of its input."""
+    out. `lengths` are lengths of time: "delay_threshold" is how far a row may be behind the latest of its input."""
 
     def __init__(self, str name, list drops, leaves, *, tuple by, dict lengths, Py_ssize_t size,
                  bint is_finite=False, **options):
@@ -108,7 +108,7 @@ cdef class BatchesInTime(IdleSources):
         if first is not None:
             self.times_of.begin_with(first, self.layouts[first])
             self.lengths = self.lengths_on(self.times_of.scale)
-            self.order.lag = self.lengths.get("lag", 0)
+            self.order.delay_threshold = self.lengths.get("delay_threshold", 0)
             self.order.go_on(order)
         elif self.times_of.scale is not None:  # the columns were not known before, and are said now
             self.begin(self.times_of.scale, self.points(self.times_of.scale), self.lengths)
@@ -139,7 +139,7 @@ cdef class BatchesInTime(IdleSources):
         cdef Py_ssize_t which
         self.times_of.scale = scale
         self.lengths = lengths
-        self.order.lag = lengths.get("lag", 0)
+        self.order.delay_threshold = lengths.get("delay_threshold", 0)
         if self.early.passed is not None:
             time, which = self.early.passed
             self.order.passed = (scale.point(time), which)

@@ -12,6 +12,6 @@ class IdleSources(Merge):
         drops: list[int],
         leaves: int | None,
         *,
-        idle_after: float | None = None,
+        idle_timeout: float | None = None,
         **options: Any,
     ) -> None: ...

@@ -13,7 +13,7 @@ class InTime(IdleSources):
         drops: list[int],
         leaves: int | None,
         times_of: Sequence[Callable[[Any], Any]],
-        lag: Any = None,
+        delay_threshold: Any = None,
         **options: Any,
     ) -> None: ...
 

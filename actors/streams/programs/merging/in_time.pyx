@@ -21,13 +21,13 @@ from callboard.streams.programs.saved import Columns
 
 
 cdef class InTime(IdleSources):
-    """The base. `lag` is how far a row may be behind the latest of its input; a row that is further
+    """The base. `delay_threshold` is how far a row may be behind the latest of its input; a row that is further
     behind is late, and so is one before its input's watermark."""
 
-    def __init__(self, str name, list drops, leaves, times_of, lag=None, **options):
+    def __init__(self, str name, list drops, leaves, times_of, delay_threshold=None, **options):
         super().__init__(name, drops, leaves, **options)
         self.times_of = tuple(times_of)
-        self.order = TimeOrder(len(drops), lag)
+        self.order = TimeOrder(len(drops), delay_threshold)
         self.idle = self.order.idle
 
     cpdef tuple held(self):

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 
 
 cdef class TimeOrder:
-    cdef readonly object lag     # how far a row may be behind the latest of its source; None: not at all
+    cdef readonly object delay_threshold     # how far a row may be behind the latest of its source; None: not at all
     cdef readonly list come_to   # the time that each source has come to, or None
     cdef list latest             # the time of the latest row of each source, or None
     cdef list queues             # for each source, rows as they came, each not behind the one before

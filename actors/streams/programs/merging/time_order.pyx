@@ -31,8 +31,8 @@ cdef bint are_in_order(list entries) except -1:
 cdef class TimeOrder:
     """Rows on their way into one order. An entry is (time, source, serial, row)."""
 
-    def __init__(self, Py_ssize_t sources, lag=None):
-        self.lag = lag
+    def __init__(self, Py_ssize_t sources, delay_threshold=None):
+        self.delay_threshold = delay_threshold
         self.come_to = [None] * sources
         self.latest = [None] * sources
         self.queues = [deque() for _ in range(sources)]
@@ -58,10 +58,11 @@ cdef class TimeOrder:
         if latest is not None and time < latest:
             heappush(self.behind, entry)
             return 0
-        come_to = time if self.lag is None else time - self.lag
+        come_to = time if self.delay_threshold is None else time - self.delay_threshold
         if come_to > time:  # NumPy's unsigned numbers
             raise ValueError(
-                f"{safe_repr(self.lag)} before the time {safe_repr(time)} is {safe_repr(come_to)}, which is after it"
+                f"{safe_repr(self.delay_threshold)} before the time {safe_repr(time)} is {safe_repr(come_to)}, "
+                "which is after it"
             )
         self.advance(source, come_to)
         self.latest[source] = time

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 
 from callboard._inside.answers.future cimport Future, Wake
 from callboard.scheduling.flow.answering_stage cimport AnsweringStage
-from callboard.scheduling.flow.stage cimport RowCounts, Work
+from callboard.scheduling.flow.stage cimport RowTotals, Work
 from callboard.scheduling.team cimport Team
 from callboard.streams.programs.program cimport Batch, Program
 
@@ -46,7 +46,7 @@ cdef class Answers(Program):
     cdef list calls          # (row, future): for coroutines that are to begin
     cdef readonly Py_ssize_t in_flight
     cdef bint has_ended      # by an error of its own: later rounds are dropped
-    cdef RowCounts counts    # of the round that has just left
+    cdef RowTotals counts    # of the round that has just left
     cdef Future awaited      # by the thread in process()
     cdef bint is_interrupted  # that thread waits no more
     cdef AnsweringStage* answering  # null: it has none, and waits in process()

@@ -15,7 +15,7 @@ from libcpp cimport bool as cbool
 
 from callboard._inside.answers.future cimport Future, Wake
 from callboard.core.asserting cimport holds
-from callboard.scheduling.flow.stage cimport RowCounts, Work
+from callboard.scheduling.flow.stage cimport RowTotals, Work
 from callboard.scheduling.team cimport Team
 from callboard.streams.programs.program cimport Batch, Program, Watermark, pass_on
 from callboard.streams.programs.rounds cimport fresh, is_dropped, named, output_of, rows_among, take, work_of
@@ -338,7 +338,7 @@ cdef Work answering_work_of(Answers program) noexcept:
     return work
 
 
-cdef void* take_round(void* this, int64_t serial, void** inputs, RowCounts& counts) noexcept with gil:
+cdef void* take_round(void* this, int64_t serial, void** inputs, RowTotals& counts) noexcept with gil:
     cdef Answers program = <Answers>this
     cdef Batch batch = take(program, 0, inputs)
     cdef PendingRound taken = program.come(batch, serial)
@@ -349,7 +349,7 @@ cdef void* take_round(void* this, int64_t serial, void** inputs, RowCounts& coun
     return NULL
 
 
-cdef cbool next_round(void* this, void** output, RowCounts& counts) noexcept with gil:
+cdef cbool next_round(void* this, void** output, RowTotals& counts) noexcept with gil:
     cdef Answers program = <Answers>this
     cdef bint is_finished = program.next(output)
     counts.taken += program.counts.taken

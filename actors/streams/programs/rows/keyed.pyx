@@ -11,8 +11,8 @@ from libc.stdint cimport int64_t
 from callboard.core.asserting cimport holds
 from callboard.core.instants cimport as_given
 from callboard.streams.programs.program cimport Batch, Program, Watermark, outputs_of, pass_on
-from callboard.streams.errors import Failure
-from callboard.streams.programs.program import Raised, Side
+from callboard.streams.errors import FailedRow
+from callboard.streams.programs.program import Raised, SideOutput
 from callboard.streams.programs.rows.stateful cimport Stateful, born_of
 from callboard.streams.programs.rows.tables cimport Table
 from callboard.streams.programs.saved cimport Late
@@ -61,7 +61,7 @@ cdef class Objects(Stateful):
         cdef list outputs = None if result is None else self.named(key, outputs_of(result, self.ending))
         if self.skips:
             for error in state.take_skipped():
-                self.tally.skipped(Failure(self.name, serial, row, error))
+                self.tally.skipped(FailedRow(self.name, serial, row, error))
         if found == NULL:
             table.put(key, state, serial)  # only now: a row that raises leaves no key behind
         if outputs is not None:
@@ -98,7 +98,7 @@ cdef class Objects(Stateful):
         if not self.paired:
             return outputs
         key = as_given(key)
-        return [output if type(output) in (Side, Raised) else (key, output) for output in outputs]
+        return [output if type(output) in (SideOutput, Raised) else (key, output) for output in outputs]
 
 
 cdef object saved_object(state):

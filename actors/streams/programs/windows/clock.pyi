@@ -6,5 +6,5 @@ from callboard.streams.programs.program import Program
 @final
 class Clock(Program):
     def __init__(
-        self, name: str, by: Callable[[Any], Any], lag: Any, every: int, **options: Any
+        self, name: str, by: Callable[[Any], Any], delay_threshold: Any, every: int, **options: Any
     ) -> None: ...

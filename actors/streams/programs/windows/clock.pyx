@@ -17,20 +17,20 @@ from callboard.streams.programs.windows.bounds import check_time
 
 @cython.final
 cdef class Clock(Program):
-    """The rows, and after each `every` of them a watermark `lag` behind their latest time, or at it for None, if
-    that has moved since the last one. Rows that raise are not among them.
+    """The rows, and after each `every` of them a watermark `delay_threshold` behind their latest time, or at it for
+    None, if that has moved since the last one. Rows that raise are not among them.
     """
 
-    cdef object by, lag
+    cdef object by, delay_threshold
     cdef int64_t every
     cdef int64_t left     # how many rows from now a watermark is due
     cdef object latest    # the latest instant, or None
     cdef object given     # the time that it was given as
     cdef bint moved       # it is later than at the last watermark
 
-    def __init__(self, str name, by, lag, int64_t every, **options):
+    def __init__(self, str name, by, delay_threshold, int64_t every, **options):
         super().__init__(name, kind="stateful", **options)
-        self.by, self.lag = by, lag
+        self.by, self.delay_threshold = by, delay_threshold
         self.every = self.left = every
 
     cpdef list snapshot(self, object kept):
@@ -80,12 +80,12 @@ cdef class Clock(Program):
             return None
         assert holds(self.latest is not None and self.given is not None)
         self.moved = False
-        if self.lag is None:
+        if self.delay_threshold is None:
             return watermark_at(self.given)
-        come_to = self.latest - self.lag
+        come_to = self.latest - self.delay_threshold
         if come_to > self.latest:  # NumPy's unsigned numbers
             raise ValueError(
-                f"{safe_repr(self.lag)} before the time {safe_repr(self.latest)} is {safe_repr(come_to)}, "
+                f"{safe_repr(self.delay_threshold)} before the time {safe_repr(self.latest)} is {safe_repr(come_to)}, "
                 "which is after it"
             )
         return watermark_at(in_zone(come_to, zone_of(self.given)))

@@ -4,14 +4,14 @@ from typing import Any
 from typing_extensions import disjoint_base
 
 from callboard.streams.programs.rows.keyed import Timed
-from callboard.streams.programs.windows.window import Session
+from callboard.streams.programs.windows.window import SessionWindow
 
 @disjoint_base
 class Sessions(Timed):
     def __init__(
         self,
         name: str,
-        session: Session,
+        session: SessionWindow,
         function: Callable[[list[Any]], Any],
         late: str,
         **options: Any,

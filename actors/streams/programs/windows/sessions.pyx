@@ -12,7 +12,7 @@ from callboard.core.asserting cimport holds
 from callboard.core.instants cimport in_zone, instant_of, zone_of
 from callboard.core.text import safe_repr
 from callboard.streams.programs.rows.keyed cimport Timed
-from callboard.streams.programs.program import Raised, Side
+from callboard.streams.programs.program import Raised, SideOutput
 from callboard.streams.programs.rows.tables cimport EventTime, Table
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 from callboard.streams.programs.windows.window_states import whole
@@ -116,7 +116,7 @@ cdef class OfKey:
                 whole(closed)
         if not self.add(row, given, time, before, after):
             closed = [] if closed is None else closed
-            closed.append(Side("late", row))
+            closed.append(SideOutput("late", row))
         return closed
 
     cdef bint follows(self, time) except -1:

@@ -87,7 +87,7 @@ class _Regular:
 
 
 @dataclass(frozen=True)
-class Tumbling(_Regular):
+class TumblingWindow(_Regular):
     """Windows of `size` rows, one after the other; or with `by`, the time of a row, of `size` time.
 
     `origin` is where a window by time starts; the others lie before and after it: number n starts
@@ -95,9 +95,9 @@ class Tumbling(_Regular):
     `datetime`s, `size` is a `timedelta` and `origin` a `datetime`. Bounds are in its zone, and a
     window of a day has 24 hours, also where clocks are changed.
 
-    `Tumbling(days=n, zone=..., by=...)` has windows of `n` days of a zone, a name or a `ZoneInfo`,
-    from local midnight to local midnight, so a day may have 23 or 25 hours. `origin` is then a date
-    at which a window starts; without, weeks start on Mondays.
+    `TumblingWindow(days=n, zone=..., by=...)` has windows of `n` days of a zone, a name or a
+    `ZoneInfo`, from local midnight to local midnight, so a day may have 23 or 25 hours. `origin` is
+    then a date at which a window starts; without, weeks start on Mondays.
     """
 
     size: Any = None
@@ -125,8 +125,8 @@ class Tumbling(_Regular):
 
 
 @dataclass(frozen=True)
-class Sliding(_Regular):
-    """Windows of `size`, each beginning `step` after the one before. See Tumbling.
+class SlidingWindow(_Regular):
+    """Windows of `size`, each beginning `step` after the one before. See TumblingWindow.
 
     A row is in about `size / step` windows, in 100,000 at most. If `step` is larger than `size`,
     rows between two windows are in none; they are not late. With `zone`, both are `timedelta`s of
@@ -146,7 +146,7 @@ class Sliding(_Regular):
 
 
 @dataclass(frozen=True)
-class Session:
+class SessionWindow:
     """Windows of rows that follow each other by less than `gap`; it ends `gap` after its last row.
 
     `by` is the time of a row. Bounds are in the zones of the first row's time and of the last's.
@@ -162,7 +162,7 @@ class Session:
         _check_extent("gap", self.gap, self.by)
 
 
-def said(windows: Tumbling | Sliding | Session) -> str:
+def said(windows: TumblingWindow | SlidingWindow | SessionWindow) -> str:
     """Say a policy of windows in words: a function by its name, and nothing that is by default."""
     parts = []
     for each in fields(windows):
@@ -182,10 +182,10 @@ def _check_extent(name: str, value: Any, by: Any) -> None:
         raise GraphError(f"{name} is a length of time, and more than none, not {safe_repr(value)}")
 
 
-def lag_of(value: Any) -> Any:
+def delay_of(value: Any) -> Any:
     """Check how late rows may come, and return it; None for not at all. Raises GraphError."""
     if not _is_length(value, zero=True):
-        raise GraphError(f"lag is a length of time, or none, not {safe_repr(value)}")
+        raise GraphError(f"delay_threshold is a length of time, or none, not {safe_repr(value)}")
     return None if value == value - value else value
 
 

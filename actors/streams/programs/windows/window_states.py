@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from callboard.core.instants import instant_of
-from callboard.streams.programs.program import Raised, Side
+from callboard.streams.programs.program import Raised, SideOutput
 from callboard.streams.programs.unawaited import Answering, check_answer
 from callboard.streams.programs.windows.bounds import Bounds, check_time
 from callboard.streams.programs.windows.local_days import LocalDays
-from callboard.streams.programs.windows.window import Sliding, Tumbling, Window
+from callboard.streams.programs.windows.window import SlidingWindow, TumblingWindow, Window
 
 Function = Callable[[list[Any]], Any]
 
@@ -19,7 +19,7 @@ Function = Callable[[list[Any]], Any]
 class CountedWindows:
     """Windows of so many rows."""
 
-    def __init__(self, windows: Tumbling | Sliding, function: Function) -> None:
+    def __init__(self, windows: TumblingWindow | SlidingWindow, function: Function) -> None:
         self.size, self.step, self.function = windows.size, windows.step, function
         self.count = 0
         self.open: deque[tuple[int, list[Any]]] = deque()
@@ -49,14 +49,14 @@ class CountedWindows:
 
 
 class TimedWindows:
-    """Tumbling and sliding windows by time. The open ones are kept by their numbers.
+    """TumblingWindow and sliding windows by time. The open ones are kept by their numbers.
 
     Times are instants.
     """
 
     def __init__(
         self,
-        windows: Tumbling | Sliding,
+        windows: TumblingWindow | SlidingWindow,
         bounds: Bounds | LocalDays,
         function: Function,
         late: str,
@@ -99,7 +99,7 @@ class TimedWindows:
         if self.ordered and not self.has_come(time):
             self.latest = time
             ended = whole(self.close(time))
-        return ended if self.add(time, row) else [*ended, Side("late", row)]
+        return ended if self.add(time, row) else [*ended, SideOutput("late", row)]
 
     def on_watermark(self, time: Any) -> Sequence[Any]:
         if self.latest is not None and time <= self.latest:

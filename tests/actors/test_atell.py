@@ -1,4 +1,4 @@
-"""`tell_soon()`: a message waits for room outside a full mailbox, and its sender is not blocked."""
+"""`atell()`: a message waits for room outside a full mailbox, and its sender is not blocked."""
 
 import asyncio
 import gc
@@ -60,8 +60,8 @@ def test_asyncio_waits_for_what_was_sent_at_once(system: ActorSystem) -> None:
     ref = system.spawn(Gated, gate, seen)
 
     async def main() -> None:
-        await asyncio.wait_for(ref.tell_soon(1), DEADLINE)
-        await asyncio.gather(ref.tell_soon(2), ref.tell_many_soon([3, 4]))
+        await asyncio.wait_for(ref.atell(1), DEADLINE)
+        await asyncio.gather(ref.atell(2), ref.atell_many([3, 4]))
         await ref.ask(5)
         assert seen == [1, 2, 3, 4, 5]
 
@@ -76,8 +76,8 @@ def test_with_room_it_is_sent_at_once(system: ActorSystem, mailbox: Any) -> None
 
     async def main() -> None:
         for number in range(3):
-            await ref.tell_soon(number)
-            assert ref.tell_soon(number).done()
+            await ref.atell(number)
+            assert ref.atell(number).done()
 
     awaiting(main)
     gate.set_result(None)
@@ -90,7 +90,7 @@ def test_with_room_the_await_is_no_step_of_the_loop(system: ActorSystem) -> None
 
     async def main() -> None:
         asyncio.get_running_loop().call_soon(steps.append, "a step")
-        await ref.tell_soon(1)
+        await ref.atell(1)
         assert steps == []
         await asyncio.sleep(0)
         assert steps == ["a step"]
@@ -105,7 +105,7 @@ def test_without_room_it_waits_and_the_loop_goes_on(system: ActorSystem, overflo
     scene = Scene(system, overflow)
 
     async def main() -> None:
-        waiting = [asyncio.ensure_future(scene.ref.tell_soon(number)) for number in (3, 4, 5)]
+        waiting = [asyncio.ensure_future(scene.ref.atell(number)) for number in (3, 4, 5)]
         await asyncio.sleep(0)
         assert not any(task.done() for task in waiting)
         scene.gate.set_result(None)
@@ -120,11 +120,11 @@ def test_many_wait_together_in_their_order(system: ActorSystem) -> None:
     scene = Scene(system)
 
     async def main() -> None:
-        told = scene.ref.tell_many_soon(range(3, 50))
+        told = scene.ref.atell_many(range(3, 50))
         assert not told.done()
         scene.gate.set_result(None)
         await told
-        await scene.ref.tell_many_soon([])
+        await scene.ref.atell_many([])
 
     awaiting(main)
     system.drain(DEADLINE)
@@ -133,7 +133,7 @@ def test_many_wait_together_in_their_order(system: ActorSystem) -> None:
 
 def test_a_plain_thread_may_wait_for_its_future(system: ActorSystem) -> None:
     scene = Scene(system)
-    told = scene.ref.tell_soon(3)
+    told = scene.ref.atell(3)
     scene.gate.set_result(None)
     assert told.result(DEADLINE) is None
     system.drain(DEADLINE)
@@ -144,9 +144,9 @@ def test_a_cancelled_await_takes_the_message_back(system: ActorSystem) -> None:
     scene = Scene(system)
 
     async def main() -> None:
-        first = asyncio.ensure_future(scene.ref.tell_soon(3))
-        second = asyncio.ensure_future(scene.ref.tell_soon(4))
-        many = asyncio.ensure_future(scene.ref.tell_many_soon([5, 6, 7]))
+        first = asyncio.ensure_future(scene.ref.atell(3))
+        second = asyncio.ensure_future(scene.ref.atell(4))
+        many = asyncio.ensure_future(scene.ref.atell_many([5, 6, 7]))
         await asyncio.sleep(0)
         first.cancel()
         many.cancel()
@@ -167,7 +167,7 @@ def test_a_message_that_was_sent_just_before_the_cancellation_stays_sent(
     scene = Scene(system)
 
     async def main() -> None:
-        told = scene.ref.tell_soon(3)
+        told = scene.ref.atell(3)
 
         async def waits() -> None:
             await told
@@ -195,7 +195,7 @@ def test_wherever_it_is_cancelled_a_message_is_sent_once_or_not_at_all(steps: in
 
             async def tells() -> None:
                 for number in range(3, 12):
-                    await scene.ref.tell_soon(number)
+                    await scene.ref.atell(number)
                     told.append(number)
 
             task = asyncio.ensure_future(tells())
@@ -218,9 +218,9 @@ def test_a_mailbox_that_stays_full_refuses_as_it_refuses_tell(system: ActorSyste
 
     async def main() -> None:
         with pytest.raises(MailboxFull, match="stayed full"):
-            await scene.ref.tell_soon(3)
+            await scene.ref.atell(3)
         with pytest.raises(MailboxFull, match="stayed full"):
-            await scene.ref.tell_many_soon([4, 5])
+            await scene.ref.atell_many([4, 5])
 
     awaiting(main)
     scene.gate.set_result(None)
@@ -230,7 +230,7 @@ def test_a_mailbox_that_stays_full_refuses_as_it_refuses_tell(system: ActorSyste
 
 def test_throttled_messages_are_sent_when_the_time_is_up(system: ActorSystem) -> None:
     scene = Scene(system, "throttle", timeout=0.0)
-    awaiting(lambda: scene.ref.tell_many_soon([3, 4]))
+    awaiting(lambda: scene.ref.atell_many([3, 4]))
     assert scene.ref.queue_length == 4
     scene.gate.set_result(None)
     system.drain(DEADLINE)
@@ -242,9 +242,9 @@ def test_other_policies_do_as_with_tell(system: ActorSystem, overflow: str) -> N
     scene = Scene(system, overflow)
     if overflow == "fail":
         with pytest.raises(MailboxFull):
-            awaiting(lambda: scene.ref.tell_soon(3))
+            awaiting(lambda: scene.ref.atell(3))
     else:
-        awaiting(lambda: scene.ref.tell_soon(3))
+        awaiting(lambda: scene.ref.atell(3))
     scene.gate.set_result(None)
     system.drain(DEADLINE)
     assert (
@@ -255,7 +255,7 @@ def test_other_policies_do_as_with_tell(system: ActorSystem, overflow: str) -> N
 
 def test_what_waits_for_an_actor_that_stops_is_a_dead_letter(system: ActorSystem) -> None:
     scene = Scene(system)
-    told = scene.ref.tell_many_soon([3, 4])
+    told = scene.ref.atell_many([3, 4])
     scene.ref.stop()
     assert told.result(DEADLINE) is None
     system.drain(DEADLINE)
@@ -266,7 +266,7 @@ def test_a_coroutine_of_an_actor_waits_and_its_worker_runs_others() -> None:
     class Sender(Actor[ActorRef[Any]]):
         async def receive(self, ref: ActorRef[Any]) -> str:
             for number in range(3, 10):
-                await ref.tell_soon(number)
+                await ref.atell(number)
             return "sent"
 
     with ActorSystem(workers=1) as system:
@@ -284,7 +284,7 @@ def test_a_coroutine_of_an_actor_waits_and_its_worker_runs_others() -> None:
 def test_an_actor_that_ends_takes_back_what_it_waits_with() -> None:
     class Sender(Actor[ActorRef[Any]]):
         async def receive(self, ref: ActorRef[Any]) -> None:
-            await ref.tell_soon(3)
+            await ref.atell(3)
 
     with ManualSystem() as system:
         scene = Scene(system)
@@ -305,7 +305,7 @@ def test_an_actor_on_the_event_loop_waits_behind_what_it_told(system: ActorSyste
             waiting.set()
             told = []
             for number in range(4, 8):
-                await ref.tell_soon(number)
+                await ref.atell(number)
                 told.append(gate.done())
             return told
 
@@ -327,7 +327,7 @@ def test_an_actor_without_room_for_its_own_message_is_refused(system: ActorSyste
                 return "one more"
             self.ref.tell(1)
             try:
-                await self.ref.tell_soon(2)
+                await self.ref.atell(2)
             except MailboxFull as error:
                 return str(error)
             return "sent"
@@ -343,8 +343,8 @@ def test_the_receiver_sees_the_sender_and_its_variables(system: ActorSystem) -> 
 
     class Sender(Actor[ActorRef[Any]]):
         async def receive(self, ref: ActorRef[Any]) -> None:
-            await ref.tell_soon(1)
-            await ref.tell_many_soon([2, 3, 4])
+            await ref.atell(1)
+            await ref.atell_many([2, 3, 4])
 
     senders: list[Any] = []
     sees = system.spawn(Sees, mailbox=BoundedMailbox(1), context="sender")
@@ -364,9 +364,9 @@ def test_native_actors_take_native_values(system: ActorSystem) -> None:
 
     async def main() -> None:
         for number in range(10):
-            await ref.tell_soon(number)
+            await ref.atell(number)
         with pytest.raises(TypeError):
-            await ref.tell_soon("text")
+            await ref.atell("text")
 
     awaiting(main)
     system.drain(DEADLINE)
@@ -375,7 +375,7 @@ def test_native_actors_take_native_values(system: ActorSystem) -> None:
 def test_what_waits_at_a_dropped_manual_system_keeps_nothing() -> None:
     system = ManualSystem()
     scene = Scene(system)
-    told = scene.ref.tell_soon(3)
+    told = scene.ref.atell(3)
     kept = scene.ref
     del scene, system
     gc.collect()
