@@ -14,13 +14,21 @@ PAGES = [
     *sorted(ROOT.joinpath("docs").rglob("*.md")),
 ]
 """The pages that users and contributors read."""
+USERS_PAGES = [
+    page
+    for page in PAGES
+    if page.parent.name in ("docs", "howto") and page.name not in ("index.md", "platforms.md")
+]
+"""The pages of how to use callboard. The others list pages, and interpreters."""
 
 MOST_WORDS = 45
 """In one sentence."""
+MOST_WORDS_BEFORE_A_PROGRAM = 100
+"""On a page for users: its purpose, and what the program needs."""
 LONG_SENTENCE = 25
 LONG_SHARE = 0.1
 """The share of a page's sentences that may be longer than that."""
-WORDS_OF_ALL_PAGES = 79_900
+WORDS_OF_ALL_PAGES = 72_200
 """README, CONTRIBUTING and all of `docs`, without blocks of code and figures."""
 
 FENCE = re.compile(r"^(`{3,}).*?^\1[ ]*$", re.MULTILINE | re.DOTALL)
@@ -87,6 +95,14 @@ def test_sentences_are_short(page: Path) -> None:
     long = [each for each, length in lengths.items() if length > LONG_SENTENCE]
     share = len(long) / len(lengths)
     assert share <= LONG_SHARE, f"{share:.0%} of the sentences are long: {long}"
+
+
+@pytest.mark.parametrize("page", USERS_PAGES, ids=lambda page: page.name)
+def test_a_users_page_begins_with_its_purpose_and_a_program(page: Path) -> None:
+    opening = FENCE.split(page.read_text(encoding="utf-8"), maxsplit=1)[0]
+    _, _, purpose = opening.partition("\n\n")
+    assert purpose[0].isalpha() or purpose[0] == "`"
+    assert words(opening) <= MOST_WORDS_BEFORE_A_PROGRAM
 
 
 def test_the_pages_together_stay_short() -> None:

@@ -1,4 +1,4 @@
-"""Each line of docs/idioms.md in callboard's column is run, and does what its idiom says."""
+"""The code on the right in the tables of docs/coming-from.md runs, and does what the page says."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import asyncio
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,10 @@ from callboard.streams import entry
 from callboard.testing import ManualSystem
 from tests.pools.workers import Double
 
-PAGE = Path(__file__).parents[1] / "docs" / "idioms.md"
+PAGE = Path(__file__).parents[1] / "docs" / "coming-from.md"
 LIMIT = 30.0
-HEAD = ["idiom", "Pykka", "Pekko", "Ray", "xoscar", "asyncio", "callboard"]
+CELL = re.compile(r"^\|.*\| `([^`]+)` \|$", re.MULTILINE)
+"""A row of a table whose right-hand cell is one piece of code."""
 
 
 class Refused(Exception):
@@ -69,32 +70,25 @@ class Worker(Actor[Any]):
         return message
 
 
-def rows() -> Iterator[tuple[str, str]]:
-    """Yield each idiom, and callboard's code for it."""
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
-        if line.startswith("|") and not line.startswith("|--"):
-            cells = [cell.strip() for cell in line.strip("|").split("|")]
-            assert len(cells) == len(HEAD), line
-            if cells != HEAD:
-                (code,) = re.findall(r"`(.+?)`", cells[-1])
-                yield cells[0], code
+CODE = dict.fromkeys(CELL.findall(PAGE.read_text(encoding="utf-8")))
 
 
-IDIOMS = dict(rows())
+def test_each_piece_of_code_has_a_test() -> None:
+    tests = inspect.getsource(inspect.getmodule(run))  # type: ignore[arg-type]
+    assert [code for code in CODE if code not in tests] == []
 
 
-def test_each_idiom_has_a_test() -> None:
-    assert [name for name, _ in rows()] == [*IDIOMS]
-    tests = inspect.getsource(inspect.getmodule(rows))  # type: ignore[arg-type]
-    assert [name for name in IDIOMS if f'"{name}"' not in tests] == []
+def on_page(code: str) -> str:
+    """Return the code, which must stand in a table of the page."""
+    assert code in CODE
+    return code
 
 
-async def run(idiom: str, **names: Any) -> Any:
-    """Run the code of an idiom with these names, and return the value of its expression."""
-    code = IDIOMS[idiom]
+async def run(code: str, **names: Any) -> Any:
+    """Run this code of the page with these names, and return the value of its expression."""
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     known = {**NAMES, "Worker": Worker, **names}
-    value = eval(compile(code, str(PAGE), "eval", flags), known)
+    value = eval(compile(on_page(code), str(PAGE), "eval", flags), known)
     return await value if inspect.iscoroutine(value) else value
 
 
@@ -109,10 +103,12 @@ def in_system(test: Callable[[ActorSystem, ActorRef[Any]], Any]) -> None:
     asyncio.run(main())
 
 
-async def in_actor(host: ActorRef[Any], idiom: str, **names: Any) -> Any:
-    """Run the code of an idiom in an actor, whose `self` it uses."""
-    code = compile(IDIOMS[idiom], str(PAGE), "eval")
-    return await host.ask(lambda actor: bool(eval(code, {"self": actor, "m": 1, **names})) or None)
+async def in_actor(host: ActorRef[Any], code: str, **names: Any) -> Any:
+    """Run this code of the page in an actor, whose `self` it uses."""
+    compiled = compile(on_page(code), str(PAGE), "eval")
+    return await host.ask(
+        lambda actor: bool(eval(compiled, {"self": actor, "m": 1, **names})) or None
+    )
 
 
 async def seen(ref: ActorRef[Any]) -> list[Any]:
@@ -120,19 +116,19 @@ async def seen(ref: ActorRef[Any]) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("idiom", ["make an actor", "make it, and know that it started"])
-def test_actors_are_made(idiom: str) -> None:
+@pytest.mark.parametrize("code", ["system.spawn(Worker)", "await system.spawn(Worker).ready"])
+def test_actors_are_made(code: str) -> None:
     async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
-        ref = await run(idiom, system=system)
+        ref = await run(code, system=system)
         assert await ref.ask(2) == 2
 
     in_system(test)
 
 
-@pytest.mark.parametrize("idiom", ["tell", "tell, and wait for room"])
-def test_messages_are_told(idiom: str) -> None:
+@pytest.mark.parametrize("code", ["ref.tell(m)", "await ref.atell(m)"])
+def test_messages_are_told(code: str) -> None:
     async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        await run(idiom, ref=ref)
+        await run(code, ref=ref)
         assert await seen(ref) == [1]
 
     in_system(test)
@@ -141,31 +137,31 @@ def test_messages_are_told(idiom: str) -> None:
 def test_a_thread_asks() -> None:
     with ActorSystem() as system:
         ref = system.spawn(Worker)
-        assert eval(IDIOMS["ask in a thread"], {"ref": ref, "m": 1}) == 1
+        assert eval(on_page("ref.ask(m).result(30)"), {"ref": ref, "m": 1}) == 1
 
 
 @pytest.mark.parametrize(
-    ("idiom", "answer"),
+    ("code", "answer"),
     [
-        ("ask in a coroutine", 1),
-        ("ask with a time limit", 1),
-        ("all answers", [1, 2]),
-        ("change an answer", "1"),
-        ("ask again", 1),
-        ("leave alone what is down", 1),
-        ("so many a second", 1),
+        ("await ref.ask(m)", 1),
+        ("await ref.ask(m, timeout=30)", 1),
+        ("await gather(ref.ask(1), ref.ask(2))", [1, 2]),
+        ("await ref.ask(1).map(str)", "1"),
+        ("await Retry(attempts=5).call(ref.ask, m)", 1),
+        ("await CircuitBreaker(failures=5).call(ref.ask, m)", 1),
+        ("await RateLimit(per_second=10).call(ref.ask, m)", 1),
     ],
 )
-def test_asks_are_answered(idiom: str, answer: Any) -> None:
+def test_asks_are_answered(code: str, answer: Any) -> None:
     async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        assert await run(idiom, ref=ref) == answer
+        assert await run(code, ref=ref) == answer
 
     in_system(test)
 
 
 def test_the_first_answer_is_enough() -> None:
     async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        assert await run("the first answer", ref=ref) in (1, 2)
+        assert await run("await first(ref.ask(1), ref.ask(2))", ref=ref) in (1, 2)
 
     in_system(test)
 
@@ -179,7 +175,7 @@ def test_an_ask_is_given_up() -> None:
                 asked.append(ref.ask(lambda actor: actor.sleep(3600.0)))
                 return asked[0]
 
-        assert await run("give up", ref=Noting()) is True
+        assert await run("ref.ask(m).cancel()", ref=Noting()) is True
         with pytest.raises(AskCancelled):
             await asked[0]
         assert await ref.ask(2) == 2  # it handles the next message
@@ -190,7 +186,7 @@ def test_an_ask_is_given_up() -> None:
 def test_an_answer_comes_as_a_message() -> None:
     async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
         host = system.spawn(Worker)
-        await in_actor(host, "an answer as a message", ref=ref)
+        await in_actor(host, "self.pipe(ref.ask(m))", ref=ref)
         while await seen(host) != [1]:
             await asyncio.sleep(0)
 
@@ -200,17 +196,17 @@ def test_an_answer_comes_as_a_message() -> None:
 def test_a_stop_behind_the_messages_that_wait_handles_them() -> None:
     async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
         answers = [ref.ask(number) for number in range(5)]
-        await run("stop behind the messages that wait", ref=ref)
+        await run("ref.stop(after_queue=True)", ref=ref)
         assert await gather(*answers) == [*range(5)]
-        assert (await run("wait for an end", ref=ref)).reason == "stopped"
+        assert (await run("await ref.ended", ref=ref)).reason == "stopped"
 
     in_system(test)
 
 
 def test_a_stop_now_ends_it() -> None:
     async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        await run("stop now", ref=ref)
-        assert (await run("wait for an end", ref=ref)).reason == "stopped"
+        await run("ref.stop()", ref=ref)
+        assert (await run("await ref.ended", ref=ref)).reason == "stopped"
 
     in_system(test)
 
@@ -218,7 +214,7 @@ def test_a_stop_now_ends_it() -> None:
 def test_an_actor_is_told_of_an_end() -> None:
     async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
         host = system.spawn(Worker)
-        await in_actor(host, "be told of an end", ref=ref)
+        await in_actor(host, "self.watch(ref)", ref=ref)
         ref.stop()
         while await seen(host) != [Terminated(ref)]:
             await asyncio.sleep(0)
@@ -229,14 +225,14 @@ def test_an_actor_is_told_of_an_end() -> None:
 def test_a_system_is_stopped() -> None:
     system = ActorSystem()
     ref = system.spawn(Worker)
-    eval(IDIOMS["end all"], {"system": system})
+    eval(on_page("system.stop()"), {"system": system})
     assert system.is_closed
     assert not ref.is_alive
 
 
 def test_an_actor_is_restarted_after_a_failure() -> None:
     async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
-        ref = await run("restart after a failure", system=system)
+        ref = await run('system.spawn(Worker, supervision="restart")', system=system)
         await ref.ask(1)
         with pytest.raises(Refused):
             await ref.ask("refuse")
@@ -247,7 +243,9 @@ def test_an_actor_is_restarted_after_a_failure() -> None:
 
 def test_an_actor_refuses_a_message_and_goes_on() -> None:
     async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
-        ref = await run("refuse a message", system=system)
+        ref = await run(
+            "system.spawn(Worker, supervision=Supervision(expected=(Refused,)))", system=system
+        )
         await ref.ask(1)
         with pytest.raises(Refused):
             await ref.ask("refuse")
@@ -264,7 +262,7 @@ def test_an_actor_cleans_up_in_a_coroutine() -> None:
         closed.append(1)
 
     names: dict[str, Any] = {"close": close}
-    exec(IDIOMS["clean up, in a coroutine"], names)
+    exec(on_page("async def on_stop(self): await close()"), names)
     cls = type("Closing", (Worker,), {"on_stop": names["on_stop"]})
 
     async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
@@ -288,20 +286,20 @@ class Timed(Worker):
 
 
 @pytest.mark.parametrize(
-    ("idiom", "times", "mine", "others"),
+    ("code", "times", "mine", "others"),
     [
-        ("a message later", 1, [1], []),
-        ("to another actor", 1, [], [1]),
-        ("again and again", 1, [1, 1, 1], []),
-        ("set a timer anew", 2, [1], []),
+        ("self.after(1, m)", 1, [1], []),
+        ("self.after(1, m, to=ref)", 1, [], [1]),
+        ("self.every(1, m)", 1, [1, 1, 1], []),
+        ('self.after(1, m, key="idle")', 2, [1], []),
     ],
 )
-def test_timers_send_messages(idiom: str, times: int, mine: list[int], others: list[int]) -> None:
+def test_timers_send_messages(code: str, times: int, mine: list[int], others: list[int]) -> None:
     with ManualSystem() as system:
         host, ref = system.spawn(Timed), system.spawn(Timed)
-        code = compile(IDIOMS[idiom], str(PAGE), "eval")
+        compiled = compile(on_page(code), str(PAGE), "eval")
         for _ in range(times):
-            host.tell(lambda actor: eval(code, {"self": actor, "m": 1, "ref": ref}) and None)
+            host.tell(lambda actor: eval(compiled, {"self": actor, "m": 1, "ref": ref}) and None)
             system.advance(0.5)
         system.advance(3.0)
         for actor, expected in ((host, mine), (ref, others)):
@@ -312,7 +310,7 @@ def test_timers_send_messages(idiom: str, times: int, mine: list[int], others: l
 
 def test_several_messages_are_in_the_middle_at_one_time() -> None:
     async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
-        ref = await run("n messages at a time", system=system)
+        ref = await run("system.spawn(Worker, concurrency=100)", system=system)
         gate: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         asked = [ref.ask(lambda actor: actor.sleep(3600.0)) for _ in range(99)]
         assert await ref.ask(3) == 3  # though 99 wait
@@ -325,11 +323,11 @@ def test_several_messages_are_in_the_middle_at_one_time() -> None:
 
 def test_routers_stand_for_several() -> None:
     async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
-        router = await run("in turn", system=system)
+        router = await run("RoundRobinRouter.spawn(system, Worker, routees=4)", system=system)
         for number in range(8):
             router.tell(number)
         assert [await seen(ref) for ref in router.refs] == [[n, n + 4] for n in range(4)]
-        by_key = await run("by key", system=system)
+        by_key = await run('KeyRouter.spawn(system, Worker, routees=4, by="user")', system=system)
         for number in range(8):
             by_key.tell({"user": number % 2})
         found = [{row["user"] for row in await seen(ref)} for ref in by_key.refs]
@@ -340,7 +338,7 @@ def test_routers_stand_for_several() -> None:
 
 def test_all_routees_are_told() -> None:
     async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
-        await run("to all", system=system)
+        await run("BroadcastRouter.spawn(system, Worker, routees=4).tell(m)", system=system)
         for ref in system.find(Worker):
             assert await seen(ref) == ([] if ref.path == "/w" else [1])
 
@@ -351,7 +349,7 @@ def test_subscribers_of_a_topic_are_told() -> None:
     async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
         topic = system.spawn(Topic)
         topic.tell(Subscribe(ref, int))
-        await run("publish and subscribe", topic=topic)
+        await run("topic.tell(m)", topic=topic)
         topic.tell("another class")
         while await seen(ref) != [1]:
             await asyncio.sleep(0)
@@ -362,14 +360,18 @@ def test_subscribers_of_a_topic_are_told() -> None:
 def test_an_actor_is_in_another_process(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     monkeypatch.syspath_prepend(str(root))  # the process imports the class from there
     with ActorSystem() as system:
-        pool = eval(IDIOMS["more processes"], {"system": system, "Worker": Double})
+        pool = eval(
+            on_page("system.pool(Worker, processes=1)"), {"system": system, "Worker": Double}
+        )
         assert pool.ask(4).result(LIMIT) == 8
 
 
-@pytest.mark.parametrize("idiom", ["find by name", "find by class", "wait until it is there"])
-def test_actors_are_found(idiom: str) -> None:
+@pytest.mark.parametrize(
+    "code", ['system.find("/w")', "system.find(Worker)", 'await system.afind("/w")']
+)
+def test_actors_are_found(code: str) -> None:
     async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        found = await run(idiom, system=system)
+        found = await run(code, system=system)
         assert found in (ref, [ref])
 
     in_system(test)
@@ -378,7 +380,9 @@ def test_actors_are_found(idiom: str) -> None:
 def test_a_stream_asks_in_order() -> None:
     with ActorSystem() as system:
         ref = system.spawn(Worker)
-        graph = eval(IDIOMS["a stream of asks, in order"], {"stream": entry("rows"), "ref": ref})
+        graph = eval(
+            on_page("stream.ask(ref, in_flight=64)"), {"stream": entry("rows"), "ref": ref}
+        )
         run = system.run(graph.collect())
         run.send("rows", range(200))
         assert run.finish() == [*range(200)]
