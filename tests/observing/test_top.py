@@ -158,7 +158,7 @@ def test_watermarks_have_their_lag_and_runs_their_latency(
     def time_of(row: int) -> int:
         return row
 
-    graph = entry("n").watermarks(time_of, lag=7).max_workers(1).map(slow).collect()
+    graph = entry("n").watermarks(time_of, delay_threshold=7).max_workers(1).map(slow).collect()
     with ActorSystem("shop", workers=2, observable=True) as system:
         run = system.run(graph, batch_size=10, markers=1)
         watcher = watcher_of(folder)
