@@ -13,7 +13,7 @@ from callboard.core.tracebacks import current_frames, format_stack
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
     from callboard._inside.sending.runtime import Runtime
-    from callboard.scheduling.elasticity.leveled import LeveledWorker
+    from callboard.scheduling.elasticity.team_level import LeveledWorker
     from callboard.scheduling.worker import WorkerThread
 
 # How many actors of a kind a text names.
@@ -110,7 +110,7 @@ def why_not_idle(runtime: Runtime) -> str:
     ready = (
         ref
         for ref in actors.values()
-        if ref.state == "R" and ref.number not in working and ref not in on_loop
+        if ref.waits_for is None and ref.number not in working and ref not in on_loop
     )
     lines.extend(_some(f"{ref._short_path} {queued(ref, holder)[1]}" for ref in ready))
     system = runtime.system

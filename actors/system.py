@@ -89,7 +89,7 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         name: str = "callboard",
         *,
         workers: int | str | tuple[int, int] | None = None,
-        elasticity: str | Mapping[str, Any] | None = None,
+        elasticity: Mapping[str, Any] | None = None,
         threading: str | None = None,
         placement: Any = None,
         priority: Any = "fifo",
@@ -107,9 +107,8 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         """Make `workers` workers; without a number, one for each core that the process may use.
 
         With `workers="elastic"`, or `(least, most)`, the system finds out how many should run, and
-        suspends the others: see `docs/elasticity.md`. `elasticity` is the name of a strategy,
-        "rates" or "trends", or a table with `strategy`, `period` in seconds, `sensitivity` and
-        `ceiling` from 0 to 1, and `remember`, the path of a file.
+        suspends the others: see `docs/elasticity.md`. `elasticity` is a table with `period` in
+        seconds, `ceiling` from 0 to 1, and `remember`, the path of a file.
 
         `threading` says which of them runs an actor. `dynamic`, the default: the worker that wakes
         it, and an idle worker takes actors from busy ones. `assigned`, the default where there is a
@@ -120,7 +119,7 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         `placement` and `priority` are policies or names of policies. `quantum` is the most messages
         that one dispatch may take, and `time_slice` the time in seconds after which it begins no
         more of them. `monitoring` is a level (`off`, `times`, `mailboxes`, `channels`, `workers`),
-        and `monitored` are the classes of the actors in the logs; None: all. `trace` is the path of
+        and `monitored` are the classes of the actors in traces; None: all. `trace` is the path of
         a file for a trace of all that runs, or a FlightRecorder; with it `monitoring` is `times` at
         least. With `observable` the commands `top`, `dashboard`, `info`, `tree` and `dump` of
         `callboard` may look into the system, and it keeps its latest 100 dead letters. `pin` ties
@@ -179,7 +178,7 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         runtime.counted = config.counted
         runtime.tuned = config.tuned
         if config.monitoring != "off":
-            runtime.logs = self._logs
+            runtime.records = self._records
         runtime.notes_channels = config.monitoring in ("channels", "workers")
         runtime.carrying = config.context == "sender"
         team.observe(config.monitoring, runtime.placement.timed)
@@ -375,7 +374,6 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
             ends.callback(self._signals.restore)
             ends.callback(_exit.forget, self)
             ends.callback(self._end_observing)
-            ends.callback(self._logs.finish)
             for graph in self._graphs():
                 ends.callback(graph.end_with_system)
         log.info("system stopped", system=self.name)

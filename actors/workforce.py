@@ -9,7 +9,7 @@ from callboard.core.errors import CallboardError
 from callboard.diagnosis import name_of_work
 from callboard.scheduling.config import Config
 from callboard.scheduling.elasticity.controller import Controller
-from callboard.scheduling.elasticity.options import Elasticity
+from callboard.scheduling.elasticity.rates import Elasticity
 from callboard.scheduling.worker import WorkerThread
 
 

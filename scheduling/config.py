@@ -18,7 +18,7 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.core.threads.cores import usable_cores
-from callboard.scheduling.elasticity.options import Elasticity
+from callboard.scheduling.elasticity.rates import Elasticity
 from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.scheduling.placement import PlacementPolicy
@@ -147,7 +147,7 @@ class Config:
         return self.monitoring in COUNTING or self.priority_policy().counted
 
     def is_monitored(self, actor_class: type) -> bool:
-        """Whether the logs have the dispatches of actors of this class, or of a subclass of one."""
+        """Whether traces have the dispatches of actors of this class, or of a subclass of one."""
         if self.monitored is None:
             return True
         for base in actor_class.__mro__:
@@ -277,13 +277,11 @@ def _workers(key: str, value: Any) -> int | str | tuple[int, int]:
 
 
 def _elasticity(key: str, value: Any) -> Elasticity:
-    """Check a strategy's name, or a table of options."""
-    if isinstance(value, str):
-        return Elasticity(strategy=value)
+    """Check a table of options."""
     if isinstance(value, Elasticity):
         return value
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{key} is a strategy's name or a table, not {safe_repr(value)}")
+        raise ConfigError(f"{key} is a table of options, not {safe_repr(value)}")
     options = [field.name for field in fields(Elasticity)]
     for option in value:
         if option not in options:

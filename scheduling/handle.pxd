@@ -1,3 +1,4 @@
+from callboard.core.monitoring.actor_times cimport ActorTimes
 from callboard.scheduling.forward cimport Cell
 
 
@@ -5,6 +6,10 @@ cdef class Handle:
     cdef Cell* cell
 
     cdef bint has_own_worker(self) noexcept
+
+
+cdef class ClassTimes:
+    cdef ActorTimes* times
 
 
 cdef Handle actor_here()

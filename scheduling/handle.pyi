@@ -1,3 +1,5 @@
+from typing import final
+
 from typing_extensions import disjoint_base
 
 from callboard.core.monitoring.time_distribution import TimeDistribution
@@ -30,3 +32,7 @@ class Handle:
     @property
     def mean_ns(self) -> float: ...
     def _own_times(self) -> tuple[TimeDistribution, TimeDistribution] | None: ...
+
+@final
+class ClassTimes:
+    def read(self) -> tuple[TimeDistribution, TimeDistribution]: ...

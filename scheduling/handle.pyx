@@ -1,18 +1,18 @@
-"""An actor as scheduling knows it: the base class of refs."""
+"""An actor as scheduling knows it, the base class of refs; and the times of a class of actors."""
 
 cimport cython
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport acquire, relaxed, release
-from callboard.core.monitoring.actor_times cimport ActorTimes
-from callboard.core.monitoring.class_times cimport distributions_of
+from callboard.core.monitoring.actor_times cimport BUCKETS, ActorTimes, TimeHistogram
 from callboard.core.sealed cimport only_by_runtime
 from callboard.scheduling.cell cimport Cell, dedicated_cell, own_times_cell
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.worker_core cimport Worker
 
 from callboard.core.handles import public_names
+from callboard.core.monitoring.time_distribution import TimeDistribution
 
 
 cdef class Handle:
@@ -114,6 +114,42 @@ cdef class Handle:
                 self.cell.set(own_times_cell)
                 self.cell.set_times(times, release)
         return distributions_of(times)
+
+
+cdef class ClassTimes:
+    """The times of the actors of one class, ended ones included. It lives as long as its actors' cells.
+
+    Workers note them, and any thread reads their distributions.
+    """
+
+    def __cinit__(self, object key, uint32_t workers):
+        only_by_runtime(key, self, "times of a class come from its system")
+        self.times = new ActorTimes(workers)
+
+    def __dealloc__(self):
+        del self.times
+
+    def read(self):
+        """Return two `TimeDistribution`: of processing times, and of times in the mailbox. Any thread."""
+        return distributions_of(self.times)
+
+
+cdef tuple distributions_of(ActorTimes* times):
+    """Return what `ClassTimes.read()` does."""
+    cdef size_t bucket
+    cdef uint64_t count
+    cdef uint64_t handled_ns = times.handled_ns()
+    cdef uint64_t waited_ns = times.waited_ns()
+    cdef list handled = []
+    cdef list waited = []
+    for bucket in range(BUCKETS):
+        count = times.handled(bucket)
+        if count:
+            handled.append((TimeHistogram.bound_of(bucket), count))
+        count = times.waited(bucket)
+        if count:
+            waited.append((TimeHistogram.bound_of(bucket), count))
+    return TimeDistribution(handled_ns, tuple(handled)), TimeDistribution(waited_ns, tuple(waited))
 
 
 cdef Handle actor_here():

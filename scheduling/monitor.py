@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 
-from callboard.core.errors import CallboardError
 from callboard.core.markup import paragraph, table
 from callboard.core.monitoring.time_distribution import NO_TIMES, TimeDistribution
 from callboard.core.text import time_in_words
-from callboard.scheduling.elasticity.history import LevelStatistics
-from callboard.scheduling.worker import WorkerThread
+from callboard.scheduling.elasticity.team_level import LevelStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +41,6 @@ class ActorStatistics:
     """The thing that it waits for, such as "a message" or "room in channel 3"; None without one."""
     in_message: float | None = None
     """For how long a worker has been in its message; None if none is."""
-    state: str = "R"
-    """As in the log: R, it runs or is ready; Bi, Bo, Ba, it is blocked on input, output or any."""
     created: float | None = None
     """When it was spawned, by the monotonic clock."""
     alive: float | None = None
@@ -238,33 +234,3 @@ def _table(what: str, kind: type, entries: Sequence[object], texts: int) -> Iter
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         yield "  ".join(line).rstrip()
-
-
-class WorkerLog:
-    """One worker's records, read as they come and turned into lines of text.
-
-    A line stands for one dispatch, as in LPEL's logs (section 5.4.3): when it ended, the actor's
-    number and path, its dispatch counter, the state in which it left the actor, its execution time;
-    then what it did with channels. See `core/monitoring/log_text.hpp`.
-    """
-
-    def __init__(self, worker: WorkerThread) -> None:
-        if not worker.is_recorded:
-            raise CallboardError(
-                f"{worker.name!r} keeps no log, because monitoring is off; the levels with one are "
-                "times, mailboxes, channels and workers"
-            )
-        self._worker = worker
-        self._next = 0
-
-    def read(self, paths: dict[int, bytes]) -> bytes:
-        """Return the lines since the last call.
-
-        `paths` has the path of each actor by its number. The worker keeps its latest 8,192 records:
-        one for each dispatch and one for each channel that it used. A line says how many were
-        overwritten before they were read.
-        """
-        text, self._next, lost = self._worker.read_log(self._next, paths)
-        if lost:
-            text = b"*** worker %d overwrote %d records\n" % (self._worker.index, lost) + text
-        return text

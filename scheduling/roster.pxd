@@ -9,5 +9,5 @@ cdef class Roster:
     cdef object lock
     cdef readonly str monitoring  # the level
     cdef readonly bint timed
-    cdef public object write_log  # called with a worker when its records are to be taken out; or None
+    cdef public object hand_over_records  # called with a worker when its records are to be taken out; or None
     cdef public double time_slice  # of a dispatch, in seconds; 0: it has none

@@ -11,7 +11,7 @@ class Roster:
     dedicated: list[WorkerThread]
     monitoring: str
     timed: bool
-    write_log: Callable[[WorkerThread], object] | None
+    hand_over_records: Callable[[WorkerThread], object] | None
     time_slice: float
     def __init__(self, *args: object) -> None: ...
     def observe(self, monitoring: str, timed: bool) -> None: ...

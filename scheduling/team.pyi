@@ -2,8 +2,7 @@ from typing import Protocol
 
 from typing_extensions import disjoint_base
 
-from callboard.scheduling.elasticity.history import LevelStatistics
-from callboard.scheduling.elasticity.leveled import LeveledGraph
+from callboard.scheduling.elasticity.team_level import LeveledGraph, LevelStatistics
 from callboard.scheduling.roster import Roster
 from callboard.scheduling.worker import WorkerThread
 

@@ -20,7 +20,6 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
-from callboard.core.monitoring.log_lines cimport lines_of
 from callboard.core.memory.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
 from callboard.core.monitoring.records cimport DispatchRecord, record_exit, record_suspension, record_wait
 from callboard.core.thread_state cimport set_variables
@@ -170,11 +169,6 @@ cdef class WorkerThread:
         return self.core.timed
 
     @property
-    def is_recorded(self):
-        """Whether there are monitoring records: see `read_log`."""
-        return self.core.recorder != NULL
-
-    @property
     def busy_ns(self):
         """The time spent in dispatches, in nanoseconds, if they are measured."""
         return self.core.get_busy_ns()
@@ -188,16 +182,6 @@ cdef class WorkerThread:
     def waited_ns(self):
         """The idle time in nanoseconds, that of a wait in progress included."""
         return self.core.get_idle_ns()
-
-    def read_log(self, uint64_t since, dict paths):
-        """Return the lines of the records from number `since` on, the number of the next record to come, and how many
-        were overwritten before they were read.
-
-        `paths` has the path of each actor, in UTF-8, by its number. Any thread may read; it disturbs no other.
-        """
-        if self.core.recorder == NULL:
-            return b"", 0, 0
-        return lines_of(self.core.recorder.ring, self.core.index, since, paths)
 
     def take_over(self, Handle actor):
         """Make `actor` live on this worker.
@@ -415,8 +399,8 @@ cdef class WorkerThread:
 
     cdef void hand_log_over(self) noexcept:
         """Have the log written, if the user wants it to be, before its records are overwritten."""
-        if self.core.recorder != NULL and self.team.write_log is not None:
-            self.team.write_log(self)
+        if self.core.recorder != NULL and self.team.hand_over_records is not None:
+            self.team.hand_over_records(self)
 
     cdef void park(self) noexcept nogil:
         """Sleep until there is work; after a while without any, free the spare nodes that bursts left."""

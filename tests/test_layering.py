@@ -61,7 +61,7 @@ ORDERS = [
             "/terms",
             "/language",
             "/types",
-            "/formats",
+            "/json_lines",
             "/drawing",
             "/shaping",
             "/markup",

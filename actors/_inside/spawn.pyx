@@ -99,7 +99,7 @@ cdef ActorRef spawn_by(
     cdef ActorRef ref = make_unborn(runtime, parent, plain, args, kwargs, options)
     if name is not None:
         take_name(ref, name)
-    if runtime.logs is not None:
+    if runtime.records is not None:
         note_spawn(ref)
     try:
         join_family(ref)
@@ -171,7 +171,7 @@ cdef int note_spawn(ActorRef ref) except -1:
     ref.cell.set_times(ref.runtime.times_of(ref.recipe.cls.__qualname__).times, relaxed)
     if ref.runtime.config.is_monitored(ref.recipe.cls):
         ref.cell.set(recorded_cell)
-        ref.runtime.logs.note(ref)
+        ref.runtime.records.note(ref)
     return 0
 
 

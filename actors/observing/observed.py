@@ -1,4 +1,4 @@
-"""Seeing a system: its figures, its logs, its traces, and why its actors wait."""
+"""Seeing a system: its figures, its traces, and why its actors wait."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -29,7 +28,7 @@ from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
 from callboard.scheduling.tracing.flight_recorder import ARROWS
 from callboard.scheduling.tracing.recording import TraceFile
-from callboard.statistics import Logs, collect
+from callboard.statistics import Records, collect
 
 
 class ServedPage(Protocol):
@@ -120,13 +119,13 @@ class Observed:
     config: Config
     _closing: weakref.finalize[..., Observed] | None = None
     _runtime: Runtime
-    _logs: Logs
+    _records: Records
     _traces: Traces
 
     def _observe(self, runtime: Runtime) -> None:
         """Have what shows the system."""
-        self._logs = Logs(runtime)
-        self._traces = Traces(runtime, self._logs)
+        self._records = Records(runtime)
+        self._traces = Traces(runtime, self._records)
         self._running: weakref.WeakSet[RunningGraph] = weakref.WeakSet()
         self._counters: weakref.WeakSet[CountsEnds] = weakref.WeakSet()
         self._servers: weakref.WeakSet[ServedSystem] = weakref.WeakSet()
@@ -209,7 +208,7 @@ class Observed:
 
         It has each dispatch by worker, waits, slices of operators, lengths of mailboxes, dead
         letters, failures and restarts. https://ui.perfetto.dev opens it. `format` is "perfetto" or
-        "json", which Chrome's viewer shows, too; without it, the path's end says which. At `limit`
+        "text", a line for each dispatch; without it, a path that ends in .txt is text. At `limit`
         bytes it ends. It ends with its system at the latest. One of `arrows` messages between
         actors has an arrow, from the dispatch that sent it to the one that took it; of several
         traces at a time the smallest number holds.
@@ -303,21 +302,6 @@ class Observed:
         dashboard: ServedPage = serving.serve_dashboard(self, host, port, token, servers)
         self._dashboards.add(dashboard)
         return dashboard
-
-    def log_lines(self, worker: int) -> list[str]:
-        """Return the latest lines of a worker's log: one for each dispatch, see `WorkerLog`.
-
-        Raises CallboardError if monitoring is off, ConfigError if there is no such worker.
-        """
-        return self._logs.lines(worker)
-
-    def write_logs(self, directory: str | os.PathLike[str]) -> list[Path]:
-        """Write each worker's log to a file of its own in `directory`, until the system is stopped.
-
-        All that was recorded so far is in the files when this returns. Return the files. Raises
-        CallboardError if monitoring is off, and OSError if they cannot be written.
-        """
-        return self._logs.write(directory)
 
 
 def _answer(reference: weakref.ref[Observed], question: str) -> Any:

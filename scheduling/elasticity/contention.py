@@ -6,11 +6,10 @@ of the doubt.
 
 from __future__ import annotations
 
-from callboard.scheduling.elasticity.bounds import LevelBounds
+from callboard.scheduling.elasticity.decision import Decision, number, rate, workers
+from callboard.scheduling.elasticity.level_bounds import LevelBounds
 from callboard.scheduling.elasticity.light_load import HIGH, is_behind, workers_for
-from callboard.scheduling.elasticity.load import NOISE, SATURATED, demand
-from callboard.scheduling.elasticity.measurement import Decision, Measurement
-from callboard.scheduling.elasticity.wording import number, rate, workers
+from callboard.scheduling.elasticity.measurement import NOISE, SATURATED, Measurement, demand
 
 _DEARER = 1.5
 """The ratio of the workers' time for a message that no noise of 10% on all four values makes."""

@@ -6,15 +6,21 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 from callboard.core.errors import CallboardError
 from callboard.core.log import log
 from callboard.core.tracebacks import current_frames, format_stack
-from callboard.scheduling.elasticity.counts import Counts
-from callboard.scheduling.elasticity.history import LevelChange, LevelStatistics
-from callboard.scheduling.elasticity.leveled import LeveledTeam, LeveledWorker
-from callboard.scheduling.elasticity.measurement import Measurement, Strategy
+from callboard.scheduling.elasticity.decision import Decision
+from callboard.scheduling.elasticity.measurement import Measurement
 from callboard.scheduling.elasticity.processors import Processors
+from callboard.scheduling.elasticity.team_level import (
+    LevelChange,
+    LeveledTeam,
+    LeveledWorker,
+    LevelStatistics,
+)
+from callboard.scheduling.elasticity.work_counts import Counts
 
 # How many decisions that changed the level are remembered.
 MOST_CHANGES = 1000
@@ -22,6 +28,14 @@ PYTHON_ONLY = (
     "With an interpreter lock one worker at a time runs Python, and there are no native actors or "
     "operators yet."
 )
+
+
+class Strategy(Protocol):
+    """Finds a level by measurements. One thread calls it, once for each period."""
+
+    def decide(self, measurement: Measurement) -> Decision:
+        """Return the next period's level, at least `least` and at most `most`."""
+        ...
 
 
 class Controller:

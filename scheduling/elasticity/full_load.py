@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from callboard.scheduling.elasticity.bounds import LevelBounds
+from callboard.scheduling.elasticity.decision import Decision, number, rate, workers, works
+from callboard.scheduling.elasticity.level_bounds import LevelBounds
+from callboard.scheduling.elasticity.level_search import Search
 from callboard.scheduling.elasticity.light_load import AIM, is_behind, workers_for
-from callboard.scheduling.elasticity.load import (
+from callboard.scheduling.elasticity.measurement import (
     GROWS,
     SATURATED,
+    Measurement,
     Steady,
     demand,
     growth,
     is_held_back,
     works_off,
 )
-from callboard.scheduling.elasticity.measurement import Decision, Measurement
-from callboard.scheduling.elasticity.remembered import Remembered, program_of
-from callboard.scheduling.elasticity.search import Search
-from callboard.scheduling.elasticity.wording import number, rate, workers, works
+from callboard.scheduling.elasticity.remembered_loads import Remembered, program_of
 
 _SOON = 3
 """A backlog that is gone in fewer periods needs no other level."""

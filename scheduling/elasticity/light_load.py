@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 
-from callboard.scheduling.elasticity.bounds import LevelBounds
-from callboard.scheduling.elasticity.load import (
+from callboard.scheduling.elasticity.decision import Decision, are, number, rate, workers
+from callboard.scheduling.elasticity.level_bounds import LevelBounds
+from callboard.scheduling.elasticity.measurement import (
     GROWS,
     NOISE,
     SATURATED,
+    Measurement,
     Steady,
     demand,
     growth,
     works_off,
 )
-from callboard.scheduling.elasticity.measurement import Decision, Measurement
-from callboard.scheduling.elasticity.wording import are, number, rate, workers
 
 LOW, AIM, HIGH = 0.5, 0.65, 0.8
 """The part of the workers that is busy: below, the level falls; above, it rises."""

@@ -1,4 +1,4 @@
-"""Our strategy: a level that is computed from rates, then verified, and kept while the load stays.
+"""The strategy: a level that is computed from rates, then verified, and kept while the load stays.
 
 A light load leaves workers idle: then the level follows from how many were busy. A full one does
 not say how much more could be done: then curves are fitted to the throughputs of a few levels.
@@ -8,16 +8,20 @@ not say how much more could be done: then curves are fitted to the throughputs o
 from __future__ import annotations
 
 import math
+import os
+from dataclasses import dataclass
 
+from callboard.core import checks
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
 from callboard.core.threads.cores import usable_cores
-from callboard.scheduling.elasticity.bounds import LevelBounds
 from callboard.scheduling.elasticity.contention import Contention
+from callboard.scheduling.elasticity.decision import Decision, number, stays, stuck
 from callboard.scheduling.elasticity.full_load import FullLoad
+from callboard.scheduling.elasticity.level_bounds import LevelBounds
 from callboard.scheduling.elasticity.light_load import HIGH, LightLoad, is_behind
-from callboard.scheduling.elasticity.load import demand
-from callboard.scheduling.elasticity.measurement import Decision, Measurement
-from callboard.scheduling.elasticity.remembered import Remembered
-from callboard.scheduling.elasticity.wording import number, stays, stuck
+from callboard.scheduling.elasticity.measurement import Measurement, demand
+from callboard.scheduling.elasticity.remembered_loads import Remembered
 
 _SHORT = 0.1
 """Seconds that a period needs to be trusted after a change of level."""
@@ -89,3 +93,33 @@ class Rates:
         self._load = load
         self._light.begin()
         self._full.begin(rising)
+
+
+@dataclass(frozen=True)
+class Elasticity:
+    """How a system finds the number of its workers. Raises ConfigError."""
+
+    period: float = 1.0
+    """Seconds from one decision to the next."""
+    ceiling: float = 0.8
+    """The share of the machine's processor time above which no worker is added."""
+    remember: str | os.PathLike[str] | None = None
+    """The file that keeps what was measured, for later runs."""
+
+    def __post_init__(self) -> None:
+        checks.seconds("elasticity's period", self.period, zero=False, error=ConfigError)
+        checks.finite("elasticity's ceiling", self.ceiling, error=ConfigError)
+        if not 0 <= self.ceiling <= 1:
+            raise ConfigError(
+                f"elasticity's ceiling is a share, at least 0 and at most 1, "
+                f"not {safe_repr(self.ceiling)}"
+            )
+        if self.remember is not None and not isinstance(self.remember, str | os.PathLike):
+            raise ConfigError(
+                f"the file that elasticity remembers in is a path, not {safe_repr(self.remember)}"
+            )
+
+    def make(self, least: int, most: int) -> Rates:
+        """Return a new strategy for so many workers. Raises ConfigError for a file not its own."""
+        memory = None if self.remember is None else Remembered(self.remember)
+        return Rates(least, most, self.ceiling, memory)

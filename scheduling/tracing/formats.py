@@ -1,9 +1,8 @@
-"""The formats of trace files: Perfetto's packets, and the JSON of Chrome's trace viewer."""
+"""The formats of trace files: Perfetto's packets, and lines of text."""
 
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import struct
 import time
@@ -12,17 +11,23 @@ from typing import Any, Protocol
 
 from callboard.core import checks
 from callboard.core.errors import ConfigError
-from callboard.core.text import safe_repr
-from callboard.scheduling.tracing.track_encoder import RECORD_SIZE, TrackEncoder, message_event
+from callboard.core.text import one_line, safe_repr
+from callboard.scheduling.tracing.track_encoder import RECORD_SIZE, TrackEncoder
 from callboard.scheduling.worker import WorkerThread
 
 # A record in memory: time, spent, actor, dispatch, messages, queue, created, uses, kind, began.
 RECORD = struct.Struct("=qqQQQqqQc7xq")
 assert RECORD.size == RECORD_SIZE
 
-WAITS = {b"w": "idle", b"s": "suspended"}
-_OF_CHANNELS, _EXIT, _STAGE = b"u", b"x", b"S"
-_MESSAGES = {b"f": "s", b"t": "f", b"d": "i"}  # sampled ones, sent, taken and lost: their phases
+# Kinds of records, as in `records.hpp`. An actor has ended or is ready, or is blocked: on input, on
+# room, or on any of many channels.
+_ENDED, _OF_CHANNELS = b"Z", b"u"
+_STATES = {_ENDED: "Z", b"R": "R", b"i": "Bi", b"o": "Bo", b"a": "Ba"}
+_OF_WORKERS = {
+    b"w": ("waited (", ") for "),
+    b"s": ("was suspended (", ") for "),
+    b"x": ("exited wait_cnt ", " wait_time "),
+}
 
 Names = dict[int, bytes]
 
@@ -99,79 +104,78 @@ class PerfettoFormat:
         return b""
 
 
-class ChromeFormat:
-    """A list of events in JSON, an event on a line. Times are in microseconds."""
+class TextFormat:
+    """A line for each dispatch, with what LPEL's logs have (Prokesch 2011, section 5.4.3).
+
+    The worker comes after the time. A worker's own lines, failures and dead letters have `***`::
+
+        248954687985216 net-0 tid 191 /a disp 3 st Z et 7473 creat 248954684456346 [246,w,C,2,-!*;]
+        248954687997369 *** net-0 waited (18) for 0.000056292
+
+    A dispatch's channels are records of their own, which come before it.
+    """
 
     def __init__(self, system: str) -> None:
-        self._system = system
-        self._threads: dict[WorkerThread, int] = {}
-        self._pid = os.getpid()
+        self._workers: dict[WorkerThread, tuple[str, list[str]]] = {}
 
     def header(self) -> bytes:
-        """Return the process's name."""
-        named = self._of_process("process_name", 0, self._system)
-        return b"[\n" + _line(named).removeprefix(b",\n")
+        """Return nothing."""
+        return b""
 
     def records(self, worker: WorkerThread, records: bytes, names: Names) -> bytes:
-        """Return whole slices, and counters."""
+        """Return the lines of a worker's dispatches, waits, suspensions and end."""
+        if worker not in self._workers:
+            self._workers[worker] = one_word(worker.name), []
+        name, uses = self._workers[worker]
         lines = []
-        if worker not in self._threads:
-            self._threads[worker] = _thread_of(worker) or len(self._threads) + 1
-            lines.append(self._of_process("thread_name", self._threads[worker], worker.name))
-        thread = self._threads[worker]
         for record in RECORD.iter_unpack(records):
-            end, spent, actor, arrow, messages, queue, other, _, kind, began = record
-            if kind in (_OF_CHANNELS, _EXIT):
-                continue
-            if kind in _MESSAGES:
-                other_name = _name_in(names, other)
-                lines += self._message(kind, end, thread, arrow, other_name)
-                continue
-            began = began or end - spent
-            event = {"ph": "X", "ts": began / 1e3, "dur": (end - began) / 1e3}
-            event |= {"pid": self._pid, "tid": thread}
-            name = _name_in(names, actor).decode()
-            if kind in WAITS:
-                lines.append(event | {"name": WAITS[kind], "cat": "wait"})
-                continue
-            what, cat = ("rows", "operator") if kind == _STAGE else ("messages", "dispatch")
-            lines.append(event | {"name": name, "cat": cat, "args": {what: messages}})
-            if queue >= 0 and kind != _STAGE:
-                count = {"ph": "C", "name": f"queue of {name}", "ts": end / 1e3, "pid": self._pid}
-                lines.append(count | {"args": {"messages": queue}})
-        return b"".join(map(_line, lines))
-
-    def _message(
-        self, kind: bytes, at: int, thread: int, arrow: int, other: bytes
-    ) -> list[dict[str, Any]]:
-        """Return the begin or the end of an arrow, or that a dead letter has none."""
-        phase = _MESSAGES[kind]
-        event = {"ph": phase, "cat": "message", "ts": at / 1e3, "pid": self._pid, "tid": thread}
-        if phase == "i":
-            return [event | {"s": "t", "name": message_event(ord(kind), other).decode()}]
-        ends = {"bp": "e"} if phase == "f" else {}
-        return [event | {"id": arrow, "name": "message"} | ends] if arrow else []
+            end, spent, actor, dispatch, messages, queue, created, used, kind, _ = record
+            if kind == _OF_CHANNELS:
+                uses.append(_use(record))
+            elif kind in _OF_WORKERS:
+                before, between = _OF_WORKERS[kind]
+                seconds = f"{spent // 10**9}.{spent % 10**9:09}"
+                lines.append(f"{end} *** {name} {before}{dispatch}{between}{seconds}")
+            elif kind in _STATES:
+                line = f"{end} {name} tid {actor} {_name_in(names, actor).decode()} disp {dispatch}"
+                line += f" st {_STATES[kind]} et {spent}"
+                if kind == _ENDED:
+                    line += f" creat {created}"
+                if messages or queue > 0:
+                    line += f" msgs {messages}" + (f" queue {queue}" if queue >= 0 else "")
+                if used:
+                    kept = uses[-used:]
+                    line += f" [{''.join(kept)}{'...' if used > len(kept) else ''}]"
+                lines.append(line)
+                uses.clear()
+        return "".join(f"{line}\n" for line in lines).encode()
 
     def instant(self, at: int, text: str) -> bytes:
-        """Return an event of the process."""
-        event = {"ph": "i", "s": "p", "name": text, "cat": "event", "ts": at / 1e3}
-        return _line(event | {"pid": self._pid, "tid": 0})
+        """Return a line."""
+        return f"{at} *** {one_line(text)}\n".encode(errors="replace")
 
     def forget_all_but(self, workers: list[WorkerThread]) -> None:
-        """Forget the other workers' threads."""
-        self._threads = {one: tid for one, tid in self._threads.items() if one in workers}
+        """Forget the other workers."""
+        self._workers = {one: known for one, known in self._workers.items() if one in workers}
 
     def footer(self) -> bytes:
-        """Return the end of the list."""
-        return b"\n]\n"
-
-    def _of_process(self, what: str, thread: int, name: str) -> dict[str, Any]:
-        event = {"ph": "M", "name": what, "pid": self._pid, "tid": thread}
-        return event | {"args": {"name": name}}
+        """Return nothing."""
+        return b""
 
 
-def _line(event: dict[str, Any]) -> bytes:
-    return b",\n" + json.dumps(event).encode()
+def _use(record: tuple[Any, ...]) -> str:
+    """Return what a dispatch did with an end of a channel: see ChannelUse in `records.hpp`."""
+    channel, moved, mode, state, flags, *_ = record
+    has_blocked, has_woken, has_moved = flags & 1, flags & 2, flags & 4
+    marks = f"{'?' if has_blocked else '-'}{'!' if has_woken else '-'}{'*' if has_moved else '-'}"
+    return f"{channel},{chr(mode)},{chr(state)},{moved},{marks};"
+
+
+def one_word(name: str) -> str:
+    """Return a name without spaces and line breaks: it may have any characters."""
+    if name.isprintable() and " " not in name:
+        return name
+    return "".join(c if c.isprintable() and c != " " else "_" for c in name)
 
 
 def _name_in(names: Names, number: int) -> bytes:
@@ -190,17 +194,17 @@ def _thread_of(worker: WorkerThread) -> int:
 
 FORMATS: dict[str, Callable[[str], TraceFormat]] = {
     "perfetto": PerfettoFormat,
-    "json": ChromeFormat,
+    "text": TextFormat,
 }
 
 
 def format_for(path: str | os.PathLike[str], name: str | None) -> Callable[[str], TraceFormat]:
-    """Return the format of this name; without one, JSON for a path that ends so, else Perfetto's.
+    """Return the format of this name; without one, text for a .txt file, else Perfetto's.
 
     Raises ConfigError.
     """
     if name is None:
-        name = "json" if os.fsdecode(path).endswith(".json") else "perfetto"
+        name = "text" if os.fsdecode(path).endswith(".txt") else "perfetto"
     return FORMATS[checks.one_of("the format of a trace", name, tuple(FORMATS), error=ConfigError)]
 
 

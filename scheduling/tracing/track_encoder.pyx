@@ -14,7 +14,7 @@ from callboard.scheduling.worker_core cimport Worker
 cdef extern from "callboard/core/monitoring/recorder.hpp" namespace "callboard" nogil:
     pass
 
-cdef extern from "callboard/core/monitoring/track_events.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/scheduling/tracing/track_events.hpp" namespace "callboard" nogil:
     cppclass string_view "std::string_view":
         string_view()
         string_view(const char* text, size_t size)
@@ -93,7 +93,7 @@ def taken_from(WorkerThread worker, uint64_t since):
     return found, end
 
 
-def message_event(kind, bytes other):
+cdef bytes message_event(char kind, bytes other):
     """Return how a trace names what happened to a sampled message, whose other end is an actor of this name."""
     if kind == record_sent:
         return b"to " + other

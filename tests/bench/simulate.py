@@ -4,11 +4,8 @@ python tests/bench/simulate.py measure                   this machine's paramete
 python tests/bench/simulate.py predict OPTION=VALUE ...  one graph (simulator/shapes.hpp)
 python tests/bench/simulate.py validate                  predictions beside the real runtime
 python tests/bench/simulate.py validate --rounds 0 --workers 1 2 4 8 16 --cores 16   alone
-python tests/bench/simulate.py lock                      the same of operators in Python
 python tests/bench/simulate.py threads --into FILE       figures 8 and 9: 1 to 184 threads
-python tests/bench/simulate.py elastic --into FILE       figure 10: the level finds itself
-python tests/bench/simulate.py change                    until those that are suspended rest
-python tests/bench/simulate.py uneven                    two operators, one of them slow to start
+python tests/bench/simulate.py check                     laws that hold on any machine
 """
 
 import argparse
@@ -18,10 +15,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from simulator import elastic, figures, interpreter, machine, validation
+from simulator import figures, laws, machine, validation
 from simulator.programs import Kept, simulated
 
-WHAT = ("measure", "predict", "validate", "lock", "threads", "elastic", "change", "uneven")
+WHAT = ("measure", "predict", "validate", "threads", "check")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -29,11 +26,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("what", choices=WHAT)
     parser.add_argument("options", nargs="*", metavar="OPTION=VALUE", help="of the graph")
     parser.add_argument("--machine", type=Path, default=machine.MEASURED, help="its parameters")
-    parser.add_argument("--rounds", type=int, default=5, help="of `validate` and `lock`")
+    parser.add_argument("--rounds", type=int, default=5, help="of `validate`")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="of `validate`")
     parser.add_argument("--cores", type=int, default=os.cpu_count(), help="of `validate`")
     parser.add_argument("--into", type=Path, default=Path("simulated.jsonl"), metavar="FILE",
-                        help="keeps the results of `threads` and `elastic`")  # fmt: skip
+                        help="keeps the results of `threads`")  # fmt: skip
     options = parser.parse_args(arguments)
     for word in options.options:
         if "=" not in word:
@@ -50,16 +47,10 @@ def main(arguments: Sequence[str]) -> None:
     given = dict(word.split("=", 1) for word in options.options)
     if options.what == "validate":
         validation.validate(here, options.rounds, options.workers, options.cores)
-    elif options.what == "lock":
-        interpreter.validate(here, options.rounds)
     elif options.what == "threads":
         figures.threads(Kept(here, options.into))
-    elif options.what == "elastic":
-        elastic.elastic(Kept(here, options.into))
-    elif options.what == "change":
-        elastic.change(here)
-    elif options.what == "uneven":
-        print(json.dumps(elastic.uneven(here, **given)))
+    elif options.what == "check":
+        laws.check()
     else:
         print(json.dumps(simulated(here, **given)))
 

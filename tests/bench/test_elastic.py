@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callboard.scheduling.elasticity.history import LevelChange, LevelStatistics
+from callboard.scheduling.elasticity.team_level import LevelChange, LevelStatistics
 
 HERE = Path(__file__).parent
 

@@ -124,13 +124,13 @@ def test_each_wait_is_told_in_words() -> None:
         "timer": lambda me: me.sleep(3600),
     }
     expected = {
-        "value": ("Bi", f"a value of channel {empty[1].number}"),
-        "room": ("Bo", f"room in channel {full[0].number}"),
-        "any": ("Ba", "one of 12 ends"),
-        "answer": ("Bi", "an answer of /answers"),
-        "own": ("Bi", "an answer"),
-        "timer": ("Bi", "a timer"),
-        "idle": ("Bi", "a message"),
+        "value": f"a value of channel {empty[1].number}",
+        "room": f"room in channel {full[0].number}",
+        "any": "one of 12 ends",
+        "answer": "an answer of /answers",
+        "own": "an answer",
+        "timer": "a timer",
+        "idle": "a message",
     }
 
     class Begins(Actor[ActorRef[Any]]):
@@ -149,8 +149,8 @@ def test_each_wait_is_told_in_words() -> None:
         last = system.spawn(Begins).ask(answers).result(30.0)
         assert last.ask(done()).result(30.0) is None
         found = [system.statistics().of(f"/{name}") for name in expected]
-        assert {one.path[1:]: (one.state, one.waits_for) for one in found} == expected
-        assert {name: (ref.state, ref.waits_for) for name, ref in actors.items()} == expected
+        assert {one.path[1:]: one.waits_for for one in found} == expected
+        assert {name: ref.waits_for for name, ref in actors.items()} == expected
         full[1].get(30.0)
         later.set_result(None)
         actors["timer"].stop()
@@ -170,7 +170,7 @@ def test_an_actor_that_waits_for_room_on_its_worker_says_at_whom() -> None:
             self.seen = seen
 
         def receive(self, message: ActorRef[Any]) -> None:
-            self.seen.append((message.state, message.waits_for))
+            self.seen.append(message.waits_for)
 
     class Fills(Actor[None]):
         def __init__(self, looks: ActorRef[Any]) -> None:
@@ -186,18 +186,18 @@ def test_an_actor_that_waits_for_room_on_its_worker_says_at_whom() -> None:
         fills = system.spawn(Fills, looks, name="fills")
         fills.tell(None)
         system.drain()
-        assert (fills.state, fills.waits_for) == ("Bi", "a message")
-    assert seen == [("Bo", "room at /looks"), ("Bi", "a message")]
+        assert fills.waits_for == "a message"
+    assert seen == ["room at /looks", "a message"]
 
 
 def test_an_actor_that_runs_or_has_ended_waits_for_nothing() -> None:
     class Looks(Actor[None]):
-        def receive(self, message: None) -> tuple[str, str | None]:
-            return self.ref.state, self.ref.waits_for
+        def receive(self, message: None) -> str | None:
+            return self.ref.waits_for
 
     with ActorSystem(workers=1) as system:
         looks = system.spawn(Looks)
-        assert looks.ask(None).result(30.0) == ("R", None)
+        assert looks.ask(None).result(30.0) is None
         looks.stop()
         assert system.join(30.0)
-        assert (looks.state, looks.waits_for) == ("Z", None)
+        assert looks.waits_for is None

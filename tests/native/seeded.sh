@@ -339,33 +339,12 @@ seed "a probe does not look into the last bucket" streams/programs/joins/kernel/
 seed "what lanes match is put together lane after lane" streams/programs/joins/kernel/column_matcher.hpp \
     's/: one\.partner < other\.partner;/: false;/' \
     test_column_join "every kind" "give(" "-O0"
-seed "a ring gate's reader looks at the tail before the time" tests/bench/peers/ring_gate.hpp \
-    '/const Time come_to = source/d; s/^\( *\)const std::int64_t tail = source\.tail\.load(acquire);/&\n\1sched_yield();\n\1const Time come_to = source.come_to.load(acquire);/' \
-    stress_gate "overtakes" "another sequence" "-O1"
-seed "a ring gate's values are published relaxed" tests/bench/peers/ring_gate.hpp \
-    's/source\.tail\.store(tail + added, release)/source.tail.store(tail + added, relaxed)/' \
-    stress_gate "a ring gate" "data race" "-O0 -fsanitize=thread"
-seed "a gate's source goes one value too far" tests/bench/peers/read_counts.hpp \
-    's/return slowest + window_;/return slowest + window_ + 1;/' \
-    stress_gate "linearizable" "linearizable()" "-O1"
-seed "a gate's reader tells relaxed what it has read" tests/bench/peers/read_counts.hpp \
-    's/\.store(count, release);/.store(count, relaxed);/' \
-    stress_gate "a ring gate" "data race" "-O0 -fsanitize=thread"
 seed "who waited for the lock owes as if it had worked" streams/experiments/delay_ledger.hpp \
     's/other == locked ? 1.0 - held : held/1.0/' \
     test_delay_ledger "a target that has let the lock go" "FAIL" "-O0"
 seed "a pause is no time at which one owes" streams/experiments/delay_ledger.hpp \
     '/worked(member, {pause.begin/d' \
     test_delay_ledger "an operator that holds nobody up" "FAIL" "-O0"
-seed "a scale gate's source says what it wrote before it is linked" tests/bench/peers/scale_gate.hpp \
-    's/^\( *\)if (added == 0) return 0;/&\n\1source.written.store(values[added - 1].time, release);/' \
-    stress_gate "overtakes" "another sequence" "-O1"
-seed "a scale gate reclaims one node too many" tests/bench/peers/scale_gate.hpp \
-    's/while (oldest_ != first) {/for (bool more = true; more;) { more = oldest_ != first;/' \
-    stress_gate "a scale gate" "another sequence\|data race\|SEGV" "-O0 -fsanitize=thread"
-seed "a value at a time that an earlier source may still come to is ready" tests/bench/peers/gate.hpp \
-    's/((time == other\.time) & (source <= other\.source))/(time == other.time)/' \
-    stress_gate "of a" "another sequence" "-O1"
 
 # Caught by an assertion.
 asserted "an index of slots grows too late" core/memory/slot_index.hpp \

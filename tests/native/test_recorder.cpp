@@ -1,10 +1,8 @@
-// What a worker notes of its dispatches, and the lines of its log.
+// What a worker notes of its dispatches.
 #include "callboard/core/monitoring/recorder.hpp"
 
-#include <string>
 #include <vector>
 
-#include "callboard/core/monitoring/log_text.hpp"
 #include "check.hpp"
 
 using namespace callboard;
@@ -129,48 +127,6 @@ TEST("the records are due once for each half of the ring") {
         due += recorder.is_due();
     }
     CHECK_EQUAL(due, 4);
-}
-
-TEST("a line has the fields of the thesis") {
-    LogText log;
-    DispatchRecord record;
-    record.time = 248954687985216;
-    record.spent = 7473;
-    record.actor = 191;
-    record.dispatch = 3;
-    record.created = 248954684456346;
-    record.kind = state_ended;
-    record.uses = 2;
-    ChannelUse written{246, 2, 'w', 'C', false, true, true}, read{245, 2, 'r', 'C', false, false, true};
-    log.add_dispatch(record, {written.as_record(), read.as_record()}, "/net/merge");
-    CHECK_EQUAL(std::string(log.data(), log.size()),
-                std::string("248954687985216 tid 191 /net/merge disp 3 st Z et 7473 creat 248954684456346 "
-                            "[246,w,C,2,-!*;245,r,C,2,--*;]\n"));
-}
-
-TEST("a blocked actor's line has what it waits for, its messages and those that wait") {
-    LogText log;
-    DispatchRecord record;
-    record.time = 5;
-    record.actor = 1;
-    record.dispatch = 2;
-    record.kind = state_any;
-    record.messages = 3;
-    record.queue = 4;
-    record.uses = 2;
-    log.add_dispatch(record, {ChannelUse{9, 0, 'r', 'O', true, false, false}.as_record()}, "/a");
-    CHECK_EQUAL(std::string(log.data(), log.size()),
-                std::string("5 tid 1 /a disp 2 st Ba et 0 msgs 3 queue 4 [9,r,O,0,?--;...]\n"));
-    log.clear();
-    record.kind = record_wait;
-    record.spent = 1'000'056'292;
-    log.add_wait(record, 3);
-    log.add_suspension(record, 3);
-    log.add_exit(record, 3);
-    CHECK_EQUAL(std::string(log.data(), log.size()),
-                std::string("5 *** worker 3 waited (2) for 1.000056292\n"
-                            "5 *** worker 3 was suspended (2) for 1.000056292\n"
-                            "5 *** worker 3 exited wait_cnt 2 wait_time 1.000056292\n"));
 }
 
 TEST("sampled messages are records before that of the dispatch, and no more than the ring has room for") {

@@ -1,9 +1,9 @@
 // The bytes of traces. tests/observing reads whole traces by Perfetto's own schema.
-#include "callboard/core/monitoring/track_events.hpp"
+#include "callboard/scheduling/tracing/track_events.hpp"
 
 #include <string>
 
-#include "callboard/core/monitoring/protobuf.hpp"
+#include "callboard/scheduling/tracing/protobuf.hpp"
 #include "check.hpp"
 
 using namespace callboard;

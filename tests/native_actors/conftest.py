@@ -30,7 +30,7 @@ setup(
 """
 
 # A header of the benchmarks' operators.
-SHAPES = Path(__file__).parents[1] / "bench" / "simulator"
+SHAPES = Path(__file__).parents[1] / "bench" / "natives"
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from callboard import (
     PriorityMailbox,
 )
 from callboard.observing import FlightRecorder
+from tests.observing import text_traces
 from tests.observing.actors import Box, Holder, Passage
 from tests.observing.reading import Message, ReadTrace, read
 from tests.tokenless import tokenless
@@ -194,24 +194,6 @@ def test_actors_that_are_spawned_while_a_trace_is_recorded_have_arrows(tmp_path:
     assert len(ends_of(read(path))) == 3
 
 
-def test_json_has_the_same_arrows(tmp_path: Path) -> None:
-    path, other = tmp_path / "run.perfetto-trace", tmp_path / "run.json"
-    with ActorSystem("net", workers=1, monitoring="times") as system:
-        box = system.spawn(Box, name="box")
-        sender = system.spawn(Sender, box, name="sender")
-        with system.tracing(path, arrows=1), system.tracing(other, arrows=1):
-            sender.tell(("ask", 50))
-            system.drain(60)
-            box.stop()
-            sender.tell(("ask", 1))
-    found, events = read(path), json.loads(other.read_text())
-    begins = {(one["id"], one["ts"]) for one in events if one["ph"] == "s"}
-    ends = {(one["id"], one["ts"], one["bp"]) for one in events if one["ph"] == "f"}
-    assert begins == {(arrow, one.time / 1e3) for arrow, one in begins_of(found).items()}
-    assert ends == {(arrow, one.time / 1e3, "e") for arrow, one in ends_of(found).items()}
-    assert len(begins) == 50
-
-
 def test_the_flight_recorder_has_arrows(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
     with ActorSystem(workers=1, trace=FlightRecorder(arrows=1)) as system:
@@ -223,17 +205,16 @@ def test_the_flight_recorder_has_arrows(tmp_path: Path) -> None:
     assert len(begins_of(found)) == len(ends_of(found)) == 20
 
 
-def test_logs_have_no_lines_of_sampled_messages(tmp_path: Path) -> None:
-    path = tmp_path / "run.perfetto-trace"
+def test_a_trace_as_text_has_no_lines_of_sampled_messages(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
     with ActorSystem(workers=1, time_slice=3600, monitoring="times") as system:
         box = system.spawn(Box, name="box")
         sender = system.spawn(Sender, box, name="sender")
         system.drain(60)
-        before = len(system.log_lines(0))
         with system.tracing(path, arrows=1):
             sender.tell(("tell", 10))
             system.drain(60)
-        assert len(system.log_lines(0)) == before + 2
+    assert [line.path for line in text_traces.read(path)] == ["/sender", "/box"]
 
 
 def test_a_wrong_number_of_arrows_is_refused(tmp_path: Path) -> None:

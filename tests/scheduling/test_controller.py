@@ -15,8 +15,9 @@ from callboard import Actor, ActorSystem
 from callboard.core.errors import ConfigError
 from callboard.core.threads.interpreter import has_gil
 from callboard.scheduling.elasticity.controller import PYTHON_ONLY
-from callboard.scheduling.elasticity.counts import WorkDone
-from callboard.scheduling.elasticity.measurement import Decision, Measurement
+from callboard.scheduling.elasticity.decision import Decision
+from callboard.scheduling.elasticity.measurement import Measurement
+from callboard.scheduling.elasticity.work_counts import WorkDone
 from callboard.scheduling.placement import Fixed
 from callboard.streams import entry
 from tests.remote.conftest import eventually
@@ -298,16 +299,15 @@ def test_a_fixed_number_of_workers_has_no_level() -> None:
         ({"workers": (0, 2)}, "the least workers is a whole number from 1 to 1024, not 0"),
         ({"workers": (1, 2, 3)}, r"a range of workers is .least, most., not \(1, 2, 3\)"),
         ({"workers": (1, 5000)}, "the most workers is a whole number from 1 to 1024, not 5000"),
-        ({"workers": 2, "elasticity": "rates"}, "elasticity is for workers='elastic'.*, not for 2"),
-        ({"elasticity": "rates"}, "elasticity is for .*, not for one for each core"),
+        ({"workers": 2, "elasticity": {}}, "elasticity is for workers='elastic'.*, not for 2"),
+        ({"elasticity": {}}, "elasticity is for .*, not for one for each core"),
         ({"workers": "elastic", "placement": "balanced"}, "workers is 'elastic', which is for"),
-        ({"workers": "elastic", "elasticity": "best"}, "elasticity's strategy is .*, not 'best'"),
         ({"workers": "elastic", "elasticity": {"period": 0}}, "elasticity's period is .*, not 0"),
         ({"workers": "elastic", "elasticity": {"ceiling": 101}}, "at most 1, not 101"),
-        ({"workers": "elastic", "elasticity": {"sensitivity": -1}}, "at least 0 .*, not -1"),
-        ({"workers": "elastic", "elasticity": {"sensitivity": float("nan")}}, "not nan"),
+        ({"workers": "elastic", "elasticity": {"ceiling": -1}}, "at least 0 .*, not -1"),
+        ({"workers": "elastic", "elasticity": {"ceiling": float("nan")}}, "not nan"),
         ({"workers": "elastic", "elasticity": {"pace": 1}}, "no setting 'pace' of elasticity"),
-        ({"workers": "elastic", "elasticity": 3}, "a strategy's name or a table, not 3"),
+        ({"workers": "elastic", "elasticity": 3}, "elasticity is a table of options, not 3"),
     ],
 )
 def test_wrong_settings_are_refused(options: dict[str, Any], message: str) -> None:
@@ -317,14 +317,12 @@ def test_wrong_settings_are_refused(options: dict[str, Any], message: str) -> No
         ActorSystem(config=options)
 
 
-def test_a_configuration_file_has_the_range_and_the_strategy(tmp_path: Any) -> None:
+def test_a_configuration_file_has_the_range_and_the_options(tmp_path: Any) -> None:
     path = tmp_path / "callboard.toml"
-    path.write_text(
-        'workers = [1, 3]\n[elasticity]\nstrategy = "trends"\nperiod = 10\nsensitivity = 0.1\n'
-    )
+    path.write_text("workers = [1, 3]\n[elasticity]\nperiod = 10\nceiling = 0.5\n")
     with ActorSystem(workers=2, config=path) as system:
         config = system.config
         assert (config.least_workers, config.workers) == (1, 3)
         assert config.elasticity is not None
-        assert config.elasticity.strategy == "trends"
         assert config.elasticity.period == 10
+        assert config.elasticity.ceiling == 0.5

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 from callboard import Actor, ActorSystem
 from callboard.core.errors import CallboardError
+from callboard.observing import FlightRecorder
 from callboard.scheduling.placement import Fixed
 from callboard.testing import ManualSystem
+from tests.observing.text_traces import recorded
 from tests.streams.random_graphs import Case, cases
 from tests.streams.test_random_runs import feed
 from tests.tokenless import tokenless
@@ -136,8 +138,9 @@ def test_suspended_workers_are_idle_and_the_system_ends_with_them() -> None:
     assert all(thread is not None and not thread.is_alive() for thread in threads)
 
 
-def test_the_log_has_a_workers_suspensions() -> None:
-    with tokenless(workers=2, monitoring="workers") as system:
+def test_traces_have_a_workers_suspensions() -> None:
+    recorder = FlightRecorder(seconds=3600)
+    with tokenless(workers=2, monitoring="workers", trace=recorder) as system:
         team = system._runtime.team
         actor = system.spawn(Where, placement=Fixed(1))
         lines: list[str] = []
@@ -148,10 +151,10 @@ def test_the_log_has_a_workers_suspensions() -> None:
                 system.drain(30)
                 team.set_level(level)
                 assert actor.ask("").result(30) == f"callboard-{level - 1}"
-            lines = [line for line in system.log_lines(1) if "was suspended" in line]
+            lines = [line for line in recorded(system) if "callboard-1 was suspended" in line]
     assert [line.split(" for ")[0].split(" ", 1)[1] for line in lines][:2] == [
-        "*** worker 1 was suspended (1)",
-        "*** worker 1 was suspended (2)",
+        "*** callboard-1 was suspended (1)",
+        "*** callboard-1 was suspended (2)",
     ]
 
 

@@ -1,13 +1,11 @@
-"""Monitoring: what each level measures, that the sums are right, and the workers' logs."""
+"""Monitoring: what each level measures, that the sums are right, and the workers' records."""
 
-import os
 import re
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,22 +15,17 @@ from callboard import (
     ActorRef,
     ActorSystem,
     BoundedMailbox,
-    CallboardError,
-    ConfigError,
     PriorityMailbox,
 )
+from callboard.observing import FlightRecorder
 from callboard.scheduling.monitor import Statistics
 from tests.observing.actors import Pinger
-from tests.tokenless import tokenless
+from tests.observing.text_traces import DISPATCH, WAIT, dispatches, recorded
 
 Hold = Callable[[ActorSystem], AbstractContextManager[None]]
 
 LEVELS = ["times", "mailboxes", "channels", "workers"]
-DISPATCH = re.compile(
-    r"(\d+) tid (\d+) (\S+) disp (\d+) st (?P<state>Z|R|B[ioa]) et (?P<spent>\d+)(?: creat (\d+))?"
-    r"(?: msgs (?P<messages>\d+)(?: queue (?P<queue>\d+))?)?"
-)
-WAIT = re.compile(r"(\d+) \*\*\* worker (\d) waited \((\d+)\) for (\d+\.\d{9})")
+KEPT = FlightRecorder(seconds=3600)
 
 
 class Box(Actor[Any]):
@@ -305,160 +298,59 @@ def test_statistics_show_as_two_tables() -> None:
     assert re.fullmatch(figures + " +a message", lines[4])
 
 
-# --- logs -----------------------------------------------------------------------------------------
+# --- records --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_log_has_a_line_for_each_dispatch(level: str) -> None:
-    with ActorSystem(monitoring=level, workers=1) as system:
+def test_there_is_a_record_of_each_dispatch(level: str) -> None:
+    with ActorSystem(monitoring=level, workers=1, trace=KEPT) as system:
         system.spawn(Box).tell(1)
         system.drain()  # from here on the worker waits, and the next message ends that
         ping_pong(system, 1000)
-        lines = system.log_lines(0)
+        lines = recorded(system)
         statistics = system.statistics()
-    found = [match for line in lines if (match := DISPATCH.fullmatch(line))]
-    waits = [match for line in lines if (match := WAIT.fullmatch(line))]
+    found = dispatches(lines)
+    waits = [line for line in lines if WAIT.fullmatch(line)]
     assert len(found) + len(waits) == len(lines)
     assert bool(waits) == (level == "workers")
-    with_messages = [match for match in found if match["messages"]]  # a start may be alone
-    assert all((match["queue"] is None) == (level == "times") for match in with_messages)
+    with_messages = [line for line in found if line.messages]  # a start may be alone
+    assert all((line.queue is None) == (level == "times") for line in with_messages)
     messages: dict[str, int] = defaultdict(int)
     spent: dict[str, int] = defaultdict(int)
-    dispatches: dict[str, list[int]] = defaultdict(list)
-    for match in found:
-        messages[match[3]] += int(match["messages"] or 0)
-        spent[match[3]] += int(match["spent"])
-        dispatches[match[3]].append(int(match[4]))
+    counts: dict[str, list[int]] = defaultdict(list)
+    for line in found:
+        messages[line.path] += line.messages
+        spent[line.path] += line.spent
+        counts[line.path].append(line.dispatch)
     for actor in statistics.actors:
         assert actor.total is not None
         assert messages[actor.path] == actor.messages
         assert spent[actor.path] == pytest.approx(actor.total * 1e9, abs=1)
-        assert dispatches[actor.path] == list(range(1, actor.dispatches + 1))
+        assert counts[actor.path] == list(range(1, actor.dispatches + 1))
     times = [int(line.split()[0]) for line in lines]
     assert times == sorted(times)
 
 
 def test_waits_are_numbered_and_add_up_to_the_idle_time() -> None:
-    with ActorSystem(workers=1, monitoring="workers") as system:
+    with ActorSystem("net", workers=1, monitoring="workers", trace=KEPT) as system:
         box = system.spawn(Box)
         for _ in range(20):
             box.ask(0).result(30)
         system.drain()
-        # An idle worker may still wake and be idle again, so the log is read between two counts.
+        # An idle worker may still wake and be idle again, so the trace is between two counts.
         (before,) = system.statistics().workers
-        waits = [match for line in system.log_lines(0) if (match := WAIT.fullmatch(line))]
+        waits = [match for line in recorded(system) if (match := WAIT.fullmatch(line))]
         (after,) = system.statistics().workers
     assert [int(match[3]) for match in waits] == list(range(1, len(waits) + 1))
-    assert {match[2] for match in waits} == {"0"}
+    assert {match[2] for match in waits} == {"net-0"}
     # The counts have the wait that is not over yet, and no line is written before one is.
     assert before.waits - 1 <= len(waits) <= after.waits
     assert sum(int(match[4].replace(".", "")) for match in waits) <= round(after.idle * 1e9)
 
 
-def test_a_log_says_how_many_records_were_overwritten() -> None:
-    with ActorSystem(monitoring="times", quantum=1) as system:
-        box = system.spawn(Box)
-        box.tell_many([0] * 10_000)
-        system.drain()
-        first, *lines = system.log_lines(0)
-        dispatches = box.dispatches
-    lost = re.fullmatch(r"\*\*\* worker 0 overwrote (\d+) records", first)
-    assert lost
-    assert int(lost[1]) == dispatches - 8192
-    assert len(lines) == 8192
-
-
-def test_logs_are_appended_to_files_one_for_each_worker(tmp_path: Path) -> None:
-    with tokenless("net", monitoring="workers", workers=2, threading="assigned") as system:
-        boxes = [system.spawn(Box) for _ in range(2)]
-        for _ in range(3):
-            for box in boxes:
-                box.ask(0).result(30)
-            system.drain()
-            files = system.write_logs(tmp_path / "logs")
-        assert [path.name for path in files] == ["net-0.log", "net-1.log"]
-        for path, box in zip(files, boxes, strict=True):
-            lines = path.read_text().splitlines()
-            found = [match for line in lines if (match := DISPATCH.fullmatch(line))]
-            assert [int(match[4]) for match in found] == list(range(1, box.dispatches + 1))
-            assert {match[3] for match in found} == {box.path}
-
-
-def test_files_of_logs_are_for_their_user_and_follow_no_link(tmp_path: Path) -> None:
-    folder, mask = tmp_path / "logs", os.umask(0)
-    try:
-        with ActorSystem("net", workers=1, monitoring="workers") as system:
-            (file,) = system.write_logs(folder)
-            assert (folder.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o600)
-    finally:
-        os.umask(mask)
-    file.unlink()
-    file.symlink_to(tmp_path / "elsewhere")
-    with (
-        ActorSystem("net", workers=1, monitoring="workers") as system,
-        pytest.raises(OSError, match="symbolic links"),
-    ):
-        system.write_logs(folder)
-    assert not (tmp_path / "elsewhere").exists()
-
-
-class Head(Actor[Any]):
-    def receive(self, message: Any) -> ActorRef[Any]:
-        return self.spawn(Box, name="box", dedicated=True)
-
-
-def test_workers_of_one_name_have_a_file_each_and_ended_ones_are_forgotten(tmp_path: Path) -> None:
-    with ActorSystem("net", workers=1, monitoring="times") as system:
-        heads = [system.spawn(Head, name=name) for name in "abc"]
-        boxes = [head.ask(None).result(30) for head in heads]
-        for box in boxes:
-            box.ask(0).result(30)
-        system.drain()
-        files = system.write_logs(tmp_path)
-        names = ["net-0.log", "net-box.log", "net-box-2.log", "net-box-3.log"]
-        assert [path.name for path in files] == names
-        for path, box in zip(files[1:], boxes, strict=True):
-            assert f" {box.path} disp 1 " in path.read_text()
-        thread = boxes[0].worker.thread
-        boxes[0].stop()
-        thread.join(30)
-        boxes[1].ask(0).result(30)
-        system.drain()
-        assert [path.name for path in system.write_logs(tmp_path)] == [names[0], *names[2:]]
-        assert f" {boxes[1].path} disp 2 " in files[2].read_text()
-        assert len(system._logs._written) == 3
-
-
-def test_a_stopped_actor_keeps_its_path_in_later_logs(tmp_path: Path) -> None:
-    with ActorSystem(monitoring="times") as system:
-        box = system.spawn(Box, name="box")
-        box.tell(0)
-        system.drain()
-        assert "/box disp" in system.log_lines(0)[-1]
-        box.stop()
-        system.drain()
-        assert "/box disp 1" in system.log_lines(0)[0]
-
-
-def test_there_is_no_log_when_monitoring_is_off(tmp_path: Path) -> None:
-    with ActorSystem() as system:
-        with pytest.raises(CallboardError, match="'callboard-0' keeps no log, because monitoring"):
-            system.log_lines(0)
-        with pytest.raises(CallboardError, match="keeps no log"):
-            system.write_logs(tmp_path)
-
-
-@pytest.mark.parametrize("worker", [-1, 2, "0"])
-def test_a_worker_that_does_not_exist_has_no_log(worker: Any) -> None:
-    with (
-        ActorSystem(monitoring="times", workers=2) as system,
-        pytest.raises(ConfigError, match=f"no worker {worker!r}; there are 0 to 1"),
-    ):
-        system.log_lines(worker)
-
-
 def test_reading_while_the_workers_run_gives_whole_records_and_growing_counts() -> None:
-    with ActorSystem(monitoring="workers", workers=2) as system:
+    recorder = FlightRecorder(seconds=3600, limit=200_000)
+    with ActorSystem(monitoring="workers", workers=2, trace=recorder) as system:
         ping, pong = system.spawn(Pinger, name="ping"), system.spawn(Pinger, name="pong")
         ping.tell(pong)
         pong.tell(ping)
@@ -467,9 +359,8 @@ def test_reading_while_the_workers_run_gives_whole_records_and_growing_counts() 
         draining.start()
         messages = 0
         while draining.is_alive():
-            for index in (0, 1):
-                for line in system.log_lines(index):
-                    assert DISPATCH.fullmatch(line) or WAIT.fullmatch(line) or "overwrote" in line
+            for line in recorded(system):
+                assert DISPATCH.fullmatch(line) or WAIT.fullmatch(line), line
             now = sum(actor.messages for actor in system.statistics().actors)
             assert now >= messages
             messages = now

@@ -644,12 +644,6 @@ cdef class ActorRef(Waiter):
         return 0 if extra is None else extra.step_since
 
     @property
-    def state(self):
-        """The actor's state, as in the monitoring logs: `R`, it runs or is ready; `Bi`, it is blocked on input, such as
-        a message; `Bo`, on room; `Ba`, on any of many channels; `Z`, it has ended."""
-        return self.waits()[0]
-
-    @property
     def _ends(self):
         """The figures of the ends of channels that the actor has, for statistics."""
         return [figures for held in held_of(self.extra_now()) if (figures := held._figures()) is not None]

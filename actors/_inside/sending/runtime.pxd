@@ -1,7 +1,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from callboard._inside.answers.deadlines cimport Deadlines
-from callboard.core.monitoring.class_times cimport ClassTimes
+from callboard.scheduling.handle cimport ClassTimes
 from callboard.scheduling.team cimport Team
 
 
@@ -21,7 +21,7 @@ cdef class Runtime:
     cdef public object spans           # of OpenTelemetry, around handlers; or None: see observing/opentelemetry.py
     cdef public tuple scans            # weak references to the ActorScans that count ended actors
     cdef public object circles         # looks for circles of full channels: see channels/circles.pyx
-    cdef public object logs            # of the workers, where there are some: see statistics.py
+    cdef public object records         # of the workers, where there are some: see statistics.py
     cdef dict children                 # top-level actors, in the order of their spawning
     cdef dict times                    # of each class of actors, by its name: see times_of()
     cdef dict names                    # (parent or None, name) -> ref

@@ -7,12 +7,12 @@ from typing_extensions import disjoint_base
 
 from callboard._inside.receiving.event_loop import EventLoop
 from callboard._inside.sending.ref import ActorRef
-from callboard.core.monitoring.class_times import ClassTimes
 from callboard.dead_letters import DeadLetters
 from callboard.scheduling.config import Config
+from callboard.scheduling.handle import ClassTimes
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.team import Team
-from callboard.statistics import Logs
+from callboard.statistics import Records
 from callboard.system import ActorSystem
 from callboard.timers import Timers
 
@@ -43,7 +43,7 @@ class Runtime:
     on_spawn: Callable[[], object] | None
     spans: HandlerSpans | None
     circles: Any
-    logs: Logs | None
+    records: Records | None
     closing: bool
     closed: bool
     forked: bool

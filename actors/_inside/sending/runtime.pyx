@@ -3,8 +3,8 @@
 cimport cython
 from libc.stdint cimport uint64_t
 
-from callboard.core.monitoring.class_times cimport ClassTimes
 from callboard.core.sealed cimport maker_key
+from callboard.scheduling.handle cimport ClassTimes
 
 from callboard.core.errors import ForkedSystem
 

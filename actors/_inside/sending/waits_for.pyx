@@ -26,7 +26,7 @@ cdef list held_of(Extra extra):
 
 
 cdef tuple wait_in_words(bint is_idle, Phase phase, bint event_loop, Extra extra):
-    """Return an actor's state, as the logs of monitoring have it, and what it waits for or None."""
+    """Return an actor's state, as the records of its dispatches have it, and what it waits for or None."""
     cdef object awaited = None
     cdef object there = None
     cdef object outgoing = None

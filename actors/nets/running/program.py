@@ -9,8 +9,7 @@ import warnings
 from pathlib import Path
 
 from callboard.nets.errors import NetError, NetWarning
-from callboard.nets.formats.json_lines import read_json_lines, write_json_lines
-from callboard.nets.formats.xml_records import read_xml, write_xml
+from callboard.nets.json_lines import read_json_lines, write_json_lines
 from callboard.nets.language.parsing import parse
 from callboard.nets.terms.network import Net
 from callboard.system import ActorSystem
@@ -26,13 +25,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("file", type=Path, help="the text")
     parser.add_argument("--boxes", help="the module that has the functions of the boxes")
     parser.add_argument("--name", help="the net to run; by default the last one of the text")
-    parser.add_argument("--xml", action="store_true", help="records are S-Net's XML")
     options = parser.parse_args(arguments)
-    read, write = (read_xml, write_xml) if options.xml else (read_json_lines, write_json_lines)
     try:
         net = _net(options.file, options.boxes, options.name)
         with ActorSystem("net") as system, system.run(net) as run:
-            write(run.results(read(sys.stdin)), sys.stdout)
+            write_json_lines(run.results(read_json_lines(sys.stdin)), sys.stdout)
     except (NetError, ImportError, OSError, UnicodeError) as error:
         print(f"callboard net: {error}", file=sys.stderr)
         return 1

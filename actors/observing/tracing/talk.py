@@ -12,7 +12,7 @@ from callboard.scheduling.worker import WorkerThread
 UNKNOWN = "(ended, or not monitored)"
 
 if TYPE_CHECKING:
-    from callboard.statistics import Logs
+    from callboard.statistics import Records
 
 MOST_PAIRS = 100_000
 """The messages of so many pairs of actors are counted apart."""
@@ -21,12 +21,12 @@ MOST_PAIRS = 100_000
 class Talk:
     """The estimated messages between the actors of one system, by their numbers."""
 
-    def __init__(self, reader: RecordReader, logs: Logs) -> None:
+    def __init__(self, reader: RecordReader, records: Records) -> None:
         self._messages: Counter[tuple[int, int]] = Counter()
         self._others = 0  # of further pairs, once there are too many
         self._samples = 0
         self._reader = reader
-        self._logs = logs
+        self._records = records
         self._every = 0
         self._lock = threading.RLock()
 
@@ -61,8 +61,8 @@ class Talk:
 
     def names(self) -> dict[int, tuple[str, str]]:
         """Return the paths and the classes of the actors, as far as they are remembered."""
-        classes = self._logs.classes
+        classes = self._records.classes
         return {
             number: (path.decode(), classes.get(number, UNKNOWN))
-            for number, path in self._logs.paths.copy().items()
+            for number, path in self._records.paths.copy().items()
         }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
     from callboard._inside.sending.runtime import Runtime
     from callboard.scheduling.worker import WorkerThread
-    from callboard.statistics import Logs
+    from callboard.statistics import Records
 
 LIMIT = 1_000_000_000
 """The size, in bytes, at which a trace ends."""
@@ -29,9 +29,9 @@ LIMIT = 1_000_000_000
 class Traces:
     """The recordings of one system. Dead letters, failures and restarts are told here."""
 
-    def __init__(self, runtime: Runtime, logs: Logs) -> None:
+    def __init__(self, runtime: Runtime, records: Records) -> None:
         self._runtime = runtime
-        self._logs = logs
+        self._records = records
         self._lock = threading.Lock()
         self._traces: tuple[TraceFile, ...] = ()
         self._flight: Flight | None = None
@@ -43,11 +43,11 @@ class Traces:
         """Record from the start, as the system's setting says. Raises CallboardError, OSError."""
         if isinstance(wanted, FlightRecorder):
             reader = RecordReader(self._workers, from_now=False)
-            self._flight = Flight(wanted, self._runtime.name, reader, self._logs.paths)
+            self._flight = Flight(wanted, self._runtime.name, reader, self._records.paths)
             self._arrows[self._flight] = wanted.arrows
             if wanted.signal is not None:
                 self._heed(wanted.signal, self._flight)
-            self._logs.add_reader(self._flight.take)
+            self._records.add_reader(self._flight.take)
             self._runtime.dead_letters.observer = self.note
             self._sample()
         elif wanted is not None:
@@ -61,17 +61,17 @@ class Traces:
         most = checks.whole("the limit of a trace", limit, error=ConfigError)
         every = check_arrows("`arrows` of a trace", arrows)
         runtime = self._runtime
-        if runtime.logs is None:
+        if runtime.records is None:
             raise not_recorded(runtime.name)
         reader = RecordReader(self._workers, from_now=from_now)
         trace = TraceFile(
-            checked, format_name, most, runtime.name, reader, self._logs.paths, self._forget
+            checked, format_name, most, runtime.name, reader, self._records.paths, self._forget
         )
         with self._lock:
             self._traces = (*self._traces, trace)
             self._arrows[trace] = every
         runtime.dead_letters.observer = self.note
-        self._logs.add_reader(trace.take)
+        self._records.add_reader(trace.take)
         self._sample()
         return trace
 
@@ -127,7 +127,7 @@ class Traces:
             every = min(self._arrows.values(), default=0)
             runtime = self._runtime
             if self._talk is None:
-                self._talk = Talk(RecordReader(self._workers, from_now=True), self._logs)
+                self._talk = Talk(RecordReader(self._workers, from_now=True), self._records)
             if every == runtime.sampled_every:
                 return
             self._talk.begin(every)
@@ -135,9 +135,9 @@ class Traces:
             for ref in list(all_actors(runtime)):
                 ref._be_sampled(every != 0)
             if every:
-                self._logs.add_reader(self._talk.take)
+                self._records.add_reader(self._talk.take)
             else:
-                self._logs.remove_reader(self._talk.take)
+                self._records.remove_reader(self._talk.take)
 
     def _workers(self) -> list[WorkerThread]:
         team = self._runtime.team  # whose lists are read without its lock: see RecordReader
@@ -148,7 +148,7 @@ class Traces:
             self._traces = tuple(one for one in self._traces if one is not trace)
             self._arrows.pop(trace, None)
         self._sample()
-        self._logs.remove_reader(trace.take)
+        self._records.remove_reader(trace.take)
 
     def _heed(self, number: int, flight: Flight) -> None:
         if threading.current_thread() is not threading.main_thread():

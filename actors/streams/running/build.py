@@ -162,8 +162,8 @@ class _Builder:
                 # The program runs on the lane's kind: on another kind it would wait for ever.
                 self.add_undivided(unit, self.runs_on(of_lanes[lane]), pools[lane])
         self.flow.connect()
-        if (logs := self.system._runtime.logs) is not None:
-            logs.note_operators(partial(record_slices, self.flow))
+        if (records := self.system._runtime.records) is not None:
+            records.note_operators(partial(record_slices, self.flow))
         try:
             if crew.is_dynamic:
                 self.add_dynamic_lanes(units)

@@ -7,6 +7,7 @@ class from the part and its own `Task`, so that nothing stands between. A thread
 
 import asyncio
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from queue import Queue, SimpleQueue
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -154,7 +155,7 @@ class BoundedThreads(Threads):
 class Callboard(Library):
     """A system of one worker if nothing is said; the options are its constructor's.
 
-    Tasks that are `dedicated` have a thread each. With `logs` the workers write theirs to files.
+    Tasks that are `dedicated` have a thread each. With `logs` all that they do is traced.
     """
 
     def __init__(self, dedicated: bool = False, logs: bool = False, **options: Any) -> None:
@@ -181,7 +182,7 @@ class Callboard(Library):
         answers: SimpleQueue[Any] = SimpleQueue()
         with TemporaryDirectory() as folder, ActorSystem(**self.options) as system:
             if self.logs:
-                system.write_logs(folder)
+                system.tracing(Path(folder, "run.perfetto-trace"))
             watch = Watch()
             for cls, *arguments in (*beside, *parts):
                 derived = self.derive(cls, answers.put)

@@ -6,6 +6,7 @@ all of it, with the spawning. An operation is a record at a stage.
 """
 
 import random
+from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -74,7 +75,7 @@ def run(
     answers: SimpleQueue[Any] = SimpleQueue()
     with TemporaryDirectory() as folder, ActorSystem(**{"workers": 1, **options}) as system:
         if logs:
-            system.write_logs(folder)
+            system.tracing(Path(folder, "run.perfetto-trace"))
         watch = Watch()
         first, source = channel(ROOM)
         outs = []

@@ -4,7 +4,7 @@
     wide       side by side, each with an entry of its own, into one sink that counts
     mixed      ten rows of a hundred, likewise
 
-An operator multiplies so many times for each row (`simulator/operator.hpp`). Beside these:
+An operator multiplies so many times for each row (`natives/operator.hpp`). Beside these:
 
     asleep     ten operators side by side, which sleep for so many nanoseconds for each row
 """

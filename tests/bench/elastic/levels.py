@@ -4,7 +4,8 @@ import math
 from typing import Any
 
 from callboard import ActorSystem
-from callboard.scheduling.elasticity.history import LevelStatistics
+from callboard.scheduling.elasticity.team_level import LevelStatistics
+from elastic.trends import Trends
 
 PHASES = {"light": 1, "ten times": 10, "light again": 1}
 """Of a load that changes: how many times the least one it is."""
@@ -19,8 +20,12 @@ def system_of(workers: int, strategy: str, period: float, least: int = 1) -> Act
     """
     if not strategy:
         return ActorSystem(workers=workers)
-    options: dict[str, Any] = {"strategy": strategy, "period": period, "ceiling": 1.0}
-    return ActorSystem(workers=(least, workers), elasticity=options)
+    options = {"period": period, "ceiling": 1.0}
+    system = ActorSystem(workers=(least, workers), elasticity=options)
+    if strategy == "trends":
+        controller: Any = system._runtime.team.controller
+        controller._strategy = Trends(least, workers, ceiling=1.0)
+    return system
 
 
 def settling(level: LevelStatistics | None, began: float, period: float) -> dict[str, float]:

@@ -65,7 +65,7 @@ def _compile(source: Path, target: Path, include: str) -> None:
     cython = [sys.executable, "-m", "cython", "--cplus", "-3", "-I", include]
     directives = ["-X", "freethreading_compatible=True"]
     subprocess.run([*cython, *directives, str(source), "-o", str(generated)], check=True)
-    folders = (include, sysconfig.get_path("include"), HERE.parent / "simulator")
+    folders = (include, sysconfig.get_path("include"), HERE)
     headers = [f"-I{folder}" for folder in folders]
     flags = ["-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-pthread"]
     compiler = os.environ.get("CXX", "c++")

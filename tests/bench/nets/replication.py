@@ -5,6 +5,7 @@ is zero. The stages are made on demand. An operation is a record at a stage.
 """
 
 import random
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -54,9 +55,9 @@ def run(
 def logged(
     net: Net, rows: list[dict[str, Any]], **options: Any
 ) -> tuple[list[Any], dict[str, float], int]:
-    """Run the net, and write all that is monitored to files."""
+    """Run the net, and write all that is monitored to a file."""
     with TemporaryDirectory() as folder, ActorSystem(**{"workers": 1, **options}) as system:
-        system.write_logs(folder)
+        system.tracing(Path(folder, "run.perfetto-trace"))
         watch = Watch()
         run = system.run(net)
         run.send(rows, timeout=TIMEOUT)

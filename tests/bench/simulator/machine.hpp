@@ -103,7 +103,6 @@ public:
     double busy_of(const Thread& thread) const {
         return thread.busy + (thread.core >= 0 ? thread.time - thread.got_core : 0);
     }
-    const std::vector<std::unique_ptr<Thread>>& threads() const { return threads_; }
 
     // --- for the thread that runs ------------------------------------------------------------------
 
@@ -200,14 +199,6 @@ public:
         for (const auto& entry : lines_.entries_)
             if (entry.address != 0 && lines_.made_[entry.line].waited > 0)
                 visit(entry.address * 64, lines_.made_[entry.line].waited);
-    }
-
-    // Sleeps for so long.
-    void sleep(double ns) {
-        Thread& me = *current_;
-        leave_core(me);
-        go_on_at(me, me.time + ns);
-        resume_next();
     }
 
 private:

@@ -91,4 +91,8 @@ def load(path: Path = MEASURED) -> dict[str, Any]:
 
 
 def save(machine: dict[str, Any], path: Path = MEASURED) -> None:
-    path.write_text(json.dumps(machine, indent=1) + "\n")
+    values = {**machine, "costs": [f"@{i}" for i in range(len(machine["costs"]))]}
+    text = json.dumps(values, indent=1)
+    for i, cost in enumerate(machine["costs"]):
+        text = text.replace(f'"@{i}"', json.dumps(cost))  # a line for each
+    path.write_text(text + "\n")

@@ -16,7 +16,7 @@
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/clock.hpp"
 #include "callboard/core/threads/parker.hpp"
-#include "operator.hpp"
+#include "../natives/operator.hpp"
 
 using namespace callboard;
 

@@ -79,14 +79,6 @@ def simulated(machine: Mapping[str, Any], **options: object) -> dict[str, Any]:
     return call("simulated", words_of(options), "\n".join(lines_of(machine)))[0]
 
 
-def simulated_periods(
-    machine: Mapping[str, Any], levels: Sequence[int], **options: object
-) -> list[dict[str, Any]]:
-    """Run a graph whose level of lanes is another one after each period; return all periods."""
-    given = [*lines_of(machine), "end", *map(str, levels)]
-    return call("simulated", words_of(options), "\n".join(given))
-
-
 def lines_of(machine: Mapping[str, Any]) -> list[str]:
     lines = [f"{name} {value}" for name, value in machine.items() if name in PARAMETERS]
     lines += [

@@ -1,11 +1,9 @@
 // The graphs of Schneider and Wu 2017, section 5, made of the real stages and pools, for real threads and for simulated
 // ones alike. `real.cpp` and `simulated.cpp` say how an operator works, and how a thread sleeps.
 //
-//   shape     pipeline (operators in a row), wide (side by side, into one sink), mixed (`width` rows of operators),
-//             uneven (two operators of `first` and `second` ns a round)
+//   shape     pipeline (operators in a row), wide (side by side, into one sink), mixed (`width` rows of operators)
 //   model     dynamic, dedicated (a thread for each operator), manual (the sender's thread)
 //   stages    chained (stateless, sixteen in a row as one stage), shared (stateless), ordered (one lane at a time)
-//   policy    latest_following (the default), latest, time, throughput, queue
 //   operators, width, rows (of a round), flops (of a row), lanes, window
 //   rounds    how many are measured, after `warm` others
 #pragma once
@@ -15,12 +13,11 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "callboard/scheduling/flow/flow.hpp"
-#include "operator.hpp"
+#include "../natives/operator.hpp"
 
 namespace shapes {
 
@@ -72,9 +69,6 @@ struct Round {
 
 struct Operator {
     int flops{0};
-    double round_ns{0};  // instead, of a round, if it is not 0
-    double start_ns{0};  // more, for a lane's first round
-    std::set<const void*> started{};  // lanes
 };
 
 // The program's: the work on a batch, and what happens when a round has come to the sink.
@@ -89,19 +83,13 @@ public:
           shape_(options.word("shape", "pipeline")), model_(options.word("model", "dynamic")),
           stages_(options.word("stages", "chained")) {
         const int operators = options.count("operators", 1000);
-        if (model_ != "dedicated") main_ = &flow.add_pool(chooser(options));
+        if (model_ != "dedicated") main_ = &flow.add_pool(std::make_unique<ChooseLatest>(true));
         const int width = shape_ == "wide" ? operators : shape_ == "mixed" ? options.count("width", 10) : 1;
         const int depth = shape_ == "wide" ? 1 : operators / width;
         make_rounds(width);
         for (int i = 0; i < width * depth; ++i) {
             operators_.push_back(std::make_unique<Operator>());
             operators_.back()->flops = options.count("flops", 1);
-        }
-        if (shape_ == "uneven") {
-            if (operators != 2) Options::fail("an uneven shape has two operators");
-            operators_[0]->round_ns = options.number("first", 0);
-            operators_[1]->round_ns = options.number("second", 0);
-            operators_[1]->start_ns = options.number("start", 0);
         }
         if (model_ == "manual") make_fused(width, depth);
         else make_stages(width, depth);
@@ -135,7 +123,6 @@ public:
         if (fused_ != nullptr) fused_->work_through();
     }
 
-    std::int64_t came() const { return came_; }  // to the sink
     std::int64_t last() const { return warm + rounds; }
     std::size_t operators() const { return operators_.size(); }
 
@@ -150,16 +137,6 @@ private:
         settings.window = static_cast<std::uint32_t>(options.count("window", 256));
         settings.marker_every = 0;
         return settings;
-    }
-
-    std::unique_ptr<Chooser> chooser(const Options& options) const {
-        const std::string policy = options.word("policy", "latest_following");
-        if (policy == "latest_following") return std::make_unique<ChooseLatest>(true);
-        if (policy == "latest") return std::make_unique<ChooseLatest>(false);
-        if (policy == "time") return std::make_unique<ChooseByTime>();
-        if (policy == "throughput") return std::make_unique<ChooseByThroughput>(100'000'000, 500'000);
-        if (policy == "queue") return std::make_unique<ChooseByQueueSize>(options.number("capacity", rows * 256.0));
-        Options::fail("no policy: " + policy);
     }
 
     // As many as can be on their way: a round's place is free again once it has left.
@@ -240,7 +217,7 @@ private:
         for (std::size_t i = 0; i < lasts.size(); ++i) flow.connect(*lasts[i], sink, static_cast<std::uint32_t>(i));
     }
 
-    bool is_chained() const { return stages_ == "chained" && model_ == "dynamic" && shape_ != "uneven"; }
+    bool is_chained() const { return stages_ == "chained" && model_ == "dynamic"; }
     static int chain_length(int left) { return std::min(left, static_cast<int>(Chain::most_members)); }
 
     Stage& add(int first, int left) {

@@ -1,12 +1,8 @@
 // The graphs of shapes.hpp on a simulated machine. Reads the parameters, lines of `NAME VALUE...`, and prints one line
 // of JSON.
 //
-// `cost FLOPS ROWS NS...` is a histogram of measured times of an operator's batch, as quantiles. `lock=1`: operators
-// need the interpreter's lock, which is first come, first served. `sample=NS`: how many lanes are at each stage, and
-// how many rounds have left, once in so many. `hot=1`: for which lines cores waited, by their places in pools and stages.
-//
-// `period=NS`: the level of lanes changes. After each period a line of JSON says what was done in it. The next line that
-// is read is the level from then on; the end of the input is the end of the run. The parameters end with `end` then.
+// `cost FLOPS ROWS NS...` is a histogram of measured times of an operator's batch, as quantiles. `hot=1`: for which
+// lines cores waited, by their places in pools and stages.
 #include <cmath>
 #include <iostream>
 #include <sstream>
@@ -17,8 +13,6 @@ using namespace shapes;
 
 namespace {
 
-using LaneSet = WideLanes;  // pool.hpp's words, widened
-
 struct Costs {
     std::uint32_t rows;
     std::vector<double> quantiles;
@@ -27,29 +21,6 @@ struct Costs {
 simulated::Parameters parameters;
 std::map<int, std::vector<Costs>> costs_of;  // by floating-point operations; 0: the source
 
-// What a mutex does to simulated threads, without its own time.
-struct Lock {
-    bool held{false};
-    std::deque<simulated::Thread*> waiting;
-
-    void acquire() {
-        auto& machine = *simulated::machine;
-        if (held) {
-            waiting.push_back(machine.current());
-            machine.park();
-        }
-        held = true;
-    }
-    void release() {
-        if (waiting.empty()) return void(held = false);
-        auto* first = waiting.front();
-        waiting.pop_front();
-        simulated::machine->wake(*first);
-    }
-};
-
-bool locked = false;
-Lock interpreter;
 simulated::Thread* sender = nullptr;
 std::int64_t wanted = INT64_MAX, warm, last;
 double began, ended;
@@ -69,59 +40,14 @@ void each_stage(Look look) {
 struct Done {
     double ns{0}, busy{0}, sent{0};
     std::uint64_t operations{0}, cold{0};
-    std::vector<std::uint64_t> taken{};  // by each stage
 
     static Done now() {
         auto& machine = *simulated::machine;
         Done done{machine.now(), 0, machine.busy_of(*sender), machine.operations, machine.cold};
         for (const auto* lane : lane_threads) done.busy += machine.busy_of(*lane);
-        each_stage([&](Stage& stage) { done.taken.push_back(stage.taken()); });
         return done;
     }
 } before;
-
-// Of each: rows, ns of a row, the most lanes, rounds that wait.
-void print_stages() {
-    std::size_t i = 0;
-    std::printf("\"stages\": [");
-    each_stage([&](Stage& stage) {
-        std::printf("%s[%llu, %.3f, %u, %lld]", i == 0 ? "" : ", ",
-                    static_cast<unsigned long long>(stage.taken() - before.taken[i]), stage.cost_ns(), stage.most_lanes,
-                    static_cast<long long>(stage.waiting()));
-        ++i;
-    });
-    std::printf("]");
-}
-
-// The thread that changes the level. It takes `call_ns`, and looks each microsecond whether all others rest.
-void follow_levels(double period, double call_ns) {
-    auto& machine = *simulated::machine;
-    double rest = 0;
-    before = Done::now();
-    for (std::uint32_t level; ;) {
-        machine.sleep(std::max(0.0, before.ns + period - machine.now()));
-        const Done done = Done::now();
-        std::printf("{\"seconds\": %.9f, \"busy\": %.6f, \"sender\": %.6f, \"rest\": %.9f, ", (done.ns - before.ns) / 1e9,
-                    (done.busy - before.busy) / (done.ns - before.ns),
-                    (done.sent - before.sent) / (done.ns - before.ns), rest / 1e9);
-        print_stages();
-        std::printf("}\n");
-        std::fflush(stdout);
-        before = done;
-        if (!(std::cin >> level)) return machine.stop();
-        machine.spend(call_ns);
-        LaneSet active = 0;
-        for (std::uint32_t lane = 0; lane < level; ++lane) active |= LaneSet(1) << lane;
-        graph_of_run->pools().front()->set_active(active);
-        const auto rests = [&] {
-            for (std::size_t lane = level; lane < lane_threads.size(); ++lane)
-                if (!lane_threads[lane]->parked) return false;
-            return true;
-        };
-        while (!rests()) machine.sleep(1'000);
-        rest = machine.now() - done.ns;
-    }
-}
 
 void read_parameters() {
     const std::map<std::string, double simulated::Parameters::*> names{
@@ -138,7 +64,6 @@ void read_parameters() {
         std::istringstream words(line);
         std::string name;
         words >> name;
-        if (name == "end") return;
         if (name == "cost") {
             int flops;
             Costs costs;
@@ -168,18 +93,10 @@ double draw(int flops, std::uint32_t rows) {
 
 void shapes::perform(Operator& op, Batch& batch) {
     auto& machine = *simulated::machine;
-    double ns;
-    if (op.round_ns != 0) {
-        ns = op.round_ns * (0.9 + 0.2 * static_cast<double>(machine.random() >> 11) / 9007199254740992.0);
-        if (op.start_ns != 0 && op.started.insert(machine.current()).second) ns += op.start_ns;
-    } else {
-        ns = draw(op.flops, batch.rows);
-        machine.read_rows(batch.written_on, batch.rows / 8.0 + 1);
-    }
-    if (locked) interpreter.acquire();
+    const double ns = draw(op.flops, batch.rows);
+    machine.read_rows(batch.written_on, batch.rows / 8.0 + 1);
     machine.spend(ns);
     machine.pass();
-    if (locked) interpreter.release();
     if (began != 0) work_ns += ns;
 }
 
@@ -224,11 +141,9 @@ int main(int count, char** words) {
     read_parameters();
     parameters.cores = options.count("cores", parameters.cores);
     parameters.of_socket = options.count("of_socket", parameters.of_socket);
-    locked = options.count("lock", 0) != 0;
     Graph graph(options);
     graph_of_run = &graph;
-    const double period = options.number("period", 0);
-    warm = period == 0 ? graph.warm : -1, last = period == 0 ? graph.last() : -1;
+    warm = graph.warm, last = graph.last();
     simulated::Machine machine(parameters, static_cast<std::uint64_t>(options.number("seed", 1)));
     simulated::machine = &machine;
     std::vector<void*> selves;
@@ -251,32 +166,18 @@ int main(int count, char** words) {
             graph.admit();
         }
     });
-    if (period != 0) machine.start([&] { follow_levels(period, options.number("call", 0)); });
-    std::string samples;
-    if (const double every = options.number("sample", 0); every > 0)
-        machine.start([&, every] {
-            for (;;) {
-                samples += (samples.empty() ? "[" : ", [") + std::to_string(machine.now() / 1e9);
-                each_stage([&](Stage& stage) { samples += ", " + std::to_string(stage.lanes()); });
-                samples += ", " + std::to_string(graph.came()) + "]";
-                machine.sleep(every);
-            }
-        });
     if (!machine.run()) Options::fail("all simulated threads wait");
-    if (period != 0) std::_Exit(0);
     const double ns = ended - began;
     const Done done = Done::now();
     const double busy = done.busy - before.busy, sender_ns = done.sent - before.sent;
     std::printf("{\"seconds\": %.9f, \"cpu\": %.9f, \"rounds\": %lld, \"rows\": %u, \"operators\": %zu, \"busy\": %.6f, "
-                "\"work\": %.6f, \"sender\": %.6f, \"operations\": %llu, \"cold\": %llu, \"moved\": %llu, \"wakes\": %llu, \"switches\": %llu, ",
+                "\"work\": %.6f, \"sender\": %.6f, \"operations\": %llu, \"cold\": %llu, \"moved\": %llu, \"wakes\": %llu, \"switches\": %llu",
                 ns / 1e9, (busy + sender_ns) / 1e9,
                 static_cast<long long>(graph.rounds), graph.rows, graph.operators(), busy / ns, work_ns / ns,
                 sender_ns / ns, static_cast<unsigned long long>(done.operations - before.operations),
                 static_cast<unsigned long long>(done.cold - before.cold),
                 static_cast<unsigned long long>(machine.moved), static_cast<unsigned long long>(machine.wakes),
                 static_cast<unsigned long long>(machine.switches));
-    print_stages();
-    std::printf(", \"samples\": [%s]", samples.c_str());
     if (options.count("hot", 0) != 0) {
         const char* comma = "";
         std::printf(", \"hot\": {");

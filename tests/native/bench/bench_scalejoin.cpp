@@ -1,5 +1,5 @@
-// A join as ScaleJoin is built (Gulisano et al. 2015, section IV): a gate, lanes that each read all rows and store
-// every n-th, and a gate that puts in order what they find. Rows are those of the paper (paper_rows.hpp).
+// A join as in ScaleJoin (Gulisano et al. 2015, section IV): lanes each read all rows and store every n-th, and what
+// they find is put into one order. Rows are those of the paper (paper_rows.hpp).
 //
 //     bench_scalejoin rates      comparisons and rows a second by lanes, as in its figure 5
 //     bench_scalejoin latency    from when a row is ready until its pairs are read, at half of that rate: 7b and 7c
@@ -7,11 +7,12 @@
 //     bench_scalejoin running    the same, measured on lanes that run, in slices of time
 //
 // In `rates` and `latency` the window of R is full, and rows of S come: each is compared with all of the window, by the
-// lanes together. The main thread is the sources and the reader, and sleeps where it has nothing to do.
+// lanes together. The main thread says which rows have come and reads the pairs, and sleeps where it has nothing to do.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,9 +20,9 @@
 #include <utility>
 #include <vector>
 
-#include "../../bench/peers/ring_gate.hpp"
 #include "bench.hpp"
 #include "callboard/core/atomics.hpp"
+#include "callboard/mailbox/ordered/spsc.hpp"
 #include "callboard/streams/programs/joins/kernel/full_join.hpp"
 #include "paper_rows.hpp"
 
@@ -31,16 +32,13 @@ using bench::Rows;
 
 namespace {
 
-constexpr std::size_t batch_rows = 512, gate_window = 4096;
+constexpr std::size_t batch_rows = 512, pair_room = 4096;
 constexpr std::int64_t per_second = 1000;
 
-// Numbers of a row of S and of its partner; behind the last row, that a lane has done all.
+// Numbers of a row of S and of its partner.
 struct Pair {
     std::uint64_t row, partner;
 };
-
-using RowGate = RingGate<std::int64_t, std::uint64_t>;  // a row's number, in order of time
-using PairGate = RingGate<std::int64_t, Pair>;          // in order of rows
 
 // One of the threads that compare.
 class Lane {
@@ -59,29 +57,30 @@ public:
     };
     const std::vector<Progress>& progress() const { return progress_; }
 
-    void run(RowGate& rows, PairGate& pairs) {
-        std::vector<RowGate::Entry> entries(batch_rows);
+    // Joins all rows of S; `sent` is how many have come.
+    void run(const Atomic<std::uint64_t>& sent) {
         std::uint64_t done = 0;
         while (done < probes_.sides.size()) {
-            const std::size_t count = rows.next_many(lane_, entries.data(), batch_rows);
+            const std::uint64_t count = std::min<std::uint64_t>(batch_rows, sent.load(acquire) - done);  // pairs with join_all()
             if (count == 0) {
                 std::this_thread::yield();
                 continue;
             }
             // Rows of S alone come, so they are neighbours where they lie.
             join_.join(probes_.batch(done, count), matches_);
-            for (const JoinMatch& match : matches_) {
-                const PairGate::Value pair{static_cast<std::int64_t>(done + match.row), {done + match.row, match.partner}};
-                while (pairs.add_many(lane_, &pair, 1) == 0) std::this_thread::yield();
-            }
+            for (const JoinMatch& match : matches_)
+                while (!pairs_.try_push({done + match.row, match.partner})) std::this_thread::yield();
             done += count;
             progress_.push_back({monotonic_ns(), done});
-            pairs.come_to(lane_, static_cast<std::int64_t>(done));
+            done_.store(done, release);  // pairs with rows_done()
         }
-        const PairGate::Value end{static_cast<std::int64_t>(done), {done, 0}};
-        while (pairs.add_many(lane_, &end, 1) == 0) std::this_thread::yield();
-        pairs.end(lane_);
     }
+
+    // The main thread: all pairs of these rows can be taken then.
+    std::uint64_t rows_done() const { return done_.load(acquire); }
+
+    // The main thread.
+    bool take(Pair& pair) { return pairs_.try_pop(pair); }
 
 private:
     const unsigned lane_;
@@ -89,6 +88,8 @@ private:
     const Rows& probes_;
     std::vector<JoinMatch> matches_;
     std::vector<Progress> progress_;
+    Spsc<Pair> pairs_{pair_room};
+    Atomic<std::uint64_t> done_{0};  // rows
 };
 
 struct Outcome {
@@ -101,9 +102,7 @@ struct Outcome {
 // Rows come as fast as they can, or one each `pace_ns`.
 Outcome join_all(unsigned lanes, const Rows& window, const Rows& probes, std::int64_t within, double pace_ns) {
     const std::size_t count = probes.sides.size();
-    RowGate rows(2, lanes, gate_window);
-    PairGate pairs(lanes, 1, gate_window);
-    rows.end(0);  // of R nothing else comes
+    Atomic<std::uint64_t> sent{0};
     std::vector<std::unique_ptr<Lane>> all;
     for (unsigned lane = 0; lane < lanes; ++lane)
         all.push_back(std::make_unique<Lane>(lane, lanes, window, probes, within));
@@ -111,44 +110,41 @@ Outcome join_all(unsigned lanes, const Rows& window, const Rows& probes, std::in
     for (unsigned lane = 0; lane < lanes; ++lane)
         threads.emplace_back([&, lane] {
             bench::pin(static_cast<int>(lane));
-            all[lane]->run(rows, pairs);
+            all[lane]->run(sent);
         });
 
     if (pace_ns != 0) bench::pin(static_cast<int>(lanes));
     Outcome outcome;
     std::vector<std::int64_t> ready(count);
-    std::vector<RowGate::Value> values(64);
-    std::vector<PairGate::Entry> found(batch_rows);
-    std::size_t sent = 0;
-    std::uint64_t latest = ~std::uint64_t{0};
-    unsigned ended = 0;
+    std::vector<std::deque<Pair>> found(lanes);
+    std::uint64_t latest = ~std::uint64_t{0}, complete = 0;  // of rows before `complete` all pairs are found
     const std::int64_t start = monotonic_ns();
-    while (ended != lanes) {
+    while (complete != count) {
         const std::int64_t now = monotonic_ns();
         const std::size_t due =
             pace_ns == 0 ? count : std::min(count, static_cast<std::size_t>(static_cast<double>(now - start) / pace_ns));
-        values.clear();
-        for (std::size_t row = sent; row < due && values.size() < 64; ++row) {
-            values.push_back({probes.times[row], row});
-            ready[row] = now;
-        }
-        const std::size_t added = rows.add_many(1, values.data(), values.size());
-        sent += added;
-        if (sent == count) rows.end(1);
-        const std::size_t taken = pairs.next_many(0, found.data(), batch_rows);
+        const bool has_more = due != sent.load(relaxed);
+        for (std::size_t row = sent.load(relaxed); row < due; ++row) ready[row] = now;
+        sent.store(due, release);  // pairs with run()
+        complete = count;
+        for (const auto& lane : all) complete = std::min(complete, lane->rows_done());
+        for (unsigned lane = 0; lane < lanes; ++lane)
+            for (Pair pair; all[lane]->take(pair);) found[lane].push_back(pair);
         const std::int64_t read = monotonic_ns();
-        for (std::size_t i = 0; i < taken; ++i) {
-            const Pair& pair = found[i].value;
-            bench::require(latest == ~std::uint64_t{0} || pair.row >= latest, "a pair came after those of a later row");
-            if (pair.row == count) {
-                ++ended;
-                continue;
-            }
+        const std::uint64_t before = outcome.answer.matches;
+        for (;;) {
+            std::deque<Pair>* first = nullptr;
+            for (std::deque<Pair>& one : found)
+                if (!one.empty() && (first == nullptr || one.front().row < first->front().row)) first = &one;
+            if (first == nullptr || first->front().row >= complete) break;
+            const Pair pair = first->front();
+            first->pop_front();
             outcome.answer.add(pair.row, pair.partner);
             if (pair.row != latest) outcome.latencies.push_back(static_cast<double>(read - ready[pair.row]) / 1e3);
             latest = pair.row;
         }
-        if (added == 0 && taken == 0 && pace_ns == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (!has_more && outcome.answer.matches == before && pace_ns == 0)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     outcome.ns_per_row = static_cast<double>(monotonic_ns() - start) / static_cast<double>(count);
     for (std::thread& thread : threads) thread.join();

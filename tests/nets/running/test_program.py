@@ -45,14 +45,6 @@ def test_records_go_from_standard_input_to_standard_output(
     assert capsys.readouterr().out == '{"m": 2}\n{"m": "aa"}\n'
 
 
-def test_records_may_be_xml(
-    text: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given(monkeypatch, '<record><tag label="t">1</tag></record>')
-    assert main(["net", str(text), "--boxes", "boxes_of_a_test", "--xml"]) == 0
-    assert '<tag label="t">2</tag>' in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("arguments", "lines", "reason"),
     [

@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from callboard.scheduling.elasticity.measurement import Decision, Measurement, Strategy
+from callboard.scheduling.elasticity.controller import Strategy
+from callboard.scheduling.elasticity.decision import Decision
+from callboard.scheduling.elasticity.measurement import Measurement
 
 Capacity = Callable[[int], float]
 """The throughput at a level, if there is always something to do."""

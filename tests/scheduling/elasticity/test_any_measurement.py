@@ -6,12 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.scheduling.elasticity.measurement import Measurement, StageLoad, Strategy
+from callboard.scheduling.elasticity.measurement import Measurement, StageLoad
 from callboard.scheduling.elasticity.rates import Rates
-from callboard.scheduling.elasticity.trends import Trends
-
-Make = Callable[[int, int], Strategy]
-each_strategy = pytest.mark.parametrize("make", [Rates, Trends])
 
 amounts = st.floats(0, 1e9)
 stages = st.builds(
@@ -47,14 +43,11 @@ def periods(draw: st.DrawFn) -> Callable[[int], Measurement]:
     )
 
 
-@each_strategy
 @given(st.data())
-def test_levels_are_within_the_bounds_and_each_has_a_reason(
-    make: Make, data: st.DataObject
-) -> None:
+def test_levels_are_within_the_bounds_and_each_has_a_reason(data: st.DataObject) -> None:
     least = data.draw(st.integers(1, 40))
     most = data.draw(st.integers(least, 80))
-    strategy = make(least, most)
+    strategy = Rates(least, most)
     level = data.draw(st.integers(least, most))
     for period in data.draw(st.lists(periods(), max_size=30)):
         now = period(level)
@@ -68,12 +61,11 @@ def test_levels_are_within_the_bounds_and_each_has_a_reason(
         level = decision.level
 
 
-@each_strategy
 @given(st.lists(periods(), max_size=20))
 def test_a_decision_depends_on_measurements_alone(
-    make: Make, some: list[Callable[[int], Measurement]]
+    some: list[Callable[[int], Measurement]],
 ) -> None:
-    one, other = make(1, 32), make(1, 32)
+    one, other = Rates(1, 32), Rates(1, 32)
     level = 4
     for period in some:
         decision = one.decide(period(level))

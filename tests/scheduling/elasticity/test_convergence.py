@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.scheduling.elasticity.rates import Rates
-from callboard.scheduling.elasticity.trends import Trends
 from tests.scheduling.elasticity.model import (
     SHAPES,
     Capacity,
@@ -118,23 +117,3 @@ def test_a_load_that_nearly_fills_its_workers_and_then_has_no_limit(start: int) 
 def test_an_idle_system_has_one_worker() -> None:
     system = System(Rates(1, MOST), law(0, 0), 64, offered=0).run(3)
     assert system.level == 1
-
-
-@pytest.mark.parametrize("shape", [name for name in SHAPES if "jump" not in name])
-def test_trends_comes_near_to_the_best_level_in_twenty_periods(shape: str) -> None:
-    """The paper's rules take a level that is 5% better for no better, so it ends below the peak."""
-    for start in STARTS:
-        system = System(Trends(1, MOST), SHAPES[shape], start).run(20)
-        assert system.share(MOST) >= 0.85
-        assert changes(system.run(50).levels[19:]) == 0
-
-
-def test_trends_does_not_see_past_a_flat_beginning() -> None:
-    system = System(Trends(1, MOST), SHAPES["jump at 16"], 1).run(20)
-    assert system.share(MOST) == 0.5
-
-
-def test_trends_moves_on_in_noise_as_in_the_paper() -> None:
-    noise = uniform(Random(1), 0.1)
-    system = System(Trends(1, MOST), SHAPES["peak at 20"], 1, noise=noise).run(100)
-    assert changes(system.levels[50:]) > 10

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from callboard.scheduling.elasticity.load import growth, works_off
-from callboard.scheduling.elasticity.measurement import Measurement
+from callboard.scheduling.elasticity.measurement import Measurement, growth, works_off
 
 BEFORE = Measurement(level=2, seconds=1.0, throughput=1_000, busy=2.0, waiting=1_000)
 MORE = replace(BEFORE, waiting=2_000)

@@ -6,19 +6,15 @@ from typing import Any
 import pytest
 
 from callboard.core.errors import ConfigError
-from callboard.scheduling.elasticity.options import Elasticity
-from callboard.scheduling.elasticity.rates import Rates
-from callboard.scheduling.elasticity.trends import Trends
+from callboard.scheduling.elasticity.rates import Elasticity
 
 
 @pytest.mark.parametrize(
     ("option", "error"),
     [
-        ({"strategy": "trend"}, "elasticity's strategy is one of rates, trends, not 'trend'"),
         ({"period": 0}, "elasticity's period is a number of seconds above 0"),
         ({"period": -1.0}, "elasticity's period is a number of seconds above 0"),
         ({"period": float("nan")}, "elasticity's period is a number of seconds above 0"),
-        ({"sensitivity": 1.5}, "elasticity's sensitivity is a share, at least 0 and at most 1"),
         ({"ceiling": 80}, "elasticity's ceiling is a share, at least 0 and at most 1, not 80"),
         ({"ceiling": "80%"}, "elasticity's ceiling is a finite number, not '80%'"),
         ({"remember": 3}, "the file that elasticity remembers in is a path, not 3"),
@@ -27,12 +23,6 @@ from callboard.scheduling.elasticity.trends import Trends
 def test_a_wrong_option_is_an_error(option: dict[str, Any], error: str) -> None:
     with pytest.raises(ConfigError, match=error):
         Elasticity(**option)
-
-
-def test_a_strategy_is_made_by_its_name(tmp_path: Path) -> None:
-    assert isinstance(Elasticity().make(1, 4), Rates)
-    assert isinstance(Elasticity("trends").make(1, 4), Trends)
-    assert isinstance(Elasticity(remember=tmp_path / "levels.json").make(1, 4), Rates)
 
 
 def test_a_file_that_is_something_else_is_an_error_when_the_strategy_is_made(

@@ -1,1 +1,0 @@
-"""Records as text: JSON lines, and the XML of S-Net's programs."""
