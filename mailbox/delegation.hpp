@@ -116,7 +116,7 @@ public:
         return state != free_ && !(state & owned_);
     }
 
-protected:  // for ClosableDelegation
+private:
     // With the owned bit: nothing is pending, and the rest is the parker of an owner that sleeps, or 0.
     static constexpr std::uintptr_t free_ = 0, owned_ = 1;
 
@@ -158,7 +158,7 @@ public:
         return pending_.fetch_sub(served, acq_rel) - served;
     }
 
-protected:  // for ClosableCount
+private:
     Atomic<std::int64_t> pending_{0};
 };
 

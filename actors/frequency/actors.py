@@ -1,4 +1,4 @@
-"""Actors that many streams feed, and one summary of the keys that they were told."""
+"""Actors that count the keys of many streams in one summary."""
 
 from __future__ import annotations
 

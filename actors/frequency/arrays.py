@@ -1,4 +1,4 @@
-"""Keys in batches: from arrays of NumPy, pandas and Arrow, what has a buffer, and iterables."""
+"""Batches of keys, read from arrays of NumPy, pandas and Arrow, from buffers and iterables."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from callboard.core.checks import LARGEST
+
 __all__ = ["batches", "read_array"]
 
-LARGEST = 2**63 - 1
 BATCH = 4096  # of an iterator, so many keys make one
 
 

@@ -1,7 +1,7 @@
-"""Integers, texts, bytes and tuples of these as runs of bytes, and back.
+"""Keys as runs of bytes, and back: integers, texts, bytes and tuples of these.
 
-Two of them are equal exactly if their runs and kinds are. That is not so for all that Python has: 1 is equal to 1.0
-and True, so these two, and tuples with them, are not for here; nor are instances of subclasses.
+Two such keys are equal exactly if their runs and kinds are. That does not hold for all of Python's keys: 1 is equal to
+1.0 and True, so floats and booleans, tuples with them, and instances of subclasses are not encoded.
 """
 
 cimport cython
@@ -23,17 +23,27 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
     # Borrowed from the string, for as long as it lives.
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+    ctypedef struct PyASCIIObject:  # a text's head, with its bytes behind
+        pass
 
-
-cdef extern from "callboard/frequency/encoding.hpp" namespace "callboard":
-    bint read_ascii(PyObject* key, ByteRun* run)
-
-cdef extern from "Python.h":
+    # For borrowed references, which are not counted.
     bint is_text "PyUnicode_CheckExact"(PyObject* key)
+    bint is_ascii "PyUnicode_IS_COMPACT_ASCII"(PyObject* key)
+    Py_ssize_t text_length "PyUnicode_GET_LENGTH"(PyObject* key)
     bint is_whole "PyLong_CheckExact"(PyObject* key)
 
 cdef Py_ssize_t LARGEST = 0xffffffff
 cdef int DEEPEST = 16  # tuples in tuples
+
+
+cdef inline bint read_ascii(PyObject* key, ByteRun* run) noexcept:
+    """Set `run` to the bytes of a text that is ASCII, as most are. False: it is not."""
+    if not is_text(key) or not is_ascii(key) or text_length(key) > LARGEST:
+        return False
+    run.data = <const char*>(<PyASCIIObject*>key + 1)
+    run.size = <uint32_t>text_length(key)
+    run.kind = text_key
+    return True
 
 
 cdef bint append_key(object key, string& into, ByteRun* run, int depth=0) except -1:
@@ -98,7 +108,7 @@ cdef const char* encoded(str text, Py_ssize_t* size) except? NULL:
 
 
 cdef bint read_integer(object key, int64_t* into) except -1:
-    """The key as an integer of 64 bits. False: it is none."""
+    """The key as an integer of 64 bits. False: it is not one."""
     cdef int overflow = 0
     if type(key) is not int:
         return False

@@ -1,9 +1,8 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from callboard.frequency.counting.guard cimport SummaryGuard
-from callboard.frequency.designs.summary cimport StreamSlots
 from callboard.frequency.key_batch cimport KeyBatch
 from callboard.frequency.store cimport Store, SummaryState
+from callboard.frequency.summary_locks cimport StreamSlots, SummaryGuard
 
 
 cdef class SpaceSaving:
@@ -11,7 +10,7 @@ cdef class SpaceSaving:
     cdef int mode               # the store's: a hint for threads without a slot
     cdef StreamSlots* slots     # a thread that counts keys that are not objects takes one
     cdef bint one_at_a_time     # so queries take it, too
-    cdef list owed              # what the thread in the guard is to count when it leaves
+    cdef list postponed         # batches that the thread in the guard counts when it leaves
     cdef SummaryGuard guard     # held to ask, to change the store, or to count objects
     cdef readonly double epsilon
     cdef readonly uint32_t capacity
@@ -20,7 +19,7 @@ cdef class SpaceSaving:
 
     cdef int _enter(self, bint alone=*) except -1
     cdef int _leave(self, bint alone=*) except -1
-    cdef KeyBatch _next_owed(self)
+    cdef KeyBatch _next_postponed(self)
     cdef SummaryState _ask(self, size_t most, double support)
     cdef SummaryState _state(self)
     cdef int _be(self, int mode) except -1

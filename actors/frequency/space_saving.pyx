@@ -9,30 +9,29 @@ from libcpp.string cimport string
 
 from callboard.core.asserting cimport holds
 from callboard.frequency.counting.keys cimport ByteRun
-from callboard.frequency.designs.summary cimport StreamSlots, no_stream
 from callboard.frequency.encoding cimport append_key, are_plain, read_integer
 from callboard.frequency.key_batch cimport (
     KeyBatch, as_bytes, as_integers, as_objects, batch_of_array, batch_of_list, undecided,
 )
-from callboard.frequency.store cimport Store, SummaryState
+from callboard.frequency.store cimport Store, SummaryState, merged
+from callboard.frequency.summary_locks cimport StreamSlots, no_stream
 
 import math
 from collections.abc import Iterable
 from fractions import Fraction
 
 from callboard.core.handles import public_names
-from callboard.core.checks import LARGEST, finite, one_of, whole
+from callboard.core.checks import LARGEST, finite, whole
 from callboard.core.text import safe_repr
 from callboard.core.threads.cores import usable_cores
 from callboard.frequency.arrays import ArrowKeys, batches
-from callboard.frequency.merging import merged
 from callboard.frequency.packing import pack, unpack
 from callboard.frequency.results import Counted, Frequent
 
 __all__ = ["SpaceSaving"]
 
 # In the order of design.hpp.
-DESIGNS = ("sequential", "cooperative", "partitioned")
+DESIGNS = ("sequential", "partitioned")
 MOST_STREAMS = 1024
 
 cdef size_t ALL = 0xffffffff
@@ -61,7 +60,7 @@ cdef class SpaceSaving:
 
     `design` says how streams share the counters: see `docs/frequency.md`. "auto" is "sequential" for one stream,
     and "partitioned" for more. An answer includes all keys for which `update` and `add` have returned, and perhaps
-    some that are being counted meanwhile.
+    some that are being counted meanwhile. An unknown design is a ValueError.
     """
 
     def __dir__(self):
@@ -69,7 +68,7 @@ cdef class SpaceSaving:
 
     def __cinit__(self, *args, **kwargs):
         self.mode = undecided
-        self.owed = []
+        self.postponed = []
 
     def __init__(self, epsilon, *, streams=1, design="auto"):
         if self.capacity != 0:
@@ -78,9 +77,9 @@ cdef class SpaceSaving:
         if not 1e-9 <= self.epsilon < 1:
             raise ValueError(f"epsilon is a number from 1e-9 to below 1, not {safe_repr(epsilon)}")
         self.streams = whole("streams", streams, 1, MOST_STREAMS)
-        self.design = one_of("a design", design, ("auto", *DESIGNS))
-        if self.design == "auto":
-            self.design = "sequential" if self.streams == 1 else "partitioned"
+        if not isinstance(design, str) or design not in ("auto", *DESIGNS):
+            raise ValueError(f"design: expected one of auto, {', '.join(DESIGNS)}, got {safe_repr(design)}")
+        self.design = ("sequential" if self.streams == 1 else "partitioned") if design == "auto" else str(design)
         self.one_at_a_time = self.design == "sequential"
         # 1 / 1e-5 is a little less than 100,000: a value within a rounding of a whole number is that number.
         inverse = 1 / self.epsilon
@@ -180,8 +179,7 @@ cdef class SpaceSaving:
             mine = self.store.whole()
             self._admit(theirs.total)
             is_admitted = True
-            rows, unseen = merged(mine.rows, mine.unseen, theirs.rows, theirs.unseen, self.capacity)
-            self._load(SummaryState(rows, mine.total + theirs.total, unseen))
+            self._load(merged(mine, theirs, self.capacity))
         except BaseException:
             if is_admitted:
                 self.slots.retract(theirs.total)
@@ -323,16 +321,16 @@ cdef class SpaceSaving:
         if alone or self.one_at_a_time:
             self.slots.give_back_all()
         self.guard.leave()
-        while self.owed:
-            batch = self._next_owed()
+        while self.postponed:
+            batch = self._next_postponed()
             if batch is not None:
                 self._count_batch(batch)
         return 0
 
-    cdef KeyBatch _next_owed(self):
-        """The next batch that this or another thread owed within the guard; None if another one takes the last."""
+    cdef KeyBatch _next_postponed(self):
+        """The next batch that this or another thread postponed within the guard; None if another one takes the last."""
         with cython.critical_section(self):
-            return self.owed.pop(0) if self.owed else None
+            return self.postponed.pop(0) if self.postponed else None
 
     cdef SummaryState _ask(self, size_t most, double support):
         self._enter()
@@ -395,7 +393,7 @@ cdef class SpaceSaving:
 
     cdef int _count_batch(self, KeyBatch batch) except -1:
         if self.guard.is_mine():
-            self.owed.append(batch)
+            self.postponed.append(batch)
             return 0
         self._admit(batch.total)
         while batch.mode != as_objects:

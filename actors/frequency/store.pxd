@@ -12,6 +12,9 @@ cdef class SummaryState:
     cdef uint64_t unseen
 
 
+cdef SummaryState merged(SummaryState mine, SummaryState theirs, uint32_t most)
+
+
 cdef class Store:
     cdef Design design
     cdef uint32_t capacity

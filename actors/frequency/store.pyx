@@ -1,7 +1,7 @@
-"""The counters of a summary, kept in the way that its keys allow.
+"""The counters of a summary, kept in the way that its keys allow, and those of two summaries merged.
 
-The user of a store lets no other thread change it meanwhile, except by calls that its design lets several threads
-make.
+The user of a store ensures that no other thread changes it at the same time, except by calls that its design allows
+to several threads.
 """
 
 from cpython.object cimport PyObject, PyObject_Hash
@@ -28,7 +28,13 @@ import os
 from callboard.core.checks import LARGEST
 from callboard.frequency.results import Counted, Estimate
 
-cdef extern from "callboard/frequency/store.hpp" namespace "callboard":
+cdef extern from *:
+    """
+    // A tuple of a class of named tuples, to be filled in.
+    static PyObject* new_row(PyObject* type) {
+        return ((PyTypeObject*)type)->tp_alloc((PyTypeObject*)type, 3);
+    }
+    """
     tuple new_row(object type)
 
 # So few keys are counted sooner than the interpreter's lock is let go and taken again.
@@ -52,12 +58,37 @@ cdef inline tuple row_of(object key, object count, object error):
 
 
 cdef class SummaryState:
-    """Rows, as `Counted`; of how many elements; and how often a key that has none of all rows may have come."""
+    """Rows, as `Counted`; the total; and how often a key without a row may have come."""
 
     def __cinit__(self, list rows, uint64_t total, uint64_t unseen):
         self.rows = rows
         self.total = total
         self.unseen = unseen
+
+
+cdef SummaryState merged(SummaryState mine, SummaryState theirs, uint32_t most):
+    """The `most` greatest counters of two summaries.
+
+    If only one of them has a counter for a key, the other may have seen it up to `unseen` times, as any key without
+    a counter.
+    """
+    cdef dict counters = {
+        as_key(key): Counted(key, count + theirs.unseen, error + theirs.unseen) for key, count, error in mine.rows
+    }
+    cdef uint64_t unseen = mine.unseen + theirs.unseen
+    cdef list rows
+    for given, count, error in theirs.rows:
+        key = as_key(given)
+        had = counters.get(key)
+        if had is None:
+            counters[key] = Counted(given, count + mine.unseen, error + mine.unseen)
+        else:
+            counters[key] = Counted(given, had.count + count - theirs.unseen, had.error + error - theirs.unseen)
+    rows = sorted(counters.values(), key=lambda each: -each.count)
+    if <uint32_t>len(rows) > most:
+        unseen = max(unseen, <uint64_t>rows[most].count)
+        del rows[most:]
+    return SummaryState(rows, mine.total + theirs.total, unseen)
 
 
 cdef class Store:

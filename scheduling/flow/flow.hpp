@@ -59,10 +59,23 @@ public:
         return *pools_.back();
     }
 
-    // Stages are added in topological order. Benchmarks choose other queues and reorder buffers.
-    template <template <class> class Buffer = ReorderBuffer>
+    static constexpr std::uint32_t sample_every = 64;  // rounds; operators' times are taken in one of so many
+
+    // Stages are added in topological order. This one is of any class, made with `arguments` behind its site.
+    template <class Kind, class... Arguments>
+    Kind& add(Pool& pool, LaneKinds runs_on, std::uint32_t most_lanes, Arguments&&... arguments) {
+        const Stage::Site site{pool, *this, static_cast<std::uint32_t>(stages_.size()),
+                               static_cast<std::uint32_t>(pool.stages().size()), runs_on, most_lanes,
+                               settings.tries_lanes && !settings.one_by_one ? settings.slice_ns : 0};
+        auto made = std::make_unique<Kind>(site, std::forward<Arguments>(arguments)...);
+        Kind& stage = *made;
+        stages_.push_back(std::move(made));
+        pool.add(stage);
+        return stage;
+    }
+
     Stage& add_shared(Pool& pool, const Work& work, LaneKinds runs_on, std::uint32_t most_lanes) {
-        return add<SharedStage<Buffer>>(pool, runs_on, most_lanes, work, settings.window);
+        return add<SharedStage<>>(pool, runs_on, most_lanes, work, settings.window);
     }
 
     Stage& add_ordered(Pool& pool, const Work& work, LaneKinds runs_on, std::uint32_t inputs) {
@@ -75,13 +88,11 @@ public:
     }
 
     // And the stage before it that divides batches.
-    template <template <class> class Queue = HybridQueue, template <class> class Buffer = ReorderBuffer>
-    KeyedStage<Queue, Buffer>& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
-                                         std::uint32_t most_lanes, std::uint32_t partitions) {
-        Stage& before = add_shared<Buffer>(pool, divider, runs_on, most_lanes);
-        return add<KeyedStage<Queue, Buffer>>(pool, runs_on, std::min(partitions, most_lanes), work, before,
-                                              partitions, settings.window,
-                                              settings.one_by_one ? 0 : sample_every);
+    KeyedStage<>& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
+                            std::uint32_t most_lanes, std::uint32_t partitions) {
+        Stage& before = add_shared(pool, divider, runs_on, most_lanes);
+        return add<KeyedStage<>>(pool, runs_on, std::min(partitions, most_lanes), work, before, partitions,
+                                 settings.window, settings.one_by_one ? 0 : sample_every);
     }
 
     // Its members, and their edges, are added to it.
@@ -161,20 +172,6 @@ public:
     const Settings settings;
 
 private:
-    static constexpr std::uint32_t sample_every = 64;  // rounds; operators' times are taken in one of so many
-
-    template <class Kind, class... Arguments>
-    Kind& add(Pool& pool, LaneKinds runs_on, std::uint32_t most_lanes, Arguments&&... arguments) {
-        const Stage::Site site{pool, *this, static_cast<std::uint32_t>(stages_.size()),
-                               static_cast<std::uint32_t>(pool.stages().size()), runs_on, most_lanes,
-                               settings.tries_lanes && !settings.one_by_one ? settings.slice_ns : 0};
-        auto made = std::make_unique<Kind>(site, std::forward<Arguments>(arguments)...);
-        Kind& stage = *made;
-        stages_.push_back(std::move(made));
-        pool.add(stage);
-        return stage;
-    }
-
     bool is_oldest(std::int64_t serial) const override { return done() == serial; }
 
     std::int64_t now() const override { return settings.now(); }

@@ -17,9 +17,8 @@ OTHERS: tuple[tuple[str, str, Role, float], ...] = (
 DESIGNS: tuple[tuple[str, Role, float], ...] = (
     ("partitioned", "ours", 1.0),
     ("sequential", "floor", 1.0),
-    ("cooperative", "peer", 0.2),
 )
-# In C++: those of the paper, of which one is a design of ours.
+# In C++: those of the paper.
 NATIVE_DESIGNS = ("Cooperative", "Shared", "Independent")
 
 

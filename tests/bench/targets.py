@@ -210,21 +210,6 @@ TARGETS = (
         ),
     ),
     Target(
-        "The same: cooperation against locks, alpha from 1.5 on",
-        2.0,
-        least(
-            *(
-                ratio(
-                    "frequency_streams",
-                    f"Shared in C++, alpha {a}",
-                    f"Cooperative in C++, alpha {a}",
-                )
-                for a in ALPHAS
-                if a >= 1.5
-            )
-        ),
-    ),
-    Target(
         "top(25) after each 50,000 keys, against none",
         0.98,
         least(

@@ -142,6 +142,12 @@ def test_the_least_counter_is_taken_over() -> None:
     assert summary.unseen == 1
 
 
+@pytest.mark.parametrize("design", ["cooperative", "", None, 1])
+def test_an_unknown_design_is_refused(design: Any) -> None:
+    with pytest.raises(ValueError, match="expected one of auto, sequential, partitioned, got "):
+        SpaceSaving(0.01, design=design)
+
+
 @pytest.mark.parametrize(
     ("epsilon", "capacity"),
     [(0.5, 2), (0.3, 4), (1e-4, 10_000), (1e-5, 100_000), (0.003, 334), (0.999, 2)],

@@ -13,9 +13,9 @@
 
 #include "callboard/core/mix.hpp"
 #include "callboard/frequency/counting/keys.hpp"
-#include "callboard/frequency/designs/cooperative.hpp"
 #include "callboard/frequency/designs/partitioned.hpp"
 #include "callboard/frequency/designs/sequential.hpp"
+#include "../bench/peers/cooperative.hpp"
 #include "../bench/peers/independent_summary.hpp"
 #include "../bench/peers/shared_summary.hpp"
 #include "check.hpp"
@@ -49,9 +49,9 @@ struct Design {
 };
 
 template <class Keys>
-struct Throttled : callboard::Cooperative<Keys> {
+struct Throttled : callboard::Cooperative<Keys> {  // at short queues
     Throttled(std::uint32_t capacity, std::uint64_t seed, unsigned streams)
-        : callboard::Cooperative<Keys>(capacity, seed, streams, 500) {}
+        : callboard::Cooperative<Keys>(capacity, seed, streams, 4, true) {}
 };
 
 template <class Keys>

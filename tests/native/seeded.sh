@@ -280,31 +280,19 @@ seed "a query looks at a stream's counters without its lock" tests/bench/peers/i
     stress_designs "hot keys" "data race" "-O0 -fsanitize=thread" "Independent"
 seed "an element is relinquished by a store" mailbox/delegation.hpp \
     's/return pending_\.fetch_sub(served, acq_rel) - served;/return pending_.store(0, release), served - served;/' \
-    stress_delegation "added to a count" "served == taken" "-O1"
-seed "a resource is closed without a look at what is pending" mailbox/closable.hpp \
-    's/return state_\.compare_exchange_strong(state, closed_, release, relaxed);/return state_.store(closed_, release), state == owned_;/' \
-    stress_delegation "where resources close" "a request was lost" "-O1"
-seed "a count is closed by a store" mailbox/closable.hpp \
-    's/return pending == 0 && pending_\.compare_exchange_strong(pending, closed_, acq_rel, relaxed);/return pending == 0 \&\& (pending_.store(closed_, release), true);/' \
-    stress_delegation "added to a count" "closed under its owner" "-O1"
-seed "a left request is pushed relaxed" mailbox/closable.hpp \
-    's/| unowned, release,/| unowned, relaxed,/' \
-    stress_delegation "where resources close" "data race" "-O0 -fsanitize=thread"
-seed "memory is used again one epoch too early" core/memory/epochs.hpp \
+    stress_delegation "counted" "served == std" "-O1"
+seed "memory is used again one epoch too early" tests/bench/peers/epochs.hpp \
     's/>= announced + 3;/>= announced + 2;/' \
-    stress_epochs "under a reader" "data race" "-O0 -fsanitize=thread"
-seed "a member leaves relaxed" core/memory/epochs.hpp \
-    's/epoch\.store(outside, release)/epoch.store(outside, relaxed)/' \
-    stress_epochs "under a reader" "data race" "-O0 -fsanitize=thread"
-seed "an overwrite that waits is not tried again" frequency/designs/stream_summary.hpp \
+    stress_designs "cold keys" "data race" "-O0 -fsanitize=thread" "Cooperative"
+seed "an overwrite that waits is not tried again" tests/bench/peers/concurrent_stream_summary.hpp \
     's/if (__builtin_expect(bucket.deferred != nullptr, 0) \&\& !tried) {/if (false) {/' \
     test_cooperative "comes meanwhile" "count_of" "-O0"
-seed "an insertion does not look the key up again" frequency/designs/search_structure.hpp \
+seed "an insertion does not look the key up again" tests/bench/peers/search_structure.hpp \
     's/if (!other->pending\.is_closed()) return other;//' \
     test_cooperative "comes again" "== fresh" "-O0"
 
-seed "a stream that counts answers a query before it has handed over what it has" frequency/designs/feeder.hpp \
-    '/void serve(Flush/,/catch/ s/push_all();//' \
+seed "a stream that counts answers a query before it has handed over what it has" frequency/designs/stream_side.hpp \
+    '/void serve(Flush/,/catch/ s/hand_all();//' \
     stress_designs "hot keys" "counted" "-O1" "Partitioned"
 
 seed "a partition in debt does not take back what it said" frequency/designs/budget.hpp \
@@ -350,9 +338,6 @@ seed "a pause is no time at which one owes" streams/experiments/delay_ledger.hpp
 asserted "an index of slots grows too late" core/memory/slot_index.hpp \
     's/if (8 \* (count_ + 1) > 5 \* places/if (8 * (count_ + 1) > 7 * places/' \
     test_counters "" "there is room"
-asserted "a visitor takes a member's place" core/memory/epochs.hpp \
-    's/for (unsigned place = members_; place < places_; ++place) {/for (unsigned place = 0; place < places_; ++place) {/' \
-    test_epochs "" "place >= members_\|enters once"
 asserted "a fetched cell keeps the name of its ready set" scheduling/worker.hpp \
     '/Cell\* removed(/,/}/ s/cell->ready_on\.store(nullptr, relaxed);//' \
     stress_stealing "fetched by another" "ready set"
@@ -362,12 +347,6 @@ asserted "two levels: a cell is passed by once more than the patience says" sche
 asserted "longest queue: a cell is passed by once more than the window is long" scheduling/priority.hpp \
     's/passed_ >= window_)/passed_ > window_)/' \
     test_priority "at random" "passed by for longer"
-asserted "a stream rests inside of its epoch" frequency/designs/cooperation.hpp \
-    '/void rest(Stream/,/^    }/ s/epochs_\.leave(stream\.index);//' \
-    stress_cooperative "rest at short queues" "enters once"
-asserted "an element that lost its counter is retired without its epoch" frequency/designs/stream_summary.hpp \
-    's/stream\.elements\.retire(victim, stream\.epoch);/stream.elements.retire(victim, 0);/' \
-    test_cooperative "" "inside an epoch"
 asserted "a row is compared with a block of which it sees nothing" streams/programs/joins/kernel/full_join.hpp \
     's/seen\[first\]\.end <= begin) ++first;/seen[first].end < begin) ++first;/' \
     test_joins "around a block" "sees some of the block"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "callboard/mailbox/closable.hpp"
 #include "callboard/mailbox/delegation.hpp"
 #include "stress.hpp"
 
@@ -120,139 +119,6 @@ void every_counted_request_is_served_once(int threads, int requests) {
     CHECK_EQUAL(wrong, 0);
 }
 
-// A resource that is closed at once when nothing is pending; whoever is refused goes to the next one.
-struct Closed {
-    callboard::ClosableDelegation<Request> door;
-    Ledger ledger;
-    int inside = 0, wrong = 0;
-    explicit Closed(int threads) : ledger(threads) {}
-
-    void serve(Request* requests) {
-        while (requests != nullptr) {
-            Request* const following = requests->next;
-            wrong += ++inside != 1;
-            ++requests->served;
-            --inside;
-            requests->ready_again.store(true, callboard::release);
-            requests = following;
-        }
-    }
-};
-
-// Each thread's request goes to the newest resource, handed over or left, and the next resource is opened by whoever
-// closed the last one, which nobody is at.
-void every_request_is_served_though_resources_close(int threads, int requests) {
-    constexpr int most = 1 << 20;
-    std::unique_ptr<Atomic<Closed*>[]> all(new Atomic<Closed*>[most]());
-    std::vector<std::unique_ptr<Closed>> kept[8];
-    Atomic<int> newest{0};
-    kept[0].push_back(std::make_unique<Closed>(threads));
-    all[0].store(kept[0].back().get(), callboard::relaxed);
-    std::vector<std::unique_ptr<Request>> mine;
-    for (int i = 0; i < threads; ++i) mine.push_back(std::make_unique<Request>());
-    Atomic<int> refused{0};
-    together(threads, [&](int index) {
-        Random random(static_cast<std::uint64_t>(index));
-        Request* const request = mine[static_cast<std::size_t>(index)].get();
-        for (int number = 0; number < requests; ++number) {
-            const std::int64_t end = callboard::monotonic_ns() + patience;
-            while (!request->ready_again.load(callboard::acquire)) {
-                if (callboard::monotonic_ns() > end) check::give_up(__FILE__, __LINE__, "a request was lost");
-                std::this_thread::yield();
-            }
-            request->ready_again.store(false, callboard::relaxed);
-            for (bool handed = false; !handed;) {
-                const int at = newest.load(callboard::acquire);
-                Closed& resource = *all[at].load(callboard::acquire);
-                Request* due = nullptr;
-                bool owns = false;
-                if (random.below(2) == 0) {
-                    const auto answer = resource.door.own_or_delegate(request);
-                    handed = answer != callboard::Handed::refused;
-                    owns = answer == callboard::Handed::mine;
-                    if (owns) {
-                        request->next = nullptr;
-                        due = request;
-                    }
-                } else {
-                    const auto left = resource.door.leave(request);
-                    handed = left != decltype(resource.door)::Left::refused;
-                    owns = left == decltype(resource.door)::Left::first;
-                    if (owns) {
-                        random.pause();
-                        due = resource.door.own_left();
-                    }
-                }
-                if (!handed) refused.fetch_add(1, callboard::relaxed);
-                if (!owns) continue;
-                const bool closes = random.below(4) == 0;
-                for (;; due = resource.door.take()) {
-                    resource.serve(due);
-                    if (!closes && resource.door.try_release()) break;
-                    if (!closes || !resource.door.try_close()) continue;
-                    kept[index].push_back(std::make_unique<Closed>(threads));
-                    all[at + 1].store(kept[index].back().get(), callboard::release);
-                    newest.store(at + 1, callboard::release);
-                    break;
-                }
-            }
-            random.pause();
-        }
-    });
-    int served = 0;
-    for (const auto& request : mine) {
-        CHECK(request->ready_again.load(callboard::acquire));
-        served += request->served;
-    }
-    CHECK_EQUAL(served, threads * requests);
-    for (const auto& some : kept)
-        for (const auto& resource : some) CHECK_EQUAL(resource->wrong, 0);
-    CHECK(newest.load(callboard::relaxed) > 0);
-}
-
-// Weights that are added to counts which are closed and opened again by one thread.
-void no_weight_is_lost_at_a_count_that_closes(int threads, int requests) {
-    constexpr int counts = 10000, heaviest = 5;
-    const std::int64_t most = std::int64_t{heaviest} * threads * requests;
-    struct Weighed {
-        callboard::ClosableCount count;
-        std::int64_t served = 0;  // plain: the owner's business
-    };
-    std::unique_ptr<Weighed[]> all(new Weighed[counts]);
-    Atomic<int> newest{0};
-    Atomic<std::int64_t> taken{0};
-    together(threads, [&](int index) {
-        Random random(static_cast<std::uint64_t>(index));
-        std::int64_t sum = 0;
-        for (int number = 0; number < requests; ++number) {
-            const std::int64_t weight = 1 + random.below(heaviest);
-            for (;;) {
-                const int at = newest.load(callboard::acquire);
-                Weighed& one = all[at];
-                const auto answer = one.count.own_or_delegate(weight);
-                if (answer == callboard::Handed::refused) continue;
-                sum += weight;
-                if (answer == callboard::Handed::delegated) break;
-                for (std::int64_t due = weight; due != 0; due = one.count.settle(due)) {
-                    if (due < 0 || due > most) check::give_up(__FILE__, __LINE__, "closed under its owner");
-                    one.served += due;
-                }
-                if (at + 1 < counts && random.below(8) == 0 && one.count.try_close()) {
-                    if (newest.exchange(at + 1, callboard::acq_rel) != at)
-                        check::give_up(__FILE__, __LINE__, "closed under its owner");
-                }
-                break;
-            }
-            random.pause();
-        }
-        taken.fetch_add(sum, callboard::relaxed);
-    });
-    std::int64_t served = 0;
-    for (int i = 0; i < counts; ++i) served += all[i].served;
-    CHECK_EQUAL(served, taken.load(callboard::relaxed));
-    CHECK(newest.load(callboard::relaxed) > 0);
-}
-
 }  // namespace
 
 TEST("every request is served once, in its thread's order, by one owner at a time") {
@@ -272,14 +138,6 @@ TEST("the fulfilment guarantee holds for all ways to hand over") {
 
 TEST("requests that are counted are served by one owner at a time, as many as were made") {
     for (const int threads : {2, 4}) every_counted_request_is_served_once(threads, 200000);
-}
-
-TEST("no request is lost where resources close, be it handed over or left") {
-    for (const int threads : {2, 4}) every_request_is_served_though_resources_close(threads, 50000);
-}
-
-TEST("what is added to a count is served by one owner at a time, or refused because it is closed") {
-    for (const int threads : {2, 4}) no_weight_is_lost_at_a_count_that_closes(threads, 100000);
 }
 
 TEST("an owner that sleeps is woken by what is handed over") {

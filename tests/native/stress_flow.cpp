@@ -11,6 +11,7 @@
 #include "../bench/peers/partitioned_queue.hpp"
 #include "../bench/peers/reorder_locked.hpp"
 #include "../bench/peers/shared_queue.hpp"
+#include "../bench/peers/stages.hpp"
 #include "choosers.hpp"
 #include "stress.hpp"
 
@@ -193,15 +194,15 @@ void join(Flow& flow, const Seat* from, const Seat& to, std::uint32_t input) {
 // Stages with the structures that ours are measured against, in most runs.
 Stage& add_shared(Flow& flow, Pool& pool, const Work& work, std::uint64_t seed) {
     return seed % 2 == 0 ? flow.add_shared(pool, work, all_lanes, 8)
-                         : flow.add_shared<LockedReorderBuffer>(pool, work, all_lanes, 8);
+                         : callboard::add_shared<LockedReorderBuffer>(flow, pool, work, all_lanes, 8);
 }
 
 template <template <class> class Buffer>
 Stage& add_keyed(Flow& flow, Pool& pool, const Work& divider, const Work& work, std::uint64_t seed) {
     switch (seed % 3) {
-        case 0: return flow.add_keyed<HybridQueue, Buffer>(pool, divider, work, all_lanes, 8, partitions);
-        case 1: return flow.add_keyed<PartitionedQueue, Buffer>(pool, divider, work, all_lanes, 8, partitions);
-        default: return flow.add_keyed<SharedQueue, Buffer>(pool, divider, work, all_lanes, 8, partitions);
+        case 0: return callboard::add_keyed<HybridQueue, Buffer>(flow, pool, divider, work, all_lanes, 8, partitions);
+        case 1: return callboard::add_keyed<PartitionedQueue, Buffer>(flow, pool, divider, work, all_lanes, 8, partitions);
+        default: return callboard::add_keyed<SharedQueue, Buffer>(flow, pool, divider, work, all_lanes, 8, partitions);
     }
 }
 

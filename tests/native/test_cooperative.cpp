@@ -1,51 +1,17 @@
-// The cooperative designs on one thread against exact counts, and what happens where an element or a bucket is owned by
-// another stream; stress_cooperative.cpp has the contention.
-#include "callboard/frequency/designs/cooperative.hpp"
-
+// The cooperative design where an element or a bucket is owned by another stream, and where memory is used again or
+// fails. test_designs.cpp has its counts, and stress_designs.cpp the contention.
 #include <new>
+#include <vector>
 
-#include "../bench/peers/cooperative_lossy.hpp"
+#include "../bench/peers/cooperative.hpp"
+#include "callboard/frequency/counting/keys.hpp"
 #include "check.hpp"
-#include "summary_checks.hpp"
 
 using namespace callboard;
-using namespace summaries;
 
 namespace {
 
 constexpr std::uint64_t seed = 0x51ed2701a3f1c6b5;
-
-// Adds keys by number in calls of different lengths, with weights up to `heaviest`, to all streams in turn.
-template <class Sort, class Summary>
-std::vector<std::uint64_t> add_some(const Sort& sort, Summary& summary, unsigned streams, std::int64_t numbers,
-                                    int skew, std::uint64_t heaviest, std::uint64_t count) {
-    std::vector<std::uint64_t> exact(static_cast<std::size_t>(numbers));
-    std::vector<typename Sort::Keys::Probe> keys;
-    std::vector<std::uint64_t> weights;
-    for (std::uint64_t i = 0, call = 0; i < count; ++call) {
-        keys.clear();
-        weights.clear();
-        for (std::uint64_t left = 1 + random_number(11, call) % 700; left != 0 && i < count; --left, ++i) {
-            const std::int64_t number = draw(heaviest, i, numbers, skew);
-            keys.push_back(sort.probe(number));
-            weights.push_back(1 + random_number(7, i) % heaviest);
-            exact[static_cast<std::size_t>(number)] += weights.back();
-        }
-        summary.add(static_cast<unsigned>(call % streams), keys.data(), heaviest == 1 ? nullptr : weights.data(),
-                    keys.size());
-    }
-    return exact;
-}
-
-template <class Sort>
-void keeps_its_bounds(std::uint32_t capacity, int skew, std::uint64_t heaviest) {
-    const Sort sort(1500);
-    Cooperative<typename Sort::Keys> summary(capacity, seed, 3, 500);
-    holds(sort, summary, add_some(sort, summary, 3, 1500, skew, heaviest, 6000), capacity);
-    CHECK_EQUAL(summary.counts().elements, 6000u);
-    CHECK_EQUAL(summary.counts().delegated_elements, 0u);
-    CHECK_EQUAL(summary.counts().throttled, 0u);
-}
 
 // Keys for some of which there is no memory.
 struct FailingKeys : IntegerKeys {
@@ -63,7 +29,7 @@ struct Parts {
     RetiredNodes<Element> elements;
     RetiredNodes<Bucket> buckets;
     SearchStructure<IntegerKeys> search{16};
-    StreamSummary<IntegerKeys> summary;
+    ConcurrentStreamSummary<IntegerKeys> summary;
     CountingStream<IntegerKeys> one, other;
 
     explicit Parts(std::int64_t capacity, std::uint32_t throttle = 0) : summary(capacity, throttle, search, buckets) {
@@ -95,56 +61,6 @@ struct Parts {
 };
 
 }  // namespace
-
-TEST("integers keep their counts within the bounds, whatever the skew, the weights and the capacity") {
-    for (const std::uint32_t capacity : {1u, 2u, 3u, 10u, 1000u, 5000u})
-        for (const int skew : {0, 2, 6})
-            for (const std::uint64_t heaviest : {1u, 3u, 1000000u})
-                keeps_its_bounds<Integers>(capacity, skew, heaviest);
-}
-
-TEST("texts do, short ones and long ones") {
-    for (const std::uint32_t capacity : {1u, 20u, 300u, 2000u})
-        for (const std::uint64_t heaviest : {1u, 10u}) keeps_its_bounds<Texts>(capacity, 2, heaviest);
-}
-
-TEST("a summary that was loaded goes on within its bounds") {
-    const Integers sort(100);
-    Cooperative<IntegerKeys> first(10, seed, 1, 0), second(10, seed, 2, 0);
-    auto exact = add_some(sort, first, 1, 100, 3, 5, 2000);
-    const auto answer = first.ask(10, 0);
-    second.load(answer);
-    holds(sort, second, exact, 10);
-    const auto more = add_some(sort, second, 2, 100, 3, 4, 2000);
-    for (std::size_t i = 0; i < exact.size(); ++i) exact[i] += more[i];
-    holds(sort, second, exact, 10);
-}
-
-TEST("an answer has the greatest, and only what is above the share") {
-    Cooperative<IntegerKeys> summary(10, seed, 1, 0);
-    for (std::int64_t key = 1; key <= 5; ++key) {
-        const auto weight = static_cast<std::uint64_t>(key * 10);
-        summary.add(0, &key, &weight, 1);
-    }
-    const auto best = summary.ask(2, 0);
-    CHECK_EQUAL(best.rows.size(), 2u);
-    CHECK_EQUAL(best.rows[0].key, 5);
-    CHECK_EQUAL(best.rows[1].key, 4);
-    CHECK_EQUAL(best.total, 150u);
-    CHECK_EQUAL(best.unseen, 0u);
-    CHECK_EQUAL(summary.ask(10, 0.2).rows.size(), 2u);  // 50 and 40 of 150 are above 30
-    CHECK(summary.ask(0, 0).rows.empty());
-}
-
-TEST("what is never equal is told apart by its kind, in one call as well") {
-    Cooperative<ByteKeys> summary(10, seed, 1, 0);
-    const ByteRun keys[] = {{"ab", 2, 1}, {"ab", 2, 2}, {"ab", 2, 1}};
-    summary.add(0, keys, nullptr, 3);
-    CHECK_EQUAL(summary.size(), 2u);
-    CHECK_EQUAL(summary.estimate({"ab", 2, 1}).count, 2u);
-    CHECK_EQUAL(summary.estimate({"ab", 2, 2}).count, 1u);
-    CHECK(!summary.estimate({"ab", 2, 3}).has_counter);
-}
 
 TEST("an element that is owned keeps its counter, and the overwrite takes another's") {
     Parts parts(2);
@@ -184,7 +100,7 @@ TEST("an overwrite that waits takes over an element that comes meanwhile") {
     auto* const coming = parts.add(2, 1);
     CHECK(busy->pending.own_or_delegate(1) == Handed::mine);
     auto* const fresh = parts.insert(3, 1);
-    fresh->errand = ElementRequest::overwrite;
+    fresh->request = ElementRequest::overwrite;
     auto& bucket = *busy->bucket;
     CHECK(bucket.door.leave(fresh) == decltype(bucket.door)::Left::first);  // by another stream
     CHECK(coming->pending.own_or_delegate(1) == Handed::mine);
@@ -273,7 +189,7 @@ TEST("chains get longer, and emptied slots are used again") {
 }
 
 TEST("closed buckets are unlinked though nobody visits the one before them, and memory is used again") {
-    Cooperative<IntegerKeys> summary(10, seed, 2, 0);
+    Cooperative<IntegerKeys> summary(10, seed, 2, 0, true);
     std::vector<std::int64_t> keys;
     for (int i = 0; i < 20000; ++i) {
         const std::int64_t key = i < 5 ? i : 7;
@@ -289,7 +205,7 @@ TEST("closed buckets are unlinked though nobody visits the one before them, and 
 }
 
 TEST("a key for which there is no memory is in no count, and the others are") {
-    Cooperative<FailingKeys> summary(2, seed, 1, 0);
+    Cooperative<FailingKeys> summary(2, seed, 1, 0, true);
     int failed = 0;
     for (int i = 0; i < 100; ++i) {
         const std::int64_t keys[] = {i % 3, -1 - i};
@@ -305,37 +221,6 @@ TEST("a key for which there is no memory is in no count, and the others are") {
     CHECK_EQUAL(answer.rows.size(), 2u);
     CHECK_EQUAL(answer.rows[0].count + answer.rows[1].count, 100u);
     CHECK(!summary.estimate(-1).has_counter);
-}
-
-TEST("lossy counting keeps its bounds, and removes what is infrequent at the end of a round") {
-    for (const std::uint64_t width : {1u, 10u, 100u, 3000u})
-        for (const int skew : {0, 2, 6})
-            for (const std::uint64_t heaviest : {1u, 5u, 10000u}) {
-                const Integers sort(1500);
-                CooperativeLossy<IntegerKeys> summary(width, seed, 3, 500);
-                holds_lossy(sort, summary, add_some(sort, summary, 3, 1500, skew, heaviest, 6000), width);
-            }
-    CooperativeLossy<IntegerKeys> summary(100, seed, 1, 0);
-    for (std::int64_t i = 0; i < 10000; ++i) {
-        const std::int64_t key = i % 2 == 0 ? i : -1;
-        summary.add(0, &key, nullptr, 1);
-    }
-    CHECK_EQUAL(summary.size(), 1u);
-    CHECK_EQUAL(summary.estimate(-1).count, 5000u);
-    CHECK_EQUAL(summary.estimate(-1).error, 0u);
-    CHECK_EQUAL(summary.estimate(0).count, 100u);
-}
-
-TEST("lossy counting goes on where it was loaded") {
-    const Texts sort(300);
-    CooperativeLossy<ByteKeys> first(50, seed, 1, 0), second(50, seed, 2, 0);
-    auto exact = add_some(sort, first, 1, 300, 3, 2, 2000);
-    const auto answer = first.ask(1000, 0);
-    second.load(answer);
-    holds_lossy(sort, second, exact, 50);
-    const auto more = add_some(sort, second, 2, 300, 3, 4, 2000);
-    for (std::size_t i = 0; i < exact.size(); ++i) exact[i] += more[i];
-    holds_lossy(sort, second, exact, 50);
 }
 
 CHECK_MAIN

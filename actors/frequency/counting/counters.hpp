@@ -1,18 +1,20 @@
 // Space Saving by one thread at a time: Metwally, Agrawal and El Abbadi 2006; Das et al. 2009, algorithm 2.1.
 //
-// At most `capacity` keys are counted. A key that is not among them takes the counter with the least count
-// over, and begins with that count: it may have come so often unseen. Hence, of N elements:
+// At most `capacity` keys have counters. A key without one takes over the counter with the least count, and begins with
+// that count, because it may have come so often unseen. Hence, of N elements:
 //   1. The counts add up to N; in one that was merged, to at most N.
-//   2. No count is below the key's true one, and none above it by more than `error`, at most N / capacity.
-//   3. A key without a counter came at most unseen() times: the greatest count that was taken over, at most N / capacity.
+//   2. No count is below the key's true one, or above it by more than `error`, which is at most N / capacity.
+//   3. A key without a counter came at most unseen() times: the greatest count that was taken over, which is at most
+//      N / capacity.
 // So with 1 / epsilon counters every key that came more than epsilon N times has one.
 //
-// The paper keeps counters in the order of their counts, in a list of buckets (its stream summary), which
-// each element changes. Here an element that has a counter adds to it, and nothing else; least.hpp
-// finds the least one when it is wanted, and a query looks at all counts.
+// The paper keeps counters in the order of their counts, in a list of buckets (its stream summary), which each element
+// changes. Here an element whose key has a counter only adds to it. least.hpp finds the least count when it is needed,
+// and a query looks at all counts.
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -29,10 +31,12 @@ public:
     using Probe = typename Keys::Probe;
     using Kept = typename Keys::Kept;
 
-    // Equal keys have equal hashes, made with `seed`. A table that grows has a limit, `most`.
+    // Equal keys have equal hashes, made with `seed`. grow() may raise the capacity to `most`.
     Counters(std::uint32_t capacity, std::uint64_t seed) : Counters(capacity, seed, capacity) {}
     Counters(std::uint32_t capacity, std::uint64_t seed, std::uint32_t most)
-        : capacity_(capacity), most_(most), seed_(seed) {}
+        : capacity_(capacity), most_(most), seed_(seed) {
+        assert(capacity <= most);
+    }
     Counters(const Counters&) = delete;
     ~Counters() {
         for (Entry& entry : entries_) Keys::drop(entry.key);
@@ -40,21 +44,23 @@ public:
 
     std::uint64_t hash(const Probe& key) const { return Keys::hash(seed_, key); }
 
-    // The key came `weight` times, which is not 0. The total stays below 2**63: that is for the caller to see to.
+    // The key came `weight` times, which is not 0. The caller ensures that the total stays below 2**63.
     void add(const Probe& key, std::uint64_t weight) { add(key, hash(key), weight); }
     void add(const Probe& key, std::uint64_t hash, std::uint64_t weight) { add_at(find(key, hash), key, hash, weight); }
 
-    // The same where it is known what find() says. Returns the key's slot.
+    // The same for a caller that has called find(). Returns the key's slot.
     std::uint32_t add_at(std::uint32_t slot, const Probe& key, std::uint64_t hash, std::uint64_t weight) {
+        assert(weight != 0 && (total_ + weight) >> 63 == 0);
         if (__builtin_expect(slot != SlotIndex::none, 1)) entries_[slot].count += weight;
         else slot = begin(hash, weight, [&](Kept& kept) { Keys::replace(kept, key, hash); });
         total_ += weight;
         return slot;
     }
 
-    // The same with a key that has its memory, which is exchanged for that of the key whose counter it gets, if it
-    // gets one. False: it needs one that there is not, and the least count is above `limit`.
+    // The same for a key in memory of its own, which is exchanged for that of the key whose counter it takes over.
+    // False, and not counted: it has no counter, there is none left, and the least count is above `limit`.
     bool add_kept(Kept& key, std::uint64_t hash, std::uint64_t weight, std::uint64_t limit) {
+        assert(weight != 0 && (total_ + weight) >> 63 == 0);
         std::uint32_t slot = find(Keys::probe(key), hash);
         if (slot != SlotIndex::none) entries_[slot].count += weight;
         else slot = begin(hash, weight, [&](Kept& kept) { std::swap(kept, key); }, limit);
@@ -63,7 +69,7 @@ public:
         return true;
     }
 
-    // Keys that came once, in batches: memory that one wants is fetched while others are counted.
+    // Keys that came once each, in batches: the memory for one is fetched while others are counted.
     void add_array(const Probe* keys, std::size_t count) {
         constexpr std::size_t batch = 16;
         std::uint64_t hashes[batch];
@@ -98,14 +104,17 @@ public:
     void prefetch(std::uint64_t hash) const { index_.prefetch(hash); }
     void prefetch_entry(std::uint64_t hash) const { __builtin_prefetch(entries_.data() + index_.guess(hash)); }
 
-    // Counters are numbered by slots; those that were given up are none any more.
+    // Counters are numbered by slots. A slot whose counter was given up has count 0.
     std::uint32_t slots() const { return static_cast<std::uint32_t>(entries_.size()); }
     std::uint32_t size() const { return size_; }
     std::uint32_t capacity() const { return capacity_; }
     std::uint64_t total() const { return total_; }
-    const Kept& key_of(std::uint32_t slot) const { return entries_[slot].key; }
-    std::uint64_t count_of(std::uint32_t slot) const { return entries_[slot].count; }
-    std::uint64_t error_of(std::uint32_t slot) const { return errors_[slot]; }
+    const Kept& key_of(std::uint32_t slot) const { return entry_of(slot).key; }
+    std::uint64_t count_of(std::uint32_t slot) const { return entry_of(slot).count; }
+    std::uint64_t error_of(std::uint32_t slot) const {
+        assert(errors_[slot] < entry_of(slot).count);
+        return errors_[slot];
+    }
 
     // How often a key without a counter may have come.
     std::uint64_t unseen() const { return lost_; }
@@ -119,14 +128,16 @@ public:
         return std::min(least, entries_[slot].count);
     }
 
-    // There may be one more, and who gets it begins with so much at least.
+    // There may be one more counter. Its first key begins at `begin` or above.
     void grow(std::uint64_t begin = 0) {
+        assert(capacity_ < most_);
         ++capacity_;
         lost_ = std::max(lost_, begin);
     }
 
-    // There may be one fewer, which there is: room that nobody has, or else the least counter. Returns its count.
+    // There may be one counter fewer: an unused one goes, or else the one with the least count. Returns that count.
     std::uint64_t give_up() {
+        assert(capacity_ != 0);
         --capacity_;
         if (size() <= capacity_) return 0;
         const std::uint32_t slot = pop_least();
@@ -173,19 +184,30 @@ public:
         return found;
     }
 
-    // A counter as it was, of a key that has none; there is room. Returns its slot. And what was counted altogether,
-    // and how often a key without a counter may have come.
+    // A counter of another summary, for a key that has none; there is room. Returns its slot. Then the total, and how
+    // often a key without a counter may have come.
     std::uint32_t put(const Probe& key, std::uint64_t hash, std::uint64_t count, std::uint64_t error) {
         return place(hash, count, error, [&](Kept& kept) { Keys::replace(kept, key, hash); });
     }
-    void set_total(std::uint64_t total) { total_ = total; }
-    void set_unseen(std::uint64_t unseen) { lost_ = unseen; }
+    void set_total(std::uint64_t total) {
+        assert(total >> 63 == 0);
+        total_ = total;
+    }
+    void set_unseen(std::uint64_t unseen) {
+        assert(unseen >= lost_ && "what was lost stays lost");
+        lost_ = unseen;
+    }
 
 private:
     struct Entry {
         Kept key;
         std::uint64_t count;
     };
+
+    const Entry& entry_of(std::uint32_t slot) const {
+        assert(slot < entries_.size());
+        return entries_[slot];
+    }
 
     bool is_counted_at(std::uint32_t slot, const Probe& key) const {
         return slot < entries_.size() && entries_[slot].count != 0 && Keys::equal(entries_[slot].key, key);
@@ -195,7 +217,7 @@ private:
         return entries_[a].count != entries_[b].count ? entries_[a].count > entries_[b].count : a < b;
     }
 
-    // Calls `found(slot)`, oldest first, with those whose counts are above the bar, which `found` may raise.
+    // Calls `found(slot)`, oldest first, for the counts above the bar, which `found` may raise.
     template <class Found>
     void each_above(const std::uint64_t& bar, const Found& found) const {
         constexpr std::uint32_t batch = 8;
@@ -212,9 +234,10 @@ private:
         look(begin, slots());
     }
 
-    // `settle` puts the key where it is told to, and may throw.
+    // A counter for a key that has none; there is room. `settle` puts the key in its place, and may throw.
     template <class Settle>
     std::uint32_t place(std::uint64_t hash, std::uint64_t count, std::uint64_t error, const Settle& settle) {
+        assert(size_ < capacity_ && error < count && count >> 63 == 0);
         std::uint32_t slot = free_;
         if (slot == SlotIndex::none) {
             slot = slots();
@@ -231,6 +254,7 @@ private:
             entries_.push_back({kept, count});
             errors_.push_back(error);
         } else {
+            assert(entries_[slot].count == 0 && "it was given up");
             settle(entries_[slot].key);
             free_ = static_cast<std::uint32_t>(errors_[slot]);
             entries_[slot].count = count;
@@ -265,6 +289,7 @@ private:
         }
         index_.erase(old_hash, slot);
         index_.insert(hash, slot);
+        assert(entry.count <= limit && entry.count != 0);
         errors_[slot] = entry.count;
         lost_ = std::max(lost_, entry.count);
         entry.count += weight;
@@ -274,6 +299,7 @@ private:
 
     // There is one. The memory of the next two is prefetched.
     std::uint32_t pop_least() {
+        assert(size_ != 0);
         const std::uint32_t slot = queue_.pop([this](std::uint32_t slot) { return entries_[slot].count; });
         queue_.look_ahead([this](std::uint32_t next) { index_.prefetch(Keys::hash_of(seed_, entries_[next].key)); },
                           [this](std::uint32_t after) { __builtin_prefetch(&entries_[after]); });
@@ -284,7 +310,7 @@ private:
     std::uint32_t size_{0};
     std::uint32_t free_{SlotIndex::none};  // a list of slots that were given up, linked by their errors
     const std::uint32_t most_;
-    std::size_t asked_{0};  // the last answer had the keys of so many greatest counts, all of them above bar_
+    std::size_t asked_{0};  // the last answer had this many keys with the greatest counts, all of them above bar_
     std::uint64_t bar_{0};
     const std::uint64_t seed_;
     std::uint64_t total_{0};

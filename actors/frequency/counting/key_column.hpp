@@ -1,6 +1,7 @@
-// Keys out of memory that others laid out: a column of Arrow's, or one that was packed for another thread.
+// A column of keys, read from memory in another layout: an Arrow array, or a column packed for another thread.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -12,34 +13,34 @@
 
 namespace callboard {
 
-// Integers or runs of bytes, as many weights or none.
+// Integers or runs of bytes, and either a weight for each of them or no weights.
 struct KeyColumn {
     std::vector<std::int64_t> integers;
     std::vector<ByteRun> runs;
     std::vector<std::uint64_t> weights;
     bool has_runs{false};
 
-    // These say false if there is no memory for it; then the column means nothing.
+    // The next four return false if memory fails; then the column has no meaning.
     bool take_integers(const std::int64_t* data, std::size_t count) noexcept {
-        return holds([&] {
+        return has_memory([&] {
             clear();
             integers.assign(data, data + count);
             return true;
         });
     }
     bool take_packed(const void* memory) noexcept {
-        return holds([&] {
+        return has_memory([&] {
             unpack(memory);
             return true;
         });
     }
-    // Or if these are no integers of 64 bits, texts or bytes of Arrow's, or there may be nulls.
+    // Also false if these are not Arrow's integers of up to 64 bits, texts or bytes, or if there may be nulls.
     bool take_arrow(const void* schema, const void* array) noexcept {
-        return holds([&] { return read_arrow(schema, array); });
+        return has_memory([&] { return read_arrow(schema, array); });
     }
-    // Integers as runs, too: `integers` stays where it is.
+    // Also makes a run of each integer; the runs point into `integers`.
     bool make_runs() noexcept {
-        return has_runs || holds([&] {
+        return has_runs || has_memory([&] {
             runs.clear();
             runs.reserve(integers.size());
             for (auto& integer : integers) runs.push_back({reinterpret_cast<const char*>(&integer), 8, integer_key});
@@ -51,9 +52,12 @@ struct KeyColumn {
         return weights.empty() ? size() : std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
     }
     std::size_t size() const { return has_runs ? runs.size() : integers.size(); }
-    const std::uint64_t* weights_or_null() const { return weights.empty() ? nullptr : weights.data(); }
+    const std::uint64_t* weights_or_null() const {
+        assert((weights.empty() || weights.size() == size()) && "each key has a weight, or none has");
+        return weights.empty() ? nullptr : weights.data();
+    }
 
-    // --- for another thread: a head, the weights, then integers, or the heads of runs and their bytes ----------
+    // --- packed for another thread: a head, the weights, then integers, or the heads of runs and their bytes ----
 
     struct Head {
         std::uint64_t count;
@@ -76,15 +80,20 @@ struct KeyColumn {
             if (size != 0) std::memcpy(at, data, size);
             at += size;
         };
+        assert(weights.empty() || weights.size() == size());
         const Head head{size(), has_runs, !weights.empty()};
         write(&head, sizeof head);
         write(weights.data(), 8 * weights.size());
-        if (!has_runs) return write(integers.data(), 8 * integers.size());
-        for (auto& run : runs) {
-            const RunHead run_head{run.size, run.kind};
-            write(&run_head, sizeof run_head);
+        if (!has_runs) {
+            write(integers.data(), 8 * integers.size());
+        } else {
+            for (auto& run : runs) {
+                const RunHead run_head{run.size, run.kind};
+                write(&run_head, sizeof run_head);
+            }
+            for (auto& run : runs) write(run.data, run.size);
         }
-        for (auto& run : runs) write(run.data, run.size);
+        assert(at == static_cast<char*>(memory) + packed_size() && "packed_size() is exact");
     }
 
     void clear() {
@@ -96,7 +105,7 @@ struct KeyColumn {
 
 private:
     template <class Take>
-    static bool holds(const Take& take) noexcept {
+    static bool has_memory(const Take& take) noexcept {
         try {
             return take();
         } catch (const std::bad_alloc&) {
@@ -104,7 +113,7 @@ private:
         }
     }
 
-    // Reads what pack() wrote. That memory is used for as long as the runs are.
+    // Reads what pack() wrote. The runs point into that memory.
     void unpack(const void* memory) {
         const auto* at = static_cast<const char*>(memory);
         const auto read = [&at](void* data, std::size_t size) {
@@ -113,6 +122,7 @@ private:
         };
         Head head;
         read(&head, sizeof head);
+        assert(head.has_runs <= 1 && head.has_weights <= 1 && "pack() wrote it");
         has_runs = head.has_runs;
         weights.resize(head.has_weights ? head.count : 0);
         read(weights.data(), 8 * weights.size());
@@ -125,12 +135,13 @@ private:
         for (std::uint64_t i = 0; i < head.count; ++i) {
             RunHead run;
             read(&run, sizeof run);
+            assert(run.kind >= integer_key && run.kind <= tuple_key && "pack() wrote it");
             runs.push_back({data, run.size, run.kind});
             data += run.size;
         }
     }
 
-    // --- of Arrow, by its C data interface ------------------------------------------------------------------------
+    // --- Arrow's C data interface ---------------------------------------------------------------------------------
 
     struct ArrowColumn {  // struct ArrowArray
         std::int64_t length, null_count, offset, n_buffers, n_children;
@@ -146,10 +157,11 @@ private:
     bool read_arrow(const void* schema, const void* array) {
         const auto& column = *static_cast<const ArrowColumn*>(array);
         const auto& sort = *static_cast<const ArrowFormat*>(schema);
-        if (sort.dictionary != nullptr || sort.metadata != nullptr) return false;  // what it stands for is elsewhere
+        if (sort.dictionary != nullptr || sort.metadata != nullptr) return false;  // its meaning is elsewhere
         const char* format = sort.format;
         if (format[0] == 0 || format[1] != 0 || column.n_buffers < 2) return false;
         if (column.null_count != 0 && column.buffers[0] != nullptr) return false;
+        assert(column.length >= 0 && column.offset >= 0);
         clear();
         switch (format[0]) {
         case 'c': return read_integers<std::int8_t>(column);
@@ -182,6 +194,7 @@ private:
         const auto* data = static_cast<const char*>(column.buffers[2]);
         runs.reserve(static_cast<std::size_t>(column.length));
         for (std::int64_t i = 0; i < column.length; ++i) {
+            assert(offsets[i] >= 0 && offsets[i] <= offsets[i + 1] && "Arrow's offsets ascend");
             const auto size = static_cast<std::uint64_t>(offsets[i + 1] - offsets[i]);
             if (size > std::numeric_limits<std::uint32_t>::max()) return false;
             runs.push_back({data + offsets[i], static_cast<std::uint32_t>(size), kind});

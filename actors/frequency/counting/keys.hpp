@@ -1,9 +1,11 @@
-// Keys that need no interpreter: integers, and texts, bytes and tuples of these as runs of bytes.
+// The kinds of keys that need no interpreter: integers; and texts, bytes and tuples of these as runs of bytes.
 //
-// A summary asks its sort of keys for a hash and for equality. It keeps a key when its counter begins, and lets
-// another key take that counter over. It answers with copies.
+// A summary is a template on the kind of its keys, which has their hash and equality. The summary keeps a key's memory
+// (Kept) when the key gets a counter, exchanges it when another key takes the counter over, and answers with copies
+// (Copy). A Probe is a key in the caller's memory.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -25,7 +27,6 @@ struct IntegerKeys {
     static std::uint64_t hash_of(std::uint64_t seed, Kept key) { return hash(seed, key); }
     static bool same(Probe one, Probe other) { return one == other; }
     static bool equal(Kept kept, Probe key) { return kept == key; }
-    static Kept keep(Probe key, std::uint64_t) { return key; }
     static void replace(Kept& kept, Probe key, std::uint64_t) { kept = key; }
     static void drop(Kept) {}
     static Probe probe(Kept kept) { return kept; }
@@ -33,8 +34,7 @@ struct IntegerKeys {
     static Probe probe_of(Copy key) { return key; }
 };
 
-// A run of bytes; `kind` tells apart what is never equal, such as a text and the bytes of its encoding: what the run
-// stands for.
+// The meaning of a run of bytes. Runs of different kinds are never equal, such as a text and its encoding.
 constexpr std::uint32_t integer_key = 1;  // its 8 bytes
 constexpr std::uint32_t text_key = 2;     // UTF-8
 constexpr std::uint32_t bytes_key = 3;
@@ -48,8 +48,8 @@ struct ByteRun {
 
 struct ByteKeys {
     using Probe = ByteRun;
-    // A kept key lies in memory of its own. The next key of the counter takes it over if it has room, and not far
-    // too much of it.
+    // A kept key lies in memory of its own. The next key of the counter takes the memory over if it is large enough,
+    // and not far too large.
     struct Blob {
         std::uint64_t hash;
         std::uint32_t size, kind, room;
@@ -70,11 +70,6 @@ struct ByteKeys {
         return one.size == other.size && one.kind == other.kind && equal_bytes(one.data, other.data, one.size);
     }
     static bool equal(Kept kept, const Probe& key) { return same(probe(kept), key); }
-    static Kept keep(const Probe& key, std::uint64_t hash) {
-        Kept kept = nullptr;
-        replace(kept, key, hash);
-        return kept;
-    }
     static void replace(Kept& kept, const Probe& key, std::uint64_t hash) {
         const std::uint32_t room = key.size < 12 ? 12 : key.size;
         if (kept == nullptr || kept->room < room || kept->room / 4 > room) {
@@ -84,6 +79,7 @@ struct ByteKeys {
             kept = static_cast<Blob*>(memory);
             kept->room = room;
         }
+        assert(kept->room >= key.size && kept->room / 4 <= room);
         kept->hash = hash;
         kept->size = key.size;
         kept->kind = key.kind;

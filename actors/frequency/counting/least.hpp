@@ -1,16 +1,17 @@
-// Which counter is the least: a queue of slots by counts that only grow.
+// A priority queue of counters, the least count first, for counts that only grow.
 //
 // The least count of a summary never falls: a key that takes a counter over begins above it. For such a queue a
 // radix heap is enough (Ahuja, Mehlhorn, Orlin and Tarjan 1990): slots lie in buckets by the highest bit in which
-// their count differs from the least one. Only when the lowest bucket is empty, the next one is divided among those
+// their count differs from the least one. When the lowest bucket is empty, the next one is divided among those
 // below it. A slot sinks through few buckets, whatever the weights.
 //
-// It is lazy besides: a count grows without the queue's knowledge. A slot that comes up with another count than it
-// was queued by is queued again. So to count an element that is there costs nothing here; each such move is paid
-// for by a count that grew since the last.
+// The queue is lazy: a count grows without its knowledge. A slot that comes up with another count than it was queued
+// by is queued again. So counting an element that has a counter costs nothing here, and each such move is paid for by
+// a count that grew since the last one.
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -23,19 +24,21 @@ public:
         for (auto& first : firsts_) first = none;
     }
 
-    // For so many slots. Throws std::bad_alloc, and nothing else here does.
+    // For so many slots. Throws std::bad_alloc; nothing else here does.
     void make_room(std::size_t slots) {
         if (slots > next_.size()) next_.resize(slots);
     }
 
     // A slot that is not in the queue and for which there is room, with a count of at least the least: least().
     void push(std::uint32_t slot, std::uint64_t count) {
+        assert(slot < next_.size() && "there is room");
+        assert(count >= least_ && "no count is below the least");
         std::uint32_t& first = firsts_[bucket_of(count)];
         next_[slot] = first;
         first = slot;
     }
 
-    // Takes a slot with the least count of all out of the queue; there is one. `count_of` says a slot's count now.
+    // Takes out a slot with the least count of all; the queue is not empty. `count_of` returns a slot's count now.
     template <class CountOf>
     std::uint32_t pop(const CountOf& count_of) {
         for (;;) {
@@ -43,12 +46,13 @@ public:
             const std::uint32_t slot = firsts_[0];
             firsts_[0] = next_[slot];
             const std::uint64_t count = count_of(slot);
+            assert(count >= least_ && "counts only grow");
             if (count == least_) return slot;
             push(slot, count);
         }
     }
 
-    // Those that come up next, unless they have grown.
+    // Calls `next` and `after` with the two slots that come up next, unless their counts have grown.
     template <class Next, class After>
     void look_ahead(const Next& next, const After& after) const {
         const std::uint32_t first = firsts_[0];
@@ -59,9 +63,10 @@ public:
 
     std::uint64_t least() const { return least_; }
 
-    // A slot with a lower count than that will come: all are queued anew.
+    // Before a slot with a lower count than least() is pushed: all are queued anew.
     template <class CountOf>
     void lower(std::uint64_t least, const CountOf& count_of) {
+        assert(least <= least_);
         std::uint32_t all = none;
         for (auto& first : firsts_) {
             while (first != none) {
@@ -86,16 +91,17 @@ private:
         return count == least_ ? 0 : 64 - static_cast<unsigned>(__builtin_clzll(count ^ least_));
     }
 
-    // Brings slots of the least queued count into the lowest bucket.
+    // Brings the slots with the least queued count into the lowest bucket; the queue is not empty.
     template <class CountOf>
     void settle(const CountOf& count_of) {
         while (firsts_[0] == none) {
             unsigned i = 1;
-            while (firsts_[i] == none) ++i;
+            for (; firsts_[i] == none; ++i) assert(i < 64 && "the queue is not empty");
             // The counts of this bucket end here. A slot that has grown beyond it says nothing about the least.
             const std::uint64_t end = i == 64 ? ~std::uint64_t{0} : (least_ | ((std::uint64_t{1} << i) - 1));
             std::uint64_t least = end;
             for (auto slot = firsts_[i]; slot != none; slot = next_[slot]) least = std::min(least, count_of(slot));
+            assert(least > least_ && "the least count only grows");
             auto taken = firsts_[i];
             firsts_[i] = none;
             least_ = least;  // if all have grown beyond it, `end` is below them, too

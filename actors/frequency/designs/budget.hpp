@@ -1,8 +1,8 @@
-// How many counters there may be, where several partitions have them: as many as each needs, of all together.
+// The counters that partitions share: each takes as many as it needs, and together they have at most C.
 //
 // Space Saving's bound rests on one sum: C counters that are all above N / C would have counted more than N. So where
 // keys are divided among partitions, the counter that is taken over must still be the least of all, and not
-// just of the partition that needs one. Two things are kept for that:
+// just of the partition that needs one. Two numbers are kept for that:
 //
 //   level: no counter of any partition is below it, or ever will be. It only rises.
 //   debt:  counters beyond C.
@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/frequency/designs/sleeping_lock.hpp"
 
 namespace callboard {
 
@@ -52,7 +51,7 @@ public:
 
     // The owner of a partition for which try_take() failed: it has no counter below `least`. Returns the level.
     std::uint64_t raise(std::size_t partition, std::uint64_t least) {
-        const std::lock_guard<Lock> guard(lock_);
+        const std::lock_guard<std::mutex> guard(lock_);
         assert(partition < floors_.size());
         floors_[partition] = least;
         assert(*std::min_element(floors_.begin(), floors_.end()) >= level() && "the level only rises");
@@ -62,7 +61,7 @@ public:
 
     // The same: it has one counter more than there may be. Returns what the counter's key begins with.
     std::uint64_t overdraw(std::size_t partition) {
-        const std::lock_guard<Lock> guard(lock_);
+        const std::lock_guard<std::mutex> guard(lock_);
         assert(partition < floors_.size() && spare_.load(relaxed) <= 0 && "who runs into debt found no counter");
         floors_[partition] = std::min(floors_[partition], level() + 1);
         spare_.fetch_sub(1, relaxed);
@@ -85,12 +84,10 @@ public:
     }
 
 private:
-    using Lock = SleepingLock<200>;
-
     const std::int64_t most_debt_;
     alignas(cache_line) Atomic<std::int64_t> spare_{0};
     Atomic<std::uint64_t> level_{0};
-    alignas(cache_line) Lock lock_;
+    alignas(cache_line) std::mutex lock_;
     std::vector<std::uint64_t> floors_;  // under the lock
 };
 

@@ -1,25 +1,24 @@
-// The designs by their numbers.
+// Makes a summary of the design that the user named.
 #pragma once
 
-#include <memory>
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
 
-#include "callboard/frequency/designs/cooperative.hpp"
 #include "callboard/frequency/designs/partitioned.hpp"
 #include "callboard/frequency/designs/sequential.hpp"
 
 namespace callboard {
 
-enum class Design { sequential, cooperative, partitioned };
+enum class Design { sequential, partitioned };
 
-// Das et al. 2009, section 5.3: a queue of requests that is longer makes a stream rest.
-constexpr std::uint32_t throttle = 500;
-
+// For so many streams, of which at most `threads` count at once.
 template <class Keys>
 Summary<Keys>* make_summary(Design design, std::uint32_t capacity, std::uint64_t seed, unsigned streams,
                             unsigned threads) {
+    assert(capacity != 0 && streams != 0);
     switch (design) {
     case Design::sequential: return new Sequential<Keys>(capacity, seed);
-    case Design::cooperative: return new Cooperative<Keys>(capacity, seed, streams, throttle);
     case Design::partitioned: {
         unsigned partitions = 1;
         while (partitions < std::min(streams, threads) && capacity / (2 * partitions) >= Partitioned<Keys>::fewest)

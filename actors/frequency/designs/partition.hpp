@@ -1,8 +1,8 @@
 // One of the partitions that keys are divided among: its counters, and their owner.
 //
 // A thread with work for the partition becomes the owner and does it, or hands it to the owner and goes on (Das et
-// al. 2009, section 4.1, by mailbox/delegation.hpp). Most of the work handed over is a parcel: keys that a stream
-// counted by itself, with their counts and the memory of their keys.
+// al. 2009, section 4.1, by mailbox/delegation.hpp). Most of that work is batches of keys that a stream counted by
+// itself (stream_side.hpp).
 #pragma once
 
 #include <cassert>
@@ -70,7 +70,7 @@ public:
         if (visit.failed) throw std::bad_alloc();
     }
 
-    // The owner. The key of this hash came so often; its memory is exchanged if it gets another key's counter.
+    // The owner. The key with this hash came `count` times; its memory is exchanged if it gets another key's counter.
     void add(typename Keys::Kept& key, std::uint64_t hash, std::uint64_t count) {
         const Alone<Owner> alone(*this);
         assert(count != 0);

@@ -1,13 +1,12 @@
-// Several streams at once: each counts what is frequent by itself, in a small cache, and hands what falls out of it
-// to the partition that has the key's counter.
+// A summary that several streams feed at once, in partitions: a stream counts frequent keys by itself, in a small
+// cache, and hands what the cache evicts to the partition that has the key's counter.
 //
-// Keys are divided among partitions by their hash, so a partition counts as one stream does, with nobody beside it.
-// Nobody waits to get at one: who fills a parcel for a partition owns it and counts the parcel, or leaves it with
-// the owner (Das et al. 2009, section 4.1). As the caches count in bulk (their section 4.3.1), a skewed stream
-// hardly touches what is shared; a flat one is counted by as many threads as there are partitions. Parcels take
-// from QPOPSS (Jarlow et al. 2024, "Query and Parallelism Optimized Space-Saving") that keys have owners to whom
-// other threads hand filters. Here any thread that has the time is the owner, and no thread has to come back to
-// serve.
+// Keys are divided among partitions by their hash, so a partition counts as one stream does, without concurrency.
+// No thread waits for a partition: a thread with a full batch for it becomes its owner and counts the batch, or leaves
+// it with the owner (Das et al. 2009, section 4.1). As the caches count in bulk (their section 4.3.1), a skewed stream
+// hardly touches what is shared; a flat one is counted by as many threads as there are partitions. That keys have
+// owners, to whom other threads hand filters, is from QPOPSS (Jarlow et al. 2024, "Query and Parallelism Optimized
+// Space-Saving"). Here any thread that has the time is the owner, and no thread has to come back to serve.
 //
 // A query first has every stream's cache emptied, by the thread that counts there or by itself. Then it looks at
 // the partitions one after another, behind all that was handed to them. So each count is the key's at a moment
@@ -20,7 +19,7 @@
 #include <memory>
 #include <vector>
 
-#include "callboard/frequency/designs/feeder.hpp"
+#include "callboard/frequency/designs/stream_side.hpp"
 #include "callboard/frequency/designs/summary.hpp"
 
 namespace callboard {
@@ -42,13 +41,13 @@ public:
         assert(partitions != 0 && (partitions & (partitions - 1)) == 0 && "a power of two");
         while (partitions_.size() < partitions)
             partitions_.push_back(std::make_unique<Partition<Keys>>(budget_, partitions_.size(), seed));
-        while (feeders_.size() < streams)
-            feeders_.push_back(std::make_unique<Feeder<Keys>>(partitions_, feeders_.size() % partitions, seed));
+        while (sides_.size() < streams)
+            sides_.push_back(std::make_unique<StreamSide<Keys>>(partitions_, sides_.size() % partitions, seed));
     }
 
     void add(unsigned stream, const Probe* keys, const std::uint64_t* weights, std::size_t count) override {
-        assert(stream < feeders_.size());
-        feeders_[stream]->add(keys, weights, count);
+        assert(stream < sides_.size());
+        sides_[stream]->add(keys, weights, count);
     }
 
     Answer ask(std::size_t most, double support) override {
@@ -68,6 +67,7 @@ public:
         }
         keep_greatest(answer.rows, most);
         answer.total = total();
+        assert(answer.unseen <= budget_.level() && "a key without a counter lost it to a count at the level");
         return answer;
     }
 
@@ -85,7 +85,7 @@ public:
 
     std::uint64_t total() override {
         std::uint64_t sum = loaded_;
-        for (auto& feeder : feeders_) sum += feeder->total();
+        for (auto& side : sides_) sum += side->total();
         return sum;
     }
 
@@ -98,7 +98,9 @@ public:
     }
 
     void load(const Answer& state) override {
+        assert(total() == 0 && "before anything is counted");
         for (const Row& row : state.rows) {
+            assert(row.error <= row.count && row.count != 0);
             const Probe key = Keys::probe_of(row.key);
             const std::uint64_t hash = Keys::hash(seed_, key);
             auto& counters = partition_of(hash).counters();
@@ -111,12 +113,14 @@ public:
     }
 
 private:
-    Partition<Keys>& partition_of(std::uint64_t hash) { return *partitions_[Feeder<Keys>::place_of(hash, partitions_)]; }
-    void flush() {
-        for (auto& feeder : feeders_) feeder->flush();
+    Partition<Keys>& partition_of(std::uint64_t hash) {
+        return *partitions_[StreamSide<Keys>::place_of(hash, partitions_)];
     }
-    // There are no more counters than there may be, unless streams go on. One look at all partitions raises the
-    // level, or one of them gives up what is at it.
+    void flush() {
+        for (auto& side : sides_) side->flush();
+    }
+    // Afterwards there are no more counters than there may be, unless streams go on. One look at all partitions raises
+    // the level, or one of them gives up what is at it.
     void settle() {
         flush();
         for (std::int64_t looks = 2 * budget_.debt(); looks > 0 && budget_.has_debt(); --looks)
@@ -125,8 +129,8 @@ private:
 
     const std::uint64_t seed_;
     Budget budget_;
-    typename Feeder<Keys>::Partitions partitions_;
-    std::vector<std::unique_ptr<Feeder<Keys>>> feeders_;
+    typename StreamSide<Keys>::Partitions partitions_;
+    std::vector<std::unique_ptr<StreamSide<Keys>>> sides_;
     std::uint64_t loaded_{0};
 };
 

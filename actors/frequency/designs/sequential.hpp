@@ -1,6 +1,7 @@
-// One stream, and one thread at a time, which is for the caller to see to: for queries, too.
+// A summary of one stream. The caller ensures that one thread at a time counts or asks.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 
 #include "callboard/core/one_at_a_time.hpp"

@@ -1,10 +1,10 @@
-// The interface of every design of a summary: streams count keys in it, and any thread asks for the frequent ones.
+// The interface of every design of a summary: streams count keys in it, and any thread asks for the frequent keys.
 //
 // For N elements, weights included, with C counters:
 //   1. No count is below the key's true one, and none above it by more than `error`, which is at most N / C.
 //   2. A key without a counter came at most `unseen` times, which is at most N / C.
 //   3. While nobody counts, the counts add up to N or less, and an answer has all that was counted.
-// Each design says which of the elements that are being counted meanwhile are in an answer.
+// Each design says which of the elements that are being counted at the time are in an answer.
 //
 // A key's count begins with how often it may have come unseen, so that is its error, too.
 #pragma once
@@ -42,9 +42,9 @@ public:
     Summary(const Summary&) = delete;
     virtual ~Summary() = default;
 
-    // Each key came as often as its weight, which is not 0, or once where there are no weights. For each stream one
-    // thread at a time. The total stays below 2**63: that is for the caller to see to. Throws std::bad_alloc;
-    // then some of the keys were counted.
+    // Each key came as often as its weight says, which is not 0, or once if there are no weights. For each stream one
+    // thread at a time. The caller ensures that the total stays below 2**63. Throws std::bad_alloc; then some of the
+    // keys were counted.
     virtual void add(unsigned stream, const Probe* keys, const std::uint64_t* weights, std::size_t count) = 0;
 
     // The same; false if it throws.
@@ -57,14 +57,14 @@ public:
         }
     }
 
-    // Any thread, while streams count. The keys whose counts are above that fraction of what the total was when it was
-    // asked, at most so many. The answer's total is that when it was done.
+    // Any thread, while streams count. At most `most` keys whose counts are above this fraction of the total at the
+    // beginning. The answer's total is that at the end.
     virtual Answer ask(std::size_t most, double support) = 0;
     virtual Estimate estimate(const Probe& key) = 0;
     virtual std::uint64_t total() = 0;
     virtual std::uint32_t size() = 0;
 
-    // Before anything is counted: what another summary answered, with all of its rows that are not below its `unseen`.
+    // Before anything is counted: the answer of another summary, with all of its rows that are not below its `unseen`.
     // There is room for them.
     virtual void load(const Answer& state) = 0;
 };

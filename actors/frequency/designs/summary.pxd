@@ -63,19 +63,3 @@ cdef extern from "callboard/frequency/designs/design.hpp" namespace "callboard" 
         Design design, uint32_t capacity, uint64_t seed, unsigned streams, unsigned threads) except +
     ByteSummary* make_runs "callboard::make_summary<callboard::ByteKeys>"(
         Design design, uint32_t capacity, uint64_t seed, unsigned streams, unsigned threads) except +
-
-
-cdef extern from "callboard/frequency/designs/stream_slots.hpp" namespace "callboard" nogil:
-    const unsigned no_stream "callboard::StreamSlots::none"
-
-    cdef cppclass StreamSlots:
-        StreamSlots(unsigned streams) except +
-        unsigned try_take()
-        unsigned take()
-        void give_back(unsigned stream)
-        void take_all()
-        void give_back_all()
-        bint admit(uint64_t elements)
-        uint64_t admitted()
-        void retract(uint64_t elements)
-        void admit_first(uint64_t elements)

@@ -18,9 +18,9 @@
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/frequency/counting/counters.hpp"
-#include "callboard/frequency/designs/sleeping_lock.hpp"
 #include "callboard/frequency/designs/summary.hpp"
 #include "merged_answers.hpp"
+#include "sleeping_lock.hpp"
 
 namespace callboard {
 

@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/frequency/designs/sleeping_lock.hpp"
+#include "sleeping_lock.hpp"
 
 namespace callboard {
 

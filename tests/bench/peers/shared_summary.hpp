@@ -28,9 +28,9 @@
 #include <vector>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/frequency/designs/sleeping_lock.hpp"
 #include "callboard/frequency/designs/summary.hpp"
 #include "locked_buckets.hpp"
+#include "sleeping_lock.hpp"
 
 namespace callboard {
 
@@ -206,7 +206,7 @@ private:
         const std::uint32_t size = size_.load(relaxed);
         if (size == capacity_) return false;
         Counter& counter = counters_[size];
-        counter.key = Keys::keep(key, hash);
+        Keys::replace(counter.key, key, hash);
         counter.hash = hash;
         counter.error = error;
         put_in(chain, counter);

@@ -37,7 +37,8 @@ public:
         if (counters_.size() < capacity_) {
             index_.make_room([this](std::uint32_t slot) { return Keys::hash_of(seed_, counters_[slot].key); });
             index_.insert(hash, static_cast<std::uint32_t>(counters_.size()));
-            counters_.push_back({Keys::keep(key, hash), 0, nullptr, nullptr, nullptr});
+            counters_.push_back({{}, 0, nullptr, nullptr, nullptr});
+            Keys::replace(counters_.back().key, key, hash);
             return hang(counters_.back(), nullptr, weight);
         }
         Counter& counter = *least_->first;

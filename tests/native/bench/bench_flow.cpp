@@ -10,6 +10,7 @@
 
 #include "callboard/scheduling/flow/flow.hpp"
 #include "../../bench/peers/reorder_locked.hpp"
+#include "../../bench/peers/stages.hpp"
 #include "work.hpp"
 
 using namespace callboard;
@@ -94,8 +95,8 @@ double pass(Shape shape, std::int64_t rounds) {
     Stage* last = nullptr;
     for (int i = 0; i < shape.stages; ++i) {
         Stage& stage = shape.kind == Kind::keyed
-                           ? flow.add_keyed<HybridQueue, Buffer>(pool, divider, work, all_lanes, 8, 8)
-                       : shape.kind == Kind::stateless ? flow.add_shared<Buffer>(pool, work, all_lanes, 8)
+                           ? add_keyed<HybridQueue, Buffer>(flow, pool, divider, work, all_lanes, 8, 8)
+                       : shape.kind == Kind::stateless ? add_shared<Buffer>(flow, pool, work, all_lanes, 8)
                                                        : flow.add_ordered(pool, work, all_lanes, 1);
         if (last != nullptr) flow.connect(*last, stage, 0);
         else flow.add_entry(stage, 0);

@@ -27,9 +27,9 @@
 #include <vector>
 
 #include "callboard/frequency/counting/keys.hpp"
-#include "callboard/frequency/designs/cooperative.hpp"
 #include "callboard/frequency/designs/partitioned.hpp"
 #include "callboard/frequency/designs/sequential.hpp"
+#include "../../bench/peers/cooperative.hpp"
 #include "../../bench/peers/independent_summary.hpp"
 #include "../../bench/peers/shared_summary.hpp"
 #include "bench.hpp"
@@ -100,7 +100,7 @@ struct TwoPartitions : Partitioned<IntegerKeys> {
 };
 
 std::string what_it_says(Counting& summary) {
-    const CooperationCounts counts = static_cast<Cooperation<IntegerKeys>&>(summary).counts();
+    const CooperationCounts counts = static_cast<Cooperative<IntegerKeys>&>(summary).counts();
     const auto share = [&](std::uint64_t part) { return 100.0 * static_cast<double>(part) / static_cast<double>(counts.elements); };
     char text[200];
     std::snprintf(text, sizeof text, "%.1f%% delegated in the search structure, %.1f%% in the stream summary; queues %.0f on average, %.0f at most; %.0f rests",

@@ -31,6 +31,7 @@
 #include "../../bench/peers/partitioned_queue.hpp"
 #include "../../bench/peers/reorder_locked.hpp"
 #include "../../bench/peers/shared_queue.hpp"
+#include "../../bench/peers/stages.hpp"
 #include "bench.hpp"
 
 using namespace callboard;
@@ -243,9 +244,9 @@ Outcome play(const Load& load, const std::vector<std::int64_t>& rows, End& end) 
     for (const Kind& kind : load.kinds) {
         operators.push_back(std::make_unique<Operator>(kind, load, end.tuples, true));
         NativeWork& native = operators.back()->native;
-        connect(kind.is_keyed() ? flow.add_keyed<Queue, Buffer>(pool, native.divider(), native.shares(), all_lanes,
-                                                                lanes, load.partitions)
-                : kind.name == "SL" ? flow.add_shared<Buffer>(pool, native.whole(), all_lanes, lanes)
+        connect(kind.is_keyed() ? add_keyed<Queue, Buffer>(flow, pool, native.divider(), native.shares(), all_lanes,
+                                                           lanes, load.partitions)
+                : kind.name == "SL" ? add_shared<Buffer>(flow, pool, native.whole(), all_lanes, lanes)
                                     : flow.add_ordered(pool, native.whole(), all_lanes, 1));
     }
     connect(flow.add_ordered(pool, end.native.whole(), all_lanes, 1));

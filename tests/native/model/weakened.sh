@@ -100,18 +100,6 @@ seen 'owner_.exchange(true, seq_cst);' seq_cst "acq_rel relaxed" biased_lock "wi
 seen '} while (visitor_.load(seq_cst));' seq_cst acq_rel biased_lock "without a barrier for all: an owner that locks twice, and a visitor that"
 seen '} while (visitor_.load(seq_cst));' seq_cst relaxed biased_lock "an owner that locks twice, and a visitor"
 
-header=core/memory/epochs.hpp
-seen 'announced_[index].epoch.store(epoch, seq_cst);' seq_cst "acq_rel relaxed" epochs "a member that"
-seen 'const std::uint64_t now = epoch_.load(seq_cst);' seq_cst acq_rel epochs "a member that"
-seen 'const std::uint64_t now = epoch_.load(seq_cst);' seq_cst relaxed epochs "who unlinks a"
-seen 'void leave(unsigned index) { announced_[index].epoch.store(outside, release); }' release relaxed epochs "who unlinks a"
-seen 'std::uint64_t epoch = epoch_.load(seq_cst);' seq_cst "acq_rel relaxed" epochs "a thing does"
-seen 'const std::uint64_t announced = announced_[place].epoch.load(seq_cst);' seq_cst acq_rel epochs "a member that"
-seen 'const std::uint64_t announced = announced_[place].epoch.load(seq_cst);' seq_cst relaxed epochs "who unlinks a"
-seen 'return epoch_.compare_exchange_strong(epoch, epoch + 1, seq_cst, relaxed);' seq_cst acq_rel epochs "a member that"
-seen 'return epoch_.compare_exchange_strong(epoch, epoch + 1, seq_cst, relaxed);' seq_cst relaxed epochs "who unlinks a"
-seen 'bool has_passed(std::uint64_t announced) const { return epoch_.load(acquire) >= announced + 3; }' acquire relaxed epochs "a thing does"
-
 header=core/memory/node.hpp
 seen 'if (Surplus* surplus = listed_.load(acquire)) surplus->forget(*this);' acquire relaxed stack "a list that"
 seen 'list->listed_.store(nullptr, release);' release relaxed stack "a list that"
@@ -130,19 +118,6 @@ seen 'Item* take_all() { return top_.exchange(nullptr, acq_rel); }' acq_rel acqu
 seen 'Item* take_all() { return top_.exchange(nullptr, acq_rel); }' acq_rel release stack "each item is"
 seen 'bool is_empty() const { return top_.load(seq_cst) == nullptr; }' seq_cst acq_rel stack "who pushes and"
 seen 'bool is_empty() const { return top_.load(seq_cst) == nullptr; }' seq_cst relaxed stack "who finds a"
-
-header=mailbox/closable.hpp
-seen 'const std::int64_t before = pending_.fetch_add(weight, acq_rel);' acq_rel acquire closable "what is added"
-seen 'const std::int64_t before = pending_.fetch_add(weight, acq_rel);' acq_rel release closable "a count that"
-seen 'std::int64_t due() const { return pending_.load(acquire); }' acquire relaxed closable "what is added"
-seen 'return pending == 0 && pending_.compare_exchange_strong(pending, closed_, acq_rel, relaxed);' acq_rel acquire closable "who is refused"
-seen 'return pending == 0 && pending_.compare_exchange_strong(pending, closed_, acq_rel, relaxed);' acq_rel release closable "a count that"
-seen 'bool is_closed() const { return pending_.load(acquire) < 0; }' acquire relaxed closable "who is refused"
-seen 'if (state_.compare_exchange_weak(state, owned_, acquire, relaxed)) return Handed::mine;' acquire relaxed closable "a bucket that"
-seen '[[nodiscard]] Request* own_left() { return oldest_first(untagged(state_.exchange(owned_, acquire))); }' acquire relaxed closable "what is left at a bucket keeps"
-seen 'return state_.compare_exchange_strong(state, closed_, release, relaxed);' release relaxed closable "who sees that"
-seen 'bool is_closed() const { return state_.load(acquire) == closed_; }' acquire relaxed closable "who sees that"
-seen 'return state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(request) | unowned, release,' release relaxed closable "a bucket that"
 
 header=mailbox/delegation.hpp
 seen 'if (state_.compare_exchange_weak(state, owned_, acquire, relaxed)) return true;' acquire relaxed delegation "three threads, a request each:"

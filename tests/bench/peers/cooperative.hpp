@@ -1,9 +1,12 @@
-// Streams that count in one summary together: the cooperative design of Das et al. 2009, section 4.
+// Space Saving by streams that cooperate: Das et al. 2009, section 4. It is a peer for measurements.
+//
+// The promises of summary.hpp hold; concurrent_stream_summary.hpp says why. While nobody counts, the counts add up to
+// the total.
 //
 // A stream looks its element up (search_structure.hpp), and adds the weight to the element's pending count. If
-// another owns the element that was all: it is counted in bulk. Otherwise the element is the stream's, and is handed
-// to its bucket (stream_summary.hpp). If another owns the bucket, that was all. So when add() returns, its keys were
-// counted, or handed to a thread that counts them before its own add() returns.
+// another stream owns the element, that is all: the owner counts it in bulk. Otherwise the element is the stream's, and
+// is handed to its bucket (concurrent_stream_summary.hpp). If another stream owns the bucket, that is all. So when
+// add() returns, its keys were counted, or handed to a thread that counts them before its own add() returns.
 //
 // The total is counted first, so what queries see of counts is never more than the total that they read afterwards.
 //
@@ -38,23 +41,38 @@
 #include <vector>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/core/memory/epochs.hpp"
-#include "callboard/frequency/designs/counting_stream.hpp"
-#include "callboard/frequency/designs/elements.hpp"
-#include "callboard/frequency/designs/retired_nodes.hpp"
-#include "callboard/frequency/designs/search_structure.hpp"
-#include "callboard/frequency/designs/stream_summary.hpp"
 #include "callboard/frequency/designs/summary.hpp"
+#include "concurrent_stream_summary.hpp"
+#include "counted_elements.hpp"
+#include "epochs.hpp"
+#include "search_structure.hpp"
 
 namespace callboard {
 
 template <class Keys>
-class Cooperation : public Summary<Keys> {
+class Cooperative : public Summary<Keys> {
 public:
     using typename Summary<Keys>::Probe;
     using typename Summary<Keys>::Row;
     using typename Summary<Keys>::Answer;
     using typename Summary<Keys>::Estimate;
+
+    // `throttle` is the paper's rho of section 4.3.3: a stream that joins a longer queue rests a little. 0: never.
+    // Equal keys of one call are added up first, or counted one by one as in the paper.
+    Cooperative(std::uint32_t capacity, std::uint64_t seed, unsigned streams, std::uint32_t throttle, bool gathers)
+        : capacity_(capacity),
+          seed_(seed),
+          gathers_(gathers),
+          count_(streams),
+          epochs_(streams, visitors),
+          search_(capacity),
+          summary_(capacity, throttle, search_, buckets_),
+          streams_(new Stream[streams]) {
+        for (unsigned i = 0; i < streams; ++i) {
+            streams_[i].index = i;
+            streams_[i].visits.reserve(64);
+        }
+    }
 
     void add(unsigned stream, const Probe* keys, const std::uint64_t* weights, std::size_t count) override {
         assert(stream < count_);
@@ -82,7 +100,7 @@ public:
         search_.each([&](Element* element) {
             // Acquire pairs with take_due(): the error is the element's, too.
             const std::uint64_t frequency = element->frequency.load(acquire);
-            if (frequency != 0) found.push_back({upper(frequency, element->error), element});
+            if (frequency != 0) found.push_back({frequency, element});
         });
         // If a key has two elements, the first was closed before the second one was there.
         const auto is_gone = [](const Found& one) { return one.element->pending.is_closed(); };
@@ -106,7 +124,7 @@ public:
         if (element != nullptr) {
             const std::uint64_t frequency = element->frequency.load(acquire);  // as in ask()
             if (frequency != 0 && !element->pending.is_closed())
-                return {upper(frequency, element->error), element->error, true};
+                return {frequency, element->error, true};
         }
         const std::uint64_t most = unseen();
         return {most, most, false};
@@ -119,6 +137,22 @@ public:
     }
 
     std::uint32_t size() override { return static_cast<std::uint32_t>(summary_.size()); }
+
+    void load(const Answer& state) override {
+        std::vector<const Row*> order;
+        for (const Row& row : state.rows) order.push_back(&row);
+        std::sort(order.begin(), order.end(), [](auto a, auto b) { return a->count > b->count; });
+        for (const Row* row : order) {
+            const Inside inside(*this, streams_[0]);
+            const Probe key = Keys::probe_of(row->key);
+            Element* const element = fresh(streams_[0], key, Keys::hash(seed_, key), 1);
+            search_.insert(element, key);
+            summary_.put(streams_[0], element, row->count, row->error);
+        }
+        loaded_ = state.total;
+        least_unseen_ = state.unseen;
+        summary_.begin_with(state.unseen);
+    }
 
     // The sums of all streams, while they count.
     CooperationCounts counts() const {
@@ -139,77 +173,26 @@ public:
     std::size_t elements_made() const { return elements_.made(); }
     std::size_t buckets_made() const { return buckets_.made(); }
 
-protected:
+private:
     using Element = CountedElement<Keys>;
     using Bucket = FrequencyBucket<Keys>;
     using Stream = CountingStream<Keys>;
 
-    // About `elements` keys will have counters, and never more than `capacity`.
-    Cooperation(std::int64_t capacity, std::uint64_t elements, std::uint64_t seed, unsigned streams,
-                std::uint32_t throttle, bool gathers)
-        : seed_(seed),
-          gathers_(gathers),
-          count_(streams),
-          epochs_(streams, visitors),
-          search_(elements),
-          summary_(capacity, throttle, search_, buckets_),
-          streams_(new Stream[streams]) {
-        for (unsigned i = 0; i < streams; ++i) {
-            streams_[i].index = i;
-            streams_[i].visits.reserve(64);
-        }
-    }
-
-    // The error of a key that gets a counter of its own.
-    virtual std::uint64_t missed() const { return 0; }
-    // A counter's upper bound, from its frequency and its error.
-    virtual std::uint64_t upper(std::uint64_t frequency, std::uint64_t) const { return frequency; }
-    // The other way round.
-    virtual std::uint64_t frequency_of(const Row& row) const { return row.count; }
-    // How often a key without a counter may have come. Called from inside an epoch.
-    virtual std::uint64_t unseen() = 0;
-
     // A stream while it is inside an epoch, with a batch of elements and buckets at hand.
     class Inside {
     public:
-        Inside(Cooperation& all, Stream& stream) : all_(all), stream_(stream) { all.enter(stream); }
+        Inside(Cooperative& all, Stream& stream) : all_(all), stream_(stream) { all.enter(stream); }
         ~Inside() { all_.leave(stream_); }
         Inside(const Inside&) = delete;
 
     private:
-        Cooperation& all_;
+        Cooperative& all_;
         Stream& stream_;
     };
-
-    // Counters as they were, in a summary that has counted nothing.
-    void load_rows(const std::vector<Row>& rows) {
-        std::vector<const Row*> order;
-        for (const Row& row : rows) order.push_back(&row);
-        std::sort(order.begin(), order.end(), [this](auto a, auto b) { return frequency_of(*a) > frequency_of(*b); });
-        for (const Row* row : order) {
-            const Inside inside(*this, streams_[0]);
-            const Probe key = Keys::probe_of(row->key);
-            Element* const element = fresh(streams_[0], key, Keys::hash(seed_, key), 1);
-            search_.insert(element, key);
-            summary_.put(streams_[0], element, frequency_of(*row), row->error);
-        }
-    }
 
     static constexpr unsigned visitors = 16;
     static constexpr std::size_t batch = RetiredNodes<Element>::batch;
 
-    const std::uint64_t seed_;
-    const bool gathers_;
-    const unsigned count_;
-    std::uint64_t loaded_{0};
-    Epochs epochs_;
-    RetiredNodes<Element> elements_;
-    RetiredNodes<Bucket> buckets_;
-    SearchStructure<Keys> search_;
-    StreamSummary<Keys> summary_;
-    const std::unique_ptr<Stream[]> streams_;
-
-private:
     struct Found {
         std::uint64_t count;
         Element* element;
@@ -251,7 +234,7 @@ private:
                     stream.total.add(-weight);
                     throw;
                 }
-                if (element == stream.fresh) return summary_.begin(stream, element, missed());
+                if (element == stream.fresh) return summary_.begin(stream, element, least_unseen_);
                 stream.elements.give(stream.fresh);
             }
             switch (element->pending.own_or_delegate(static_cast<std::int64_t>(weight))) {
@@ -261,6 +244,10 @@ private:
             }
         }
     }
+
+    // How often a key without a counter may have come: it lost its counter to a count that was the least, or never
+    // had one. Called from inside an epoch.
+    std::uint64_t unseen() const { return summary_.size() < capacity_ ? least_unseen_ : summary_.least(); }
 
     // An element that nobody has seen, owned, with so much due; it is stream.fresh, too. Throws std::bad_alloc.
     Element* fresh(Stream& stream, const Probe& key, std::uint64_t hash, std::int64_t weight) {
@@ -293,7 +280,7 @@ private:
     }
 
     void leave(Stream& stream) {
-        assert(stream.visits.empty() && stream.homeless == nullptr && "who leaves owns nothing");
+        assert(stream.visits.empty() && stream.unplaced == nullptr && "who leaves owns nothing");
         epochs_.leave(stream.index);
         stream.elements.reclaim(epochs_);
         stream.buckets.reclaim(epochs_);
@@ -316,7 +303,7 @@ private:
     // Section 4.3.3: a thread that has seen too long a queue rests a little, and longer if it sees that again at
     // once. It owns nothing, and holds up no epoch.
     void rest(Stream& stream) {
-        assert(stream.visits.empty() && stream.homeless == nullptr && "who rests owns nothing");
+        assert(stream.visits.empty() && stream.unplaced == nullptr && "who rests owns nothing");
         stream.saw_long_queue = false;
         stream.throttled.add(1);
         epochs_.leave(stream.index);
@@ -330,6 +317,18 @@ private:
     static constexpr std::int64_t most_closed = 256;
     static constexpr unsigned most_rests = 4;
     static constexpr std::uint64_t batches_between_advances = 8;
+
+    const std::uint32_t capacity_;
+    const std::uint64_t seed_;
+    const bool gathers_;
+    const unsigned count_;
+    std::uint64_t loaded_{0}, least_unseen_{0};  // of what was loaded
+    Epochs epochs_;
+    RetiredNodes<Element> elements_;
+    RetiredNodes<Bucket> buckets_;
+    SearchStructure<Keys> search_;
+    ConcurrentStreamSummary<Keys> summary_;
+    const std::unique_ptr<Stream[]> streams_;
 };
 
 }  // namespace callboard

@@ -3,7 +3,7 @@
 // Das et al. 2009, section 4.3.1. A chain is a line of slots, and further lines when it is full; it never gets
 // shorter. A slot has an element, with six bits of its hash in those of the address that are zero, or nothing.
 //   - Invariant 4.3: a slot is empty or has a valid element. Elements are not used again while somebody may still
-//     read them (core/memory/epochs.hpp), so all here except the constructor is called from inside an epoch.
+//     read them (epochs.hpp), so all here except the constructor is called from inside an epoch.
 //   - Invariant 4.4: a key is deleted when its element's pending count is closed. From then on who finds the
 //     element is refused. The slot is emptied after that, lazily, by the first thread that comes, and used again
 //     by an insertion.
@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/frequency/designs/elements.hpp"
+#include "counted_elements.hpp"
 
 namespace callboard {
 

@@ -29,15 +29,17 @@
 #pragma once
 
 #include <cassert>
+#include <cstdint>
 
-#include "callboard/mailbox/delegation.hpp"
+#include "callboard/core/atomics.hpp"
+#include "callboard/core/memory/stack.hpp"
 
 namespace callboard {
 
 // The outcome of handing over a request.
 enum class Handed { mine, delegated, refused };
 
-class ClosableCount : private CountedDelegation {
+class ClosableCount {
 public:
     // Any thread. mine: the caller owns the resource, and its request is due. Acquire pairs with the last owner's
     // settle() or try_close(), release with this owner's settle() and due().
@@ -48,7 +50,13 @@ public:
         return before == 0 ? Handed::mine : before > 0 ? Handed::delegated : Handed::refused;
     }
 
-    using CountedDelegation::settle;
+    // The owner, when it has served `served` requests, at most as many as are due. Returns how many are due now; at
+    // 0 the resource is free. Release pairs with the next owner's own_or_delegate(), acquire with those of the senders
+    // whose requests are due.
+    [[nodiscard]] std::int64_t settle(std::int64_t served) {
+        assert(served > 0 && pending_.load(relaxed) >= served && "no more is served than was due");
+        return pending_.fetch_sub(served, acq_rel) - served;
+    }
 
     // The owner. How much is due now. Acquire pairs with the senders' release.
     std::int64_t due() const { return pending_.load(acquire); }
@@ -72,16 +80,13 @@ public:
 
 private:
     static constexpr std::int64_t closed_ = INT64_MIN;
+
+    Atomic<std::int64_t> pending_{0};
 };
 
 // Request has a member `next`, as for Delegation, and is aligned to 4 bytes or more.
 template <class Request>
-class ClosableDelegation : private Delegation<Request> {
-    using Base = Delegation<Request>;
-    using Base::free_;
-    using Base::owned_;
-    using Base::state_;
-
+class ClosableDelegation {
 public:
     // The outcome of leaving a request.
     enum class Left { first, more, refused };
@@ -118,9 +123,26 @@ public:
     // there, oldest first. Acquire pairs with the threads that left them, and with the last owner's release.
     [[nodiscard]] Request* own_left() { return oldest_first(untagged(state_.exchange(owned_, acquire))); }
 
-    using Base::take;
-    using Base::try_own;
-    using Base::try_release;
+    // Any thread. Owns the resource if it is free.
+    [[nodiscard]] bool try_own() {
+        std::uintptr_t state = free_;
+        return state_.compare_exchange_strong(state, owned_, acquire, relaxed);
+    }
+
+    // The owner. All pending requests, oldest first, linked by `next`; null if there are none. Acquire pairs with the
+    // delegators' release.
+    Request* take() {
+        const std::uintptr_t state = state_.load(relaxed);
+        assert(state != free_ && !(state & left_) && "the owner alone takes");
+        if (state == owned_) return nullptr;
+        return oldest_first(reinterpret_cast<Request*>(state_.exchange(owned_, acquire)));
+    }
+
+    // The owner. True: the resource is free. False: requests are pending, take() them first.
+    [[nodiscard]] bool try_release() {
+        std::uintptr_t state = owned_;
+        return state_.compare_exchange_strong(state, free_, release, relaxed);
+    }
 
     // The owner, instead of try_release(). True: nobody will own it again. False: requests are pending. Release pairs
     // with is_closed().
@@ -137,7 +159,7 @@ public:
 
 private:
     // With the left bit: nobody owns it, and the rest is the newest request.
-    static constexpr std::uintptr_t left_ = 2, closed_ = left_;
+    static constexpr std::uintptr_t free_ = 0, owned_ = 1, left_ = 2, closed_ = left_;
 
     static Request* untagged(std::uintptr_t state) { return reinterpret_cast<Request*>(state & ~left_); }
 
@@ -153,6 +175,8 @@ private:
         return state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(request) | unowned, release,
                                             relaxed);
     }
+
+    Atomic<std::uintptr_t> state_{free_};
 };
 
 }  // namespace callboard

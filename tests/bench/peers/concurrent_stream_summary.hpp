@@ -3,13 +3,13 @@
 // Das et al. 2009, section 4.3.2. Buckets are linked in ascending order; each has the elements of one frequency and a
 // queue of requests, its delegation. Its owner serves them, one after the other, and alone touches the bucket's
 // list and its `next`. A bucket that is empty, with nothing pending, is closed: that is its logical removal.
-// The owner of the bucket before it unlinks it. All is called from inside an epoch (core/memory/epochs.hpp).
+// The owner of the bucket before it unlinks it. All is called from inside an epoch (epochs.hpp).
 //
 // The paper's minFreq is here a bucket before all others, with frequency 0, that is never closed and has no
 // elements. It always has a place where a new element's request goes, and every other bucket has one before it.
 //
 // Minimal existence (principle 4.2). The owner of one bucket owns no other. An element that goes to another bucket
-// is left there as a request (mailbox/closable.hpp), which the thread visits when it has let go of the first.
+// is left there as a request (closable.hpp), which the thread visits when it has let go of the first.
 //
 // The correctness of Space Saving here rests on an order that the paper leaves open:
 //   1. Every element that has a counter is covered by a live bucket (one that is not closed) of at most its
@@ -46,29 +46,27 @@
 #include <thread>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/core/memory/epochs.hpp"
-#include "callboard/frequency/designs/counting_stream.hpp"
-#include "callboard/frequency/designs/elements.hpp"
-#include "callboard/frequency/designs/retired_nodes.hpp"
-#include "callboard/frequency/designs/search_structure.hpp"
+#include "counted_elements.hpp"
+#include "epochs.hpp"
+#include "search_structure.hpp"
 
 namespace callboard {
 
 template <class Keys>
-class StreamSummary {
+class ConcurrentStreamSummary {
 public:
     using Element = CountedElement<Keys>;
     using Bucket = FrequencyBucket<Keys>;
     using Stream = CountingStream<Keys>;
 
-    StreamSummary(std::int64_t capacity, std::uint32_t throttle, SearchStructure<Keys>& search,
+    ConcurrentStreamSummary(std::int64_t capacity, std::uint32_t throttle, SearchStructure<Keys>& search,
                   RetiredNodes<Bucket>& buckets)
         : capacity_(capacity), throttle_(throttle), search_(search), buckets_(buckets) {}
 
     // The caller, a stream that owns nothing else, owns an element that has a counter; and its request is another's
     // then, if not done.
     void increment(Stream& stream, Element* element) {
-        element->errand = ElementRequest::increment;
+        element->request = ElementRequest::increment;
         assert(element->bucket != nullptr && element->frequency.load(relaxed) != 0 && "it has a counter");
         Bucket& bucket = *element->bucket;
         if (hand_over(stream, bucket, element) == Handed::mine) serve(stream, bucket, element);
@@ -79,7 +77,7 @@ public:
     void begin(Stream& stream, Element* element, std::uint64_t error) {
         assert(element->frequency.load(relaxed) == 0 && "it has no counter");
         if (size_.load(acquire) < capacity_) {  // pairs with begin_here(): see 1.
-            element->errand = ElementRequest::begin;
+            element->request = ElementRequest::begin;
             element->error = error;
             if (hand_over(stream, first_, element) == Handed::mine) serve(stream, first_, element);
         } else {
@@ -101,23 +99,6 @@ public:
         size_.fetch_add(1, release);  // see 1.
         serve(stream, first_, nullptr);
         finish(stream);
-    }
-
-    // Lossy Counting at the end of a round: elements go for which frequency + error <= round, as far as nobody is
-    // incrementing them. Throws std::bad_alloc; then some stay.
-    void trim(Stream& stream, std::uint64_t round, RetiredNodes<Element>& elements) {
-        Bucket* bucket = first_.next.load(acquire);
-        for (; bucket != nullptr && bucket->frequency <= round; bucket = bucket->next.load(acquire)) {
-            if (bucket->door.is_closed()) continue;
-            if (stream.elements.free_count() == 0) elements.fill(stream.elements);
-            Element* const request = stream.elements.take();
-            request->errand = ElementRequest::trim;
-            request->unsettled = round;
-            const Handed handed = hand_over(stream, *bucket, request);
-            if (handed == Handed::mine) serve(stream, *bucket, request);
-            else if (handed == Handed::refused) stream.elements.give(request);
-            finish(stream);
-        }
     }
 
     // Unlinks what is closed, where nobody owns the bucket before it. For a stream that owns nothing.
@@ -168,7 +149,7 @@ private:
     }
 
     void overwrite(Stream& stream, Element* element) {
-        element->errand = ElementRequest::overwrite;
+        element->request = ElementRequest::overwrite;
         for (;;) {
             Bucket* const bucket = least_bucket();
             if (bucket == nullptr) continue;  // there is one
@@ -180,13 +161,13 @@ private:
 
     // Does the work that the stream found while it owned something. It owns nothing now.
     void finish(Stream& stream) {
-        while (__builtin_expect(!stream.visits.empty() || stream.homeless != nullptr || stream.closed_first, 0)) {
+        while (__builtin_expect(!stream.visits.empty() || stream.unplaced != nullptr || stream.closed_first, 0)) {
             if (!stream.visits.empty()) {
                 Bucket& bucket = *stream.visits.back();
                 stream.visits.pop_back();
                 serve(stream, bucket, bucket.door.own_left());
-            } else if (Element* const element = stream.homeless) {
-                stream.homeless = element->next;
+            } else if (Element* const element = stream.unplaced) {
+                stream.unplaced = element->next;
                 overwrite(stream, element);
             } else {
                 stream.closed_first = false;
@@ -241,7 +222,7 @@ private:
     }
 
     void serve_one(Stream& stream, Bucket& bucket, Element* element) {
-        switch (element->errand) {
+        switch (element->request) {
             case ElementRequest::increment:
                 bucket.remove(element);
                 take_due(element);
@@ -249,7 +230,6 @@ private:
             case ElementRequest::add: return place(stream, bucket, element);
             case ElementRequest::begin: return begin_here(stream, element);
             case ElementRequest::overwrite: return overwrite_here(stream, bucket, element);
-            case ElementRequest::trim: return trim_here(stream, bucket, element);
         }
     }
 
@@ -271,8 +251,8 @@ private:
     }
 
     void send_on(Stream& stream, Element* element) {
-        element->next = stream.homeless;
-        stream.homeless = element;
+        element->next = stream.unplaced;
+        stream.unplaced = element;
     }
 
     // The first element that nobody owns, of the least bucket (see 3.), gives its counter to this one.
@@ -288,19 +268,6 @@ private:
         }
         element->next = bucket.deferred;
         bucket.deferred = element;
-    }
-
-    void trim_here(Stream& stream, Bucket& bucket, Element* request) {
-        const std::uint64_t round = request->unsettled;
-        for (Element *element = bucket.first, *after; element != nullptr; element = after) {
-            after = element->after;
-            if (bucket.frequency + element->error > round || !element->pending.try_close()) continue;
-            bucket.remove(element);
-            search_.erase(element);
-            stream.elements.retire(element, stream.epoch);
-            size_.fetch_sub(1, relaxed);
-        }
-        stream.elements.give(request);
     }
 
     // FindDestBucket: the owner of the bucket has an element that is in no list, owns it, and has added the
@@ -322,7 +289,7 @@ private:
                 continue;
             }
             Bucket* const before = traverse(next, frequency);
-            element->errand = ElementRequest::add;
+            element->request = ElementRequest::add;
             element->is_sampled = false;
             using Left = typename decltype(bucket.door)::Left;
             const Left left = before->door.leave(element);
@@ -357,7 +324,7 @@ private:
         // one that is owned, and covers the element so long.
         for (int round = 0; !settle(element); ++round) {
             if (round == most_rounds) {  // its senders keep us; so this is a request
-                element->errand = ElementRequest::increment;
+                element->request = ElementRequest::increment;
                 element->is_sampled = false;
                 (void)fresh->door.leave(element);
                 insist([&] { stream.visits.push_back(fresh); });

@@ -1,14 +1,19 @@
-// The slots of a summary's streams: each has one thread that feeds it, and a thread may have all of them.
+// The locks of a summary: one for each stream, and the guard of the summary as a whole.
 //
-// A thread that counts takes a stream that is free, the same one as last time if it is, and waits for one only when
-// all are taken. A thread that changes the summary as a whole waits until none is taken, and no thread takes one
-// meanwhile. And no more elements are admitted than can be counted.
+// A thread that counts takes a free stream, the same as last time if it can, and waits for one only when all are
+// taken. A thread that changes the whole summary takes all of them. And no more elements are admitted than can be
+// counted.
+//
+// The guard is for code that may be entered again by the same thread. Comparing Python keys runs their code, which
+// may use the summary again, or let another thread have the interpreter. So a thread that has the interpreter only
+// tries to enter, and waits without it.
 #pragma once
 
 #include <cassert>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include "callboard/core/atomics.hpp"
 
@@ -42,7 +47,7 @@ public:
         locks_[stream].mutex.unlock();
     }
 
-    // All streams, in an order, so that two who want that do not wait for each other.
+    // All streams, in one order, so that two threads that want all of them do not wait for each other.
     void take_all() {
         for (unsigned at = 0; at < streams_; ++at) locks_[at].mutex.lock();
     }
@@ -50,7 +55,8 @@ public:
         for (unsigned at = 0; at < streams_; ++at) locks_[at].mutex.unlock();
     }
 
-    // Any thread, before it counts so many elements, below 2**63. False: the total would not be.
+    // Any thread, before it counts so many elements. False: the total would not stay below 2**63. relaxed, here and
+    // below: the number guards no other memory.
     bool admit(std::uint64_t elements) {
         std::uint64_t total = admitted_.load(relaxed);
         do
@@ -63,7 +69,10 @@ public:
         assert(admitted() >= elements);
         admitted_.fetch_sub(elements, relaxed);
     }
-    void admit_first(std::uint64_t elements) { admitted_.store(elements, relaxed); }
+    void admit_first(std::uint64_t elements) {
+        assert(elements >> 63 == 0);
+        admitted_.store(elements, relaxed);
+    }
 
 private:
     struct alignas(cache_line) Lock {
@@ -80,6 +89,35 @@ private:
     const unsigned streams_;
     const std::unique_ptr<Lock[]> locks_;
     alignas(cache_line) Atomic<std::uint64_t> admitted_{0};
+};
+
+class SummaryGuard {
+public:
+    bool try_enter() {
+        if (!mutex_.try_lock()) return false;
+        owner_.store(std::this_thread::get_id(), relaxed);
+        return true;
+    }
+
+    // Not for the thread that is in already.
+    void enter() {
+        assert(!is_mine());
+        mutex_.lock();
+        owner_.store(std::this_thread::get_id(), relaxed);
+    }
+
+    void leave() {
+        assert(is_mine());
+        owner_.store({}, relaxed);
+        mutex_.unlock();
+    }
+
+    // The calling thread is in. relaxed: it reads what it wrote itself, or something that is not its number.
+    bool is_mine() const { return owner_.load(relaxed) == std::this_thread::get_id(); }
+
+private:
+    std::mutex mutex_;
+    Atomic<std::thread::id> owner_{};
 };
 
 }  // namespace callboard
