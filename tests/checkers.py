@@ -1,4 +1,4 @@
-"""What type checkers say of a program."""
+"""Type checkers run on a program, and their messages."""
 
 from __future__ import annotations
 

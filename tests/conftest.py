@@ -1,23 +1,29 @@
-"""What all tests share.
+"""Settings, profiles and fixtures of all tests.
 
 Hypothesis draws the same examples each time, so that a change fails by what it changes. With
 `--hypothesis-profile=thorough` it looks long for counterexamples, at others in each run; with
 `--hypothesis-profile=brief` it draws few.
 """
 
+import asyncio
 import gc
+import inspect
 import json
 import os
 import signal
 import sysconfig
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.failures import Failures
+
+if TYPE_CHECKING:
+    from callboard.testing import ManualSystem
 
 settings.register_profile(
     "ci",
@@ -65,10 +71,34 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine function in an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+
+    async def run() -> None:
+        async with asyncio.timeout(60):
+            await pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
+
+    asyncio.run(run())
+    return True
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository's root."""
     return Path(__file__).parent.parent
+
+
+@pytest.fixture
+def manual() -> "Iterator[ManualSystem]":
+    """A system that the test steps through, and leaves idle."""
+    from callboard.testing import ManualSystem
+
+    with ManualSystem() as system:
+        yield system
 
 
 @pytest.fixture(scope="session")

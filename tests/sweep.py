@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 ODD: list[Any] = [
-    *(None, 0, -1, 1.5, 10**30, "x", b"x", (), [], {}, [None], [1, 2], {1: 2}, object(), len, int),
+    *(None, 0, -1, 1.5, 10**30, "x", b"x", (), [], {}, [None], [1, 2], {1: 2}, object(), len, int)
 ]
 
 # A class whose arguments are of our own classes; the others are made of nothing, or of odd things.

@@ -29,9 +29,7 @@ def includes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("header", HEADERS)
-def test_a_header_compiles_on_its_own_without_a_warning(
-    header: str, includes: Path, tmp_path: Path
-) -> None:
+def test_a_header_compiles_alone(header: str, includes: Path, tmp_path: Path) -> None:
     compiler = os.environ.get("CXX") or shutil.which("c++") or pytest.skip("no C++ compiler")
     program = tmp_path / "header.cpp"
     program.write_text(f'#include "callboard/{header}"\n')

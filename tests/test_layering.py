@@ -324,10 +324,7 @@ def write(root: Path, texts: dict[str, str]) -> dict[Path, set[Path]]:
             ["actors/_in/b", "actors/_in/c", "actors/a"],
         ),
         (
-            {
-                "core/a.hpp": '#include "callboard/core/b.hpp"',
-                "core/b.hpp": '#include "a.hpp"',
-            },
+            {"core/a.hpp": '#include "callboard/core/b.hpp"', "core/b.hpp": '#include "a.hpp"'},
             ["core/a.hpp", "core/b.hpp"],
         ),
         (
@@ -343,7 +340,7 @@ def test_a_circle_is_found(texts: dict[str, str], circle: list[str], tmp_path: P
     assert circles(write(tmp_path, texts)) == [circle]
 
 
-def test_what_is_imported_for_types_alone_makes_a_circle_of_types_alone(tmp_path: Path) -> None:
+def test_imports_for_types_alone_make_a_circle_of_types_alone(tmp_path: Path) -> None:
     texts = {
         "actors/a.py": "from callboard.b import x",
         "actors/b.py": "if TYPE_CHECKING:\n    from callboard.a import y",
@@ -367,9 +364,7 @@ def test_what_is_imported_for_types_alone_makes_a_circle_of_types_alone(tmp_path
         ("actors/_inside/sending/a.pyx", "from callboard._inside.answers.future cimport F", False),
     ],
 )
-def test_a_folder_that_imports_from_one_above_it_is_found(
-    path: str, text: str, found: bool, tmp_path: Path
-) -> None:
+def test_upward_imports_are_found(path: str, text: str, found: bool, tmp_path: Path) -> None:
     texts = {
         "mailbox/ordered/b.hpp": "",
         "actors/spark/host.py": "",

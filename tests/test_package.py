@@ -1,4 +1,4 @@
-"""What an installed callboard holds."""
+"""The contents of an installed callboard."""
 
 import importlib
 import subprocess

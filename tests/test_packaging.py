@@ -52,9 +52,7 @@ def test_the_page_shows_the_examples_own_build(root: Path) -> None:
 
 @pytest.mark.usefixtures("wheel")
 @pytest.mark.parametrize("backend", ["setuptools", "mesonpy"])
-def test_native_actors_of_another_package_run_in_a_pipeline(
-    backend: str, root: Path, tmp_path: Path
-) -> None:
+def test_another_packages_native_actors_run(backend: str, root: Path, tmp_path: Path) -> None:
     pytest.importorskip(backend)
     package, site = tmp_path / "package", tmp_path / "site"
     shutil.copytree(root / "examples/native", package)
@@ -96,9 +94,7 @@ def test_the_changelog_begins_with_the_version_of_the_sources(root: Path) -> Non
     assert version_in(root) in headings[0]
 
 
-def test_wheels_are_configured_for_each_release_of_python_that_the_classifiers_promise(
-    root: Path,
-) -> None:
+def test_wheels_are_built_for_each_release_that_the_classifiers_promise(root: Path) -> None:
     pyproject = read_project(root)
     classifiers = "\n".join(pyproject["project"]["classifiers"])
     minors = re.findall(r":: 3\.(\d+)$", classifiers, re.MULTILINE)

@@ -40,9 +40,7 @@ def test_no_source_cimports_a_module_from_its_package(root: Path) -> None:
     assert found == []
 
 
-def test_what_a_module_is_compiled_from_is_found_through_declarations_and_headers(
-    tmp_path: Path,
-) -> None:
+def test_a_modules_sources_are_found_through_headers(tmp_path: Path) -> None:
     texts = {
         "core/a.hpp": "",
         "core/b.hpp": '#include "callboard/core/a.hpp"',

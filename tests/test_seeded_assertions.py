@@ -133,9 +133,7 @@ def outcome(
 
 
 @pytest.mark.parametrize("name", SEEDS)
-def test_a_defect_that_the_tests_do_not_see_is_seen_by_an_assertion(
-    name: str, root: Path, translations: Path
-) -> None:
+def test_an_assertion_sees_a_defect(name: str, root: Path, translations: Path) -> None:
     module, tests = module_of(SEEDS[name]), SEEDS[name].tests
     library = compiled(translations, module)
     unseen = outcome(root, module, library, tests)

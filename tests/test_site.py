@@ -92,15 +92,11 @@ def test_a_link_leads_to_the_same_file_on_the_site(
         ("", ""),
     ],
 )
-def test_a_fence_that_names_a_file_has_it_as_its_title(
-    hooks: ModuleType, said: str, information: str
-) -> None:
+def test_a_fences_file_name_is_its_title(hooks: ModuleType, said: str, information: str) -> None:
     assert hooks.information(said) == information
 
 
-def test_the_site_builds_without_a_warning_and_has_docstrings_of_compiled_classes(
-    tmp_path: Path, wheel: Distribution
-) -> None:
+def test_the_site_builds_without_a_warning(tmp_path: Path, wheel: Distribution) -> None:
     for module in ("material", "mkdocstrings_handlers.python"):
         pytest.importorskip(module)
     built = subprocess.run(

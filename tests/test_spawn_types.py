@@ -1,4 +1,4 @@
-"""What type checkers say of spawns: mypy and pyright alike.
+"""Types of spawns by mypy and pyright alike.
 
 A line of the program that ends in `# -> ...` reveals a type or is an error, and the words of both
 for it have that as a part. No other line is an error, and none of README or the examples is.

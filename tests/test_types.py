@@ -1,4 +1,4 @@
-"""What a type checker makes of programs that use callboard."""
+"""Types of programs that use callboard, by a type checker."""
 
 import pytest
 

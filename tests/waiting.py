@@ -1,7 +1,9 @@
 """Waiting for what other threads do."""
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 
 def until(condition: Callable[[], object], what: str = "the condition", within: float = 60) -> None:
@@ -10,3 +12,13 @@ def until(condition: Callable[[], object], what: str = "the condition", within: 
     while not condition():
         assert time.monotonic() < deadline, f"never came to be: {what}"
         time.sleep(0.001)
+
+
+def in_threads(function: Callable[[Any], object], arguments: Iterable[Any]) -> None:
+    """Call a function with each argument, each in a thread of its own, and wait for them all."""
+    threads = [threading.Thread(target=function, args=(argument,)) for argument in arguments]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()

@@ -1,4 +1,4 @@
-"""What the tests of the actors share."""
+"""Fixtures and helpers of the actors' tests."""
 
 import logging
 from collections.abc import Iterator

@@ -1,15 +1,10 @@
-"""What holds in every run of every program, whatever the interleaving."""
+"""Laws that hold in every run of every program, in any interleaving."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from callboard import (
-    ActorStopped,
-    AskTimeout,
-    MailboxFull,
-    Terminated,
-)
+from callboard import ActorStopped, AskTimeout, MailboxFull, Terminated
 from tests.actors.programs import Letter, ScriptedFailure, World
 
 REASONS = {"stopped", "failed", "refused", "dropped_newest", "dropped_oldest", "system stopped"}

@@ -1,4 +1,4 @@
-"""What kinds of classes an actor may have."""
+"""Kinds of classes that an actor may have."""
 
 import abc
 import functools
@@ -202,9 +202,7 @@ def test_an_object_made_by_calling_the_class_says_that_it_lives_nowhere() -> Non
             use()
 
 
-def test_an_actor_that_makes_another_by_calling_the_class_has_made_no_actor(
-    system: ActorSystem,
-) -> None:
+def test_an_instance_made_by_an_actor_is_not_an_actor(system: ActorSystem) -> None:
     class Maker(Actor[Any]):
         def __init__(self, depth: int = 0) -> None:
             self.other = Maker(depth + 1) if depth < 2 else None

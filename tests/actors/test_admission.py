@@ -1,4 +1,4 @@
-"""What becomes of messages that a full mailbox does not take, whatever receives."""
+"""Messages that a full mailbox does not take, with any kind of receiver."""
 
 import signal
 import threading
@@ -104,7 +104,7 @@ def test_an_ask_that_a_full_mailbox_does_not_take_gets_mailbox_full(
 
 
 @kinds
-def test_what_is_sent_to_a_stopped_actor_of_a_stopped_system_says_so(kind: Any) -> None:
+def test_a_send_to_a_stopped_actor_of_a_stopped_system_has_its_reason(kind: Any) -> None:
     found: list[DeadLetter] = []
     with ActorSystem() as system:
         system.dead_letters.subscribe(found.append)

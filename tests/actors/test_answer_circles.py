@@ -6,15 +6,7 @@ from typing import Any
 
 import pytest
 
-from callboard import (
-    Actor,
-    ActorRef,
-    ActorStopped,
-    ActorSystem,
-    AskDeadlock,
-    Future,
-    Supervision,
-)
+from callboard import Actor, ActorRef, ActorStopped, ActorSystem, AskDeadlock, Future, Supervision
 from tests.actors.promising import Link, Promising
 
 
@@ -63,9 +55,7 @@ def test_a_circle_of_answers_is_named_to_who_asks(system: ActorSystem, length: i
 
 @pytest.mark.parametrize("length", [1, 2, 3])
 @pytest.mark.parametrize("directive", ["stop", "restart", "resume"])
-def test_a_circle_of_answers_comes_to_its_end_whatever_the_supervisor_says(
-    system: ActorSystem, length: int, directive: str
-) -> None:
+def test_any_directive_ends_a_circle(system: ActorSystem, length: int, directive: str) -> None:
     members = ring(system, [Member] * length, supervision=Supervision(directive))  # type: ignore[arg-type]
     assert isinstance(members[0].ask("round and round").exception(timeout=60), AskDeadlock)
     for _ in range(2):
@@ -90,9 +80,7 @@ def test_a_circle_of_answers_and_awaits_is_named(system: ActorSystem, length: in
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
-def test_asks_that_are_answered_with_each_other_are_a_circle(
-    system: ActorSystem, length: int
-) -> None:
+def test_asks_answered_with_each_other_are_a_circle(system: ActorSystem, length: int) -> None:
     """No new ask is made: each of the asks that are there is given as the answer to another."""
     answers: list[Future[Any]] = []
     gate = threading.Event()
@@ -112,9 +100,7 @@ def test_asks_that_are_answered_with_each_other_are_a_circle(
             answer.result(timeout=30)
 
 
-def test_an_actor_may_ask_itself_on_as_often_as_a_function_may_call_itself(
-    system: ActorSystem,
-) -> None:
+def test_an_actor_may_ask_itself_900_levels_deep(system: ActorSystem) -> None:
     class Countdown(Actor[int]):
         def receive(self, message: int) -> Any:
             return self.ref.ask(message - 1) if message else "lift-off"
@@ -150,7 +136,7 @@ def test_many_asks_that_pass_through_the_same_actors_are_no_circle(system: Actor
     assert [answer.result(timeout=60) for answer in answers] == ["well"] * 5_000
 
 
-def test_who_passes_an_ask_on_may_await_who_asked_it(system: ActorSystem) -> None:
+def test_an_actor_that_passes_an_ask_on_may_await_its_asker(system: ActorSystem) -> None:
     """The answer comes from a third actor, so nobody waits for ever."""
 
     class Customer(Actor[Any]):
@@ -188,9 +174,7 @@ def test_who_passes_an_ask_on_may_await_who_asked_it(system: ActorSystem) -> Non
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])
-def test_a_circle_of_actors_that_sleep_until_they_are_answered_is_named(
-    system: ActorSystem, length: int
-) -> None:
+def test_a_circle_of_blocked_actors_is_named(system: ActorSystem, length: int) -> None:
     class Sleeping(Member):
         def receive(self, message: Any) -> Any:
             answer = super().receive(message)

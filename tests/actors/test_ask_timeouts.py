@@ -10,32 +10,13 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, AskTimeout, Future
-
-
-class Payload:
-    """Something whose end can be seen."""
+from tests.waiting import in_threads
 
 
 def let_go(system: ActorSystem) -> None:
     """Wait until the timers' thread has let go of the asks that it looked at."""
     with system._runtime.timers._lock:
         pass
-
-
-def test_an_ask_that_was_answered_leaves_nothing_with_the_timers() -> None:
-    class Answerer(Actor[Any]):
-        def receive(self, message: Any) -> Any:
-            return Payload()
-
-    with ActorSystem() as system:
-        ref = system.spawn(Answerer)
-        future = ref.ask("x", timeout=10_000)
-        answer = weakref.ref(future.result(timeout=30))
-        system.drain()
-        let_go(system)
-        del future
-        gc.collect()
-        assert answer() is None
 
 
 def test_an_ask_with_a_timeout_is_not_forgotten_when_a_system_leaves_a_stuck_actor_behind() -> None:
@@ -114,11 +95,7 @@ def test_asks_of_many_threads_time_out_beside_timers_that_fire() -> None:
     futures: list[Future[Any]] = []
     with ActorSystem() as system:
         ref = system.spawn(Never)
-        threads = [threading.Thread(target=asks, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(asks, range(4))
         assert len(futures) == 24
         for future in futures:
             with pytest.raises(AskTimeout):
@@ -126,9 +103,7 @@ def test_asks_of_many_threads_time_out_beside_timers_that_fire() -> None:
         ref.stop()
 
 
-def test_asks_time_out_in_the_order_of_their_timeouts_among_many_that_are_answered(
-    system: ActorSystem,
-) -> None:
+def test_asks_time_out_in_order_among_many_that_are_answered(system: ActorSystem) -> None:
     class Never(Actor[Any]):
         def receive(self, message: Any) -> Any:
             return Future() if message == "never" else message

@@ -89,17 +89,16 @@ def test_a_restart_runs_it_again(system: ActorSystem, event_loop: bool) -> None:
 
 
 @pytest.mark.parametrize("event_loop", [False, True])
-def test_a_stop_in_the_middle_ends_it(event_loop: bool) -> None:
-    with ManualSystem() as system:
-        notes: list[str] = []
-        ref = system.spawn(Starts, Future(), notes, event_loop=event_loop)
-        ref.tell("waits")
-        system.run_until_idle()
-        assert notes == ["starts"]
-        ref.stop()
-        system.run_until_idle()
-        assert notes == ["starts", "stopped"]
-        assert system.dead_letters.count == 1
+def test_a_stop_in_the_middle_ends_it(event_loop: bool, manual: ManualSystem) -> None:
+    notes: list[str] = []
+    ref = manual.spawn(Starts, Future(), notes, event_loop=event_loop)
+    ref.tell("waits")
+    manual.run_until_idle()
+    assert notes == ["starts"]
+    ref.stop()
+    manual.run_until_idle()
+    assert notes == ["starts", "stopped"]
+    assert manual.dead_letters.count == 1
 
 
 def test_asyncio_may_be_used_on_the_event_loop(system: ActorSystem) -> None:
@@ -115,7 +114,7 @@ def test_asyncio_may_be_used_on_the_event_loop(system: ActorSystem) -> None:
     assert system.spawn(Connects).ask("").result(DEADLINE) == "connected"
 
 
-def test_there_is_no_message_to_put_aside(system: ActorSystem) -> None:
+def test_stash_in_on_start_is_an_error(system: ActorSystem) -> None:
     class Stashes(Actor[str]):
         async def on_start(self) -> None:
             try:

@@ -69,9 +69,7 @@ def test_a_restart_waits_for_it(system: ActorSystem, event_loop: bool) -> None:
 
 
 @on_both_hosts
-def test_a_stop_during_that_of_a_restart_is_no_second_one(
-    system: ActorSystem, event_loop: bool
-) -> None:
+def test_a_stop_during_a_restart_runs_on_stop_once(system: ActorSystem, event_loop: bool) -> None:
     gate: Future[None] = Future()
     notes: list[str] = []
     ref = system.spawn(Leaves, gate, notes, event_loop=event_loop, supervision="restart")
@@ -142,7 +140,7 @@ def test_leaving_a_system_waits_for_it(event_loop: bool) -> None:
     assert notes == ["closed"]
 
 
-def test_one_that_does_not_end_in_time_is_left_behind() -> None:
+def test_a_hook_that_exceeds_the_timeout_is_left_behind() -> None:
     notes: list[str] = []
     system = ActorSystem("late")
     system.spawn(Leaves, Future(), notes, event_loop=True, name="stays")
@@ -157,9 +155,7 @@ def test_one_that_does_not_end_in_time_is_left_behind() -> None:
 
 
 @on_both_hosts
-def test_it_may_be_a_plain_method_that_returns_a_coroutine(
-    system: ActorSystem, event_loop: bool
-) -> None:
+def test_a_plain_method_may_return_a_coroutine(system: ActorSystem, event_loop: bool) -> None:
     gate: Future[None] = Future()
     notes: list[str] = []
 

@@ -88,18 +88,6 @@ def test_many_actors_wait_at_the_same_time(system: ActorSystem) -> None:
     assert [answer.result(timeout=30) for answer in answers] == list(range(1_000))
 
 
-def test_several_asks_can_be_under_way_at_once(system: ActorSystem) -> None:
-    class Gatherer(Actor[int]):
-        def __init__(self, target: ActorRef[int]) -> None:
-            self.target = target
-
-        async def receive(self, message: int) -> int:
-            futures = [self.target.ask(number) for number in range(message)]
-            return sum([await future for future in futures])
-
-    assert system.spawn(Gatherer, system.spawn(Doubler)).ask(10).result(timeout=30) == 90
-
-
 def test_the_handlers_exception_is_raised_at_the_await(system: ActorSystem) -> None:
     class Careful(Actor[Any]):
         def __init__(self, target: ActorRef[Any]) -> None:
@@ -195,17 +183,6 @@ def test_a_future_that_is_done_is_not_waited_for(system: ActorSystem) -> None:
     assert system.spawn(Eager).ask("x").result(timeout=30) == "x"
 
 
-def test_any_thread_may_complete_the_future_that_an_actor_awaits(system: ActorSystem) -> None:
-    class Awaiter(Actor[Future[Any]]):
-        async def receive(self, message: Future[Any]) -> Any:
-            return await message
-
-    future: Future[Any] = Future()
-    answer = system.spawn(Awaiter).ask(future)
-    assert future.set_result("from outside")
-    assert answer.result(timeout=30) == "from outside"
-
-
 class Foreign:
     """An awaitable of some event loop."""
 
@@ -223,22 +200,6 @@ def test_only_callboards_futures_can_be_awaited(
 
     with pytest.raises((TypeError, RuntimeError), match=r"await|event loop"):
         system.spawn(Confused).ask("x").result(timeout=30)
-
-
-def test_a_handler_may_return_a_coroutine_of_its_own_making(system: ActorSystem) -> None:
-    class Chooser(Actor[int]):
-        def __init__(self, target: ActorRef[int]) -> None:
-            self.target = target
-
-        def receive(self, message: int) -> Any:
-            return self.ask_for(message) if message else "nothing to ask"
-
-        async def ask_for(self, message: int) -> Any:
-            return await self.target.ask(message)
-
-    chooser = system.spawn(Chooser, system.spawn(Doubler))
-    assert chooser.ask(0).result(timeout=30) == "nothing to ask"
-    assert chooser.ask(2).result(timeout=30) == 4
 
 
 # --- cycles ---------------------------------------------------------------------------------------
@@ -370,9 +331,7 @@ def test_an_actor_that_restarts_while_it_waits_keeps_what_is_behind(system: Acto
     assert notes[:2] == ["finally", "on_stop"]
 
 
-def test_an_actor_that_stops_itself_while_it_waits_is_stopped_at_the_wait(
-    system: ActorSystem,
-) -> None:
+def test_an_actor_that_stops_itself_is_stopped_at_its_next_await(system: ActorSystem) -> None:
     class Quitter(Actor[Any]):
         def __init__(self, keeper: ActorRef[Any]) -> None:
             self.keeper = keeper
@@ -409,14 +368,12 @@ def test_a_coroutine_that_refuses_to_end_does_not_hold_its_actor(system: ActorSy
     assert not ref.is_alive
 
 
-def test_a_message_put_aside_before_a_wait_is_handled_once_more_and_not_answered_before(
-    system: ActorSystem,
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_message_stashed_before_a_wait_is_handled_once_more(
+    system: ActorSystem, fails: bool
 ) -> None:
     class Later(Actor[Any]):
         ready = False
-
-        def __init__(self, target: ActorRef[int]) -> None:
-            self.target = target
 
         async def receive(self, message: Any) -> Any:
             if message == "ready":
@@ -426,41 +383,18 @@ def test_a_message_put_aside_before_a_wait_is_handled_once_more_and_not_answered
             if self.ready:
                 return "answered when ready"
             self.stash()
-            await self.target.ask(1)
+            await doubler.ask(1)
+            if fails:
+                raise LookupError("after the wait")
             return "answered too early"
 
-    ref = system.spawn(Later, system.spawn(Doubler))
-    answer = ref.ask("x")
-    ref.ask("ready").result(timeout=30)
-    assert answer.result(timeout=30) == "answered when ready"
-
-
-def test_a_coroutine_that_put_its_message_aside_and_fails_leaves_the_message_aside(
-    system: ActorSystem,
-) -> None:
-    class Later(Actor[Any]):
-        ready = False
-
-        def __init__(self, target: ActorRef[int]) -> None:
-            self.target = target
-
-        async def receive(self, message: Any) -> Any:
-            if message == "ready":
-                self.ready = True
-                self.unstash_all()
-                return None
-            if self.ready:
-                return "answered when ready"
-            self.stash()
-            await self.target.ask(1)
-            raise LookupError("after the wait")
-
-    ref = system.spawn(Later, system.spawn(Doubler), supervision="resume")
+    doubler = system.spawn(Doubler)
+    ref = system.spawn(Later, supervision="resume")
     answer = ref.ask("x")
     ref.ask("ready").result(timeout=30)
     assert answer.result(timeout=30) == "answered when ready"
     assert system.dead_letters.count == 0
-    assert system.dead_letters.failure_count == 1
+    assert system.dead_letters.failure_count == fails
 
 
 def test_a_dedicated_actor_may_wait_in_the_middle(system: ActorSystem) -> None:

@@ -53,81 +53,61 @@ def awaiting(function: Callable[[], Any]) -> Any:
     return asyncio.run(main())
 
 
-def test_asyncio_waits_for_what_was_sent_at_once(system: ActorSystem) -> None:
+async def test_asyncio_waits_for_what_was_sent_at_once(system: ActorSystem) -> None:
     seen: list[Any] = []
     gate: Future[None] = Future()
     gate.set_result(None)
     ref = system.spawn(Gated, gate, seen)
-
-    async def main() -> None:
-        await asyncio.wait_for(ref.atell(1), DEADLINE)
-        await asyncio.gather(ref.atell(2), ref.atell_many([3, 4]))
-        await ref.ask(5)
-        assert seen == [1, 2, 3, 4, 5]
-
-    awaiting(main)
+    await asyncio.wait_for(ref.atell(1), DEADLINE)
+    await asyncio.gather(ref.atell(2), ref.atell_many([3, 4]))
+    await ref.ask(5)
+    assert seen == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("mailbox", [None, BoundedMailbox(6)])
-def test_with_room_it_is_sent_at_once(system: ActorSystem, mailbox: Any) -> None:
+async def test_with_room_it_is_sent_at_once(system: ActorSystem, mailbox: Any) -> None:
     gate: Future[None] = Future()
     seen: list[Any] = []
     ref = system.spawn(Gated, gate, seen, mailbox=mailbox)
-
-    async def main() -> None:
-        for number in range(3):
-            await ref.atell(number)
-            assert ref.atell(number).done()
-
-    awaiting(main)
+    for number in range(3):
+        await ref.atell(number)
+        assert ref.atell(number).done()
     gate.set_result(None)
-    system.drain(DEADLINE)
+    await system.adrain(DEADLINE)
     assert seen == [0, 0, 1, 1, 2, 2]
 
 
-def test_with_room_the_await_is_no_step_of_the_loop(system: ActorSystem) -> None:
+async def test_with_room_the_await_takes_no_step_of_the_loop(system: ActorSystem) -> None:
     ref = system.spawn(Gated, Future(), [])
-
-    async def main() -> None:
-        asyncio.get_running_loop().call_soon(steps.append, "a step")
-        await ref.atell(1)
-        assert steps == []
-        await asyncio.sleep(0)
-        assert steps == ["a step"]
-
     steps: list[str] = []
-    awaiting(main)
+    asyncio.get_running_loop().call_soon(steps.append, "a step")
+    await ref.atell(1)
+    assert steps == []
+    await asyncio.sleep(0)
+    assert steps == ["a step"]
     ref.stop()
 
 
 @pytest.mark.parametrize("overflow", ["block", "help", "throttle"])
-def test_without_room_it_waits_and_the_loop_goes_on(system: ActorSystem, overflow: str) -> None:
+async def test_without_room_it_waits_and_the_loop_runs(system: ActorSystem, overflow: str) -> None:
     scene = Scene(system, overflow)
-
-    async def main() -> None:
-        waiting = [asyncio.ensure_future(scene.ref.atell(number)) for number in (3, 4, 5)]
-        await asyncio.sleep(0)
-        assert not any(task.done() for task in waiting)
-        scene.gate.set_result(None)
-        await asyncio.gather(*waiting)
-
-    awaiting(main)
-    system.drain(DEADLINE)
+    waiting = [asyncio.ensure_future(scene.ref.atell(number)) for number in (3, 4, 5)]
+    await asyncio.sleep(0)
+    assert not any(task.done() for task in waiting)
+    scene.gate.set_result(None)
+    await asyncio.gather(*waiting)
+    await system.adrain(DEADLINE)
     assert scene.seen == [0, 1, 2, 3, 4, 5]
 
 
-def test_many_wait_together_in_their_order(system: ActorSystem) -> None:
+async def test_many_wait_together_in_their_order(system: ActorSystem) -> None:
     scene = Scene(system)
-
-    async def main() -> None:
-        told = scene.ref.atell_many(range(3, 50))
-        assert not told.done()
-        scene.gate.set_result(None)
-        await told
-        await scene.ref.atell_many([])
-
-    awaiting(main)
-    system.drain(DEADLINE)
+    told = scene.ref.atell_many(range(3, 50))
+    assert not told.done()
+    scene.gate.set_result(None)
+    await told
+    await scene.ref.atell_many([])
+    await system.adrain(DEADLINE)
     assert scene.seen == [*range(50)]
 
 
@@ -140,91 +120,74 @@ def test_a_plain_thread_may_wait_for_its_future(system: ActorSystem) -> None:
     assert scene.seen == [0, 1, 2, 3]
 
 
-def test_a_cancelled_await_takes_the_message_back(system: ActorSystem) -> None:
+async def test_a_cancelled_await_takes_the_message_back(system: ActorSystem) -> None:
     scene = Scene(system)
-
-    async def main() -> None:
-        first = asyncio.ensure_future(scene.ref.atell(3))
-        second = asyncio.ensure_future(scene.ref.atell(4))
-        many = asyncio.ensure_future(scene.ref.atell_many([5, 6, 7]))
-        await asyncio.sleep(0)
-        first.cancel()
-        many.cancel()
-        await asyncio.wait([first, many])
-        assert first.cancelled()
-        assert many.cancelled()
-        scene.gate.set_result(None)
-        await second
-
-    awaiting(main)
-    system.drain(DEADLINE)
+    first = asyncio.ensure_future(scene.ref.atell(3))
+    second = asyncio.ensure_future(scene.ref.atell(4))
+    many = asyncio.ensure_future(scene.ref.atell_many([5, 6, 7]))
+    await asyncio.sleep(0)
+    first.cancel()
+    many.cancel()
+    await asyncio.wait([first, many])
+    assert first.cancelled()
+    assert many.cancelled()
+    scene.gate.set_result(None)
+    await second
+    await system.adrain(DEADLINE)
     assert scene.seen == [0, 1, 2, 4]
 
 
-def test_a_message_that_was_sent_just_before_the_cancellation_stays_sent(
-    system: ActorSystem,
-) -> None:
+async def test_a_message_sent_just_before_the_cancellation_stays_sent(system: ActorSystem) -> None:
     scene = Scene(system)
+    told = scene.ref.atell(3)
 
-    async def main() -> None:
-        told = scene.ref.atell(3)
+    async def waits() -> None:
+        await told
 
-        async def waits() -> None:
-            await told
-
-        task = asyncio.ensure_future(waits())
-        await asyncio.sleep(0)
-        scene.gate.set_result(None)
-        while not told.done():  # the loop stands still meanwhile
-            pass
-        task.cancel()
-        await asyncio.wait([task])
-        assert task.cancelled()
-
-    awaiting(main)
-    system.drain(DEADLINE)
+    task = asyncio.ensure_future(waits())
+    await asyncio.sleep(0)
+    scene.gate.set_result(None)
+    while not told.done():  # the loop stands still meanwhile
+        pass
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    await system.adrain(DEADLINE)
     assert scene.seen == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("steps", range(40))
-def test_wherever_it_is_cancelled_a_message_is_sent_once_or_not_at_all(steps: int) -> None:
-    async def main() -> None:
-        with ManualSystem(seed=steps) as system:
-            scene = Scene(system)
-            told: list[int] = []
+async def test_a_cancel_at_any_step_sends_a_message_once_or_never(steps: int) -> None:
+    with ManualSystem(seed=steps) as system:
+        scene = Scene(system)
+        told: list[int] = []
 
-            async def tells() -> None:
-                for number in range(3, 12):
-                    await scene.ref.atell(number)
-                    told.append(number)
+        async def tells() -> None:
+            for number in range(3, 12):
+                await scene.ref.atell(number)
+                told.append(number)
 
-            task = asyncio.ensure_future(tells())
-            scene.gate.set_result(None)
-            for _ in range(steps):
-                system.step()
-                await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.wait([task])
-            system.run_until_idle()
-            seen = scene.seen[3:]
-            assert seen[: len(told)] == told
-            assert seen in (told, [*range(3, 4 + len(told))])
-
-    awaiting(main)
+        task = asyncio.ensure_future(tells())
+        scene.gate.set_result(None)
+        for _ in range(steps):
+            system.step()
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        system.run_until_idle()
+        seen = scene.seen[3:]
+        assert seen[: len(told)] == told
+        assert seen in (told, [*range(3, 4 + len(told))])
 
 
-def test_a_mailbox_that_stays_full_refuses_as_it_refuses_tell(system: ActorSystem) -> None:
+async def test_a_mailbox_that_stays_full_refuses_as_it_refuses_tell(system: ActorSystem) -> None:
     scene = Scene(system, timeout=0.0)
-
-    async def main() -> None:
-        with pytest.raises(MailboxFull, match="stayed full"):
-            await scene.ref.atell(3)
-        with pytest.raises(MailboxFull, match="stayed full"):
-            await scene.ref.atell_many([4, 5])
-
-    awaiting(main)
+    with pytest.raises(MailboxFull, match="stayed full"):
+        await scene.ref.atell(3)
+    with pytest.raises(MailboxFull, match="stayed full"):
+        await scene.ref.atell_many([4, 5])
     scene.gate.set_result(None)
-    system.drain(DEADLINE)
+    await system.adrain(DEADLINE)
     assert scene.seen == [0, 1, 2]
 
 
@@ -253,7 +216,7 @@ def test_other_policies_do_as_with_tell(system: ActorSystem, overflow: str) -> N
     )
 
 
-def test_what_waits_for_an_actor_that_stops_is_a_dead_letter(system: ActorSystem) -> None:
+def test_a_message_waiting_for_a_stopping_actor_is_dead(system: ActorSystem) -> None:
     scene = Scene(system)
     told = scene.ref.atell_many([3, 4])
     scene.ref.stop()
@@ -281,21 +244,20 @@ def test_a_coroutine_of_an_actor_waits_and_its_worker_runs_others() -> None:
         assert scene.seen == [*range(10)]
 
 
-def test_an_actor_that_ends_takes_back_what_it_waits_with() -> None:
+def test_an_actor_that_ends_takes_back_what_it_waits_with(manual: ManualSystem) -> None:
     class Sender(Actor[ActorRef[Any]]):
         async def receive(self, ref: ActorRef[Any]) -> None:
             await ref.atell(3)
 
-    with ManualSystem() as system:
-        scene = Scene(system)
-        sender = system.spawn(Sender)
-        sender.tell(scene.ref)
-        system.run_until_idle()
-        sender.stop()
-        system.run_until_idle()
-        scene.gate.set_result(None)
-        system.run_until_idle()
-        assert scene.seen == [0, 1, 2]
+    scene = Scene(manual)
+    sender = manual.spawn(Sender)
+    sender.tell(scene.ref)
+    manual.run_until_idle()
+    sender.stop()
+    manual.run_until_idle()
+    scene.gate.set_result(None)
+    manual.run_until_idle()
+    assert scene.seen == [0, 1, 2]
 
 
 def test_an_actor_on_the_event_loop_waits_behind_what_it_told(system: ActorSystem) -> None:
@@ -358,21 +320,17 @@ class Native(NativeActor):
     pass
 
 
-def test_native_actors_take_native_values(system: ActorSystem) -> None:
+async def test_native_actors_take_native_values(system: ActorSystem) -> None:
     native: Any = Native
     ref = system.spawn(native, mailbox=BoundedMailbox(2))
-
-    async def main() -> None:
-        for number in range(10):
-            await ref.atell(number)
-        with pytest.raises(TypeError):
-            await ref.atell("text")
-
-    awaiting(main)
-    system.drain(DEADLINE)
+    for number in range(10):
+        await ref.atell(number)
+    with pytest.raises(TypeError):
+        await ref.atell("text")
+    await system.adrain(DEADLINE)
 
 
-def test_what_waits_at_a_dropped_manual_system_keeps_nothing() -> None:
+def test_a_dropped_manual_system_frees_waiting_messages() -> None:
     system = ManualSystem()
     scene = Scene(system)
     told = scene.ref.atell(3)

@@ -1,4 +1,4 @@
-"""`receive_many`: what waits, handed over as one list."""
+"""`receive_many`: waiting messages are handed over as one list."""
 
 import threading
 from typing import Any
@@ -35,7 +35,7 @@ class Batcher(Actor[Any]):
         return self.batches
 
 
-def test_what_waits_comes_as_one_list_in_its_order(system: ActorSystem) -> None:
+def test_waiting_messages_come_as_one_list_in_order(system: ActorSystem) -> None:
     gate = threading.Event()
     ref = system.spawn(Batcher, gate)
     ref.tell_many(range(20))
@@ -44,7 +44,7 @@ def test_what_waits_comes_as_one_list_in_its_order(system: ActorSystem) -> None:
     assert [message for batch in batches for message in batch] == list(range(20))
 
 
-def test_a_batch_is_no_larger_than_the_quantum() -> None:
+def test_a_batch_is_at_most_the_quantum() -> None:
     gate = threading.Event()
     with ActorSystem(quantum=8) as system:
         ref = system.spawn(Batcher, gate)
@@ -54,12 +54,6 @@ def test_a_batch_is_no_larger_than_the_quantum() -> None:
     assert [message for batch in batches for message in batch] == list(range(100))
     sizes = [len(batch) for batch in batches]
     assert max(sizes) == 8, "what waited while the gate was shut fills batches"
-
-
-def test_one_message_is_a_batch_of_one(system: ActorSystem) -> None:
-    ref = system.spawn(Batcher)
-    ref.tell("alone")
-    assert ref.ask("report").result(timeout=30) == [["alone"], ("asked", "report")]
 
 
 def test_asks_go_to_receive_in_their_turn(system: ActorSystem) -> None:
@@ -165,9 +159,7 @@ def test_an_ask_behind_a_batch_that_stops_the_actor_fails(system: ActorSystem) -
     assert system.dead_letters.reasons == {"failed": 1, "stopped": 1}
 
 
-def test_of_a_batch_that_fails_half_way_what_is_still_in_the_list_is_dead(
-    system: ActorSystem,
-) -> None:
+def test_only_messages_left_in_a_failed_batch_are_dead(system: ActorSystem) -> None:
     class Consumer(Actor[Any]):
         def receive_many(self, messages: list[Any]) -> None:
             assert gate.wait(30)
@@ -241,9 +233,7 @@ def test_every_kind_of_mailbox_gives_batches(system: ActorSystem, mailbox: Any) 
 
 
 @pytest.mark.parametrize("directive", ["resume", "restart", "stop"])
-def test_a_batch_that_a_broken_key_interrupts_loses_nothing(
-    system: ActorSystem, directive: Directive
-) -> None:
+def test_a_batch_survives_a_failing_key(system: ActorSystem, directive: Directive) -> None:
     class Sorted(Actor[Any]):
         def __init__(self) -> None:
             assert gate.wait(30)

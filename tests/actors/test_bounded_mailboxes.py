@@ -1,4 +1,4 @@
-"""Bounded mailboxes: what a sender does when one is full."""
+"""Bounded mailboxes: policies for a sender when the mailbox is full."""
 
 import signal
 import threading
@@ -81,9 +81,7 @@ def test_a_thread_that_waits_for_room_gets_it(system: ActorSystem, overflow: str
     assert box.seen == list(range(1, 200))
 
 
-def test_dropped_newest_and_oldest_are_counted_and_an_ask_among_them_fails(
-    system: ActorSystem,
-) -> None:
+def test_dropped_messages_are_counted_and_dropped_asks_fail(system: ActorSystem) -> None:
     newest = Box(system, BoundedMailbox(2, "drop_newest"))
     newest.ref.tell(3)
     assert isinstance(newest.ref.ask(4).exception(timeout=30), MailboxFull)
@@ -151,9 +149,7 @@ def test_an_actor_that_fills_its_own_mailbox_is_told_at_once(system: ActorSystem
 
 
 @pytest.mark.parametrize("overflow", ["block", "help"])
-def test_a_fast_producer_and_a_slow_consumer_lose_nothing(
-    system: ActorSystem, overflow: str
-) -> None:
+def test_a_fast_producer_and_slow_consumer_lose_nothing(system: ActorSystem, overflow: str) -> None:
     class Producer(Actor[Any]):
         def __init__(self, target: ActorRef[Any]) -> None:
             self.target = target
@@ -181,30 +177,20 @@ def test_a_fast_producer_and_a_slow_consumer_lose_nothing(
         assert numbers == list(range(index * 1_000, index * 1_000 + 500))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0,), "a mailbox's capacity is a whole number of 1 or more, not 0"),
-        (("2",), "a mailbox's capacity is a whole number of 1 or more, not '2'"),
-        ((2, "explode"), "a mailbox's overflow is one of block, help, .* not 'explode'"),
-        ((2, "block", -1), "a mailbox's timeout is a number of seconds from 0 to 1e9, not -1"),
-        ((2, "block", "1"), "a mailbox's timeout is a number of seconds from 0 to 1e9, not '1'"),
-    ],
-)
-def test_a_wrong_mailbox_is_refused_with_its_value(arguments: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        BoundedMailbox(*arguments)
+def test_an_overflow_policy_that_does_not_exist_is_refused() -> None:
+    wrong = "a mailbox's overflow is one of block, help, .* not 'explode'"
+    with pytest.raises(ConfigError, match=wrong):
+        BoundedMailbox(2, "explode")
 
 
-def test_a_send_that_ctrl_c_breaks_off_takes_no_room() -> None:
+def test_a_send_that_ctrl_c_breaks_off_takes_no_room(manual: ManualSystem) -> None:
     def leave(letter: DeadLetter) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    with ManualSystem() as system:
-        ref = system.spawn(Parent, mailbox=BoundedMailbox(1, "drop_oldest"))
-        system.dead_letters.subscribe(leave)
-        oldest = ref.ask("a")
-        with pytest.raises(KeyboardInterrupt):
-            ref.tell("b")
-        assert isinstance(oldest.exception(timeout=30), MailboxFull)
-        assert ref.queue_length == 0
+    ref = manual.spawn(Parent, mailbox=BoundedMailbox(1, "drop_oldest"))
+    manual.dead_letters.subscribe(leave)
+    oldest = ref.ask("a")
+    with pytest.raises(KeyboardInterrupt):
+        ref.tell("b")
+    assert isinstance(oldest.exception(timeout=30), MailboxFull)
+    assert ref.queue_length == 0

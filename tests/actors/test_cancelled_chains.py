@@ -2,7 +2,6 @@
 
 import asyncio
 import concurrent.futures
-import threading
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from callboard import (
 )
 from callboard.testing import ManualSystem, replay
 from tests.actors.napping import Napping, hosts, letters_of
+from tests.waiting import in_threads
 
 DEADLINE = 30.0
 
@@ -41,9 +41,7 @@ class Passing(Actor[Any]):
 
 @hosts
 @pytest.mark.parametrize("hands_on", [False, True], ids=["awaits", "hands on"])
-def test_the_ask_that_the_handler_waits_for_is_cancelled_with_it(
-    event_loop: bool, hands_on: bool
-) -> None:
+def test_cancelling_cancels_the_ask_that_is_awaited(event_loop: bool, hands_on: bool) -> None:
     log: list[Any] = []
     with ManualSystem() as system:
         napping = system.spawn(Napping, log)
@@ -56,7 +54,7 @@ def test_the_ask_that_the_handler_waits_for_is_cancelled_with_it(
     assert log == [("begun", 100), ("cancelled", 100, False)]
 
 
-def test_an_answer_that_others_wait_for_goes_on() -> None:
+def test_an_answer_that_others_wait_for_goes_on(manual: ManualSystem) -> None:
     class Caching(Actor[Any]):
         def __init__(self, to: ActorRef[Any]) -> None:
             self.to = to
@@ -67,31 +65,29 @@ def test_an_answer_that_others_wait_for_goes_on() -> None:
                 self.answers[message] = self.to.ask(message)
             return self.answers[message]
 
-    with ManualSystem() as system:
-        caching = system.spawn(Caching, system.spawn(Napping, []))
-        first, second = caching.ask(5), caching.ask(5)
-        system.run_until_idle()
-        first.cancel()
-        assert second.result() == 5
+    caching = manual.spawn(Caching, manual.spawn(Napping, []))
+    first, second = caching.ask(5), caching.ask(5)
+    manual.run_until_idle()
+    first.cancel()
+    assert second.result() == 5
 
 
-def test_a_promise_is_its_actors_and_is_not_cancelled_with_an_ask() -> None:
+def test_a_promise_is_its_actors_and_is_not_cancelled_with_an_ask(manual: ManualSystem) -> None:
     class Owing(Actor[str]):
         def receive(self, message: str) -> Future[str]:
             return promise
 
     promise: Future[str] = Future()
-    with ManualSystem() as system:
-        owing = system.spawn(Owing)
-        first = owing.ask("one")
-        system.run_until_idle()
-        assert owing.owes == 1
-        first.cancel()
-        assert owing.owes == 0
-        system.drain(0)
-        assert not promise.done()
-        promise.set_result("late")
-        assert owing.ask("two").result() == "late"
+    owing = manual.spawn(Owing)
+    first = owing.ask("one")
+    manual.run_until_idle()
+    assert owing.owes == 1
+    first.cancel()
+    assert owing.owes == 0
+    manual.drain(0)
+    assert not promise.done()
+    promise.set_result("late")
+    assert owing.ask("two").result() == "late"
 
 
 def test_a_drain_that_is_cancelled_is_given_up() -> None:
@@ -105,19 +101,16 @@ def test_a_drain_that_is_cancelled_is_given_up() -> None:
         answer.cancel()
 
 
-def test_a_message_that_waits_for_room_is_taken_back_when_its_future_is_cancelled() -> None:
-    async def main() -> None:
-        async with ActorSystem(workers=1) as system:
-            napping = system.spawn(Napping, log, mailbox=BoundedMailbox(1))
-            first = napping.ask(1e6)
-            told = [napping.atell(n / 1e6) for n in range(1, 5)]
-            assert told[3].cancel()
-            first.cancel()
-            for each in told[:3]:
-                await each
-
+async def test_a_message_that_waits_for_room_is_taken_back_when_its_future_is_cancelled() -> None:
     log: list[Any] = []
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+    async with ActorSystem(workers=1) as system:
+        napping = system.spawn(Napping, log, mailbox=BoundedMailbox(1))
+        first = napping.ask(1e6)
+        told = [napping.atell(n / 1e6) for n in range(1, 5)]
+        assert told[3].cancel()
+        first.cancel()
+        for each in told[:3]:
+            await each
     assert ("begun", 4 / 1e6) not in log
     assert ("begun", 3 / 1e6) in log
 
@@ -138,17 +131,14 @@ def test_a_future_of_concurrent_futures_that_is_made_of_ours_cancels_it() -> Non
     assert concurrent.futures.wait([theirs], 0).done == {theirs}
 
 
-def test_asyncio_cancels_ours_through_a_wrapped_future() -> None:
-    async def main() -> None:
-        ours: Future[int] = Future()
-        wrapped = asyncio.wrap_future(as_concurrent(ours))
-        wrapped.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await wrapped
-        await asyncio.sleep(0)  # for the callbacks of its end
-        assert ours.cancelled()
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+async def test_asyncio_cancels_ours_through_a_wrapped_future() -> None:
+    ours: Future[int] = Future()
+    wrapped = asyncio.wrap_future(as_concurrent(ours))
+    wrapped.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await wrapped
+    await asyncio.sleep(0)  # for the callbacks of its end
+    assert ours.cancelled()
 
 
 def test_a_cancelled_ask_cancels_the_work_of_an_executor_that_its_handler_returned() -> None:
@@ -165,7 +155,7 @@ def test_a_cancelled_ask_cancels_the_work_of_an_executor_that_its_handler_return
         system.drain(0)
 
 
-def test_a_circle_through_map_is_found() -> None:
+def test_a_circle_through_map_is_found(manual: ManualSystem) -> None:
     class Asker(Actor[Any]):
         other: ActorRef[Any] | None = None
 
@@ -176,12 +166,11 @@ def test_a_circle_through_map_is_found() -> None:
             assert self.other is not None
             return await self.other.ask(message).map(lambda answer: answer)
 
-    with ManualSystem() as system:
-        ann, ben = system.spawn(Asker), system.spawn(Asker)
-        ann.tell(ben)
-        ben.tell(ann)
-        with pytest.raises(AskDeadlock):
-            ann.ask("ask").result()
+    ann, ben = manual.spawn(Asker), manual.spawn(Asker)
+    ann.tell(ben)
+    ben.tell(ann)
+    with pytest.raises(AskDeadlock):
+        ann.ask("ask").result()
 
 
 # --- at every await, in every order ---------------------------------------------------------------
@@ -220,9 +209,7 @@ class Helper(Actor[int]):
 
 @hosts
 @replay(seeds=60)
-def test_an_ask_can_be_cancelled_at_every_await_and_nothing_is_lost(
-    event_loop: bool, seed: int
-) -> None:
+def test_a_cancelled_ask_loses_nothing_at_any_await(event_loop: bool, seed: int) -> None:
     ends = {"cancelled": 0, "ended": 0}
     with ManualSystem(seed) as system:
         letters = letters_of(system)
@@ -256,11 +243,7 @@ def test_asks_that_are_cancelled_by_other_threads_all_end() -> None:
             for future in mine:
                 future.cancel()
 
-        threads = [threading.Thread(target=cancel, args=(answers[i::3],)) for i in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(DEADLINE)
+        in_threads(cancel, [answers[i::3] for i in range(2)])
         system.drain(DEADLINE)
     assert all(answer.done() for answer in answers)
     assert all(answer.result(0) is not None for answer in answers[2::3])

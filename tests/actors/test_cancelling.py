@@ -1,4 +1,4 @@
-"""A cancelled ask: what becomes of its message, of the handler, and of those who wait."""
+"""A cancelled ask: its message, its handler, and those who wait for it."""
 
 import asyncio
 import threading
@@ -72,7 +72,7 @@ def test_a_callback_that_is_removed_is_not_called() -> None:
 
 
 @pytest.mark.parametrize("in_asyncio", [False, True])
-def test_who_waits_for_a_cancelled_ask_gets_the_error(in_asyncio: bool) -> None:
+def test_a_waiter_for_a_cancelled_ask_gets_the_error(in_asyncio: bool) -> None:
     with ActorSystem(workers=1) as system:
         napping = system.spawn(Napping, [])
         answer = napping.ask(1e6)
@@ -94,9 +94,7 @@ def test_who_waits_for_a_cancelled_ask_gets_the_error(in_asyncio: bool) -> None:
 
 
 @hosts
-def test_a_handler_in_the_middle_gets_cancelled_error_and_its_actor_goes_on(
-    event_loop: bool,
-) -> None:
+def test_a_cancelled_handler_gets_cancelled_error_and_its_actor_goes_on(event_loop: bool) -> None:
     log: list[Any] = []
     with ManualSystem() as system:
         letters = letters_of(system)
@@ -170,18 +168,14 @@ def test_a_message_that_was_put_aside_is_dropped_there() -> None:
     assert [letter.reason for letter in letters] == ["cancelled"]
 
 
-def test_a_message_that_waits_for_room_outside_is_skipped_too() -> None:
+async def test_a_message_that_waits_for_room_outside_is_skipped_too() -> None:
     log: list[Any] = []
-
-    async def main() -> None:
-        async with ActorSystem(workers=1) as system:
-            napping = system.spawn(Napping, log, mailbox=BoundedMailbox(1))
-            answers = [napping.ask(1e6), *(napping.ask(n / 1e6) for n in range(2, 6))]
-            answers[3].cancel()
-            answers[0].cancel()
-            await answers[4]
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+    async with ActorSystem(workers=1) as system:
+        napping = system.spawn(Napping, log, mailbox=BoundedMailbox(1))
+        answers = [napping.ask(1e6), *(napping.ask(n / 1e6) for n in range(2, 6))]
+        answers[3].cancel()
+        answers[0].cancel()
+        await answers[4]
     assert ("begun", 4 / 1e6) not in log
     assert ("begun", 5 / 1e6) in log
 
@@ -270,7 +264,7 @@ def test_a_handler_may_go_on_after_the_cancellation(event_loop: bool) -> None:
     assert letters == []
 
 
-def test_an_error_of_the_handler_after_the_cancellation_is_a_failure() -> None:
+def test_an_error_of_the_handler_after_the_cancellation_is_a_failure(manual: ManualSystem) -> None:
     class Careless(Actor[str]):
         async def receive(self, message: str) -> None:
             try:
@@ -278,49 +272,45 @@ def test_an_error_of_the_handler_after_the_cancellation_is_a_failure() -> None:
             except asyncio.CancelledError:
                 raise LookupError("while cleaning up") from None
 
-    with ManualSystem() as system:
-        ref = system.spawn(Careless, supervision=Supervision("restart"))
-        answer = ref.ask("clean")
-        system.run_until_idle()
-        answer.cancel()
-        system.run_until_idle()
-        assert system.dead_letters.failure_count == 1
-        assert ref.is_alive
+    ref = manual.spawn(Careless, supervision=Supervision("restart"))
+    answer = ref.ask("clean")
+    manual.run_until_idle()
+    answer.cancel()
+    manual.run_until_idle()
+    assert manual.dead_letters.failure_count == 1
+    assert ref.is_alive
 
 
-def test_a_cancelled_error_that_nobody_caused_is_a_failure() -> None:
+def test_a_cancelled_error_that_nobody_caused_is_a_failure(manual: ManualSystem) -> None:
     class Odd(Actor[str]):
         def receive(self, message: str) -> None:
             raise asyncio.CancelledError
 
-    with ManualSystem() as system:
-        answer = system.spawn(Odd).ask("now")
-        with pytest.raises(asyncio.CancelledError):
-            answer.result()
-        assert system.dead_letters.failure_count == 1
+    answer = manual.spawn(Odd).ask("now")
+    with pytest.raises(asyncio.CancelledError):
+        answer.result()
+    assert manual.dead_letters.failure_count == 1
 
 
-def test_a_late_cancellation_ends_no_later_message() -> None:
+def test_a_late_cancellation_ends_no_later_message(manual: ManualSystem) -> None:
     log: list[Any] = []
-    with ManualSystem() as system:
-        napping = system.spawn(Napping, log)
-        first = napping.ask(1)
-        second = napping.ask(2)
-        first.result()
-        assert not first.cancel()
-        assert second.result() == 2
+    napping = manual.spawn(Napping, log)
+    first = napping.ask(1)
+    second = napping.ask(2)
+    first.result()
+    assert not first.cancel()
+    assert second.result() == 2
 
 
-def test_an_actor_that_stops_with_its_ask_cancelled_ends_well() -> None:
+def test_an_actor_that_stops_with_its_ask_cancelled_ends_well(manual: ManualSystem) -> None:
     log: list[Any] = []
-    with ManualSystem() as system:
-        for event_loop in (False, True):
-            napping = system.spawn(Napping, log, event_loop=event_loop)
-            answers = [napping.ask(100), napping.ask(100)]
-            system.run_until_idle()
-            for answer in answers:
-                answer.cancel()
-            napping.stop()
-            assert system.run_until(napping.ended.done)
-            assert not napping.ask(1).cancelled()
-            answers[0].cancel()
+    for event_loop in (False, True):
+        napping = manual.spawn(Napping, log, event_loop=event_loop)
+        answers = [napping.ask(100), napping.ask(100)]
+        manual.run_until_idle()
+        for answer in answers:
+            answer.cancel()
+        napping.stop()
+        assert manual.run_until(napping.ended.done)
+        assert not napping.ask(1).cancelled()
+        answers[0].cancel()

@@ -1,4 +1,4 @@
-"""Why an actor has stopped: who asks it, watches it, or looks at dead letters is told."""
+"""The reason why an actor has stopped is told to askers, watchers and in dead letters."""
 
 import copy
 import gc
@@ -58,7 +58,7 @@ def _stopped(ref: ActorRef[Any]) -> ActorStopped:
 @pytest.mark.parametrize(
     ("cls", "what"), [(Shadowing, "AttributeError: "), (Late, "LookupError: no such table")]
 )
-def test_who_asks_an_actor_whose_start_failed_is_told_so(
+def test_an_asker_of_an_actor_whose_start_failed_gets_the_reason(
     system: ActorSystem, cls: type[Actor[Any]], what: str, directive: Any
 ) -> None:
     ref = system.spawn(cls, name="a", supervision=Supervision(directive, limit=2))
@@ -71,7 +71,7 @@ def test_who_asks_an_actor_whose_start_failed_is_told_so(
         assert "start.pyx" not in printed
 
 
-def test_who_asks_after_a_failure_gets_it_as_the_cause(system: ActorSystem) -> None:
+def test_an_ask_after_a_failure_has_it_as_its_cause(system: ActorSystem) -> None:
     ref = system.spawn(Failing, name="a")
     assert isinstance(ref.ask("first").exception(30), ValueError)
     error = _stopped(ref)
@@ -79,7 +79,7 @@ def test_who_asks_after_a_failure_gets_it_as_the_cause(system: ActorSystem) -> N
     assert "ValueError: not first" in str(error.__cause__)
 
 
-def test_what_waited_when_an_actor_failed_says_why_it_is_dead() -> None:
+def test_messages_that_waited_at_a_failure_are_dead_for_that_reason() -> None:
     letters: list[DeadLetter] = []
     with ManualSystem() as system:
         system.dead_letters.subscribe(letters.append)
@@ -94,7 +94,7 @@ def test_what_waited_when_an_actor_failed_says_why_it_is_dead() -> None:
     assert [str(letter.error) for letter in letters[1:]] == ["/a failed: ValueError: not first"] * 3
 
 
-def test_one_who_watches_is_told_why(system: ActorSystem) -> None:
+def test_a_watcher_gets_the_reason(system: ActorSystem) -> None:
     failing, stopping = system.spawn(Failing), system.spawn(Failing)
     watching = system.spawn(Watching, failing, stopping)
     assert watching.ask("begun").result(30) == []
@@ -135,7 +135,7 @@ def test_an_actor_that_escalates_has_its_failure_as_its_cause(system: ActorSyste
     assert [path for path, _ in system.dead_letters.fatal] == ["/parent"]
 
 
-def test_who_asks_after_a_plain_stop_is_told_no_more_than_that(system: ActorSystem) -> None:
+def test_an_ask_after_a_plain_stop_has_no_cause(system: ActorSystem) -> None:
     ref = system.spawn(Failing, name="a")
     ref.stop()
     system.drain()
@@ -143,7 +143,7 @@ def test_who_asks_after_a_plain_stop_is_told_no_more_than_that(system: ActorSyst
     assert (str(error), error.__cause__) == ("/a was stopped", None)
 
 
-def test_who_asks_an_actor_of_a_system_that_is_no_more_is_told_which_end_it_had() -> None:
+def test_an_ask_after_the_systems_end_says_how_the_system_ended() -> None:
     with ActorSystem("shop", workers=1) as system:
         ref = system.spawn(Failing, name="a")
     assert str(_stopped(ref)) == "/a was stopped: its system 'shop' has stopped"

@@ -57,20 +57,19 @@ def test_gather_can_have_the_errors_among_the_answers() -> None:
         gather(return_exceptions=1)  # type: ignore[call-overload]
 
 
-def test_to_cancel_gather_cancels_asks_that_nobody_else_waits_for() -> None:
-    with ManualSystem() as system:
-        double = system.spawn(Double)
-        asked, shared = double.ask(1), double.ask(2)
-        seen: list[Any] = []
-        shared.add_done_callback(lambda done: seen.append(done.result()))
-        promise: Future[int] = Future()
-        both = gather(asked, shared, promise)
-        assert both.cancel()
-        assert both.cancelled()
-        assert asked.cancelled()
-        system.run_until_idle()
-        assert seen == [4]
-        assert not promise.done()
+def test_to_cancel_gather_cancels_asks_that_nobody_else_waits_for(manual: ManualSystem) -> None:
+    double = manual.spawn(Double)
+    asked, shared = double.ask(1), double.ask(2)
+    seen: list[Any] = []
+    shared.add_done_callback(lambda done: seen.append(done.result()))
+    promise: Future[int] = Future()
+    both = gather(asked, shared, promise)
+    assert both.cancel()
+    assert both.cancelled()
+    assert asked.cancelled()
+    manual.run_until_idle()
+    assert seen == [4]
+    assert not promise.done()
 
 
 @pytest.mark.parametrize("function", [gather, first])
@@ -79,19 +78,16 @@ def test_plain_values_are_no_futures(function: Any) -> None:
         function([Future()])
 
 
-def test_gather_takes_futures_and_coroutines_of_asyncio() -> None:
+async def test_gather_takes_futures_and_coroutines_of_asyncio() -> None:
     async def five() -> int:
         await asyncio.sleep(0)
         return 5
 
-    async def main() -> None:
-        theirs = asyncio.get_running_loop().create_future()
-        theirs.set_result(6)
-        ours: Future[int] = Future()
-        ours.set_result(7)
-        assert await gather(five(), theirs, ours) == [5, 6, 7]
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+    theirs = asyncio.get_running_loop().create_future()
+    theirs.set_result(6)
+    ours: Future[int] = Future()
+    ours.set_result(7)
+    assert await gather(five(), theirs, ours) == [5, 6, 7]
 
 
 def test_an_actor_awaits_what_it_gathers() -> None:
@@ -163,20 +159,18 @@ def test_an_error_of_the_function_is_one_of_the_future() -> None:
         source.map(3)  # type: ignore[call-overload]
 
 
-def test_a_future_that_the_function_returns_is_waited_for() -> None:
-    with ManualSystem() as system:
-        double = system.spawn(Double)
-        assert double.ask(1).map(double.ask).map(double.ask).result() == 8
+def test_a_future_that_the_function_returns_is_waited_for(manual: ManualSystem) -> None:
+    double = manual.spawn(Double)
+    assert double.ask(1).map(double.ask).map(double.ask).result() == 8
 
 
-def test_to_cancel_what_map_made_cancels_the_ask() -> None:
-    with ManualSystem() as system:
-        asked = system.spawn(Double).ask(1)
-        mapped = asked.map(str)
-        assert mapped.cancel()
-        assert asked.cancelled()
-        with pytest.raises(AskCancelled):
-            mapped.result(0)
+def test_to_cancel_what_map_made_cancels_the_ask(manual: ManualSystem) -> None:
+    asked = manual.spawn(Double).ask(1)
+    mapped = asked.map(str)
+    assert mapped.cancel()
+    assert asked.cancelled()
+    with pytest.raises(AskCancelled):
+        mapped.result(0)
 
 
 # --- of -------------------------------------------------------------------------------------------
@@ -205,22 +199,19 @@ def test_a_future_of_an_executors_future_cancels_it() -> None:
     assert ours.cancelled()
 
 
-def test_a_future_of_a_coroutine_is_a_task_which_can_be_cancelled() -> None:
-    async def main() -> None:
-        async def sleep() -> None:
-            try:
-                await asyncio.get_running_loop().create_future()
-            except asyncio.CancelledError:
-                ended.set()
-                raise
+async def test_a_future_of_a_coroutine_is_a_task_which_can_be_cancelled() -> None:
+    async def sleep() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            ended.set()
+            raise
 
-        ended = asyncio.Event()
-        ours = Future.of(sleep())
-        await asyncio.sleep(0)
-        assert ours.cancel()
-        await ended.wait()
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+    ended = asyncio.Event()
+    ours = Future.of(sleep())
+    await asyncio.sleep(0)
+    assert ours.cancel()
+    await ended.wait()
 
 
 def test_a_coroutine_without_an_event_loop_is_an_error() -> None:

@@ -1,4 +1,4 @@
-"""`python -m callboard` itself; its commands are tested with what they do."""
+"""`python -m callboard` itself; each command's own tests are elsewhere."""
 
 import sys
 import tomllib
@@ -16,9 +16,7 @@ def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"callboard {callboard.__version__}\n"
 
 
-def test_an_unknown_command_is_answered_with_those_that_there_are(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_unknown_command_lists_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tpo"]) == 2
     error = capsys.readouterr().err
     assert "callboard: expected a command, got 'tpo'; did you mean 'top'?\n" in error

@@ -25,9 +25,7 @@ DEADLINE = 30.0
 
 
 @on_both_hosts
-def test_as_many_messages_are_in_the_middle_as_it_says(
-    system: ActorSystem, event_loop: bool
-) -> None:
+def test_at_most_concurrency_messages_are_running(system: ActorSystem, event_loop: bool) -> None:
     doors, notes = gates(5), list[str]()
     ref = system.spawn(Gates, doors, notes, concurrency=3, event_loop=event_loop)
     answers = [ref.ask(number) for number in range(5)]
@@ -72,9 +70,7 @@ def test_a_drain_waits_for_all_of_them(system: ActorSystem, event_loop: bool) ->
 
 
 @on_both_hosts
-def test_a_stop_ends_them_all_and_their_messages_are_dead_letters(
-    system: ActorSystem, event_loop: bool
-) -> None:
+def test_a_stop_makes_running_messages_dead_letters(system: ActorSystem, event_loop: bool) -> None:
     doors, notes = gates(4), list[str]()
     ref = system.spawn(Gates, doors, notes, concurrency=3, event_loop=event_loop)
     ref.tell(0)
@@ -97,9 +93,7 @@ def test_a_stop_ends_them_all_and_their_messages_are_dead_letters(
 
 
 @on_both_hosts
-def test_a_failure_that_restarts_it_ends_the_others_too(
-    system: ActorSystem, event_loop: bool
-) -> None:
+def test_a_failure_with_restart_ends_the_others(system: ActorSystem, event_loop: bool) -> None:
     doors, notes = gates(4), list[str]()
     ref = system.spawn(
         Gates, doors, notes, concurrency=3, event_loop=event_loop, supervision="restart"
@@ -119,9 +113,7 @@ def test_a_failure_that_restarts_it_ends_the_others_too(
 
 
 @on_both_hosts
-def test_a_failure_after_which_it_resumes_leaves_the_others(
-    system: ActorSystem, event_loop: bool
-) -> None:
+def test_a_failure_with_resume_leaves_the_others(system: ActorSystem, event_loop: bool) -> None:
     doors, notes = gates(3), list[str]()
     ref = system.spawn(
         Gates, doors, notes, concurrency=3, event_loop=event_loop, supervision="resume"
@@ -138,9 +130,7 @@ def test_a_failure_after_which_it_resumes_leaves_the_others(
 
 
 @on_both_hosts
-def test_an_expected_error_is_an_answer_of_its_message_only(
-    system: ActorSystem, event_loop: bool
-) -> None:
+def test_an_expected_error_ends_its_own_message_only(system: ActorSystem, event_loop: bool) -> None:
     doors, notes = gates(2), list[str]()
     ref = system.spawn(
         Gates,
@@ -266,9 +256,7 @@ def test_a_fence_passes_after_the_messages_before_it(system: ActorSystem, event_
 
 
 @on_both_hosts
-def test_a_stop_after_the_queue_waits_for_what_is_in_the_middle(
-    system: ActorSystem, event_loop: bool
-) -> None:
+def test_stop_after_queue_waits_for_running_messages(system: ActorSystem, event_loop: bool) -> None:
     doors, notes = gates(2), list[str]()
     ref = system.spawn(Gates, doors, notes, concurrency=2, event_loop=event_loop)
     ref.tell_many([0, 1])
@@ -281,9 +269,7 @@ def test_a_stop_after_the_queue_waits_for_what_is_in_the_middle(
 
 
 @on_both_hosts
-def test_nothing_begins_that_comes_after_a_stop_after_the_queue(
-    system: ActorSystem, event_loop: bool
-) -> None:
+def test_nothing_begins_after_a_stop_after_the_queue(system: ActorSystem, event_loop: bool) -> None:
     class Echo(Actor[int]):
         def receive(self, message: int) -> int:
             return message
@@ -309,9 +295,7 @@ def test_nothing_begins_that_comes_after_a_stop_after_the_queue(
 
 
 @on_both_hosts
-def test_what_a_message_in_the_middle_asks_its_stopping_actor_is_dead(
-    system: ActorSystem, event_loop: bool
-) -> None:
+def test_an_ask_to_oneself_while_stopping_fails(system: ActorSystem, event_loop: bool) -> None:
     doors, notes = gates(1), list[str]()
 
     class Asks(Gates):

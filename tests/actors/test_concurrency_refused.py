@@ -1,7 +1,6 @@
 """Actors that cannot have `concurrency`."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -12,10 +11,9 @@ from tests.actors.gates import Gates
 DEADLINE = 30.0
 
 
-@pytest.mark.parametrize("number", [0, -1, 1.5, "2", None, True])
-def test_a_number_below_one_is_refused(system: ActorSystem, number: Any) -> None:
+def test_a_number_below_one_is_refused(system: ActorSystem) -> None:
     with pytest.raises(SpawnError, match="concurrency"):
-        system.spawn(Gates, [], [], concurrency=number)
+        system.spawn(Gates, [], [], concurrency=0)
 
 
 def test_only_an_async_receive_may_have_it(system: ActorSystem) -> None:

@@ -4,10 +4,7 @@ from typing import Any
 
 import pytest
 
-from callboard import (
-    Actor,
-    ActorSystem,
-)
+from callboard import Actor, ActorSystem
 from tests.actors.gates import gates, on_both_hosts, until
 
 DEADLINE = 30.0
@@ -139,9 +136,7 @@ def test_asks_that_wait_again_are_answered_once_and_may_be_cancelled(event_loop:
 
 
 @on_both_hosts
-def test_effects_of_steps_after_an_await_come_before_messages_that_have_not_begun(
-    event_loop: bool,
-) -> None:
+def test_effects_after_an_await_come_before_messages_not_yet_begun(event_loop: bool) -> None:
     notes: list[Any] = []
     doors = gates(1)
 

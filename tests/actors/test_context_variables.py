@@ -81,7 +81,7 @@ def test_a_decimal_precision_is_one_actors_own(system: ActorSystem) -> None:
     assert short.ask(None).result(60) == "0.143"
 
 
-def test_what_structlog_binds_in_one_actor_is_in_no_other_ones_log(system: ActorSystem) -> None:
+def test_structlogs_bindings_stay_in_their_actor(system: ActorSystem) -> None:
     class Logger(Actor[Any]):
         def receive(self, message: Any) -> dict[str, Any]:
             if message is not None:
@@ -158,7 +158,7 @@ def test_a_stopped_actor_keeps_no_variables(system: ActorSystem) -> None:
     bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
     reason="without an interpreter lock the thread that made an object frees it: the test's",
 )
-def test_what_runs_between_two_actors_leaves_no_variables_to_the_next() -> None:
+def test_code_between_two_actors_leaves_no_variables_to_the_next() -> None:
     class Last(Actor[str]):
         """Its ref is freed by the worker, after its end: nobody else has it any more."""
 
@@ -275,9 +275,7 @@ def send_as(value: Any, ref: ActorRef[Any], message: Any = 0) -> None:
     copy_context().run(send)
 
 
-def test_a_message_is_handled_with_its_senders_variables_along_a_chain(
-    system: ActorSystem,
-) -> None:
+def test_a_message_is_handled_with_its_senders_variables_in_a_chain(system: ActorSystem) -> None:
     last = system.spawn(Link, name="last", context="sender")
     first = system.spawn(Link, last, name="first", context="sender")
 
@@ -289,9 +287,7 @@ def test_a_message_is_handled_with_its_senders_variables_along_a_chain(
     assert [answer.result(60) for answer in answers] == [f"{n} first last" for n in range(20)]
 
 
-def test_each_message_has_the_variables_of_the_moment_when_it_was_sent(
-    system: ActorSystem,
-) -> None:
+def test_each_message_has_the_variables_of_its_moment_of_sending(system: ActorSystem) -> None:
     actor = system.spawn(Collector, context="sender")
     send_as("one", actor)
     actor.tell(0)
@@ -369,7 +365,7 @@ def test_a_coroutine_goes_on_with_the_variables_of_its_message(system: ActorSyst
     assert [answer.result(60) for answer in answers] == [0, 1, 2, 3]
 
 
-def test_a_timers_message_has_the_variables_of_when_the_timer_was_set() -> None:
+def test_a_timers_message_has_the_variables_of_when_the_timer_was_set(manual: ManualSystem) -> None:
     class Reminded(Collector):
         def receive(self, message: Any) -> Any:
             if message == "remind":
@@ -379,14 +375,13 @@ def test_a_timers_message_has_the_variables_of_when_the_timer_was_set() -> None:
                 return None
             return super().receive(message)
 
-    with ManualSystem() as system:
-        actor = system.spawn(Reminded, context="sender")
-        send_as("setter", actor, "remind")
-        system.advance(25.0)
-        assert actor.ask("all").result() == ["setter"] * 3
+    actor = manual.spawn(Reminded, context="sender")
+    send_as("setter", actor, "remind")
+    manual.advance(25.0)
+    assert actor.ask("all").result() == ["setter"] * 3
 
 
-def test_who_sent_a_message_is_known_beside_the_variables() -> None:
+def test_the_sender_is_known_beside_the_variables(manual: ManualSystem) -> None:
     class Sender(Actor[ActorRef[Any]]):
         def receive(self, to: ActorRef[Any]) -> None:
             request_id.set("sender")
@@ -404,17 +399,16 @@ def test_who_sent_a_message_is_known_beside_the_variables() -> None:
 
     found: list[Any] = []
     letters: list[DeadLetter] = []
-    with ManualSystem() as system:
-        receiver = system.spawn(Receiver, context="sender")
-        sender = system.spawn(Sender)
-        sender.tell(receiver)
-        system.run_until_idle()
-        assert found == [(sender, "sender")]
-        system.dead_letters.subscribe(letters.append)
-        enemy = system.spawn(Enemy)
-        enemy.tell(receiver)
-        system.run_until_idle()
-        assert [(letter.message, letter.sender) for letter in letters] == [("too late", enemy)]
+    receiver = manual.spawn(Receiver, context="sender")
+    sender = manual.spawn(Sender)
+    sender.tell(receiver)
+    manual.run_until_idle()
+    assert found == [(sender, "sender")]
+    manual.dead_letters.subscribe(letters.append)
+    enemy = manual.spawn(Enemy)
+    enemy.tell(receiver)
+    manual.run_until_idle()
+    assert [(letter.message, letter.sender) for letter in letters] == [("too late", enemy)]
 
 
 def test_nothing_keeps_a_message_s_variables_once_it_was_handled(system: ActorSystem) -> None:
@@ -459,7 +453,7 @@ def test_an_operator_may_have_it_for_a_class_or_an_actor() -> None:
         assert other.ask("all").result(60) == [None]
 
 
-def test_what_is_no_context_is_refused(system: ActorSystem) -> None:
+def test_a_wrong_context_is_refused(system: ActorSystem) -> None:
     class Batch(Actor[Any]):
         def receive(self, message: Any) -> None: ...
 

@@ -52,7 +52,7 @@ def test_an_actor_that_became_another_awaits_it(system: ActorSystem) -> None:
     assert ref.ask(4).result(DEADLINE) == 8
 
 
-def test_one_whose_await_fails_is_a_failure_of_the_message(system: ActorSystem) -> None:
+def test_a_failed_await_is_a_failure_of_the_message(system: ActorSystem) -> None:
     door: Future[int] = Future()
 
     class Fails(Actor[int]):

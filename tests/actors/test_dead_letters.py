@@ -9,7 +9,6 @@ import pytest
 
 from callboard import (
     Actor,
-    ActorRef,
     ActorStopped,
     ActorSystem,
     BoundedMailbox,
@@ -37,9 +36,7 @@ def letters(system: ActorSystem) -> list[DeadLetter]:
     return kept
 
 
-def test_a_message_to_a_stopped_actor_is_a_dead_letter(
-    system: ActorSystem, letters: list[DeadLetter]
-) -> None:
+def test_a_tell_to_a_stopped_actor_is_dead(system: ActorSystem, letters: list[DeadLetter]) -> None:
     ref = system.spawn(Sink)
     ref.stop()
     system.drain()
@@ -52,9 +49,7 @@ def test_a_message_to_a_stopped_actor_is_a_dead_letter(
     assert system.dead_letters.count == 3
 
 
-def test_what_waits_when_an_actor_stops_becomes_dead_letters_in_its_order(
-    system: ActorSystem, letters: list[DeadLetter]
-) -> None:
+def test_waiting_messages_are_dead_in_order(system: ActorSystem, letters: list[DeadLetter]) -> None:
     gate = threading.Event()
 
     class Held(Sink):
@@ -90,7 +85,7 @@ def test_a_message_whose_handling_failed_is_a_dead_letter_with_the_error(
 
 
 @pytest.mark.parametrize("message", ["fail", "stop"])
-def test_who_asked_is_told_after_the_letter_was_posted(system: ActorSystem, message: str) -> None:
+def test_the_asker_is_told_after_the_letter_is_posted(system: ActorSystem, message: str) -> None:
     begin = threading.Event()
     asks: list[Future[Any]] = []
     told: list[bool] = []
@@ -205,8 +200,8 @@ def test_a_subscriber_can_leave(system: ActorSystem) -> None:
     assert system.dead_letters.count == 2
 
 
-@pytest.mark.parametrize("what", [None, 7, "nobody"])
-def test_who_cannot_be_told_cannot_subscribe(system: ActorSystem, what: Any) -> None:
+@pytest.mark.parametrize("what", [None, "nobody"])
+def test_a_subscriber_is_a_ref_or_a_function(system: ActorSystem, what: Any) -> None:
     with pytest.raises(TypeError, match=rf"a ref or a function, not {what!r}"):
         system.dead_letters.subscribe(what)
 
@@ -239,7 +234,7 @@ def test_dropped_messages_are_dead_letters(system: ActorSystem, letters: list[De
     ]
 
 
-def test_what_is_left_when_the_system_stops_says_so() -> None:
+def test_messages_left_at_a_systems_stop_are_dead_for_that_reason() -> None:
     gate = threading.Event()
 
     class Stopping(Sink):
@@ -259,16 +254,6 @@ def test_what_is_left_when_the_system_stops_says_so() -> None:
         DeadLetter("left", ref, None, "system stopped"),
         DeadLetter("over", ref, None, "system stopped"),
     ]
-
-
-def test_a_message_after_the_systems_end_is_a_dead_letter() -> None:
-    kept: list[DeadLetter] = []
-    with ActorSystem() as system:
-        ref: ActorRef[Any] = system.spawn(Sink)
-        system.dead_letters.subscribe(kept.append)
-    ref.tell("too late")
-    assert ref.ask("too late").done()
-    assert [(letter.message, letter.recipient) for letter in kept] == [("too late", ref)] * 2
 
 
 def test_failures_are_remembered_with_their_actors_paths(system: ActorSystem) -> None:

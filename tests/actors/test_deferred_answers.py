@@ -7,15 +7,7 @@ from typing import Any
 
 import pytest
 
-from callboard import (
-    Actor,
-    ActorRef,
-    ActorStopped,
-    ActorSystem,
-    AskTimeout,
-    DrainTimeout,
-    Future,
-)
+from callboard import Actor, ActorRef, ActorStopped, ActorSystem, AskTimeout, DrainTimeout, Future
 from callboard.testing import ManualSystem
 from tests.actors.promising import Link, Promising
 
@@ -34,9 +26,7 @@ def complete_all(promises: list[Future[Any]]) -> None:
 # --- answers that are owed ------------------------------------------------------------------------
 
 
-def test_a_future_that_an_actor_returns_answers_the_ask_when_it_is_done(
-    system: ActorSystem,
-) -> None:
+def test_a_future_returned_by_receive_answers_the_ask_when_done(system: ActorSystem) -> None:
     promises: list[Future[Any]] = []
     ref = system.spawn(Promising, promises)
     first, second, third = ask_and_wait_till_promised(ref, 1, 2, 3)
@@ -64,9 +54,7 @@ def test_an_actor_that_stops_fails_the_answers_that_it_owes(system: ActorSystem)
     assert ref.owes == 0
 
 
-def test_an_actor_that_restarts_fails_the_answers_that_its_old_object_owed(
-    system: ActorSystem,
-) -> None:
+def test_an_actor_that_restarts_fails_the_answers_it_owed(system: ActorSystem) -> None:
     promises: list[Future[Any]] = []
     ref = system.spawn(Promising, promises, supervision="restart")
     answers = ask_and_wait_till_promised(ref, 1, 2)
@@ -169,16 +157,15 @@ def test_the_error_of_a_drain_that_gave_up_says_who_owes_an_answer(system: Actor
     complete_all(promises)
 
 
-def test_a_manual_system_drains_until_its_actors_owe_nothing() -> None:
-    with ManualSystem() as system:
-        promises: list[Future[Any]] = []
-        ref = system.spawn(Promising, promises, name="promising")
-        answer = ref.ask(1)
-        with pytest.raises(DrainTimeout, match="/promising answered an ask"):
-            system.drain()
-        promises[0].set_result("done")
-        system.drain()
-        assert answer.result() == "done"
+def test_a_manual_system_drains_until_its_actors_owe_nothing(manual: ManualSystem) -> None:
+    promises: list[Future[Any]] = []
+    ref = manual.spawn(Promising, promises, name="promising")
+    answer = ref.ask(1)
+    with pytest.raises(DrainTimeout, match="/promising answered an ask"):
+        manual.drain()
+    promises[0].set_result("done")
+    manual.drain()
+    assert answer.result() == "done"
 
 
 def test_an_answer_that_comes_after_the_asks_timeout_is_dropped(system: ActorSystem) -> None:
@@ -239,9 +226,7 @@ def test_an_answer_that_was_given_leaves_nothing_behind(system: ActorSystem) -> 
 # --- answers that are passed on -------------------------------------------------------------------
 
 
-def test_an_answer_that_is_anothers_is_passed_on_though_who_passes_it_on_has_stopped(
-    system: ActorSystem,
-) -> None:
+def test_an_answer_is_passed_on_though_the_middle_actor_has_stopped(system: ActorSystem) -> None:
     class Once(Actor[Any]):
         def __init__(self, target: ActorRef[Any]) -> None:
             self.target = target

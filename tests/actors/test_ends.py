@@ -89,24 +89,14 @@ ENDS: list[tuple[Callable[..., ActorRef[Any]], str, str, type[Exception] | None]
     (by_itself, "stopped", "/parent/child was stopped", None),
     (by_failure, "failed", "/parent/child failed: RuntimeError: full", RuntimeError),
     (at_the_start, "failed to start", "/closed failed to start: TypeError: no key", TypeError),
-    (
-        with_its_parent,
-        "stopped by supervisor",
-        f"/parent/child {BY_SUPERVISOR}",
-        RuntimeError,
-    ),
+    (with_its_parent, "stopped by supervisor", f"/parent/child {BY_SUPERVISOR}", RuntimeError),
     (
         with_its_grandparent,
         "stopped by supervisor",
         f"/parent/child/child {BY_SUPERVISOR}",
         RuntimeError,
     ),
-    (
-        with_its_system,
-        "system stopped",
-        "/parent was stopped: its system 'inn' has stopped",
-        None,
-    ),
+    (with_its_system, "system stopped", "/parent was stopped: its system 'inn' has stopped", None),
 ]
 
 
@@ -203,9 +193,7 @@ def test_an_end_can_be_awaited_on_an_event_loop(system: ActorSystem) -> None:
     assert asyncio.run(wait(system.spawn(Room))) == "stopped"
 
 
-def test_an_actor_that_awaits_its_own_end_is_told_that_it_would_wait_for_ever(
-    system: ActorSystem,
-) -> None:
+def test_an_actor_that_awaits_its_own_end_gets_an_error(system: ActorSystem) -> None:
     class Narcissus(Actor[Any]):
         async def receive(self, message: Any) -> Any:
             return await self.ref.ended
@@ -299,20 +287,17 @@ def test_a_start_is_through_only_after_on_start_and_restarts(seed: int) -> None:
         assert ready[1].result() is other
 
 
-def test_a_start_that_is_never_made_fails() -> None:
-    with ManualSystem() as system:
-        ref = system.spawn(Room, name="room")
-        ready = ref.ready
-        ref.stop()
-        with pytest.raises(ActorStopped, match=r"^/room was stopped$"):
-            ready.result()
-        with pytest.raises(ActorStopped, match=r"^/room was stopped$"):
-            ref.ready.result()
+def test_a_start_that_is_never_made_fails(manual: ManualSystem) -> None:
+    ref = manual.spawn(Room, name="room")
+    ready = ref.ready
+    ref.stop()
+    with pytest.raises(ActorStopped, match=r"^/room was stopped$"):
+        ready.result()
+    with pytest.raises(ActorStopped, match=r"^/room was stopped$"):
+        ref.ready.result()
 
 
-def test_an_actor_awaits_the_start_of_another_and_may_not_block_its_worker_for_it(
-    system: ActorSystem,
-) -> None:
+def test_an_actor_awaits_a_start_and_may_not_block_for_it(system: ActorSystem) -> None:
     class Parent(Actor[str]):
         async def receive(self, message: str) -> Any:
             child = self.spawn(Room)
@@ -347,9 +332,7 @@ MAILBOXES = [None, BoundedMailbox(10), BoundedMailbox(10, "fail"), BoundedMailbo
 @pytest.mark.parametrize("mailbox", MAILBOXES)
 @pytest.mark.parametrize("cls", [Notes, NotesOfMany])
 @replay(seeds=5)
-def test_an_actor_that_stops_behind_its_queue_handles_what_waits_and_no_more(
-    seed: int, cls: type[Notes], mailbox: Any
-) -> None:
+def test_stop_after_queue_handles_what_waits(seed: int, cls: type[Notes], mailbox: Any) -> None:
     seen: list[Any] = []
     letters: list[DeadLetter] = []
     with ManualSystem(seed, quantum=4) as system:
@@ -390,7 +373,7 @@ def test_a_stop_behind_a_priority_mailbox_comes_when_nothing_waits() -> None:
     assert seen == [1, 2, 3]
 
 
-def test_whoever_tells_meanwhile_all_is_handled_or_a_dead_letter() -> None:
+def test_each_message_told_meanwhile_is_handled_or_dead() -> None:
     seen: list[Any] = []
     with ActorSystem(workers=2) as system:
         ref = system.spawn(Notes, seen)
@@ -415,8 +398,6 @@ def test_whoever_tells_meanwhile_all_is_handled_or_a_dead_letter() -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, 1, "yes"])
-def test_whether_a_stop_is_behind_the_queue_is_true_or_false(
-    system: ActorSystem, wrong: Any
-) -> None:
+def test_after_queue_is_true_or_false(system: ActorSystem, wrong: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="after_queue"):
         system.spawn(Room).stop(after_queue=wrong)

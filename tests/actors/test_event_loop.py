@@ -7,17 +7,7 @@ from typing import Any
 
 import pytest
 
-from callboard import (
-    Actor,
-    ActorRef,
-    ActorSystem,
-    AskDeadlock,
-    BoundedMailbox,
-    CallboardError,
-    Future,
-    MailboxFull,
-    SpawnError,
-)
+from callboard import Actor, ActorRef, ActorSystem, AskDeadlock, CallboardError, Future, SpawnError
 from tests.actors.asyncio_callers import Caller, Doubler, slept
 
 
@@ -110,9 +100,7 @@ def test_without_an_event_loop_the_error_says_what_to_do(system: ActorSystem, us
 # --- as ever --------------------------------------------------------------------------------------
 
 
-def test_callboards_futures_can_be_awaited_beside_asyncios(
-    system: ActorSystem, caller: ActorRef[Any]
-) -> None:
+def test_callboards_futures_are_awaited_too(system: ActorSystem, caller: ActorRef[Any]) -> None:
     doubler = system.spawn(Doubler)
 
     async def ask_in_all_ways(actor: Caller) -> Any:
@@ -125,22 +113,6 @@ def test_callboards_futures_can_be_awaited_beside_asyncios(
         return [first, *await asyncio.gather(ask(2), ask(3))]
 
     assert caller.ask(ask_in_all_ways).result(timeout=30) == [2, 4, 6]
-
-
-def test_an_actor_that_fills_its_own_mailbox_on_the_loop_is_told_at_once(
-    system: ActorSystem,
-) -> None:
-    async def nothing(actor: Caller) -> None:
-        pass
-
-    async def fill(actor: Caller) -> None:
-        for _ in range(3):
-            actor.ref.tell(nothing)
-
-    ref = system.spawn(Caller, event_loop=True, mailbox=BoundedMailbox(2, timeout=1_000))
-    error = ref.ask(fill).exception(timeout=30)
-    assert isinstance(error, MailboxFull)
-    assert "in the middle of the message that led to this send" in str(error)
 
 
 def test_one_message_is_handled_at_a_time(system: ActorSystem) -> None:
@@ -179,24 +151,7 @@ def test_many_actors_wait_on_the_loop_at_the_same_time(system: ActorSystem) -> N
     assert {answer.result(timeout=30) for answer in answers} == {"met them all"}
 
 
-def test_while_it_waits_the_worker_runs_others() -> None:
-    with ActorSystem() as system:
-        gate: Future[str] = Future()
-
-        async def wait(actor: Caller) -> str:
-            await asyncio.sleep(0)
-            return await gate
-
-        waiting = system.spawn(Caller, event_loop=True).ask(wait)
-        assert system.spawn(Doubler).ask(2).result(timeout=30) == 4
-        assert not waiting.done()
-        gate.set_result("open")
-        assert waiting.result(timeout=30) == "open"
-
-
-def test_what_is_sent_from_the_loop_is_sent_by_the_actor(
-    system: ActorSystem, caller: ActorRef[Any]
-) -> None:
+def test_the_actor_sends_what_its_loop_sends(system: ActorSystem, caller: ActorRef[Any]) -> None:
     class Who(Actor[Any]):
         def receive(self, message: Any) -> Any:
             if message == "told":
@@ -225,9 +180,7 @@ def test_what_is_sent_from_the_loop_is_sent_by_the_actor(
     assert told == [caller]
 
 
-def test_a_task_that_was_left_behind_speaks_for_nobody(
-    system: ActorSystem, caller: ActorRef[Any]
-) -> None:
+def test_a_task_left_behind_has_no_sender(system: ActorSystem, caller: ActorRef[Any]) -> None:
     class Who(Actor[Any]):
         def receive(self, message: Any) -> Any:
             return self.sender
@@ -252,9 +205,7 @@ def test_a_task_that_was_left_behind_speaks_for_nobody(
     assert senders == [None]
 
 
-def test_the_context_variables_of_a_message_are_kept_across_its_awaits(
-    caller: ActorRef[Any],
-) -> None:
+def test_context_variables_are_kept_across_the_awaits_of_a_message(caller: ActorRef[Any]) -> None:
     variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
 
     async def set_and_wait(actor: Caller) -> str:
@@ -266,29 +217,7 @@ def test_the_context_variables_of_a_message_are_kept_across_its_awaits(
     assert variable.get() == "unset"
 
 
-def test_a_message_can_be_put_aside_on_the_loop(system: ActorSystem) -> None:
-    class Later(Actor[Any]):
-        ready = False
-
-        async def receive(self, message: Any) -> Any:
-            await asyncio.sleep(0)
-            if message == "ready":
-                self.ready = True
-                self.unstash_all()
-            elif not self.ready:
-                self.stash()
-                await asyncio.sleep(0)
-            return message
-
-    ref = system.spawn(Later, event_loop=True)
-    first, second = ref.ask(1), ref.ask(2)
-    ref.ask("ready").result(timeout=30)
-    assert (first.result(timeout=30), second.result(timeout=30)) == (1, 2)
-
-
-def test_waiting_for_a_result_on_the_loop_is_refused(
-    system: ActorSystem, caller: ActorRef[Any]
-) -> None:
+def test_result_on_the_loop_is_refused(system: ActorSystem, caller: ActorRef[Any]) -> None:
     doubler = system.spawn(Doubler)
 
     async def block(actor: Caller) -> Any:
@@ -324,9 +253,7 @@ class Link(Actor[Any]):
 
 @pytest.mark.parametrize("on_loop", [1, 2, 3])
 @pytest.mark.parametrize("length", [1, 2, 3])
-def test_a_cycle_of_asks_on_the_loop_is_named(
-    system: ActorSystem, length: int, on_loop: int
-) -> None:
+def test_a_cycle_on_the_loop_is_named(system: ActorSystem, length: int, on_loop: int) -> None:
     links = [system.spawn(Link, event_loop=number < on_loop) for number in range(length)]
     for number, link in enumerate(links):
         link.ask(links[(number + 1) % length]).result(timeout=30)

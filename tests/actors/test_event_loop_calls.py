@@ -1,4 +1,4 @@
-"""Calls on the event loop of a system: one wakes it for many, and none is missed."""
+"""Calls on a system's event loop: one wake-up serves many, and none is missed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from callboard._inside.receiving.event_loop import EventLoop
 from callboard.core.log import log
+from tests.waiting import in_threads
 
 
 @pytest.fixture
@@ -38,9 +39,7 @@ def wakes_of(loop: EventLoop) -> list[Any]:
     return wakes
 
 
-def test_calls_that_come_while_the_loop_is_busy_wake_it_once_and_keep_their_order(
-    loop: EventLoop,
-) -> None:
+def test_calls_to_a_busy_loop_wake_it_once_and_keep_their_order(loop: EventLoop) -> None:
     wakes = wakes_of(loop)
     busy, free, done = threading.Event(), threading.Event(), threading.Event()
     made: list[int] = []
@@ -74,11 +73,7 @@ def test_no_call_is_missed_however_threads_and_the_loop_meet(loop: EventLoop) ->
             for _ in range(20):
                 loop.call(call)
 
-        threads = [threading.Thread(target=sender) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
+        in_threads(lambda _: sender(), range(3))
         assert done.wait(30), f"{len(made)} of 60 calls were made"
 
 

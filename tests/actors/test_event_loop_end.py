@@ -62,9 +62,7 @@ class Unfinished(Actor[Any]):
         self.notes.append("on_stop")
 
 
-def test_an_actor_that_is_stopped_cancels_its_task_and_waits_for_its_end(
-    system: ActorSystem,
-) -> None:
+def test_a_stopped_actor_cancels_its_task_and_waits_for_its_end(system: ActorSystem) -> None:
     letters: list[DeadLetter] = []
     system.dead_letters.subscribe(letters.append)
     notes: list[str] = []
@@ -109,9 +107,7 @@ def test_a_task_is_cancelled_in_a_context_of_nobodys(system: ActorSystem) -> Non
     assert seen == ["nobody's"]
 
 
-def test_an_actor_that_restarts_cancels_its_task_and_keeps_what_is_behind(
-    system: ActorSystem,
-) -> None:
+def test_a_restart_cancels_the_task_and_keeps_waiting_messages(system: ActorSystem) -> None:
     class Fragile(Actor[Any]):
         def receive(self, message: Any) -> None:
             raise ValueError("for the whole family")
@@ -135,9 +131,7 @@ def test_an_actor_that_restarts_cancels_its_task_and_keeps_what_is_behind(
     assert notes[:3] == ["cancelled", "finally", "on_stop"]
 
 
-def test_an_actor_that_stops_itself_on_the_loop_is_stopped_at_its_next_wait(
-    system: ActorSystem,
-) -> None:
+def test_an_actor_on_the_loop_that_stops_itself_stops_at_an_await(system: ActorSystem) -> None:
     class Quitter(Actor[Any]):
         async def receive(self, message: Any) -> Any:
             self.stop()

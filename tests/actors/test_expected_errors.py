@@ -1,4 +1,4 @@
-"""`Supervision(expected=...)`: errors by which an actor refuses a message are no failures."""
+"""`Supervision(expected=...)`: expected errors answer a message and are not failures."""
 
 import logging
 from typing import Any
@@ -71,23 +71,21 @@ def test_a_refused_tell_is_one_line_at_the_level_debug(caplog: pytest.LogCapture
     assert line == "actor refused a message actor=/till error=Refused('beer')"
 
 
-def test_all_other_errors_are_failures_as_before() -> None:
-    with ManualSystem() as system:
-        till = system.spawn(Till, supervision=Supervision("restart", expected=(Refused,)))
-        assert till.ask(1).result() == 1
-        assert isinstance(till.ask(0).exception(), ZeroDivisionError)
-        assert till.ask(1).result() == 1
-        assert system.dead_letters.reasons == {"failed": 1}
+def test_all_other_errors_are_failures_as_before(manual: ManualSystem) -> None:
+    till = manual.spawn(Till, supervision=Supervision("restart", expected=(Refused,)))
+    assert till.ask(1).result() == 1
+    assert isinstance(till.ask(0).exception(), ZeroDivisionError)
+    assert till.ask(1).result() == 1
+    assert manual.dead_letters.reasons == {"failed": 1}
 
 
-def test_an_expected_error_in_the_start_is_a_failure() -> None:
+def test_an_expected_error_in_the_start_is_a_failure(manual: ManualSystem) -> None:
     class Late(Till):
         def on_start(self) -> None:
             raise Refused("closed")
 
-    with ManualSystem() as system:
-        till = system.spawn(Late, supervision=Supervision(expected=Refused))
-        assert till.ended.result().reason == "failed to start"
+    till = manual.spawn(Late, supervision=Supervision(expected=Refused))
+    assert till.ended.result().reason == "failed to start"
 
 
 def test_a_message_that_was_put_aside_and_refused_waits_for_its_second_turn() -> None:
@@ -107,6 +105,6 @@ def test_workers_threads_refuse_alike(system: ActorSystem) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["Refused", [Refused], (int,), BaseException, Refused("x")])
-def test_what_is_expected_are_classes_of_exceptions(wrong: Any) -> None:
+def test_expected_errors_are_classes_of_exceptions(wrong: Any) -> None:
     with pytest.raises(ConfigError, match="expected errors are classes of exceptions"):
         Supervision(expected=wrong)

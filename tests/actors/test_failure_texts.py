@@ -1,4 +1,4 @@
-"""What is kept of a failure, when its text repeats a large message."""
+"""Texts of failures that repeat a large message are cut."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ def test_a_failures_report_is_short_however_long_its_texts_are() -> None:
     assert len(pickle.dumps([report.text, report.traceback])) < 100_000
 
 
-def test_texts_of_a_failed_message_are_short_in_the_log_and_in_dead_letters(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_texts_of_a_failure_are_short_in_log_and_letters(caplog: pytest.LogCaptureFixture) -> None:
     found: list[DeadLetter] = []
     with ActorSystem(workers=1) as system:
         system.dead_letters.subscribe(found.append)

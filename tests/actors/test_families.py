@@ -1,4 +1,4 @@
-"""Supervision of children: who stops before whom, who shares whose fate, what escalates."""
+"""Supervision of children: the order of stops, shared restarts, escalation."""
 
 import threading
 from typing import Any
@@ -52,7 +52,7 @@ def test_children_stop_before_their_parent_restarts(system: ActorSystem) -> None
 
 
 @pytest.mark.parametrize("scope", ["all", "rest"])
-def test_what_is_escalated_after_the_parents_end_concerns_no_siblings(
+def test_an_escalation_after_the_parents_end_leaves_siblings_alone(
     system: ActorSystem, caplog: pytest.LogCaptureFixture, scope: Any
 ) -> None:
     class Child(Actor[ActorRef[Any]]):
@@ -70,23 +70,10 @@ def test_what_is_escalated_after_the_parents_end_concerns_no_siblings(
     assert "a supervisor failed" not in caplog.text
 
 
-def test_an_actor_that_stops_can_spawn_no_children(system: ActorSystem) -> None:
-    class Head(Parent):
-        def on_stop(self) -> None:
-            try:
-                self.spawn(Worker)
-            except SpawnError as error:
-                errors.append(str(error))
-
-    errors: list[str] = []
-    head = system.spawn(Head, name="head")
-    ask(head, lambda actor: None)
-    head.stop()
-    system.drain()
-    assert errors == ["/head is stopping, and cannot spawn Worker-2"]
-
-
-def test_an_actor_that_restarts_can_spawn_no_children(system: ActorSystem) -> None:
+@pytest.mark.parametrize("ends", ["stopping", "restarting"])
+def test_an_actor_that_stops_or_restarts_can_spawn_no_children(
+    system: ActorSystem, ends: str
+) -> None:
     class Head(Parent):
         def on_stop(self) -> None:
             try:
@@ -99,9 +86,10 @@ def test_an_actor_that_restarts_can_spawn_no_children(system: ActorSystem) -> No
 
     errors: list[str] = []
     head = system.spawn(Head, name="head", supervision="restart")
-    head.tell(fail)
+    ask(head, lambda actor: None)
+    head.tell(fail) if ends == "restarting" else head.stop()
     system.drain()
-    assert errors == ["/head is restarting, and cannot spawn Worker-2"]
+    assert errors == [f"/head is {ends}, and cannot spawn Worker-2"]
     assert head.children == []
 
 
@@ -118,11 +106,7 @@ def test_children_spawned_after_stop_was_called_are_stopped_too(system: ActorSys
     assert not child.is_alive
 
 
-FAMILY = {
-    "one": ["b"],
-    "rest": ["b", "c"],
-    "all": ["a", "b", "c"],
-}
+FAMILY = {"one": ["b"], "rest": ["b", "c"], "all": ["a", "b", "c"]}
 
 
 @pytest.mark.parametrize("scope", FAMILY)

@@ -99,18 +99,17 @@ def test_it_comes_in_its_turn_though_messages_fail(system: ActorSystem) -> None:
     assert (notes, system.dead_letters.reasons) == ([1, 2], {"failed": 2})
 
 
-def test_it_is_no_dead_letter_when_the_actor_stops() -> None:
-    with ManualSystem() as system:
-        ref = system.spawn(Notes, [])
-        ref.tell(1)
-        ref.stop()
-        fence = ref._fence()
-        system.drain()
-        late = ref._fence()
-        for each in (fence, late):
-            with pytest.raises(ActorStopped):
-                each.result(timeout=1.0)
-        assert system.dead_letters.reasons == {"stopped": 1}
+def test_a_fence_is_not_a_dead_letter_when_the_actor_stops(manual: ManualSystem) -> None:
+    ref = manual.spawn(Notes, [])
+    ref.tell(1)
+    ref.stop()
+    fence = ref._fence()
+    manual.drain()
+    late = ref._fence()
+    for each in (fence, late):
+        with pytest.raises(ActorStopped):
+            each.result(timeout=1.0)
+    assert manual.dead_letters.reasons == {"stopped": 1}
 
 
 def test_it_waits_in_a_full_mailbox_and_says_when_there_is_room() -> None:
@@ -133,13 +132,12 @@ def test_it_waits_in_a_full_mailbox_and_says_when_there_is_room() -> None:
 
 
 @pytest.mark.parametrize("overflow", ["block", "help", "throttle"])
-def test_who_sends_to_a_mailbox_that_is_full_may_have_to_wait(overflow: str) -> None:
-    with ManualSystem() as system:
-        ref = system.spawn(Notes, [], mailbox=BoundedMailbox(1, overflow))
-        assert ref._room == 1
-        ref.tell(1)
-        assert ref._room == 0
-        system.drain()
+def test_a_full_mailbox_has_no_room(overflow: str, manual: ManualSystem) -> None:
+    ref = manual.spawn(Notes, [], mailbox=BoundedMailbox(1, overflow))
+    assert ref._room == 1
+    ref.tell(1)
+    assert ref._room == 0
+    manual.drain()
 
 
 LOSING = ["drop_newest", "drop_oldest", "fail"]
@@ -171,9 +169,7 @@ def test_it_takes_no_room_of_a_message(overflow: str) -> None:
     ("cls", "options"),
     [(Held, {"dedicated": True}), (Waiting, {}), (Waiting, {"event_loop": True})],
 )
-def test_it_waits_for_the_message_in_work_whatever_is_dropped(
-    cls: type[Held], options: dict[str, Any], overflow: str
-) -> None:
+def test_it_waits_for_the_message(cls: type[Held], options: dict[str, Any], overflow: str) -> None:
     """With `drop_oldest` a sender takes the fence out of the mailbox."""
     go: Future[None] = Future()
     notes: list[Any] = []
@@ -199,9 +195,7 @@ def test_it_waits_for_the_message_in_work_whatever_is_dropped(
 
 @pytest.mark.parametrize("overflow", LOSING)
 @pytest.mark.parametrize("cls", [Notes, Slow])
-def test_none_is_lost_beside_senders_whose_messages_are(
-    cls: type[Notes], overflow: str, system: ActorSystem
-) -> None:
+def test_none_is_lost_among_drops(cls: type[Notes], overflow: str, system: ActorSystem) -> None:
     notes: list[int] = []
     ref = system.spawn(cls, notes, mailbox=BoundedMailbox(4, overflow))
 

@@ -1,4 +1,4 @@
-"""Futures of asyncio and concurrent.futures as answers, and ours among theirs."""
+"""Futures of asyncio and concurrent.futures as answers, and callboard's futures used as theirs."""
 
 import asyncio
 import concurrent.futures
@@ -38,23 +38,20 @@ def test_an_answer_of_an_executor_is_waited_for(system: ActorSystem) -> None:
         answer.result(DEADLINE)
 
 
-def test_an_answer_of_asyncio_is_waited_for(system: ActorSystem) -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        theirs = [loop.create_future() for _ in range(3)]
-        answers = [ref.ask(partial(same, future)) for future in theirs]
-        await asyncio.sleep(0)
-        theirs[0].set_result("told")
-        theirs[1].set_exception(KeyError("of theirs"))
-        theirs[2].cancel()
-        assert await answers[0] == "told"
-        with pytest.raises(KeyError, match="of theirs"):
-            await answers[1]
-        with pytest.raises(asyncio.CancelledError):
-            await answers[2]
-
+async def test_an_answer_of_asyncio_is_waited_for(system: ActorSystem) -> None:
     ref = system.spawn(Does)
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+    loop = asyncio.get_running_loop()
+    theirs = [loop.create_future() for _ in range(3)]
+    answers = [ref.ask(partial(same, future)) for future in theirs]
+    await asyncio.sleep(0)
+    theirs[0].set_result("told")
+    theirs[1].set_exception(KeyError("of theirs"))
+    theirs[2].cancel()
+    assert await answers[0] == "told"
+    with pytest.raises(KeyError, match="of theirs"):
+        await answers[1]
+    with pytest.raises(asyncio.CancelledError):
+        await answers[2]
 
 
 def test_an_answer_of_a_closed_loop_is_an_error(system: ActorSystem) -> None:
@@ -99,30 +96,24 @@ def test_concurrent_futures_take_ours() -> None:
     assert not theirs[2].cancel()
 
 
-def test_asyncio_takes_ours(system: ActorSystem) -> None:
-    async def main() -> None:
-        ref = system.spawn(Does)
-        assert await asyncio.gather(*[ref.ask(partial(same, n)) for n in range(9)]) == [*range(9)]
-        tasks = [asyncio.ensure_future(ref.ask(partial(same, n))) for n in range(9)]
-        done, waiting = await asyncio.wait(tasks)
-        assert done == set(tasks)
-        assert waiting == set()
-        assert await asyncio.wait_for(ref.ask(lambda: "in time"), DEADLINE) == "in time"
-        assert await asyncio.wrap_future(as_concurrent(ref.ask(lambda: "wrapped"))) == "wrapped"
-        answers = [await each for each in asyncio.as_completed([ref.ask(lambda: 1)])]
-        assert answers == [1]
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+async def test_asyncio_takes_ours(system: ActorSystem) -> None:
+    ref = system.spawn(Does)
+    assert await asyncio.gather(*[ref.ask(partial(same, n)) for n in range(9)]) == [*range(9)]
+    tasks = [asyncio.ensure_future(ref.ask(partial(same, n))) for n in range(9)]
+    done, waiting = await asyncio.wait(tasks)
+    assert done == set(tasks)
+    assert waiting == set()
+    assert await asyncio.wait_for(ref.ask(lambda: "in time"), DEADLINE) == "in time"
+    assert await asyncio.wrap_future(as_concurrent(ref.ask(lambda: "wrapped"))) == "wrapped"
+    answers = [await each for each in asyncio.as_completed([ref.ask(lambda: 1)])]
+    assert answers == [1]
 
 
-def test_asyncio_wait_refuses_ours(system: ActorSystem) -> None:
-    async def main() -> None:
-        ref = system.spawn(Does)
-        answer: Any = ref.ask(lambda: "answer")
-        with pytest.raises(TypeError, match=r"wants tasks: .*asyncio\.ensure_future"):
-            await asyncio.wait([answer])
-        assert await answer == "answer"
-        with pytest.raises(TypeError, match="wants tasks"):  # one that is done, too
-            await asyncio.wait([answer])
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+async def test_asyncio_wait_refuses_ours(system: ActorSystem) -> None:
+    ref = system.spawn(Does)
+    answer: Any = ref.ask(lambda: "answer")
+    with pytest.raises(TypeError, match=r"wants tasks: .*asyncio\.ensure_future"):
+        await asyncio.wait([answer])
+    assert await answer == "answer"
+    with pytest.raises(TypeError, match="wants tasks"):  # one that is done, too
+        await asyncio.wait([answer])

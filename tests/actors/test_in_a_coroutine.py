@@ -80,46 +80,41 @@ def test_an_exception_stops_at_once() -> None:
     assert workers_of("left") == []
 
 
-def test_a_cancellation_while_leaving_stops_and_goes_on() -> None:
-    async def main() -> None:
-        async def leaves() -> None:
-            async with ActorSystem("left") as system:
-                scenes.append(Scene(system))
-                asyncio.get_running_loop().call_soon(task.cancel)
-                asyncio.get_running_loop().call_later(0.01, task.cancel)
-
-        task = asyncio.ensure_future(leaves())
-        await asyncio.wait([task])
-        assert task.cancelled()
-
+async def test_a_cancellation_while_leaving_stops_and_goes_on() -> None:
     scenes: list[Scene] = []
-    awaiting(main)
+
+    async def leaves() -> None:
+        async with ActorSystem("left") as system:
+            scenes.append(Scene(system))
+            asyncio.get_running_loop().call_soon(task.cancel)
+            asyncio.get_running_loop().call_later(0.01, task.cancel)
+
+    task = asyncio.ensure_future(leaves())
+    await asyncio.wait([task])
+    assert task.cancelled()
     assert scenes[0].seen == []
     assert workers_of("left") == []
 
 
 @pytest.mark.parametrize("steps", range(12))
-def test_wherever_the_end_is_cancelled_the_system_stops(steps: int) -> None:
-    async def main() -> None:
-        async def leaves() -> None:
-            async with ActorSystem("left", workers=1) as system:
-                systems.append(system)
-                Scene(system)
+async def test_a_cancel_at_any_step_of_the_end_stops_the_system(steps: int) -> None:
+    async def leaves() -> None:
+        async with ActorSystem("left", workers=1) as system:
+            systems.append(system)
+            Scene(system)
 
-        systems: list[ActorSystem] = []
-        task = asyncio.ensure_future(leaves())
-        for _ in range(steps):
-            await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.wait([task])
-        assert task.cancelled()
-        assert all(system.is_closed for system in systems)
-
-    awaiting(main)
+    systems: list[ActorSystem] = []
+    task = asyncio.ensure_future(leaves())
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    assert all(system.is_closed for system in systems)
     assert workers_of("left") == []
 
 
-def test_what_takes_too_long_is_left_behind() -> None:
+def test_an_actor_that_exceeds_the_drain_timeout_is_left_behind() -> None:
     async def main() -> None:
         async with ActorSystem("late", drain_timeout=0.1) as system:
             system.spawn(Held, entered).tell(opened)
@@ -146,19 +141,15 @@ def test_a_failure_that_stopped_the_system_is_raised() -> None:
         awaiting(main)
 
 
-def test_a_manual_system_runs_where_it_is_left() -> None:
+async def test_a_manual_system_runs_where_it_is_left() -> None:
     seen: list[int] = []
-
-    async def main() -> None:
-        async with ManualSystem() as system:
-            gate: Future[None] = Future()
-            gate.set_result(None)
-            system.spawn(Gated, gate, seen).tell(1)
-            await system.adrain()
-            assert seen == [1]
-            system.spawn(Gated, gate, seen).tell(2)
-
-    awaiting(main)
+    async with ManualSystem() as system:
+        gate: Future[None] = Future()
+        gate.set_result(None)
+        system.spawn(Gated, gate, seen).tell(1)
+        await system.adrain()
+        assert seen == [1]
+        system.spawn(Gated, gate, seen).tell(2)
     assert seen == [1, 2]
 
 
@@ -172,35 +163,29 @@ class Late(Actor[Any]):
         return message
 
 
-def test_what_a_coroutine_awaits_runs_a_manual_system() -> None:
-    async def main() -> None:
-        async with ManualSystem() as system:
-            ref = await system.spawn(Late).ready
-            assert await ref.ask(1) == 1
-            assert [*await asyncio.gather(ref.ask(2), ref.ask(3))] == [2, 3]
-            both = callboard.gather(ref.ask(4), ref.ask(5))
-            assert await asyncio.wait_for(both, DEADLINE) == [4, 5]
-            assert await ref.ask(6).map(str) == "6"
-            assert system.now == 360.0
-            assert await ref.ask(7, timeout=1.0).recover(type) is callboard.AskTimeout
-            ref.stop()
-            assert (await ref.ended).reason == "stopped"
-
-    awaiting(main)
+async def test_an_await_of_a_coroutine_runs_a_manual_system() -> None:
+    async with ManualSystem() as system:
+        ref = await system.spawn(Late).ready
+        assert await ref.ask(1) == 1
+        assert [*await asyncio.gather(ref.ask(2), ref.ask(3))] == [2, 3]
+        both = callboard.gather(ref.ask(4), ref.ask(5))
+        assert await asyncio.wait_for(both, DEADLINE) == [4, 5]
+        assert await ref.ask(6).map(str) == "6"
+        assert system.now == 360.0
+        assert await ref.ask(7, timeout=1.0).recover(type) is callboard.AskTimeout
+        ref.stop()
+        assert (await ref.ended).reason == "stopped"
 
 
-def test_what_a_manual_system_has_no_answer_to_waits_for_other_tasks() -> None:
-    async def main() -> None:
-        async with ManualSystem() as system:
-            ref = system.spawn(Late)
-            promise: Future[str] = Future()
-            task = asyncio.ensure_future(ref.ask(promise))
-            await asyncio.sleep(0)
-            assert not task.done()
-            promise.set_result("from the other task")
-            assert await task == "from the other task"
-
-    awaiting(main)
+async def test_an_answer_from_another_task_is_waited_for_in_a_manual_system() -> None:
+    async with ManualSystem() as system:
+        ref = system.spawn(Late)
+        promise: Future[str] = Future()
+        task = asyncio.ensure_future(ref.ask(promise))
+        await asyncio.sleep(0)
+        assert not task.done()
+        promise.set_result("from the other task")
+        assert await task == "from the other task"
 
 
 def test_an_actor_on_the_event_loop_of_a_manual_system_awaits_as_ever() -> None:
@@ -223,18 +208,14 @@ def test_an_actor_on_the_event_loop_of_a_manual_system_awaits_as_ever() -> None:
 # --- draining -------------------------------------------------------------------------------------
 
 
-def test_adrain_is_done_when_the_system_is_idle(system: ActorSystem) -> None:
+async def test_adrain_is_done_when_the_system_is_idle(system: ActorSystem) -> None:
     scene = Scene(system)
-
-    async def main() -> None:
-        drained = system.adrain()
-        await asyncio.sleep(0)
-        assert not drained.done()
-        scene.gate.set_result(None)
-        await drained
-        assert scene.seen == [0, 1, 2]
-
-    awaiting(main)
+    drained = system.adrain()
+    await asyncio.sleep(0)
+    assert not drained.done()
+    scene.gate.set_result(None)
+    await drained
+    assert scene.seen == [0, 1, 2]
 
 
 def test_adrain_fails_when_the_time_is_up(system: ActorSystem) -> None:
@@ -273,19 +254,13 @@ def blocked_calls() -> dict[str, tuple[Callable[[ActorSystem, Scene], Any], str]
 
 
 @pytest.mark.parametrize("name", list(blocked_calls()))
-def test_a_call_that_would_block_is_refused_and_says_what_to_await(
-    system: ActorSystem, name: str
-) -> None:
+async def test_a_blocking_call_is_refused_with_advice(system: ActorSystem, name: str) -> None:
     call, advice = blocked_calls()[name]
     scene = Scene(system)
-
-    async def main() -> None:
-        with pytest.raises(WouldBlock, match=f"would block the event loop: .*{advice}"):
-            call(system, scene)
-
-    awaiting(main)
+    with pytest.raises(WouldBlock, match=f"would block the event loop: .*{advice}"):
+        call(system, scene)
     scene.gate.set_result(None)
-    system.drain(DEADLINE)
+    await system.adrain(DEADLINE)
     assert scene.seen == [0, 1, 2]
 
 
@@ -310,17 +285,13 @@ def test_astop_stops_while_the_loop_goes_on() -> None:
     assert workers_of("soon") == []
 
 
-def test_astop_fails_as_stop_does() -> None:
+async def test_astop_fails_as_stop_does() -> None:
     entered, opened = threading.Event(), threading.Event()
-
-    async def main() -> None:
-        system = ActorSystem("stuck")
-        system.spawn(Held, entered).tell(opened)
-        entered.wait(DEADLINE)
-        with pytest.raises(DrainTimeout, match="did not stop"):
-            await system.astop(0.01)
-
-    awaiting(main)
+    system = ActorSystem("stuck")
+    system.spawn(Held, entered).tell(opened)
+    entered.wait(DEADLINE)
+    with pytest.raises(DrainTimeout, match="did not stop"):
+        await system.astop(0.01)
     opened.set()
 
 
@@ -340,63 +311,49 @@ def test_astop_in_an_actor_only_asks(system: ActorSystem) -> None:
     system.join(DEADLINE)
 
 
-def test_a_with_block_is_refused_where_it_begins() -> None:
-    async def main() -> None:
-        system = ActorSystem("refused")
-        with pytest.raises(CallboardError, match=r"the end of `with` would .*: use `async with`"):
-            system.__enter__()
-        assert system.is_closed
-
-    awaiting(main)
+async def test_a_with_block_is_refused_where_it_begins() -> None:
+    system = ActorSystem("refused")
+    with pytest.raises(CallboardError, match=r"the end of `with` would .*: use `async with`"):
+        system.__enter__()
+    assert system.is_closed
     assert workers_of("refused") == []
 
 
-def test_a_call_that_would_not_block_goes_through(system: ActorSystem) -> None:
-    async def main() -> None:
-        done: Future[int] = Future()
-        done.set_result(3)
-        assert done.result() == 3
-        ref = system.spawn(Notes, mailbox=BoundedMailbox(2))
-        ref.tell(1)
-        while ref.queue_length or not seen:
-            pass
-        with pytest.raises(TimeoutError):
-            Future[None]().result(timeout=0)
-
+async def test_a_call_that_would_not_block_goes_through(system: ActorSystem) -> None:
     class Notes(Actor[int]):
         def receive(self, number: int) -> None:
             seen.append(number)
 
     seen: list[int] = []
-    awaiting(main)
+    done: Future[int] = Future()
+    done.set_result(3)
+    assert done.result() == 3
+    ref = system.spawn(Notes, mailbox=BoundedMailbox(2))
+    ref.tell(1)
+    while ref.queue_length or not seen:
+        pass
+    with pytest.raises(TimeoutError):
+        Future[None]().result(timeout=0)
 
 
-def test_an_ask_waits_for_room_as_for_its_answer(system: ActorSystem) -> None:
+async def test_an_ask_waits_for_room_as_for_its_answer(system: ActorSystem) -> None:
     scene = Scene(system)
+    answer = scene.ref.ask(3)
+    scene.gate.set_result(None)
+    assert await answer == 3
 
-    async def main() -> None:
+
+async def test_blocking_may_be_asked_for(system: ActorSystem) -> None:
+    scene = Scene(system)
+    thread = threading.Thread(target=scene.gate.set_result, args=(None,))
+    with callboard.blocking():
         answer = scene.ref.ask(3)
-        scene.gate.set_result(None)
-        assert await answer == 3
-
-    awaiting(main)
-
-
-def test_blocking_may_be_asked_for(system: ActorSystem) -> None:
-    scene = Scene(system)
-
-    async def main() -> None:
-        thread = threading.Thread(target=scene.gate.set_result, args=(None,))
-        with callboard.blocking():
-            answer = scene.ref.ask(3)
-            thread.start()
-            assert answer.result(DEADLINE) == 3
-            system.drain(DEADLINE)
-        thread.join()
-        with pytest.raises(CallboardError):
-            Future().result()
-
-    awaiting(main)
+        thread.start()
+        assert answer.result(DEADLINE) == 3
+        system.drain(DEADLINE)
+    thread.join()
+    with pytest.raises(CallboardError):
+        Future().result()
 
 
 def test_a_cell_of_a_notebook_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,20 +373,17 @@ def test_a_cell_of_a_notebook_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     assert awaiting(main) == 8
 
 
-def test_a_manual_system_waits_by_running() -> None:
-    async def main() -> None:
-        with ManualSystem() as system:
-            gate: Future[None] = Future()
-            gate.set_result(None)
-            seen: list[int] = []
-            ref = system.spawn(Gated, gate, seen, mailbox=BoundedMailbox(1))
-            for number in range(5):
-                ref.tell(number)
-            assert ref.ask(5).result(1.0) == 5
-            system.drain()
-            assert seen == [*range(6)]
-
-    awaiting(main)
+async def test_a_manual_system_waits_by_running() -> None:
+    with ManualSystem() as system:
+        gate: Future[None] = Future()
+        gate.set_result(None)
+        seen: list[int] = []
+        ref = system.spawn(Gated, gate, seen, mailbox=BoundedMailbox(1))
+        for number in range(5):
+            ref.tell(number)
+        assert ref.ask(5).result(1.0) == 5
+        system.drain()
+        assert seen == [*range(6)]
 
 
 def test_a_coroutine_of_trio_is_refused_too(system: ActorSystem) -> None:
@@ -457,63 +411,54 @@ class Echo(Actor[Any]):
         return message
 
 
-def test_result_of_an_answer_that_has_just_come_is_refused_as_one_that_is_to_come() -> None:
-    async def main() -> None:
-        async with ActorSystem() as system:
-            echo = system.spawn(Echo)
-            for n in range(100):
-                answer = echo.ask(n)
-                if n % 2:
-                    await system.adrain()  # the answer is there
-                with pytest.raises(WouldBlock, match="would block the event loop: `await` it"):
-                    answer.result(DEADLINE)
-                with pytest.raises(WouldBlock):
-                    answer.exception()
-                with callboard.blocking():
-                    assert answer.result(DEADLINE) == n
-                assert answer.result() == n
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+async def test_result_of_an_answer_that_has_just_come_is_refused_as_one_that_is_to_come() -> None:
+    async with ActorSystem() as system:
+        echo = system.spawn(Echo)
+        for n in range(100):
+            answer = echo.ask(n)
+            if n % 2:
+                await system.adrain()  # the answer is there
+            with pytest.raises(WouldBlock, match="would block the event loop: `await` it"):
+                answer.result(DEADLINE)
+            with pytest.raises(WouldBlock):
+                answer.exception()
+            with callboard.blocking():
+                assert answer.result(DEADLINE) == n
+            assert answer.result() == n
 
 
-def test_result_of_a_future_that_is_known_to_be_done_is_allowed() -> None:
-    async def main() -> None:
-        async with ActorSystem() as system:
-            echo = system.spawn(Echo)
-            awaited, called, looked, gathered = [echo.ask(n) for n in range(4)]
-            assert await awaited == awaited.result() == 0
-            called_back = asyncio.get_running_loop().create_future()
-            loop = asyncio.get_running_loop()
-            called.add_done_callback(
-                lambda done: loop.call_soon_threadsafe(called_back.set_result, done.result())
-            )
-            assert await called_back == called.result() == 1
-            while not looked.done():
-                await asyncio.sleep(0)
-            assert looked.result() == 2
-            assert await callboard.gather(gathered) == [gathered.result()]
-            mine: Future[int] = Future()
-            mine.set_result(5)
-            assert mine.result() == 5
-            assert mine.exception() is None
-            opened = threading.Event()
-            cancelled = system.spawn(Held, threading.Event()).ask(opened)
-            cancelled.cancel()
-            with pytest.raises(callboard.AskCancelled):
-                cancelled.result()
-            opened.set()  # it may have begun
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+async def test_result_of_a_future_that_is_known_to_be_done_is_allowed() -> None:
+    async with ActorSystem() as system:
+        echo = system.spawn(Echo)
+        awaited, called, looked, gathered = [echo.ask(n) for n in range(4)]
+        assert await awaited == awaited.result() == 0
+        called_back = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        called.add_done_callback(
+            lambda done: loop.call_soon_threadsafe(called_back.set_result, done.result())
+        )
+        assert await called_back == called.result() == 1
+        while not looked.done():
+            await asyncio.sleep(0)
+        assert looked.result() == 2
+        assert await callboard.gather(gathered) == [gathered.result()]
+        mine: Future[int] = Future()
+        mine.set_result(5)
+        assert mine.result() == 5
+        assert mine.exception() is None
+        opened = threading.Event()
+        cancelled = system.spawn(Held, threading.Event()).ask(opened)
+        cancelled.cancel()
+        with pytest.raises(callboard.AskCancelled):
+            cancelled.result()
+        opened.set()  # it may have begun
 
 
-def test_result_with_a_timeout_of_0_looks_and_does_not_wait() -> None:
-    async def main() -> None:
-        async with ActorSystem() as system:
-            answer = system.spawn(Echo).ask(1)
-            await system.adrain()
-            assert answer.result(0) == 1
-            never: Future[int] = Future()
-            with pytest.raises(callboard.AskTimeout):
-                never.result(0)
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+async def test_result_with_a_timeout_of_0_looks_and_does_not_wait() -> None:
+    async with ActorSystem() as system:
+        answer = system.spawn(Echo).ask(1)
+        await system.adrain()
+        assert answer.result(0) == 1
+        never: Future[int] = Future()
+        with pytest.raises(callboard.AskTimeout):
+            never.result(0)

@@ -73,7 +73,7 @@ def _raise() -> None:
     ("end", "error"), [(bool, DrainTimeout), (_raise, KeyError)], ids=["drains", "raises"]
 )
 @pytest.mark.parametrize("in_coroutine", [False, True], ids=["with", "async-with"])
-def test_what_is_stuck_holds_the_end_of_the_block_up_for_its_drain_timeout_only(
+def test_a_stuck_actor_holds_up_the_end_of_the_block_for_its_drain_timeout_only(
     opened: threading.Event,
     kind: type[Actor[Any]],
     options: dict[str, Any],
@@ -204,9 +204,7 @@ def test_a_drain_that_took_all_the_time_leaves_a_moment_for_the_stop_and_one_err
     assert system.is_closed
 
 
-def test_a_run_of_streams_that_is_stuck_is_named_in_the_one_error(
-    opened: threading.Event,
-) -> None:
+def test_a_stuck_run_of_streams_is_named_in_the_one_error(opened: threading.Event) -> None:
     entered = threading.Event()
 
     def wait(row: int) -> int:
@@ -264,9 +262,7 @@ def _stuck_run(system: ActorSystem, entered: threading.Event, opened: threading.
     return run
 
 
-def test_the_ends_of_blocks_within_each_other_share_the_time_of_one(
-    opened: threading.Event, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nested_blocks_share_time(opened: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
     cancels: list[float] = []
     real = Execution.cancel
 

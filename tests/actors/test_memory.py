@@ -1,4 +1,4 @@
-"""What actors and messages leave behind: nothing."""
+"""Actors and messages leave nothing in memory."""
 
 import ctypes
 import gc
@@ -47,9 +47,7 @@ def forget_the_born() -> None:
     [None, BoundedMailbox(5), BoundedMailbox(5, "drop_oldest"), PriorityMailbox(lambda m: 0)],
     ids=["plain", "bounded", "drop_oldest", "priority"],
 )
-def test_messages_and_answers_are_freed_when_they_were_handled(
-    system: ActorSystem, mailbox: Any
-) -> None:
+def test_handled_messages_and_answers_are_freed(system: ActorSystem, mailbox: Any) -> None:
     ref = system.spawn(Holder, mailbox=mailbox)
     things = [Thing() for _ in range(20)]
     watch = [weakref.ref(thing) for thing in things]
@@ -142,9 +140,7 @@ def test_a_system_is_freed_with_its_actors() -> None:
 
 
 @pytest.mark.parametrize("make", [ActorSystem, ManualSystem])
-def test_a_stopped_system_is_freed_though_the_failure_that_stopped_it_refers_to_it(
-    make: Callable[[], ActorSystem],
-) -> None:
+def test_a_stopped_system_is_freed_despite_its_failure(make: Callable[[], ActorSystem]) -> None:
     class Tells(Actor[Any]):
         def __init__(self, system: ActorSystem) -> None:
             self.mine = system
@@ -174,7 +170,7 @@ def test_a_manual_system_that_nobody_stopped_is_freed_with_its_actors() -> None:
     assert reference() is None
 
 
-def test_what_waits_in_a_manual_system_that_nobody_stopped_is_freed() -> None:
+def test_messages_waiting_in_a_dropped_manual_system_are_freed() -> None:
     system = ManualSystem()
     things = [Thing(), Thing()]
     references = [weakref.ref(thing) for thing in things]
@@ -272,9 +268,7 @@ def test_a_report_of_an_error_without_texts_has_stand_ins(system: ActorSystem) -
     assert "Mute" in error.traceback
 
 
-def test_a_reports_summary_says_the_error_and_its_traceback_also_the_notes(
-    system: ActorSystem,
-) -> None:
+def test_a_report_has_the_error_and_its_traceback_has_the_notes(system: ActorSystem) -> None:
     class Noting(Actor[Any]):
         def receive(self, message: Any) -> None:
             error = ValueError("as told")

@@ -103,9 +103,7 @@ def test_each_public_class_with_insides_hides_them() -> None:
         (NativeActor.spawn, "(self, cls, /, *args, **kwargs)"),
     ],
 )
-def test_methods_of_compiled_classes_have_signatures(
-    method: Callable[..., Any], signature: str
-) -> None:
+def test_methods_of_compiled_classes_show_args(method: Callable[..., Any], signature: str) -> None:
     assert str(inspect.signature(method)) == signature
 
 

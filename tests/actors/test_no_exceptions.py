@@ -1,5 +1,5 @@
-"""What is no Exception, such as SystemExit, where the runtime calls what is not its own: logging,
-texts of errors, subscribers, callbacks. Nothing of it takes a worker away, or gets into a sender.
+"""A BaseException such as SystemExit, raised where the runtime calls foreign code: logging, texts
+of errors, subscribers, callbacks. It neither ends a worker nor reaches a sender.
 """
 
 import asyncio
@@ -139,7 +139,7 @@ def test_a_decider_that_exits_stops_its_actor(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_subscriber_of_dead_letters_raises_does_not_come_out_of_a_tell(
+def test_errors_of_a_subscriber_of_dead_letters_do_not_come_out_of_a_tell(
     system: ActorSystem, caplog: pytest.LogCaptureFixture, kind: type[BaseException]
 ) -> None:
     def leave(letter: DeadLetter) -> None:

@@ -1,4 +1,7 @@
-"""What is no number, no time and no switch is refused where it is given, with its value."""
+"""Numbers, times and switches that are out of range raise an error with the value.
+
+One value for each call: `tests/core/test_checks.py` has the kinds of values that a check refuses.
+"""
 
 import math
 from collections.abc import Callable
@@ -67,13 +70,11 @@ def act(system: ActorSystem, action: Callable[[Any], Any]) -> object:
     return system.spawn(Scripted).ask(action).result(timeout=30)
 
 
-@pytest.mark.parametrize("time", [math.nan, math.inf, -math.inf, -1, 1e300, 10**400, "1", True])
 @pytest.mark.parametrize("use", TIMES.values(), ids=TIMES)
-def test_a_time_is_a_finite_number_of_seconds(
-    use: Callable[[ActorSystem, Any], object], time: Any
-) -> None:
-    with ActorSystem() as system, pytest.raises(ValueError, match=r"is a number of seconds .*not"):
-        use(system, time)
+def test_a_time_is_a_finite_number_of_seconds(use: Callable[[ActorSystem, Any], object]) -> None:
+    wrong = r"is a number of seconds .*not nan"
+    with ActorSystem() as system, pytest.raises(ValueError, match=wrong):
+        use(system, math.nan)
 
 
 COUNTS: dict[str, Callable[[ActorSystem, Any], object]] = {
@@ -98,14 +99,11 @@ COUNTS: dict[str, Callable[[ActorSystem, Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("count", [math.nan, math.inf, 1.0, -(10**30), 10**30, True, "1"])
 @pytest.mark.parametrize("use", COUNTS.values(), ids=COUNTS)
-def test_a_count_is_a_whole_number_within_its_bounds(
-    use: Callable[[ActorSystem, Any], object], count: Any
-) -> None:
+def test_a_count_is_a_whole_number_in_range(use: Callable[[ActorSystem, Any], object]) -> None:
     with ActorSystem() as system:
-        with pytest.raises((ValueError, SpawnError), match=r"is a whole number .*, not"):
-            use(system, count)
+        with pytest.raises((ValueError, SpawnError), match=r"is a whole number .*, not -10"):
+            use(system, -(10**30))
         assert system.actors == []
 
 
@@ -115,17 +113,14 @@ SWITCHES: dict[str, Callable[[ActorSystem, Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("value", ["no", "", 0, 1, math.nan])
 @pytest.mark.parametrize("use", SWITCHES.values(), ids=SWITCHES)
-def test_a_switch_is_true_or_false(use: Callable[[ActorSystem, Any], object], value: Any) -> None:
+def test_a_switch_is_true_or_false(use: Callable[[ActorSystem, Any], object]) -> None:
     with ActorSystem() as system:
-        with pytest.raises((ValueError, SpawnError), match="is True or False, not"):
-            use(system, value)
+        with pytest.raises((ValueError, SpawnError), match="is True or False, not 'no'"):
+            use(system, "no")
         assert system.actors == []
 
 
-@pytest.mark.parametrize("workers", [1025, 100_000, 10**9])
-def test_more_workers_than_there_may_be_are_refused_before_one_starts(workers: int) -> None:
-    wrong = f"workers is a whole number from 1 to 1024, not {workers}"
-    with pytest.raises(ConfigError, match=wrong):
-        ActorSystem(workers=workers)
+def test_more_than_1024_workers_are_refused() -> None:
+    with pytest.raises(ConfigError, match="workers is a whole number from 1 to 1024, not 1025"):
+        ActorSystem(workers=1025)

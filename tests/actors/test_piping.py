@@ -56,13 +56,12 @@ def test_an_error_comes_as_a_message_too() -> None:
     assert log[2] == ("wrapped", 1)
 
 
-def test_another_recipient_can_be_told() -> None:
-    with ManualSystem() as system:
-        probe = system.probe()
-        piping = system.spawn(Piping, system.spawn(Slow), [])
-        piping.tell(("ask", 1, {"to": probe.ref}))
-        system.advance(2)
-        assert probe.receive_one() == 1
+def test_another_recipient_can_be_told(manual: ManualSystem) -> None:
+    probe = manual.probe()
+    piping = manual.spawn(Piping, manual.spawn(Slow), [])
+    piping.tell(("ask", 1, {"to": probe.ref}))
+    manual.advance(2)
+    assert probe.receive_one() == 1
 
 
 def test_a_full_mailbox_does_not_hold_up_the_thread_that_answers() -> None:
@@ -78,19 +77,18 @@ def test_a_full_mailbox_does_not_hold_up_the_thread_that_answers() -> None:
     assert log == ["full", "past the capacity"]
 
 
-def test_an_outcome_for_an_actor_that_has_stopped_is_a_dead_letter() -> None:
-    with ManualSystem() as system:
-        letters: list[Any] = []
-        system.dead_letters.subscribe(letters.append)
-        theirs: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        piping = system.spawn(Piping, system.spawn(Slow), [])
-        piping.tell(("pipe", theirs))
-        system.run_until_idle()
-        piping.stop()
-        system.run_until_idle()
-        theirs.set_result("late")
-        system.run_until_idle()
-        assert [letter.message for letter in letters] == ["late"]
+def test_an_outcome_for_an_actor_that_has_stopped_is_a_dead_letter(manual: ManualSystem) -> None:
+    letters: list[Any] = []
+    manual.dead_letters.subscribe(letters.append)
+    theirs: concurrent.futures.Future[Any] = concurrent.futures.Future()
+    piping = manual.spawn(Piping, manual.spawn(Slow), [])
+    piping.tell(("pipe", theirs))
+    manual.run_until_idle()
+    piping.stop()
+    manual.run_until_idle()
+    theirs.set_result("late")
+    manual.run_until_idle()
+    assert [letter.message for letter in letters] == ["late"]
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,7 @@ def test_a_ref_cannot_be_pickled_and_says_why(system: ActorSystem, protocol: int
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
-def test_a_copy_of_what_stands_for_one_thing_is_itself(
-    system: ActorSystem, copied: Callable[[Any], Any]
-) -> None:
+def test_copies_of_identities_are_same(system: ActorSystem, copied: Callable[[Any], Any]) -> None:
     ref = system.spawn(Echo)
     probe = Probe(system)
     timer = system._runtime.timers.call_after(1000, system.drain)
@@ -82,7 +80,7 @@ def test_a_copy_of_what_stands_for_one_thing_is_itself(
     timer.cancel()
 
 
-def test_what_holds_refs_can_be_copied(system: ActorSystem) -> None:
+def test_objects_that_hold_refs_can_be_copied(system: ActorSystem) -> None:
     @dataclass
     class Order:
         customer: ActorRef[Any]

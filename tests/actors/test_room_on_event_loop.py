@@ -80,9 +80,7 @@ def sending(target: ActorRef[int], numbers: range) -> Deed:
 
 
 @pytest.mark.parametrize("overflow", WAITING)
-def test_a_sender_and_a_receiver_on_the_loop_come_to_their_end(
-    system: ActorSystem, overflow: str
-) -> None:
+def test_a_sender_and_a_receiver_on_the_loop_both_end(system: ActorSystem, overflow: str) -> None:
     seen: list[int] = []
     mailbox = BoundedMailbox(3, overflow, timeout=PATIENCE)
     collector = system.spawn(Collector, seen, event_loop=True, mailbox=mailbox)
@@ -94,9 +92,7 @@ def test_a_sender_and_a_receiver_on_the_loop_come_to_their_end(
 
 
 @pytest.mark.parametrize("overflow", WAITING)
-def test_the_loop_runs_others_while_an_actor_waits_for_room(
-    system: ActorSystem, overflow: str
-) -> None:
+def test_the_loop_runs_others_during_a_wait_for_room(system: ActorSystem, overflow: str) -> None:
     scene = Scene(system, overflow)
     sent = scene.sender.ask(sending(scene.receiver, range(3, 100)))
     for _ in range(10):
@@ -108,9 +104,7 @@ def test_the_loop_runs_others_while_an_actor_waits_for_room(
     assert scene.seen == list(range(100))
 
 
-def test_an_actor_that_waits_for_room_goes_no_further_than_its_next_await(
-    system: ActorSystem,
-) -> None:
+def test_an_actor_without_room_is_held_at_its_next_await(system: ActorSystem) -> None:
     scene = Scene(system, "block")
     steps: list[str] = []
 
@@ -147,9 +141,7 @@ def test_an_ask_waits_for_room_with_what_was_told_before_it(system: ActorSystem)
     assert seen == list(range(11))
 
 
-def test_a_message_that_finds_no_room_in_time_raises_at_the_next_await(
-    system: ActorSystem,
-) -> None:
+def test_no_room_in_time_raises_at_the_next_await(system: ActorSystem) -> None:
     scene = Scene(system, "block", timeout=0.01)
     letters: list[DeadLetter] = []
     system.dead_letters.subscribe(letters.append)
@@ -177,9 +169,7 @@ def test_a_message_that_finds_no_room_in_time_raises_at_the_next_await(
     assert scene.seen == [0, 1, 2]
 
 
-def test_a_message_that_finds_no_room_in_time_fails_a_handler_that_has_returned(
-    system: ActorSystem,
-) -> None:
+def test_no_room_in_time_fails_a_handler_that_has_returned(system: ActorSystem) -> None:
     scene = Scene(system, "block", timeout=0.01)
     with pytest.raises(MailboxFull, match="stayed full"):
         scene.sender.ask(sending(scene.receiver, range(3, 5))).result(60)
@@ -196,9 +186,7 @@ def test_a_throttled_message_is_sent_all_the_same_in_its_order(system: ActorSyst
 
 
 @pytest.mark.parametrize("supervised", ["stop", "restart"])
-def test_what_waits_for_room_is_sent_when_its_sender_ends(
-    system: ActorSystem, supervised: str
-) -> None:
+def test_waiting_sends_are_sent_when_the_sender_ends(system: ActorSystem, supervised: str) -> None:
     scene = Scene(system, "block")
     told = threading.Event()
 
@@ -237,7 +225,7 @@ def test_a_stop_ends_a_handler_that_has_returned_and_waits_for_room(system: Acto
     assert not scene.sender.is_alive
 
 
-def test_what_waits_for_an_actor_that_stops_is_dead(system: ActorSystem) -> None:
+def test_a_send_that_waits_for_a_stopping_actor_is_dead(system: ActorSystem) -> None:
     scene = Scene(system, "block")
     letters: list[DeadLetter] = []
     system.dead_letters.subscribe(letters.append)
@@ -273,9 +261,7 @@ def test_policies_that_do_not_wait_decide_at_once(
     assert scene.seen == seen
 
 
-def test_an_actor_on_the_loop_cannot_wait_for_room_in_its_own_mailbox(
-    system: ActorSystem,
-) -> None:
+def test_an_actor_on_the_loop_cannot_wait_for_its_own_mailbox(system: ActorSystem) -> None:
     async def send(actor: Doer) -> None:
         for _ in range(3):
             actor.ref.tell(send)
@@ -305,9 +291,7 @@ def other() -> Iterator[ActorSystem]:
         yield system
 
 
-def test_room_in_another_systems_mailbox_is_waited_for_likewise(
-    system: ActorSystem, other: ActorSystem
-) -> None:
+def test_room_in_another_systems_mailbox_too(system: ActorSystem, other: ActorSystem) -> None:
     scene = Scene(other, "block")
     sender = system.spawn(Doer, event_loop=True)
     bystander = system.spawn(Doer, event_loop=True)
@@ -320,7 +304,7 @@ def test_room_in_another_systems_mailbox_is_waited_for_likewise(
     assert scene.seen == list(range(50))
 
 
-def test_what_finds_no_room_holds_the_actor_back_in_its_order(system: ActorSystem) -> None:
+def test_a_send_that_waits_holds_back_its_actors_later_ones(system: ActorSystem) -> None:
     entered, let_go = threading.Event(), threading.Event()
     got: list[int] = []
 
@@ -350,9 +334,7 @@ def test_what_finds_no_room_holds_the_actor_back_in_its_order(system: ActorSyste
     assert [number for number in got if number % 2 == 0] == list(range(0, 16, 2))
 
 
-def test_a_message_that_begins_does_not_pass_a_step_that_has_waited_for_room(
-    system: ActorSystem,
-) -> None:
+def test_a_message_does_not_overtake_a_step_that_has_waited_for_room(system: ActorSystem) -> None:
     entered, let_go = threading.Event(), Future[None]()
     blocked, unblock = threading.Event(), threading.Event()
     loops: list[Any] = []

@@ -1,4 +1,4 @@
-"""What spawn() refuses, and what kinds of classes it takes."""
+"""Errors of spawn(), and the arguments that it takes."""
 
 import contextlib
 import functools
@@ -22,6 +22,7 @@ from callboard import (
     SystemClosed,
 )
 from callboard.policies import PlacementPolicy
+from tests.waiting import in_threads
 
 
 class Echo(Actor[Any]):
@@ -41,15 +42,15 @@ class NotAnActor:
         pass
 
 
-@pytest.mark.parametrize("what", [None, 7, "Echo", [], {}, Echo(), Echo.receive, lambda: Echo])
-def test_what_is_no_class_is_refused_by_its_value(system: ActorSystem, what: Any) -> None:
+@pytest.mark.parametrize("what", [7, "Echo", Echo(), lambda: Echo])
+def test_a_value_that_is_not_a_class_is_refused(system: ActorSystem, what: Any) -> None:
     with pytest.raises(SpawnError, match=r"spawn\(\) wants a class, a subclass of Actor, not "):
         system.spawn(what)
     assert system.actors == []
 
 
-@pytest.mark.parametrize("cls", [NotAnActor, int, type])
-def test_a_class_that_is_no_actor_is_refused_by_its_name(system: ActorSystem, cls: Any) -> None:
+@pytest.mark.parametrize("cls", [NotAnActor, type])
+def test_a_class_that_is_not_an_actor_is_refused(system: ActorSystem, cls: Any) -> None:
     with pytest.raises(SpawnError, match=f"subclass of Actor, and {cls.__qualname__} is not one"):
         system.spawn(cls)
 
@@ -64,7 +65,7 @@ def test_a_class_without_receive_is_refused(system: ActorSystem) -> None:
         system.spawn(Actor)
 
 
-@pytest.mark.parametrize("receive", [7, "receive", (), property(repr)])
+@pytest.mark.parametrize("receive", [7, property(repr)])
 def test_a_receive_that_cannot_be_called_is_refused(system: ActorSystem, receive: Any) -> None:
     cls: Any = type("Odd", (Actor,), {"receive": receive})
     with pytest.raises(SpawnError, match=r"Odd\.receive is .+, which cannot be called"):
@@ -86,21 +87,20 @@ def test_a_receive_that_yields_is_refused(system: ActorSystem) -> None:
         system.spawn(AsyncYields)
 
 
-@pytest.mark.parametrize("hook", ["on_failure"])
-def test_a_hook_that_is_a_coroutine_function_is_refused(system: ActorSystem, hook: str) -> None:
+def test_on_failure_may_not_be_a_coroutine_function(system: ActorSystem) -> None:
     async def coroutine(self: Any, *args: Any) -> None:
         pass
 
-    cls: Any = type("Hooked", (Echo,), {hook: coroutine})
-    with pytest.raises(SpawnError, match=rf"Hooked\.{hook} is `async`; only `receive`, "):
+    cls: Any = type("Hooked", (Echo,), {"on_failure": coroutine})
+    with pytest.raises(SpawnError, match=r"Hooked\.on_failure is `async`; only `receive`, "):
         system.spawn(cls)
 
 
 # --- options --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "/", 7, b"name", ("a",)])
-def test_a_name_that_is_none_is_refused(system: ActorSystem, name: Any) -> None:
+@pytest.mark.parametrize("name", ["", "a/b", 7])
+def test_a_wrong_name_is_refused(system: ActorSystem, name: Any) -> None:
     with pytest.raises(SpawnError, match=r"a non-empty string without '/', not "):
         system.spawn(Echo, name=name)
     assert system.actors == []
@@ -128,7 +128,7 @@ def test_a_name_is_free_again_when_a_spawn_failed(system: ActorSystem) -> None:
     assert ask(system.spawn(Echo, name="echo")) == "x"
 
 
-def test_who_asks_an_actor_whose_spawn_fails_is_told_so(system: ActorSystem) -> None:
+def test_an_asker_of_an_actor_whose_spawn_fails_is_told(system: ActorSystem) -> None:
     class Early(PlacementPolicy):
         def place(self, actor: Any, workers: Any) -> Any:
             asked.append(actor.ask("x"))
@@ -161,7 +161,7 @@ def test_siblings_have_different_names_and_cousins_may_have_the_same(system: Act
         ask(first, "child")
 
 
-def test_of_many_who_want_a_name_one_gets_it() -> None:
+def test_a_contested_name_goes_to_one_actor() -> None:
     with ActorSystem(workers=2) as system:
         start = threading.Barrier(4)
         got: list[Any] = []
@@ -172,25 +172,20 @@ def test_of_many_who_want_a_name_one_gets_it() -> None:
                 with contextlib.suppress(SpawnError):
                     got.append(system.spawn(Echo, name=f"echo-{number}").name)
 
-        threads = [threading.Thread(target=spawn) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(lambda _: spawn(), range(4))
         assert sorted(got) == sorted(f"echo-{number}" for number in range(50))
 
 
-@pytest.mark.parametrize("mailbox", [7, "bounded", BoundedMailbox, {"capacity": 1}])
-def test_what_is_no_mailbox_is_refused(system: ActorSystem, mailbox: Any) -> None:
+@pytest.mark.parametrize("mailbox", [7, BoundedMailbox])
+def test_a_wrong_mailbox_is_refused(system: ActorSystem, mailbox: Any) -> None:
     with pytest.raises(SpawnError, match="wants a BoundedMailbox or a PriorityMailbox as mailbox"):
         system.spawn(Echo, mailbox=mailbox)
     assert system.actors == []
 
 
-@pytest.mark.parametrize("priority", [-1, 2**32, "high", 1.5])
-def test_what_is_no_priority_is_refused(system: ActorSystem, priority: Any) -> None:
+def test_a_priority_beyond_32_bits_is_refused(system: ActorSystem) -> None:
     with pytest.raises(SpawnError, match="priority is a whole number from 0 to 4294967295, not "):
-        system.spawn(Echo, priority=priority)
+        system.spawn(Echo, priority=2**32)
 
 
 def test_every_option_may_be_none(system: ActorSystem) -> None:
@@ -317,9 +312,7 @@ def test_a_class_that_takes_any_arguments_by_name_is_not_given_options(system: A
     assert (ref.name, ref.ask("x").result(30)) == ("first", {"years": 3})
 
 
-def test_an_argument_that_is_given_by_position_leaves_its_name_to_the_option(
-    system: ActorSystem,
-) -> None:
+def test_a_positional_argument_leaves_its_name_to_the_option(system: ActorSystem) -> None:
     ref = system.spawn(Named, "Grace", name="first")
     assert (ref.name, ref.ask("x").result(30)) == ("first", ("Grace", 3, "plain"))
 
@@ -391,7 +384,7 @@ def test_a_class_without_an_init_takes_nothing(system: ActorSystem) -> None:
         system.spawn(Echo, 1)  # type: ignore[arg-type]
 
 
-def test_what_a_class_takes_is_asked_once_for_each_kind_of_call(
+def test_a_signature_is_read_once_for_each_kind_of_call(
     system: ActorSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Counted(Actor[Any]):

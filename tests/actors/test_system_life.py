@@ -1,4 +1,4 @@
-"""How systems end: by their block, Ctrl-C, exit, collection; and what a fork finds."""
+"""How systems end: by their block, Ctrl-C, exit or collection; and systems after a fork."""
 
 import gc
 import threading
@@ -209,9 +209,7 @@ def test_systems_dropped_with_messages_in_flight_do_no_harm() -> None:
 # --- waiting for the end --------------------------------------------------------------------------
 
 
-def test_join_is_woken_by_the_last_actors_end(
-    system: ActorSystem, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_last_end_wakes_join(system: ActorSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     waiting, joined = threading.Event(), threading.Event()
     wait_for = WaitQueue.wait_for
 
@@ -269,9 +267,7 @@ class Waiter(Actor[Any]):
         self.gate.wait(30)
 
 
-def test_a_system_whose_threads_cannot_all_be_started_ends_those_that_were(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_system_that_cannot_start_all_threads_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[threading.Thread] = []
     start = threading.Thread.start
 
@@ -305,7 +301,7 @@ def test_a_dedicated_actor_may_run_a_system_of_its_own(system: ActorSystem) -> N
     assert answer == ("x", "<ActorSystem 'inner', stopped>")
 
 
-def test_who_shares_a_worker_may_not_wait_for_another_system(system: ActorSystem) -> None:
+def test_an_actor_may_not_wait_for_a_system_on_its_worker(system: ActorSystem) -> None:
     class Host(Actor[Any]):
         def receive(self, other: ActorSystem) -> None:
             other.drain()

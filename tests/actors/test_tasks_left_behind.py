@@ -1,4 +1,4 @@
-"""A task of asyncio that a message leaves behind speaks for nobody, and holds no later one back."""
+"""A task of asyncio that outlives its message has no sender, and holds no later message back."""
 
 import asyncio
 import threading
@@ -13,9 +13,7 @@ DEADLINE = 60.0
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_tasks_that_wait_for_room_when_their_message_fails_hold_back_no_later_one(
-    system: ActorSystem, concurrency: int
-) -> None:
+def test_tasks_left_waiting_hold_back_no_message(system: ActorSystem, concurrency: int) -> None:
     entered, let_go = threading.Event(), threading.Event()
     got: list[int] = []
 
@@ -53,9 +51,7 @@ def test_tasks_that_wait_for_room_when_their_message_fails_hold_back_no_later_on
     eventually(lambda: sorted(got) == list(range(-1, 10)), "the tasks come to their end")
 
 
-def test_a_task_that_waits_to_enter_when_its_message_ends_holds_back_no_later_one(
-    system: ActorSystem,
-) -> None:
+def test_a_task_that_waits_to_enter_holds_back_no_later_message(system: ActorSystem) -> None:
     entered, let_go = threading.Event(), threading.Event()
     doors: dict[str, asyncio.Future[None]] = {}
 

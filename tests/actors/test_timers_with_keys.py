@@ -47,21 +47,20 @@ class Sink:
         raise NotImplementedError
 
 
-def test_a_timer_replaces_the_one_of_its_key() -> None:
+def test_a_timer_replaces_the_one_of_its_key(manual: ManualSystem) -> None:
     log: list[Any] = []
-    with ManualSystem() as system:
-        doing = system.spawn(Doing, log)
-        doing.tell(lambda self: self.after(2, "first", key="idle"))
-        doing.tell(lambda self: self.after(2, "other", key=("a", "tuple")))
-        system.advance(1)
-        doing.tell(lambda self: self.every(2, "second", key="idle"))
-        system.advance(2)
-        assert log == ["other", "second"]
-        assert doing.ask(lambda self: self.cancel_timer("idle")).result()
-        assert not doing.ask(lambda self: self.cancel_timer("idle")).result()
-        assert not doing.ask(lambda self: self.cancel_timer("never")).result()
-        system.advance(9)
-        assert log == ["other", "second"]
+    doing = manual.spawn(Doing, log)
+    doing.tell(lambda self: self.after(2, "first", key="idle"))
+    doing.tell(lambda self: self.after(2, "other", key=("a", "tuple")))
+    manual.advance(1)
+    doing.tell(lambda self: self.every(2, "second", key="idle"))
+    manual.advance(2)
+    assert log == ["other", "second"]
+    assert doing.ask(lambda self: self.cancel_timer("idle")).result()
+    assert not doing.ask(lambda self: self.cancel_timer("idle")).result()
+    assert not doing.ask(lambda self: self.cancel_timer("never")).result()
+    manual.advance(9)
+    assert log == ["other", "second"]
 
 
 def test_keys_of_timers_that_are_over_are_forgotten_and_can_be_used_anew() -> None:
@@ -79,64 +78,60 @@ def test_keys_of_timers_that_are_over_are_forgotten_and_can_be_used_anew() -> No
             doing.ask(lambda self: self.after(1, "never", key=[])).result()
 
 
-def test_a_timer_with_a_key_ends_at_a_restart() -> None:
+def test_a_timer_with_a_key_ends_at_a_restart(manual: ManualSystem) -> None:
     def fail(self: Any) -> None:
         self.after(1, "old", key="idle")
         raise LookupError
 
     log: list[Any] = []
-    with ManualSystem() as system:
-        doing = system.spawn(Doing, log, supervision=Supervision("restart"))
-        doing.tell(fail)
-        system.run_until_idle()
-        doing.tell(lambda self: self.after(2, "new", key="idle"))
-        system.advance(5)
-        assert log == ["new"]
+    doing = manual.spawn(Doing, log, supervision=Supervision("restart"))
+    doing.tell(fail)
+    manual.run_until_idle()
+    doing.tell(lambda self: self.after(2, "new", key="idle"))
+    manual.advance(5)
+    assert log == ["new"]
 
 
 @pytest.mark.parametrize("mailbox", [None, BoundedMailbox(2), PriorityMailbox(lambda message: 0)])
-def test_ticks_behind_a_busy_actor_are_one(mailbox: Any) -> None:
+def test_ticks_behind_a_busy_actor_are_one(mailbox: Any, manual: ManualSystem) -> None:
     log: list[Any] = []
-    with ManualSystem() as system:
-        busy = system.spawn(Busy, 3.5, log, mailbox=mailbox)
-        timer = system.every(1, "tick", to=busy, coalesce=True)
-        system.advance(10.2)
-        # Of the ticks at 1, 2, ... those are sent whose actor has nothing of them to do.
-        assert log == ["tick"] * 3
-        timer.cancel()
-        other: list[Any] = []
-        piling = system.every(1, "tick", to=system.spawn(Busy, 3.5, other))
-        system.advance(10.2)
-        piling.cancel()
-        system.drain(100)
-        assert len(other) == 10
+    busy = manual.spawn(Busy, 3.5, log, mailbox=mailbox)
+    timer = manual.every(1, "tick", to=busy, coalesce=True)
+    manual.advance(10.2)
+    # Of the ticks at 1, 2, ... those are sent whose actor has nothing of them to do.
+    assert log == ["tick"] * 3
+    timer.cancel()
+    other: list[Any] = []
+    piling = manual.every(1, "tick", to=manual.spawn(Busy, 3.5, other))
+    manual.advance(10.2)
+    piling.cancel()
+    manual.drain(100)
+    assert len(other) == 10
 
 
-def test_an_actors_own_ticks_can_be_coalesced() -> None:
+def test_an_actors_own_ticks_can_be_coalesced(manual: ManualSystem) -> None:
     class Ticking(Busy):
         def on_start(self) -> None:
             self.every(1, "tick", coalesce=True)
 
     log: list[Any] = []
-    with ManualSystem() as system:
-        ticking = system.spawn(Ticking, 2.5, log)
-        system.advance(9.1)
-        assert len(log) == 3
-        ticking.stop()
-        system.run_until_idle()
+    ticking = manual.spawn(Ticking, 2.5, log)
+    manual.advance(9.1)
+    assert len(log) == 3
+    ticking.stop()
+    manual.run_until_idle()
 
 
-def test_a_system_has_timers_for_any_actor() -> None:
+def test_a_system_has_timers_for_any_actor(manual: ManualSystem) -> None:
     log: list[Any] = []
-    with ManualSystem() as system:
-        doing = system.spawn(Doing, log)
-        system.after(1, "once", to=doing)
-        never = system.after(1, "never", to=doing)
-        again = system.every(2, "again", to=doing)
-        assert never.cancel()
-        system.advance(5)
-        assert log == ["once", "again", "again"]
-        assert again.cancel()
+    doing = manual.spawn(Doing, log)
+    manual.after(1, "once", to=doing)
+    never = manual.after(1, "never", to=doing)
+    again = manual.every(2, "again", to=doing)
+    assert never.cancel()
+    manual.advance(5)
+    assert log == ["once", "again", "again"]
+    assert again.cancel()
 
 
 @pytest.mark.parametrize(
@@ -229,7 +224,7 @@ def test_a_message_of_a_timer_that_was_replaced_or_cancelled_does_not_come(
         assert sorted(log) == sorted([*kept, "second"] if then is anew else kept)
 
 
-def test_a_message_of_a_cancelled_timer_does_not_come_from_the_stash() -> None:
+def test_a_message_of_a_cancelled_timer_does_not_come_from_the_stash(manual: ManualSystem) -> None:
     log: list[Any] = []
 
     class Stashing(Doing):
@@ -244,29 +239,27 @@ def test_a_message_of_a_cancelled_timer_does_not_come_from_the_stash() -> None:
         self.become(log.append)
         self.unstash_all()
 
-    with ManualSystem() as system:
-        ref = system.spawn(Stashing, log)
-        ref.tell(lambda self: self.after(1, "tick", key="key"))
-        system.advance(1)
-        ref.tell(give_back)
-        system.run_until_idle()
-        assert log == []
-        assert system.dead_letters.reasons == {"cancelled": 1}
+    ref = manual.spawn(Stashing, log)
+    ref.tell(lambda self: self.after(1, "tick", key="key"))
+    manual.advance(1)
+    ref.tell(give_back)
+    manual.run_until_idle()
+    assert log == []
+    assert manual.dead_letters.reasons == {"cancelled": 1}
 
 
-def test_a_timer_that_a_thread_cancels_sends_nothing_that_waits_still() -> None:
+def test_a_timer_that_a_thread_cancels_sends_nothing_that_waits_still(manual: ManualSystem) -> None:
     log: list[Any] = []
-    with ManualSystem() as system:
-        doing = system.spawn(Doing, log)
+    doing = manual.spawn(Doing, log)
 
-        def busy(self: Doing) -> None:
-            timer = self.after(1, "first", key="idle")
-            fire(system)
-            assert not timer.cancel()
+    def busy(self: Doing) -> None:
+        timer = self.after(1, "first", key="idle")
+        fire(manual)
+        assert not timer.cancel()
 
-        doing.tell(busy)
-        system.run_until_idle()
-        assert log == []
+    doing.tell(busy)
+    manual.run_until_idle()
+    assert log == []
 
 
 def test_a_timer_with_a_key_for_another_recipient_has_sent_what_it_has_sent() -> None:

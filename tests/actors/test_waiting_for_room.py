@@ -1,6 +1,5 @@
-"""A worker on which an actor waits for room in a full mailbox: what it does meanwhile."""
+"""A worker on which an actor waits for room in a full mailbox goes on with other work."""
 
-import asyncio
 import resource
 import threading
 import time
@@ -73,9 +72,7 @@ class Scene:
 
 @pytest.mark.parametrize("overflow", ["block", "help", "throttle"])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_asks_of_others_are_answered_while_a_worker_waits_for_room(
-    workers: int, overflow: str
-) -> None:
+def test_asks_are_answered_while_a_worker_waits_for_room(workers: int, overflow: str) -> None:
     with ActorSystem(workers=workers) as system:
         scene = Scene(system, overflow)
         # With two workers, what is ready on the last is delegated to the first, which runs Python.
@@ -238,7 +235,7 @@ def test_a_worker_does_not_sleep_for_room_while_another_actor_of_it_is_ready() -
     assert crowd.slept < 9  # once for each that runs in the first one's wait
 
 
-def test_who_exceeds_a_capacity_in_anothers_wait_does_so_once_in_ten_milliseconds() -> None:
+def test_a_nested_wait_exceeds_the_capacity_once_in_ten_milliseconds() -> None:
     crowd = Crowd(senders=5, messages=5000, steps=20_000)
     # One that was there, one at once, and one after each ten milliseconds.
     assert crowd.most <= 2 + crowd.seconds / 0.01
@@ -282,9 +279,7 @@ def test_all_of_many_senders_on_one_worker_keep_to_the_capacities(overflow: str)
     assert max(one.peak or 0 for one in found) <= 10
 
 
-def test_a_sender_that_runs_in_anothers_wait_waits_for_a_receiver_with_a_thread_of_its_own() -> (
-    None
-):
+def test_a_sender_running_in_anothers_wait_waits_for_a_dedicated_receiver() -> None:
     def peak_of_two() -> int:
         with ActorSystem(workers=1) as system:
             paths = []
@@ -323,15 +318,12 @@ def test_a_long_line_of_full_mailboxes_passes_all_messages() -> None:
 
 
 @pytest.mark.parametrize("capacity", [1, 10])
-def test_waits_for_room_are_not_counted_as_messages(capacity: int) -> None:
-    async def main() -> None:
-        async with ActorSystem(workers=1, monitoring="times") as system:
-            ref = system.spawn(Echo, mailbox=BoundedMailbox(capacity))
-            for number in range(300):
-                await ref.atell(number)
-            await system.adrain(60)
-            statistics = system.statistics()
-            assert statistics.of(ref.path).messages == 300
-            assert [one.messages for one in statistics.classes] == [300]
-
-    asyncio.run(main())
+async def test_waits_for_room_are_not_counted_as_messages(capacity: int) -> None:
+    async with ActorSystem(workers=1, monitoring="times") as system:
+        ref = system.spawn(Echo, mailbox=BoundedMailbox(capacity))
+        for number in range(300):
+            await ref.atell(number)
+        await system.adrain(60)
+        statistics = system.statistics()
+        assert statistics.of(ref.path).messages == 300
+        assert [one.messages for one in statistics.classes] == [300]

@@ -1,4 +1,4 @@
-"""Whole programs end, however they are ended, and what a fork finds."""
+"""Whole programs end in every way, and a fork refuses use of its copy."""
 
 import os
 import signal
@@ -96,14 +96,7 @@ assert system.spawn(Echo).ask("x").result(timeout=60) == "x"
     assert (status, errors) == (0, "")
 
 
-@pytest.mark.parametrize(
-    "wait",
-    [
-        "ask.result()",
-        "system.drain(timeout=600)",
-        "system.join()",
-    ],
-)
+@pytest.mark.parametrize("wait", ["ask.result()", "system.drain(timeout=600)", "system.join()"])
 def test_ctrl_c_ends_a_wait_and_stops_the_actors(wait: str) -> None:
     status, output, errors = run(
         f"""

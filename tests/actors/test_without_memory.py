@@ -1,4 +1,4 @@
-"""A process whose memory ends: each call raises MemoryError, and the system lives on."""
+"""In a process without memory each call raises MemoryError, and the system survives."""
 
 import subprocess
 import sys

@@ -120,10 +120,7 @@ def monitoring(smoke: bool) -> Benchmark:
     games = {
         "ping-pong": (Game("channels.ping_pong", 1_000_000, 100, smoke), {"capacity": 1}),
         "one to one": (Game("channels.pipeline", 1_000_000, 100, smoke), {"capacity": 16}),
-        "pipeline": (
-            Game("channels.pipeline", 20_000, 10, smoke),
-            {"capacity": 16, "stages": 100},
-        ),
+        "pipeline": (Game("channels.pipeline", 20_000, 10, smoke), {"capacity": 16, "stages": 100}),
         "replication": (Game("channels.replication", 2_000, 5, smoke), {}),
     }
     ways: dict[str, dict[str, Any]] = {

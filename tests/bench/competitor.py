@@ -25,11 +25,7 @@ Cost = Literal["cpu", "switches", "settled", "changes"]
 def session_of(command: Sequence[str]) -> Iterator["subprocess.Popen[str]"]:
     """Start a program in a session of its own; at the end nothing that it started runs on."""
     with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         try:
             yield process

@@ -95,10 +95,7 @@ def synchrocells(smoke: bool) -> Benchmark:
 
 def two_boxes(smoke: bool) -> Benchmark:
     game = Game("nets.two_boxes", 500_000, 100, smoke)
-    everyone = [
-        game.alone("callboard", "ours"),
-        game.alone(BARE_CALLS, "floor", 2, by="calls"),
-    ]
+    everyone = [game.alone("callboard", "ours"), game.alone(BARE_CALLS, "floor", 2, by="calls")]
     title = "A record through two trivial boxes"
     return Benchmark("nets_two_boxes", title, "records/s", everyone, costs=True)
 

@@ -415,10 +415,7 @@ TARGETS = (
     Target("A box of a star of a million", 400, value("nets_unfolding"), "bytes", at_most=True),
     *(
         Target(
-            f"Hops of records in a {net}",
-            3e6,
-            value("nets_hops", f"callboard, {net}"),
-            "hops/s",
+            f"Hops of records in a {net}", 3e6, value("nets_hops", f"callboard, {net}"), "hops/s"
         )
         for net in ("star", "split")
     ),

@@ -44,7 +44,7 @@ print(living - before, cpu_of_children() - before)
 """
 
 
-def test_what_processes_below_this_one_spend_is_seen() -> None:
+def test_time_spent_in_child_processes_is_counted() -> None:
     """In a process of its own: below this one, processes of other tests may be about to end."""
     run = [sys.executable, "-c", PARENT]
     living, ended = map(float, subprocess.run(run, capture_output=True, check=True).stdout.split())

@@ -53,7 +53,7 @@ def test_a_program_that_is_not_there_is_an_error() -> None:
     assert "/no/such/program" in sample.error
 
 
-def test_what_a_program_has_started_ends_with_it(tmp_path: Path) -> None:
+def test_child_processes_end_with_their_program(tmp_path: Path) -> None:
     from competitor import session_of
 
     pipe = tmp_path / "pipe"  # it has a writer for as long as the child lives
@@ -104,7 +104,7 @@ def test_a_ratio_is_the_median_of_the_rounds_ratios() -> None:
     assert scores(100, 10, 90).over(scores(50, 5, 30)) == 2  # type: ignore[attr-defined]
 
 
-def test_what_had_nothing_has_no_ratio() -> None:
+def test_a_benchmark_without_a_result_has_no_ratio() -> None:
     import report
 
     assert report.ratio(scores(12, 0), scores(0, 3)) == ""  # type: ignore[arg-type]
@@ -370,9 +370,7 @@ def test_a_thread_and_a_task_answer_each_other(by: str, library: str) -> None:
 @pytest.mark.parametrize(
     ("benchmark", "options"), [("replication", {"depth": 9}), ("synchrocells", {})]
 )
-def test_the_pipelines_of_the_thesis_lose_no_record(
-    benchmark: str, options: dict[str, int], dedicated: bool
-) -> None:
+def test_pipelines_lose_no_record(benchmark: str, options: dict[str, int], dedicated: bool) -> None:
     import one
 
     pytest.importorskip("callboard.channels")

@@ -17,7 +17,7 @@ def bench_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(HERE))
 
 
-def test_of_50_events_one_is_a_person_three_are_auctions_and_46_are_bids() -> None:
+def test_out_of_50_events_1_is_a_person_3_are_auctions_and_46_are_bids() -> None:
     from nexmark.events import Events
 
     events = Events(5_000)

@@ -1,4 +1,4 @@
-"""What the tests of channels share."""
+"""Fixtures of the channels' tests."""
 
 from collections.abc import Iterator
 

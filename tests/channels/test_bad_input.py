@@ -33,7 +33,7 @@ def test_a_capacity_is_a_whole_number(capacity: Any) -> None:
         channel(capacity)
 
 
-def test_what_happens_at_a_deadlock_is_one_of_two_words() -> None:
+def test_on_deadlock_is_one_of_two_words() -> None:
     with pytest.raises(ValueError, match="on_deadlock"):
         channel(1, on_deadlock="wait")  # type: ignore[arg-type]
 
@@ -57,7 +57,7 @@ def test_a_timeout_is_a_number_of_seconds(timeout: Any) -> None:
 
 
 @pytest.mark.parametrize("most", [0, -1, True, 1.0, "1", 2**70])
-def test_so_many_are_one_at_least(most: Any) -> None:
+def test_a_number_of_values_is_1_or_more(most: Any) -> None:
     sender, receiver = channel(1)
     sender.send_nowait(1)
     with pytest.raises(ValueError, match="receive_many"):
@@ -93,18 +93,15 @@ async def receive(receiver: Receiver[Any]) -> Any:
     return await receiver.receive()
 
 
-def test_an_end_is_not_handed_on_while_somebody_waits_at_it() -> None:
-    async def main() -> None:
-        sender, receiver = channel(1)
-        waiting = asyncio.ensure_future(receive(receiver))
-        await asyncio.sleep(0)
-        with pytest.raises(ChannelOwnershipError, match="cannot be handed on while"):
-            receiver.release()
-        assert sender.send_nowait(1)
-        assert await waiting == 1
+async def test_an_end_is_not_handed_on_while_somebody_waits_at_it() -> None:
+    sender, receiver = channel(1)
+    waiting = asyncio.ensure_future(receive(receiver))
+    await asyncio.sleep(0)
+    with pytest.raises(ChannelOwnershipError, match="cannot be handed on while"):
         receiver.release()
-
-    asyncio.run(main())
+    assert sender.send_nowait(1)
+    assert await waiting == 1
+    receiver.release()
 
 
 class Sends(Task):
@@ -190,27 +187,24 @@ def test_a_selection_without_ends_is_refused() -> None:
         Selection().wait()
 
 
-def test_an_operation_is_awaited_once() -> None:
-    async def main() -> None:
-        sender, receiver = channel(3)
-        operation = sender.send(1)
+async def test_an_operation_is_awaited_once() -> None:
+    sender, receiver = channel(3)
+    operation = sender.send(1)
+    await operation
+    with pytest.raises(RuntimeError, match="was awaited before"):
         await operation
-        with pytest.raises(RuntimeError, match="was awaited before"):
-            await operation
-        assert (receiver.receive_nowait(), len(receiver)) == (1, 0)
+    assert (receiver.receive_nowait(), len(receiver)) == (1, 0)
 
-        taking = receiver.receive()
-        waiting = asyncio.ensure_future(taking)
-        await asyncio.sleep(0)
-        with pytest.raises(RuntimeError, match="was awaited before"):
-            await taking
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        with pytest.raises(RuntimeError, match="was awaited before"):
-            await taking
-
-    asyncio.run(main())
+    taking = receiver.receive()
+    waiting = asyncio.ensure_future(taking)
+    await asyncio.sleep(0)
+    with pytest.raises(RuntimeError, match="was awaited before"):
+        await taking
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    with pytest.raises(RuntimeError, match="was awaited before"):
+        await taking
 
 
 def test_an_operation_that_is_not_awaited_does_nothing_and_warns() -> None:

@@ -89,9 +89,7 @@ def test_tasks_with_enough_room_meet_no_circle(any_system: ActorSystem) -> None:
 
 
 @pytest.mark.parametrize("capacity", [0, 1, 2])
-def test_a_channel_that_grows_ends_the_circle_and_keeps_the_order(
-    any_system: ActorSystem, capacity: int
-) -> None:
+def test_growth_ends_the_circle_and_keeps_the_order(any_system: ActorSystem, capacity: int) -> None:
     told: list[Any] = []
     there = channel(capacity, on_deadlock="grow")
     back = channel(capacity)
@@ -164,9 +162,7 @@ def test_a_circle_of_empty_channels_is_at_rest(any_system: ActorSystem) -> None:
     assert first.waits_for == f"a value of channel {there[0].number}"
 
 
-def test_who_waits_for_room_before_a_circle_of_empty_channels_waits_on(
-    manual: ManualSystem,
-) -> None:
+def test_a_sender_blocked_by_a_circle_of_empty_channels_waits_on(manual: ManualSystem) -> None:
     """Its path leads into the circle, and the circle is none of full channels."""
     told: list[Any] = []
 
@@ -211,7 +207,7 @@ def test_long_circles_name_both_ends(any_system: ActorSystem) -> None:
     assert "... 20 more ..." in text
 
 
-def test_who_has_a_time_limit_waits_in_no_circle(manual: ManualSystem) -> None:
+def test_a_wait_with_a_time_limit_is_in_no_circle(manual: ManualSystem) -> None:
     told: list[Any] = []
 
     class Limited(SendsFirst):

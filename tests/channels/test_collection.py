@@ -107,23 +107,20 @@ def test_values_that_lead_from_channel_to_channel_are_collected() -> None:
     assert gone() is None
 
 
-def test_an_offer_that_leads_to_its_own_channel_is_collected() -> None:
-    async def main() -> None:
-        complaints: list[str] = []
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, about: complaints.append(about["message"]))
-        sender, receiver = channel(0)
-        value: Any = Value()
-        value.ends = sender, receiver
-        gone = weakref.ref(value)
-        sending = asyncio.ensure_future(sender.send(value))
-        await asyncio.sleep(0)
-        del sender, receiver, value, sending
-        gc.collect()
-        assert gone() is None
-        assert complaints == ["Task was destroyed but it is pending!"]
-
-    asyncio.run(main())
+async def test_an_offer_that_leads_to_its_own_channel_is_collected() -> None:
+    complaints: list[str] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, about: complaints.append(about["message"]))
+    sender, receiver = channel(0)
+    value: Any = Value()
+    value.ends = sender, receiver
+    gone = weakref.ref(value)
+    sending = asyncio.ensure_future(sender.send(value))
+    await asyncio.sleep(0)
+    del sender, receiver, value, sending
+    gc.collect()
+    assert gone() is None
+    assert complaints == ["Task was destroyed but it is pending!"]
 
 
 def test_the_collector_leaves_what_is_on_its_way() -> None:
@@ -178,7 +175,7 @@ class Uses(Task):
         ("system", "receiver stopped"),
     ],
 )
-def test_what_was_never_received_is_a_dead_letter(way: str, reason: str) -> None:
+def test_values_never_received_are_dead_letters(way: str, reason: str) -> None:
     letters: list[DeadLetter] = []
     with ManualSystem() as system:
         system.dead_letters.subscribe(letters.append)

@@ -300,22 +300,19 @@ def test_a_task_of_trio_may_be_cancelled_at_each_await(
 
 @pytest.mark.parametrize("capacity", [0, 1])
 @pytest.mark.parametrize("takes", [True, False])
-def test_a_cancelled_send_says_whether_the_value_was_sent(capacity: int, takes: bool) -> None:
-    async def main() -> None:
-        sender, receiver = channel(capacity)
-        if capacity:
-            assert sender.send_nowait("first")
-        operation = sender.send("value")
-        sending = asyncio.ensure_future(operation)
-        await asyncio.sleep(0)
-        assert not operation.sent
-        if takes:
-            assert receiver.receive_nowait() == ("first" if capacity else "value")
-        sending.cancel()
-        await asyncio.wait([sending])
-        assert sending.cancelled() == (not operation.sent)
-        # At capacity 1 there is room now, but the cancelled send does not take it.
-        assert operation.sent == (takes and capacity == 0)
-        assert receiver.receive_nowait(None) == ("first" if capacity and not takes else None)
-
-    asyncio.run(main())
+async def test_a_cancelled_send_says_whether_the_value_was_sent(capacity: int, takes: bool) -> None:
+    sender, receiver = channel(capacity)
+    if capacity:
+        assert sender.send_nowait("first")
+    operation = sender.send("value")
+    sending = asyncio.ensure_future(operation)
+    await asyncio.sleep(0)
+    assert not operation.sent
+    if takes:
+        assert receiver.receive_nowait() == ("first" if capacity else "value")
+    sending.cancel()
+    await asyncio.wait([sending])
+    assert sending.cancelled() == (not operation.sent)
+    # At capacity 1 there is room now, but the cancelled send does not take it.
+    assert operation.sent == (takes and capacity == 0)
+    assert receiver.receive_nowait(None) == ("first" if capacity and not takes else None)

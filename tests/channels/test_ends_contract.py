@@ -68,7 +68,7 @@ def test_a_call_goes_there_and_back(users: Users, left: str, right: str, capacit
 
 @every_kind
 @pytest.mark.parametrize("capacity", [1, 3, 16])
-def test_what_there_is_room_for_needs_no_partner(users: Users, kind: str, capacity: int) -> None:
+def test_a_send_with_room_needs_no_partner(users: Users, kind: str, capacity: int) -> None:
     sender, receiver = channel(capacity)
 
     async def fill(words: Any) -> None:
@@ -129,7 +129,7 @@ def test_an_empty_channel_has_nothing(users: Users, kind: str, capacity: int) ->
 
 
 @every_kind
-def test_receive_many_takes_at_most_so_many(users: Users, kind: str) -> None:
+def test_receive_many_takes_at_most_its_limit(users: Users, kind: str) -> None:
     sender, receiver = channel(16)
     for number in range(10):
         assert sender.send_nowait(number)
@@ -177,9 +177,7 @@ def test_at_capacity_0_send_nowait_wants_a_receiver_that_waits(users: Users, kin
 
 @every_pair
 @every_capacity
-def test_an_end_that_was_handed_on_works_for_the_next(
-    users: Users, left: str, right: str, capacity: int
-) -> None:
+def test_an_end_handed_on_still_works(users: Users, left: str, right: str, capacity: int) -> None:
     sender, receiver = channel(capacity)
 
     async def send_one(words: Any, value: int) -> None:
@@ -219,9 +217,7 @@ def test_clones_of_a_sender_share_a_channel(users: Users, kind: str, capacity: i
 
 @every_kind
 @every_capacity
-def test_each_value_goes_to_one_of_the_clones_of_a_receiver(
-    users: Users, kind: str, capacity: int
-) -> None:
+def test_each_value_goes_to_one_receiver_clone(users: Users, kind: str, capacity: int) -> None:
     sender, receiver = channel(capacity)
     done = [users.start(kind, receive_all, receiver.clone()) for _ in range(3)]
     receiver.close()
@@ -254,9 +250,7 @@ def test_a_sender_goes_on_in_the_channel_of_another(users: Users, kind: str, cap
 
 @every_kind
 @every_capacity
-def test_a_receiver_takes_what_is_left_and_goes_on_in_another(
-    users: Users, kind: str, capacity: int
-) -> None:
+def test_a_receiver_takes_what_is_left_and_moves_on(users: Users, kind: str, capacity: int) -> None:
     old, first = channel(capacity)
     new, second = channel(capacity)
     newest, third = channel(capacity)

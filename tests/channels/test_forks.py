@@ -1,4 +1,4 @@
-"""Channels in a forked child: it has copies, and nobody else who uses them."""
+"""Channels in a forked child: the child has copies, which nobody else uses."""
 
 import os
 

@@ -244,7 +244,7 @@ def test_rows_for_nobody_can_be_skipped(system: ActorSystem) -> None:
     assert sender.is_closed
 
 
-def test_what_has_put_and_close_is_a_sink(system: ActorSystem) -> None:
+def test_an_object_with_put_and_close_is_a_sink(system: ActorSystem) -> None:
     class Shelf:
         def __init__(self) -> None:
             self.rows: list[int] = []

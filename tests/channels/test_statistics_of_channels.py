@@ -1,4 +1,4 @@
-"""What statistics say of tasks and of the ends of channels that they have."""
+"""Statistics of tasks and of their ends of channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ref of a task: it takes no messages, and says what the task waits for."""
+"""The ref of a task takes no messages, and tells the reason for which the task waits."""
 
 from typing import Any
 
@@ -18,9 +18,7 @@ class Waits(Task):
 
 
 @pytest.mark.parametrize("options", [{}, {"mailbox": None}, {"context": "sender"}])
-def test_a_message_to_a_task_is_refused_at_the_call(
-    system: ActorSystem, options: dict[str, Any]
-) -> None:
+def test_a_message_to_a_task_is_refused(system: ActorSystem, options: dict[str, Any]) -> None:
     sender, receiver = channel(1)
     ref = system.spawn(Waits, receiver, name="waits", **options)
     calls = (
@@ -59,7 +57,7 @@ def test_a_task_is_stopped_with_its_ends(manual: ManualSystem, kind: type[Task])
 
 
 @pytest.mark.parametrize("method", ["after", "every", "watch"])
-def test_what_would_send_a_message_to_a_task_is_refused(system: ActorSystem, method: str) -> None:
+def test_timers_and_watches_of_a_task_are_refused(system: ActorSystem, method: str) -> None:
     told: list[str] = []
 
     class Asks(Task):
@@ -115,9 +113,7 @@ class Silent(Actor[Any]):
         ("any", "one of 2 ends"),
     ],
 )
-def test_statistics_say_what_an_actor_waits_for(
-    manual: ManualSystem, what: str, words: str
-) -> None:
+def test_statistics_have_reasons_for_waiting(manual: ManualSystem, what: str, words: str) -> None:
     first, second, third = channel(1), channel(1), channel(1)
     ends = {"receiver": first[1], "other": second[1], "sender": third[0]}
     silent = manual.spawn(Silent, name="silent")

@@ -8,15 +8,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, DrainTimeout, Supervision, Terminated
-from callboard.channels import (
-    ChannelClosed,
-    Receiver,
-    Selection,
-    Sender,
-    Task,
-    channel,
-    select,
-)
+from callboard.channels import ChannelClosed, Receiver, Selection, Sender, Task, channel, select
 from callboard.testing import ManualSystem, replay
 from tests.channels.users import WAIT, left_in
 

@@ -11,14 +11,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, AskTimeout
-from callboard.channels import (
-    ChannelTimeout,
-    Receiver,
-    Selection,
-    Sender,
-    channel,
-    select,
-)
+from callboard.channels import ChannelTimeout, Receiver, Selection, Sender, channel, select
 from tests.channels.users import WAIT, in_thread
 
 trio = pytest.importorskip("trio")

@@ -1,4 +1,4 @@
-"""Who wakes with which error, when a channel ends while somebody waits."""
+"""Errors that wake waiting tasks when a channel ends."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_senders_wake(
     assert type(caught.value) is OF_RECEIVER[end]
 
 
-def test_what_was_sent_before_comes_before_the_error() -> None:
+def test_values_sent_before_come_before_the_error() -> None:
     for end, error in OF_SENDER.items():
         with ManualSystem() as system:
             sender, receiver = channel(3)
@@ -232,31 +232,27 @@ def test_iterating_ends_at_a_close_and_raises_other_ends() -> None:
 
 @pytest.mark.parametrize("clones", [0, 1])
 @pytest.mark.parametrize("capacity", [0, 1])
-def test_closing_ones_own_end_wakes_those_who_wait_at_it(clones: int, capacity: int) -> None:
+async def test_closing_ones_own_end_wakes_those_who_wait_at_it(clones: int, capacity: int) -> None:
     """Coroutines of one event loop share their ends."""
+    sender, receiver = channel(capacity)
+    others = [(sender.clone(), receiver.clone()) for _ in range(clones)]
+    waiting = asyncio.ensure_future(receiver.receive())
+    await asyncio.sleep(0)
+    receiver.close()
+    with pytest.raises(ChannelClosed):
+        await asyncio.wait_for(waiting, WAIT)
 
-    async def main() -> None:
-        sender, receiver = channel(capacity)
-        others = [(sender.clone(), receiver.clone()) for _ in range(clones)]
-        waiting = asyncio.ensure_future(receiver.receive())
-        await asyncio.sleep(0)
-        receiver.close()
-        with pytest.raises(ChannelClosed):
-            await asyncio.wait_for(waiting, WAIT)
-
-        sender, receiver = channel(capacity)
-        others += [(sender.clone(), receiver.clone()) for _ in range(clones)]
-        for number in range(capacity):
-            assert sender.send_nowait(number)
-        operation = sender.send("too much")
-        waiting = asyncio.ensure_future(operation)
-        await asyncio.sleep(0)
-        sender.close()
-        with pytest.raises(ChannelClosed):
-            await asyncio.wait_for(waiting, WAIT)
-        assert not operation.sent
-
-    asyncio.run(main())
+    sender, receiver = channel(capacity)
+    others += [(sender.clone(), receiver.clone()) for _ in range(clones)]
+    for number in range(capacity):
+        assert sender.send_nowait(number)
+    operation = sender.send("too much")
+    waiting = asyncio.ensure_future(operation)
+    await asyncio.sleep(0)
+    sender.close()
+    with pytest.raises(ChannelClosed):
+        await asyncio.wait_for(waiting, WAIT)
+    assert not operation.sent
 
 
 @pytest.mark.parametrize("end", ["close", "cancel", "collected"])

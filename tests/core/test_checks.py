@@ -50,7 +50,7 @@ def test_a_finite_number_is_neither_text_nor_a_switch(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", ["no", "", 0, 1, None, math.nan])
-def test_a_switch_is_no_text_and_no_number(value: object) -> None:
+def test_a_switch_is_neither_text_nor_a_number(value: object) -> None:
     with pytest.raises(ValueError, match="dedicated is True or False, not"):
         checks.flag("dedicated", value)
 
@@ -63,7 +63,7 @@ def test_a_word_is_one_of_those_there_are() -> None:
             checks.one_of("a level", wrong, ("off", "times"))
 
 
-def test_what_fits_is_returned() -> None:
+def test_a_right_value_is_returned() -> None:
     assert checks.whole("a size", np.int64(3)) == 3
     assert checks.finite("a lag", Fraction(1, 2)) == Fraction(1, 2)
     assert checks.finite("a lag", 10**18 + 1) == 10**18 + 1

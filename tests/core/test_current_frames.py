@@ -1,4 +1,4 @@
-"""Looking at what threads do while there is garbage to be collected."""
+"""Frames of threads are read while there is garbage to be collected."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_moments_in_tuples_and_lists_are_found() -> None:
     [1, 0.5, "x", None, datetime(2026, 1, 1), (1, "a"), [2], Sale(datetime(2026, 1, 1), 1),
      datetime(2026, 1, 1, tzinfo=NoZone()), Odd([FIRST]), FIRST.astimezone(UTC)],
 )  # fmt: skip
-def test_what_has_no_moment_in_it_or_compares_in_its_own_way_is_itself(value: Any) -> None:
+def test_values_without_a_moment_are_unchanged(value: Any) -> None:
     assert instant_of(value) is value
     assert as_key(value) is value
 

@@ -42,12 +42,12 @@ def test_ctrl_c_comes_from_a_signal() -> None:
     assert comes_from_signal(_raised(_press_ctrl_c))
 
 
-def test_what_a_handler_in_python_raises_comes_from_a_signal(handled: None) -> None:
+def test_an_exception_of_a_python_handler_comes_from_a_signal(handled: None) -> None:
     assert comes_from_signal(_raised(lambda: signal.raise_signal(signal.SIGTERM)))
 
 
 @pytest.mark.parametrize("function", [_interrupt, sys.exit, lambda: 1 / 0])
-def test_what_code_raises_by_itself_does_not(function: Callable[[], object]) -> None:
+def test_an_exception_of_other_code_does_not(function: Callable[[], object]) -> None:
     assert not comes_from_signal(_raised(function))
 
 

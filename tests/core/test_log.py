@@ -1,4 +1,4 @@
-"""What the records of the log say of themselves."""
+"""Records of the log have the right place, and safe and short texts."""
 
 import logging
 from typing import Any
@@ -9,25 +9,21 @@ from callboard.core.log import log
 
 
 @pytest.mark.parametrize("method", ["info", "error"])
-def test_the_place_of_a_record_is_where_it_was_logged(
-    caplog: pytest.LogCaptureFixture, method: str
-) -> None:
+def test_a_record_has_the_place_of_its_call(caplog: pytest.LogCaptureFixture, method: str) -> None:
     with caplog.at_level(logging.INFO, "callboard"):
         getattr(log, method)("something happened", times=2)
     [record] = caplog.records
     assert record.getMessage() == "something happened times=2"
     assert (record.pathname, record.funcName) == (
         __file__,
-        "test_the_place_of_a_record_is_where_it_was_logged",
+        "test_a_record_has_the_place_of_its_call",
     )
 
 
 @pytest.mark.parametrize(
     "text", ["x\nERROR forged", "\x1b[2J", "\r", "a\u2028b", "\ud800", "\x85", "\u202e"]
 )
-def test_a_text_of_others_forges_no_line_and_sends_nothing_to_a_terminal(
-    text: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_log_lines_cannot_be_forged_by_texts(text: str, caplog: pytest.LogCaptureFixture) -> None:
     try:
         raise ValueError(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Texts that can be shown and sent, whatever users' code made."""
+"""Texts of users' objects can be shown and sent, however broken they are."""
 
 from callboard.core.text import cut, safe_repr, safe_str, sendable
 
@@ -23,7 +23,7 @@ def test_a_surrogate_is_shown_as_its_escape_sequence() -> None:
     assert sendable("naïve 🙂") == "naïve 🙂"
 
 
-def test_what_has_no_text_is_named() -> None:
+def test_an_object_without_a_text_is_named() -> None:
     assert safe_str(Mute()) == "<Mute, whose str() raised ValueError>"
     assert safe_repr(Mute()) == "<Mute, whose repr() raised ValueError>"
 

@@ -1,4 +1,4 @@
-"""What a dashboard answers."""
+"""Requests to a dashboard."""
 
 from __future__ import annotations
 

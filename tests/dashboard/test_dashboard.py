@@ -250,9 +250,7 @@ def connected(url: str) -> socket.socket:
     return socket.create_connection((host, int(port)), 60)
 
 
-def test_silent_connections_leave_room_for_browsers_and_descriptors_to_the_program(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_silent_connections_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "MOST_CONNECTIONS", 8)
     monkeypatch.setattr(app, "FIRST_REQUEST", 600.0)  # so that time closes none
     before = len(os.listdir("/proc/self/fd"))

@@ -1,4 +1,4 @@
-"""Dead letters that are kept for those who look."""
+"""Dead letters that are kept for observers."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_servers_elsewhere_are_shown_by_their_health(tmp_path: Path) -> None:
             until(lambda: state().startswith("not reached: "))
 
 
-def test_what_is_no_connection_is_refused() -> None:
+def test_a_wrong_connection_is_refused() -> None:
     with (
         ActorSystem("shop", workers=1) as system,
         pytest.raises(ConfigError, match="connections to servers, not 'tcp:shop:1'"),

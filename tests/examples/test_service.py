@@ -175,9 +175,7 @@ def unused_port() -> int:
 
 
 @pytest.mark.parametrize("first", [False, True], ids=["as any process", "as process 1"])
-def test_the_container_serves_is_well_and_ends_at_its_signal(
-    first: bool, folder: Path, certificate: Path
-) -> None:
+def test_the_container_is_well_and_stops(first: bool, folder: Path, certificate: Path) -> None:
     port = str(unused_port())
     for name in ("cert.pem", "key.pem"):
         shutil.copy(certificate / name, folder)

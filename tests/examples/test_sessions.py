@@ -108,9 +108,7 @@ HEADER = "ts,author,repo,commit,path,added,deleted\r\n"
 
 
 @pytest.mark.parametrize("name", ["changes.csv", "changes.csv.gz"])
-def test_a_path_with_quotes_spaces_and_commas_is_read_as_git_wrote_it(
-    tmp_path: Path, name: str
-) -> None:
+def test_quotes_spaces_and_commas_in_a_path_are_read(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, HEADER + '5,1,r,2,"""a, \\303\\244"" ",3,4\r\n')
     with path.open("rb") as file:
         assert list(read_changes(file)) == [Change(5, 1, "r", 2, '"a, \\303\\244" ', 3, 4)]

@@ -108,9 +108,7 @@ def test_sessions_that_added_and_never_deleted(stream: list[Change], rows: list[
     assert answer(4, stream) == [(len(sizes), sum(sizes), statistics.fmean(sizes))]
 
 
-def test_repositories_with_flat_or_declining_activity(
-    stream: list[Change], rows: list[Row]
-) -> None:
+def test_repositories_without_growing_activity(stream: list[Change], rows: list[Row]) -> None:
     days: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for row in rows:
         days[row["repo"]][int(row["ts"]) // 86400] += 1

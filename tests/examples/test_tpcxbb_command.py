@@ -39,18 +39,14 @@ def test_a_long_answer_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("query", [3, 15])
-def test_the_questions_can_be_asked_about_file_changes(
-    capsys: pytest.CaptureFixture[str], query: int
-) -> None:
+def test_questions_about_file_changes(capsys: pytest.CaptureFixture[str], query: int) -> None:
     assert main([f"--query={query}", "--changes"]) == 0
     output = capsys.readouterr().out
     assert "actor-framework" in output
     assert "42,445 rows in " in output
 
 
-def test_an_answer_without_rows_is_printed_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_empty_answer_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     empty = tmp_path / "empty.csv"
     empty.write_text("ts,author,repo,commit,path,added,deleted\n")
     assert main(["--query=2", "--changes", str(empty)]) == 0

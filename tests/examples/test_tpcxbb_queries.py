@@ -35,17 +35,13 @@ def assert_graph_agrees(
 
 @pytest.mark.parametrize("batch_size", [1, 10, 256])
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_graph_answers_about_the_shop_as_the_plain_program_does(
-    query: int, batch_size: int
-) -> None:
+def test_a_graph_on_the_shop_equals_the_plain_program(query: int, batch_size: int) -> None:
     question = questions.about(SHOP)[query]
     assert_graph_agrees(query, question, ROWS[question.stream], batch_size)
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_graph_answers_about_file_changes_as_the_plain_program_does(
-    query: int, stream: list[Change]
-) -> None:
+def test_a_graph_on_file_changes_equals_the_program(query: int, stream: list[Change]) -> None:
     assert_graph_agrees(query, changes.about(stream)[query], stream)
 
 
@@ -80,11 +76,7 @@ SHAPES = {
     4: "SL -> PS -> SL -> SF",
     15: "SL -> SL -> PS",
 }
-WORKERS = {
-    "any number of workers": "SL",
-    "partitions of keys": "PS",
-    "one worker at a time": "SF",
-}
+WORKERS = {"any number of workers": "SL", "partitions of keys": "PS", "one worker at a time": "SF"}
 
 
 @pytest.mark.parametrize("query", QUERIES)

@@ -35,7 +35,7 @@ def test_a_pair_counts_once_for_each_basket_that_holds_both() -> None:
     ]
 
 
-def test_an_item_on_two_lines_of_a_basket_counts_once_and_is_no_pair_with_itself() -> None:
+def test_an_item_twice_in_a_basket_counts_once_and_makes_no_pair_with_itself() -> None:
     assert list(sold_together(basket(0, 1, "aba"))) == [HourlyPair(0, "a", "b", 1)]
     assert list(sold_together(basket(0, 1, "aa"))) == []
 
@@ -55,7 +55,7 @@ def test_each_hour_has_its_own_top_and_equals_stand_by_their_items() -> None:
     ]
 
 
-def test_of_a_large_basket_only_the_first_different_items_count() -> None:
+def test_only_the_first_different_items_of_a_large_basket_count() -> None:
     assert list(sold_together(basket(0, 1, "ccbbaa"), largest=2)) == [HourlyPair(0, "b", "c", 1)]
 
 
@@ -74,12 +74,7 @@ def test_the_pause_is_counted_from_the_last_event_and_not_from_the_first() -> No
 
 def test_sessions_that_are_open_at_the_end_come_in_the_order_of_the_users_first_events() -> None:
     events = [(0, "b"), (1, "a"), (2 * HOUR, "b"), (2 * HOUR, "c")]
-    assert list(sessions(events)) == [
-        [(0, "b")],
-        [(2 * HOUR, "b")],
-        [(1, "a")],
-        [(2 * HOUR, "c")],
-    ]
+    assert list(sessions(events)) == [[(0, "b")], [(2 * HOUR, "b")], [(1, "a")], [(2 * HOUR, "c")]]
 
 
 def test_a_pair_counts_once_for_each_session_that_saw_both() -> None:
@@ -98,7 +93,7 @@ def test_views_of_two_sessions_are_not_together() -> None:
     assert viewed_together([(0, USER, "a"), (HOUR + 1, USER, "b")]) == []
 
 
-def test_of_a_long_session_only_the_first_different_items_count() -> None:
+def test_only_the_first_different_items_of_a_long_session_count() -> None:
     views = [(time, USER, item) for time, item in enumerate("ccbba")]
     assert viewed_together(views, largest=2) == [Pair("b", "c", 1)]
 

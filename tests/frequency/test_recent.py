@@ -101,9 +101,7 @@ def test_an_interrupted_merge_leaves_no_part_of_itself(monkeypatch: pytest.Monke
     assert [each.key for each in recent.top(5)] == ["b", "c"]
 
 
-def test_a_count_while_a_pane_ends_ends_no_other_pane(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_count_while_a_pane_ends_ends_no_other_pane(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(epsilon: float) -> SpaceSaving:
         if made:  # a signal handler, just before the pane that fills is there
             made.pop().add("meanwhile")

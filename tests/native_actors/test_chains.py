@@ -73,9 +73,7 @@ def test_a_chain_gives_what_its_operators_give_in_sequence(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_each_operator_of_a_chain_has_figures_of_its_own(
-    operators: ModuleType, workers: int
-) -> None:
+def test_each_operator_of_a_chain_has_its_figures(operators: ModuleType, workers: int) -> None:
     stream: Any = entry("x", int)
     for _ in range(20):  # more than one chain takes
         stream = stream.native(operators.AddOne)
@@ -91,9 +89,7 @@ def test_each_operator_of_a_chain_has_figures_of_its_own(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_operator_has_figures_whatever_turns_its_rounds_come_in(
-    operators: ModuleType, workers: int
-) -> None:
+def test_an_operators_figures_under_any_scheduling(operators: ModuleType, workers: int) -> None:
     chains = [
         entry(name).native(operators.AddOne).native(operators.AddOne).collect(name=name * 2)
         for name in "abc"

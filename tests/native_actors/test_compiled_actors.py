@@ -20,9 +20,7 @@ with ActorSystem() as system:
 """
 
 
-def test_a_compiled_actor_that_is_always_busy_lets_other_threads_run(
-    behaviours: ModuleType,
-) -> None:
+def test_a_busy_compiled_actor_lets_other_threads_run(behaviours: ModuleType) -> None:
     assert behaviours.__file__ is not None
     folder = Path(behaviours.__file__).parent
     command = [sys.executable, "-c", PROGRAM]

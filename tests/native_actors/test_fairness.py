@@ -1,4 +1,4 @@
-"""Fairness: who is ready waits for one turn of each that is ready before it, and no longer.
+"""Fairness: a ready actor waits for at most one turn of each actor that was ready before it.
 
 Counted in messages, not in time. One worker runs all; where there is a second one it is kept busy,
 so that it steals nothing: a stolen actor waits for fewer turns, beside a worker that goes on.
@@ -79,7 +79,7 @@ def play(system: ActorSystem, players: ModuleType) -> Any:
 
 @pytest.mark.parametrize("quantum", [1, 64])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_who_is_woken_waits_for_a_turn_of_each_that_is_ready(
+def test_a_woken_actor_waits_for_one_turn_of_each_ready_actor(
     workers: int,
     quantum: int,
     players: ModuleType,
@@ -104,10 +104,7 @@ class Witness(Actor[Any]):
         return count
 
 
-def test_a_native_actor_of_slow_messages_lets_another_have_its_turn_after_one(
-    behaviours: ModuleType,
-    hold: Hold,  # noqa: F811
-) -> None:
+def test_slow_native_actors_take_turns(behaviours: ModuleType, hold: Hold) -> None:  # noqa: F811
     with ActorSystem(workers=1) as system:
         handled = array("q", [0])
         slow, witness = system.spawn(behaviours.Slow, handled), system.spawn(Witness)

@@ -26,6 +26,7 @@ from callboard import (
 from callboard.native import NativeBuffer, NativeFailure, NativeRecord, Tagged
 from callboard.policies import Fixed
 from callboard.routers import LeastLoadedRouter, RoundRobinRouter
+from tests.waiting import in_threads
 
 
 class Collect(Actor[Any]):
@@ -45,9 +46,7 @@ def system() -> Iterator[ActorSystem]:
 @pytest.mark.parametrize(
     "value", [0, -1, 2**63 - 1, -(2**63), 0.5, NativeRecord(b"0123456789abcdef"), Tagged(7, 42)]
 )
-def test_a_value_comes_back_as_it_went(
-    value: Any, system: ActorSystem, behaviours: ModuleType
-) -> None:
+def test_values_keep_their_types(value: Any, system: ActorSystem, behaviours: ModuleType) -> None:
     got: list[Any] = []
     echo = system.spawn(behaviours.Echo, system.spawn(Collect, got))
     echo.tell(value)
@@ -82,18 +81,14 @@ def test_a_timer_sends_a_value(mailbox: Any, system: ActorSystem, behaviours: Mo
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1])
-def test_an_integer_beyond_64_bits_is_refused(
-    value: int, system: ActorSystem, behaviours: ModuleType
-) -> None:
+def test_an_integer_over_64_bits(value: int, system: ActorSystem, behaviours: ModuleType) -> None:
     silent = system.spawn(behaviours.Silent)
     with pytest.raises(ValueError, match=str(value)):
         silent.tell(value)
 
 
 @pytest.mark.parametrize("value", ["text", None, [1], object])
-def test_what_is_no_native_value_is_refused(
-    value: Any, system: ActorSystem, behaviours: ModuleType
-) -> None:
+def test_other_values_are_refused(value: Any, system: ActorSystem, behaviours: ModuleType) -> None:
     silent = system.spawn(behaviours.Silent)
     with pytest.raises(TypeError, match="native actor takes"):
         silent.tell(value)
@@ -115,9 +110,7 @@ def test_an_ask_is_answered(value: Any, system: ActorSystem, behaviours: ModuleT
     assert system.spawn(behaviours.Echo).ask(value).result(30) == value
 
 
-def test_an_ask_that_receive_leaves_is_answered_with_none(
-    system: ActorSystem, behaviours: ModuleType
-) -> None:
+def test_an_ask_without_an_answer_gets_none(system: ActorSystem, behaviours: ModuleType) -> None:
     assert system.spawn(behaviours.Silent).ask(1).result(30) is None
 
 
@@ -128,9 +121,7 @@ def test_the_duty_to_answer_is_passed_on(system: ActorSystem, behaviours: Module
     assert ref.ask(99).result(30) == 99
 
 
-def test_a_python_actor_answers_an_ask_that_a_native_one_passed_on(
-    system: ActorSystem, behaviours: ModuleType
-) -> None:
+def test_a_python_actor_answers_a_native_ask(system: ActorSystem, behaviours: ModuleType) -> None:
     class Double(Actor[int]):
         def receive(self, message: int) -> int:
             return message * 2
@@ -139,16 +130,12 @@ def test_a_python_actor_answers_an_ask_that_a_native_one_passed_on(
     assert forwarder.ask(21).result(30) == 42
 
 
-def test_an_object_with_memory_comes_back_itself(
-    system: ActorSystem, behaviours: ModuleType
-) -> None:
+def test_an_object_with_memory_comes_back(system: ActorSystem, behaviours: ModuleType) -> None:
     numbers = array("q", [1, 2, 3])
     assert system.spawn(behaviours.Echo).ask(numbers).result(30) is numbers
 
 
-def test_an_objects_memory_is_let_go_after_its_last_use(
-    system: ActorSystem, behaviours: ModuleType
-) -> None:
+def test_memory_is_freed_after_its_last_use(system: ActorSystem, behaviours: ModuleType) -> None:
     numbers = bytearray(8)
     silent = system.spawn(behaviours.Silent)
     references = sys.getrefcount(numbers)
@@ -201,9 +188,7 @@ def test_a_restarted_native_actor_goes_on(system: ActorSystem, behaviours: Modul
     assert second.result(30) == 5
 
 
-def test_a_dedicated_one_is_not_charged_for_the_time_before_its_thread(
-    behaviours: ModuleType,
-) -> None:
+def test_a_dedicated_one_is_not_charged_before_its_thread_runs(behaviours: ModuleType) -> None:
     for _ in range(50):
         began = time.monotonic_ns()
         with ActorSystem(workers=1, monitoring="times") as timed:
@@ -228,9 +213,7 @@ def test_hooks_run_at_start_and_stop(system: ActorSystem, behaviours: ModuleType
     assert hooks == ["start", "stop"]
 
 
-def test_what_waits_in_a_stopped_mailbox_becomes_dead_letters(
-    system: ActorSystem, behaviours: ModuleType
-) -> None:
+def test_a_stopped_mailboxs_values_are_dead(system: ActorSystem, behaviours: ModuleType) -> None:
     letters: list[DeadLetter] = []
     system.dead_letters.subscribe(letters.append)
     fragile = system.spawn(behaviours.Fragile)
@@ -255,7 +238,7 @@ def test_without_receive_an_actor_fails(system: ActorSystem, behaviours: ModuleT
         system.spawn(behaviours.NoReceive).ask(1).result(30)
 
 
-def test_who_sends_to_none_fails(system: ActorSystem, behaviours: ModuleType) -> None:
+def test_a_send_to_none_fails(system: ActorSystem, behaviours: ModuleType) -> None:
     ref = system.spawn(behaviours.Echo, supervision=Supervision("resume"))
     ref.tell(1)
     assert ref.ask(2).result(30) == 2
@@ -264,9 +247,7 @@ def test_who_sends_to_none_fails(system: ActorSystem, behaviours: ModuleType) ->
         system.spawn(behaviours.Passer).ask(1).result(30)
 
 
-def test_mailboxes_that_a_native_actor_cannot_have_are_refused(
-    system: ActorSystem, behaviours: ModuleType
-) -> None:
+def test_priority_and_drop_oldest_are_refused(system: ActorSystem, behaviours: ModuleType) -> None:
     with pytest.raises(SpawnError, match="PriorityMailbox"):
         system.spawn(behaviours.Silent, mailbox=PriorityMailbox(key=abs))
     with pytest.raises(SpawnError, match="drop_oldest"):
@@ -303,9 +284,7 @@ def test_two_native_actors_run_at_the_same_time(behaviours: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(("workers", "placed"), [(2, 0), (4, 0), (4, 8)])
-def test_nothing_is_lost_or_overtaken_while_workers_come_to_help_and_go_apart(
-    workers: int, placed: int, behaviours: ModuleType
-) -> None:
+def test_order_is_kept_under_stealing(workers: int, placed: int, behaviours: ModuleType) -> None:
     """So much that a worker finds out, several times, whether its help is of use."""
     actors, messages = 60, 100_000
     notes = memoryview(array("q", [0, 0, 0] * actors)).cast("B").cast("q", [actors, 3])
@@ -332,11 +311,7 @@ def test_many_threads_may_send(system: ActorSystem, behaviours: ModuleType) -> N
         for number in range(first, first + 1000):
             echo.tell(number)
 
-    threads = [threading.Thread(target=send, args=(1000 * i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(send, [1000 * i for i in range(4)])
     system.drain()
     assert sorted(got) == list(range(4000))
     for i in range(4):
@@ -394,9 +369,7 @@ def test_a_native_actor_is_ready_and_stops_behind_its_queue_and_says_how_it_ende
     assert system.dead_letters.count == 0
 
 
-def test_a_native_actor_refuses_by_an_expected_error_and_goes_on(
-    system: ActorSystem, behaviours: ModuleType
-) -> None:
+def test_an_expected_error_is_an_answer(system: ActorSystem, behaviours: ModuleType) -> None:
     supervision = Supervision(expected=NativeFailure)
     ref = system.spawn(behaviours.Fragile, supervision=supervision)
     assert isinstance(ref.ask(-1).exception(30), NativeFailure)
@@ -405,9 +378,7 @@ def test_a_native_actor_refuses_by_an_expected_error_and_goes_on(
     assert system.dead_letters.failure_count == 0
 
 
-def test_a_router_sends_native_actors_their_values(
-    system: ActorSystem, behaviours: ModuleType
-) -> None:
+def test_a_router_sends_native_values(system: ActorSystem, behaviours: ModuleType) -> None:
     got: list[Any] = []
     collect = system.spawn(Collect, got)
     router = RoundRobinRouter([system.spawn(behaviours.Echo, collect) for _ in range(3)])

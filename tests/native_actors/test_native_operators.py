@@ -60,9 +60,7 @@ def test_a_mixed_graph_gives_what_it_gives_in_sequence(
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_mixed_graph_gives_the_same_in_every_interleaving(
-    operators: ModuleType, seed: int
-) -> None:
+def test_a_mixed_graph_is_equal_in_any_interleaving(operators: ModuleType, seed: int) -> None:
     graph = mixed(operators)
     with ManualSystem(seed) as system:
         run = system.run(graph, batch_size=50, window=4)
@@ -85,9 +83,7 @@ def test_a_mixed_graph_gives_the_same_by_every_threading_model(
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_keyed_native_operator_fails_at_its_row_by_every_threading_model(
-    operators: ModuleType, model: Model
-) -> None:
+def test_a_keyed_native_fails_at_its_row_by_any_model(operators: ModuleType, model: Model) -> None:
     graph = entry("x", int).native(operators.Total, partitions=4).map(lambda n: 1 // (n - 45))
     with pytest.raises(StreamError) as expected:
         graph.collect().run_sequentially({"x": ROWS})
@@ -163,9 +159,7 @@ def test_a_failure_ends_the_run_after_what_came_before_it(operators: ModuleType)
     assert got == list(range(1000))
 
 
-def test_a_keyed_one_that_fails_lets_nothing_through_that_came_after(
-    operators: ModuleType,
-) -> None:
+def test_a_failing_keyed_operator_lets_no_later_row_through(operators: ModuleType) -> None:
     got: list[int] = []
     graph = entry("x").native(operators.FailsAt, 1000, partitions=8).to(got.append)
     with pytest.raises(StreamError, match="'FailsAt' failed"):
@@ -180,9 +174,7 @@ def send_and_finish(run: Run[Any], rows: list[Any]) -> None:
 
 @pytest.mark.parametrize("how", ["at-the-entry", "behind-python", "behind-native"])
 @pytest.mark.parametrize("row", [None, "two", 2**70])
-def test_the_error_of_a_row_that_is_no_native_value_names_it(
-    operators: ModuleType, row: object, how: str
-) -> None:
+def test_a_non_native_row_is_named(operators: ModuleType, row: object, how: str) -> None:
     rows = [*range(20), row, 3]
     stream = entry("x")
     if how == "behind-python":
@@ -209,22 +201,18 @@ def test_the_error_of_a_row_that_is_no_native_value_names_it(
             checked(raised.value)
 
 
-def test_what_is_no_native_operator_is_refused_when_the_graph_is_built() -> None:
+def test_a_wrong_native_operator_is_refused_when_the_graph_is_built() -> None:
     with pytest.raises(GraphError, match="wants a subclass of NativeOperator, not <class 'int'>"):
         entry("x").native(int)  # type: ignore[arg-type]
 
 
-def test_a_native_operator_whose_outputs_would_meet_others_row_by_row_is_refused(
-    operators: ModuleType,
-) -> None:
+def test_native_operators_row_by_row_at_a_union_are_refused(operators: ModuleType) -> None:
     source = entry("x")
     with pytest.raises(GraphError, match="is handed many rows at once"):
         source.native(operators.Twice).union(source.map(lambda n: n)).collect()
 
 
-def test_a_native_actor_that_ends_a_stream_is_told_all_rows_but_those_that_are_no_native_values(
-    behaviours: ModuleType,
-) -> None:
+def test_a_native_sink_gets_all_rows_but_non_native_values(behaviours: ModuleType) -> None:
     seen: list[int] = []
     tally = RowCounts()
     with ManualSystem() as system:

@@ -71,7 +71,7 @@ def test_buffers_are_kept_as_long_as_their_rows_are_in_a_window(operators: Modul
         row.append(1)  # BufferError, while somebody refers to its memory
 
 
-def test_a_row_that_is_no_native_value_is_an_error_of_its_own(operators: ModuleType) -> None:
+def test_a_row_without_a_native_value_is_an_error_of_its_own(operators: ModuleType) -> None:
     tally = RowCounts()
     stream = entry("a").join(entry("b"), by=int, within=5, where=operators.Near(1), errors="skip")
     rows: dict[str, list[Any]] = {"a": [1, "2", 3], "b": [1, 2]}
@@ -82,7 +82,7 @@ def test_a_row_that_is_no_native_value_is_an_error_of_its_own(operators: ModuleT
     assert stream.collect().run_sequentially(rows) == []  # it is the last of its stream
 
 
-def test_one_that_does_not_say_what_matches_is_refused() -> None:
+def test_a_native_predicate_without_matches_is_refused() -> None:
     with pytest.raises(GraphError, match="a NativePredicate that overrides matches"):
         joined(NativePredicate(), within=5)
 

@@ -44,14 +44,7 @@ from callboard.nets.terms.network import (
     Star,
     Sync,
 )
-from callboard.nets.terms.patterns import (
-    BoxSignature,
-    Item,
-    Mapping,
-    Pattern,
-    Rule,
-    Signature,
-)
+from callboard.nets.terms.patterns import BoxSignature, Item, Mapping, Pattern, Rule, Signature
 from tests.nets.flow import Unfit, leaving
 from tests.nets.inference import arrows, inputs_of
 from tests.nets.making import filtering, only

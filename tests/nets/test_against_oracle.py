@@ -75,9 +75,7 @@ def test_an_ordered_net_is_the_sequential_interpreter(laboratory: Laboratory, dr
 
 
 @given(nets_with_records(threads=True))
-def test_an_ordered_net_is_so_with_boxes_on_other_threads(
-    laboratory: Laboratory, drawn: Drawn
-) -> None:
+def test_an_ordered_net_with_threads_is_sequential(laboratory: Laboratory, drawn: Drawn) -> None:
     assume(takes_part(drawn.net))
     expected = run(drawn.net, drawn.records)
     outputs, leftovers = laboratory.run(Ordered(drawn.net), drawn.records)
@@ -94,9 +92,7 @@ def test_threads_lose_no_record_and_make_none(laboratory: Laboratory, drawn: Dra
 
 
 @given(nets_with_records(cells=False))
-def test_other_nets_without_state_put_out_the_same_records(
-    laboratory: Laboratory, drawn: Drawn
-) -> None:
+def test_stateless_nets_put_out_the_same_records(laboratory: Laboratory, drawn: Drawn) -> None:
     assume(takes_part(drawn.net))
     outputs, leftovers = laboratory.run(drawn.net, drawn.records)
     assert counted(outputs) == counted(run(drawn.net, drawn.records).outputs)
@@ -104,9 +100,7 @@ def test_other_nets_without_state_put_out_the_same_records(
 
 
 @given(nets_with_records(threads=True, faults=True))
-def test_a_record_that_fails_has_no_outputs_in_an_ordered_net(
-    laboratory: Laboratory, drawn: Drawn
-) -> None:
+def test_a_failed_record_has_no_outputs_if_ordered(laboratory: Laboratory, drawn: Drawn) -> None:
     assume(takes_part(drawn.net))
     expected = run(drawn.net, drawn.records)
     outputs, letters = laboratory.run_with_faults(Ordered(drawn.net), drawn.records)

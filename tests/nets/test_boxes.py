@@ -122,9 +122,7 @@ class Model:
         (lru_cache(of_a_pair), "(question, <attempt>) -> (answer, <sure>) | (answer)"),
     ],
 )
-def test_hints_say_what_a_box_takes_and_puts_out(
-    function: Callable[..., Any], signature: str
-) -> None:
+def test_hints_give_a_box_its_signature(function: Callable[..., Any], signature: str) -> None:
     assert str(box(function).signature).strip() == signature.strip()
 
 
@@ -229,7 +227,7 @@ def of_many_keys(x: object) -> ManyKeys: ...  # type: ignore[empty-body]
         (box(nothing), "nothing is a box already"),
     ],
 )
-def test_a_function_that_names_no_labels_is_no_box(function: Any, fact: str) -> None:
+def test_a_function_without_labels_is_not_a_box(function: Any, fact: str) -> None:
     with pytest.raises(TypeError, match=fact):
         box(function)
 

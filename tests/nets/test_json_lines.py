@@ -21,8 +21,7 @@ values = st.recursive(
     max_leaves=5,
 )
 records = st.fixed_dictionaries(
-    {},
-    optional={"x": values, "größe": values, "<n>": st.integers(), "<#b>": st.integers()},
+    {}, optional={"x": values, "größe": values, "<n>": st.integers(), "<#b>": st.integers()}
 )
 
 
@@ -74,7 +73,7 @@ def test_a_truth_value_of_a_tag_becomes_a_number() -> None:
         ("[" * 100_000, ": maximum recursion depth"),
     ],
 )
-def test_what_is_no_record_is_an_error_with_its_line(line: str | bytes, reason: str) -> None:
+def test_a_line_without_a_record_is_an_error(line: str | bytes, reason: str) -> None:
     lines: list[Any] = ['{"x": 1}', line]
     reader = read_json_lines(lines)
     next(reader)

@@ -1,4 +1,4 @@
-"""Laws that random nets obey under the oracle, and what the drawn nets promise."""
+"""Laws of random nets under the oracle, and properties of the nets that are drawn."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_empty_filter_is_neutral(drawn: Drawn) -> None:
 
 
 @given(nets_of_shape("choice"))
-def test_where_no_record_ties_the_order_of_branches_does_not_matter(drawn: Drawn) -> None:
+def test_without_ties_the_order_of_branches_does_not_matter(drawn: Drawn) -> None:
     assert isinstance(drawn.net, Choice)
     branches = drawn.net.branches
     sure = []

@@ -98,7 +98,7 @@ def test_the_empty_filter_hands_on_binding_tags() -> None:
     assert outputs(RecordFilter(), {"x": 1, "<#i>": 3}) == [{"x": 1, "<#i>": 3}]
 
 
-def test_none_is_no_output() -> None:
+def test_a_box_that_returns_none_has_no_output() -> None:
     def nothing(x: int) -> None:
         return None
 
@@ -354,7 +354,7 @@ def test_an_equal_record_is_another_record() -> None:
     assert outputs(net, {"a": 1, "<n>": 1}) == [{"a": 1, "<n>": 1}]
 
 
-def test_what_an_unfinished_cell_keeps_is_left_over_once() -> None:
+def test_a_record_in_an_unfinished_cell_is_left_over_once() -> None:
     outcome = run(cell("a", "b", "c"), [{"a": 1, "b": 1}, {"a": 2}])
     assert (outcome.outputs, outcome.leftovers) == ([{"a": 2}], [{"a": 1, "b": 1}])
 

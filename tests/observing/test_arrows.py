@@ -7,14 +7,7 @@ from typing import Any
 
 import pytest
 
-from callboard import (
-    Actor,
-    ActorRef,
-    ActorSystem,
-    BoundedMailbox,
-    ConfigError,
-    PriorityMailbox,
-)
+from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, ConfigError, PriorityMailbox
 from callboard.observing import FlightRecorder
 from tests.observing import text_traces
 from tests.observing.actors import Box, Holder, Passage
@@ -89,7 +82,7 @@ def test_each_arrow_begins_once_and_ends_once(how: str, mailbox: Any, tmp_path: 
         assert lies_in_dispatch(end, found, "/box")
 
 
-def test_one_of_so_many_messages_has_an_arrow(tmp_path: Path) -> None:
+def test_one_message_in_n_has_an_arrow(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
     with ActorSystem(workers=1, monitoring="times") as system:
         box = system.spawn(Box, name="box")

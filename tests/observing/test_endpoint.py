@@ -1,4 +1,4 @@
-"""Sockets for observers: who asks gets an answer, and others nothing."""
+"""Sockets for observers: observers of the same user get answers, and others get nothing."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ def own_folder(folder: Path) -> Path:
     return folder
 
 
-def test_a_folder_with_a_long_path_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_folder_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / ("long" * 20)))
     assert folder_of_sockets() == Path("/tmp") / f"callboard-{os.geteuid()}"
 
@@ -198,9 +196,7 @@ def test_the_socket_of_a_process_that_has_ended_is_forgotten(folder: Path, capsy
 
 
 @pytest.mark.parametrize("command", ["info", "tree", "dump", "top", "dashboard"])
-def test_a_name_that_no_system_has_is_answered_with_those_there_are(
-    command: str, folder: Path, capsys: Out
-) -> None:
+def test_an_unknown_name_lists_those_that_exist(command: str, folder: Path, capsys: Out) -> None:
     pytest.importorskip({"top": "rich", "dashboard": "starlette"}.get(command, "sys"))
     with ActorSystem("shop\x1b[31m", workers=1, observable=True):
         assert main([command, "shup"]) == 1
@@ -234,10 +230,7 @@ def test_a_process_that_does_not_answer_is_named_and_the_others_are_shown(
         return ask(path, question, seconds)
 
     monkeypatch.setattr(commands, "ask", briefly)
-    with (
-        ActorSystem("shop", workers=1, observable=True),
-        socket.socket(socket.AF_UNIX) as stopped,
-    ):
+    with ActorSystem("shop", workers=1, observable=True), socket.socket(socket.AF_UNIX) as stopped:
         stopped.bind(str(folder / f"{os.getppid()}-0.sock"))  # as if this were stopped
         stopped.listen()
         options = ["shop", "--once", "--every", "0.05"] if command == "top" else []
@@ -287,9 +280,7 @@ def test_observers_that_say_nothing_hold_up_nobody(folder: Path, capsys: Out) ->
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("command", ["info", "tree"])
-def test_an_odd_answer_is_said_in_a_line(
-    command: str, said: bytes, folder: Path, capsys: Out
-) -> None:
+def test_an_odd_answer_is_one_line(command: str, said: bytes, folder: Path, capsys: Out) -> None:
     path = folder_of_sockets() / f"{os.getppid()}-0.sock"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))

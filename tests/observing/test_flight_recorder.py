@@ -84,7 +84,7 @@ def test_memory_is_bounded_and_the_latest_is_kept(path: Path, limit: int) -> Non
     assert len(read(path).of("/box")) <= limit // 80
 
 
-def test_what_is_older_is_forgotten(path: Path) -> None:
+def test_older_records_are_forgotten(path: Path) -> None:
     with ActorSystem(workers=1, quantum=1, trace=FlightRecorder(seconds=1e-9)) as system:
         box = system.spawn(Box, name="box", supervision="resume")
         box.tell("fail")
@@ -147,9 +147,7 @@ def test_a_recorder_with_a_signal_is_for_the_main_thread(path: Path) -> None:
         ActorSystem(workers=1, trace=FlightRecorder(path=path, signal=signal.SIGKILL))
 
 
-def test_a_path_that_cannot_be_written_is_logged_and_no_actor_is_disturbed(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unwritable_path_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     recorder = FlightRecorder(path=tmp_path / "nowhere" / "last.txt")
     with ActorSystem(workers=1, trace=recorder) as system:
         box = system.spawn(Box, supervision="resume")

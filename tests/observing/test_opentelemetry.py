@@ -149,9 +149,7 @@ def test_a_coroutines_span_lasts_until_its_end(
 @pytest.mark.parametrize("mailbox", [None, PriorityMailbox(int), BoundedMailbox(2)])
 @pytest.mark.parametrize("context", ["own", "sender"])
 @pytest.mark.parametrize("how", ["tell", "tell_many", "atell", "ask"])
-def test_each_way_of_sending_brings_the_senders_span(
-    how: str, context: Any, mailbox: Any, recorded: Recorded
-) -> None:
+def test_every_send_has_a_span(how: str, context: Any, mailbox: Any, recorded: Recorded) -> None:
     with ActorSystem(workers=1) as system:
         instrument(system, tracer_provider=recorded.provider)
         box = system.spawn(Box, mailbox=mailbox, context=context)
@@ -294,7 +292,7 @@ def test_an_actor_that_stops_in_the_middle_of_a_coroutine_ends_its_span(
     assert "Failed to detach context" not in caplog.text
 
 
-def test_of_a_fan_out_the_first_are_children_and_later_ones_are_linked(recorded: Recorded) -> None:
+def test_the_first_spans_of_a_fan_out_are_children_and_later_ones_links(recorded: Recorded) -> None:
     with ActorSystem(workers=1) as system:
         instrument(system, tracer_provider=recorded.provider, fan_out=3)
         box = system.spawn(Box)

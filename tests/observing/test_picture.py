@@ -1,4 +1,4 @@
-"""The picture of who talks to whom."""
+"""The picture of which actors message which."""
 
 from __future__ import annotations
 
@@ -124,9 +124,7 @@ def test_without_a_trace_the_error_says_how_to_have_one() -> None:
         system.picture()
 
 
-def test_a_picture_is_drawn_with_a_box_for_each_node_and_a_line_for_each_edge(
-    tmp_path: Path,
-) -> None:
+def test_a_picture_has_a_box_for_each_node_and_a_line_for_each_edge(tmp_path: Path) -> None:
     picture = words(tmp_path / "run.perfetto-trace", 1, 100)
     drawing = ET.fromstring(picture._repr_svg_())
     assert len(drawing.findall(f".//{SVG}rect")) == 3

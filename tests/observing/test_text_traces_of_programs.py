@@ -320,7 +320,7 @@ def test_a_restarted_task_goes_on_with_its_counts() -> None:
     receiver.cancel()
 
 
-def test_a_stopped_task_ends_in_its_last_dispatch_and_late_messages_are_none() -> None:
+def test_a_stopped_task_ends_in_its_last_dispatch_without_late_messages() -> None:
     sender, receiver = pair(1)
 
     def program(root: Root) -> None:

@@ -14,6 +14,7 @@ from callboard.observing.watching import SystemView
 from callboard.scheduling.monitor import ClassStatistics
 from tests.observing.actors import Box, Holder, Passage, Pinger
 from tests.tokenless import tokenless
+from tests.waiting import in_threads
 
 MANY = 1000  # of these messages at least 32 are stamped
 
@@ -28,7 +29,7 @@ def of(system: ActorSystem, name: str) -> ClassStatistics:
     return found
 
 
-def test_without_monitoring_there_are_none() -> None:
+def test_without_monitoring_there_are_no_times() -> None:
     with ActorSystem(workers=1) as system:
         box = system.spawn(Box)
         box.tell(1)
@@ -150,11 +151,7 @@ def test_own_times_are_begun_once_however_many_threads_ask() -> None:
             for box in boxes:
                 box._own_times()
 
-        threads = [threading.Thread(target=ask) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(lambda _: ask(), range(4))
         for box in boxes:
             box.tell(1)
         system.drain(60)

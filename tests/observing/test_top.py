@@ -1,4 +1,4 @@
-"""`python -m callboard top`: what it shows, its keys, and that it leaves nothing behind."""
+"""`python -m callboard top`: its frames and its keys; it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -74,9 +74,7 @@ def test_a_frame_has_workers_actors_reasons_and_dead_letters(
     assert "failures 1, at last /box ValueError: fail" in out
 
 
-def test_a_stack_sends_nothing_to_the_terminal(
-    folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stacks_are_escaped(folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "STUCK_AFTER", 0.0)
     found: dict[str, Any] = {}
     exec(compile("def through(it): it.pass_through()", "odd\x1b[2J.py", "exec"), found)
@@ -297,9 +295,7 @@ def test_observers_end_with_the_system_and_there_are_few_of_them(folder: Path) -
     ("question", "text"),
     [({"sort": "age"}, "sorted by load"), ({"most": -1}, "most"), ({"most": "x"}, "most")],
 )
-def test_a_wrong_question_is_answered_by_an_error(
-    question: dict[str, Any], text: str, folder: Path
-) -> None:
+def test_a_wrong_question_gets_an_error(question: dict[str, Any], text: str, folder: Path) -> None:
     with ActorSystem("shop", workers=1, observable=True):
         watcher = watcher_of(folder)
         with pytest.raises(Exception, match=text):

@@ -1,4 +1,4 @@
-"""Traces: they are read by Perfetto's schema, and what they have is counted."""
+"""Traces are read by Perfetto's schema, and their contents are counted."""
 
 from __future__ import annotations
 
@@ -155,10 +155,7 @@ def test_the_length_of_a_mailbox_is_a_counter(tmp_path: Path) -> None:
 
 def test_failures_restarts_and_dead_letters_are_instants(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
-    with (
-        ActorSystem(workers=1, monitoring="times") as system,
-        system.tracing(path),
-    ):
+    with ActorSystem(workers=1, monitoring="times") as system, system.tracing(path):
         box = system.spawn(Box, name="box", supervision=Supervision("restart"))
         box.tell("fail")
         system.drain(60)
@@ -248,9 +245,7 @@ def test_a_trace_has_what_happens_while_it_is_written_alone(tmp_path: Path) -> N
     assert len(read(path).of("/box")) == during - before
 
 
-def test_a_trace_ends_at_its_limit_and_says_so(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_trace_ends_at_its_limit(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path, other = tmp_path / "run.perfetto-trace", tmp_path / "run.txt"
     with (
         ActorSystem(workers=1, quantum=1, monitoring="times") as system,
@@ -280,15 +275,13 @@ def test_a_trace_of_a_burst_that_is_longer_than_its_limit_has_what_fits(tmp_path
     assert sum(one.path == "/box" for one in text_traces.read(other)) > 50
 
 
-def test_a_disk_that_is_full_ends_a_trace_and_nothing_else(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_full_disk_ends_a_trace_only(caplog: pytest.LogCaptureFixture) -> None:
     with ActorSystem(workers=1, monitoring="times") as system, system.tracing("/dev/full"):
         assert system.spawn(Box).ask(0).result(30) is None
     assert caplog.text.count("a trace could not be written; no more is") == 1
 
 
-def test_what_is_wrong_is_refused_at_the_call(tmp_path: Path) -> None:
+def test_wrong_arguments_are_refused_at_the_call(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
     with ActorSystem(workers=1) as system:
         with pytest.raises(CallboardError, match="keeps no records, because monitoring is off"):

@@ -114,7 +114,7 @@ class Answers(Actor[Future[None]]):
         return message
 
 
-def test_what_a_coroutine_awaits_is_the_reason() -> None:
+def test_the_awaited_future_is_the_reason() -> None:
     full, empty = channel(1), channel(1)
     full[0].clone().put(0)
     later = Future[None]()
@@ -344,10 +344,9 @@ def test_waits_can_be_asked_for_while_everything_goes_on() -> None:
         stop.set()
 
 
-@pytest.mark.parametrize("wrong", [-1, "1", None])
-def test_a_wrong_time_is_refused(wrong: Any) -> None:
+def test_a_wrong_time_is_refused() -> None:
     with (
         ActorSystem(workers=1) as system,
         pytest.raises(ConfigError, match="stuck_after is a number of seconds from 0"),
     ):
-        system.waits(stuck_after=wrong)
+        system.waits(stuck_after=-1)

@@ -225,9 +225,7 @@ def test_an_operator_that_waits_for_answers_says_for_how_many() -> None:
 
 
 @pytest.mark.parametrize("kind", ["map", "ask"])
-def test_a_window_that_is_full_of_rows_that_wait_for_answers_names_their_operator(
-    kind: str,
-) -> None:
+def test_a_window_full_of_waiting_rows_names_its_operator(kind: str) -> None:
     answer = Future[int]()
 
     async def wait(row: int) -> int:

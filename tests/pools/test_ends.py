@@ -1,4 +1,4 @@
-"""The ends of programs with pools: whatever ends the parent, no process is left."""
+"""However a program with pools ends, no process is left."""
 
 from __future__ import annotations
 
@@ -60,9 +60,7 @@ def test_the_end_of_the_interpreter_ends_the_processes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("busy", ["", "    pool.tell_many([3600] * 2)\n"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_signal_to_the_parent_ends_the_processes(
-    tmp_path: Path, number: signal.Signals, busy: str
-) -> None:
+def test_a_signal_to_the_parent_ends_all(tmp_path: Path, number: signal.Signals, busy: str) -> None:
     program, processes = start(tmp_path, busy + "    print(flush=True)\n    time.sleep(3600)")
     assert program.stdout is not None
     program.stdout.readline()

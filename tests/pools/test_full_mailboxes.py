@@ -1,4 +1,4 @@
-"""Mailboxes in the processes of a pool that drop or refuse what is too much."""
+"""Mailboxes in the processes of a pool that drop or refuse messages."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from tests.pools.conftest import LIMIT, letters
 from tests.pools.workers import Work, noted
 
 
-def test_what_a_full_mailbox_in_a_process_refuses_is_one_dead_letter(
-    system: ActorSystem, tmp_path: Path
-) -> None:
+def test_a_refusal_in_a_process_is_one_dead_letter(system: ActorSystem, tmp_path: Path) -> None:
     found = letters(system)
     pool = system.pool(Work, str(tmp_path), processes=1, mailbox=BoundedMailbox(1, "fail"))
     pool.tell_many(range(50))

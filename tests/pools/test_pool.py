@@ -1,4 +1,4 @@
-"""Pools of processes: what travels, which process gets it, and what becomes of it at a crash."""
+"""Pools of processes: encoding, routing, and messages in flight at a crash."""
 
 from __future__ import annotations
 
@@ -97,9 +97,7 @@ def test_keys_have_their_processes(system: ActorSystem, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("router", [LeastLoadedRouter, BroadcastRouter])
-def test_other_routers_stand_before_processes(
-    system: ActorSystem, tmp_path: Path, router: Any
-) -> None:
+def test_other_routers_route_to_processes(system: ActorSystem, tmp_path: Path, router: Any) -> None:
     pool = system.pool(Work, str(tmp_path), processes=2, router=router)
     pool.tell_many(range(100))
     if router is BroadcastRouter:
@@ -153,9 +151,7 @@ def test_a_crash_fails_the_asks_in_flight_and_the_process_is_restarted(
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_killed_at_random_moments_nothing_is_lost_without_a_letter(
-    tmp_path: Path, seed: int
-) -> None:
+def test_processes_killed_at_random_lose_nothing_silently(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     rows, kills = 8_000, 4
     with ActorSystem(drain_timeout=LIMIT) as system:
@@ -261,9 +257,7 @@ def test_an_actor_that_cannot_start_ends_the_pool_which_says_why(system: ActorSy
         pool.resize(3)
 
 
-def test_an_ask_that_waits_for_a_pool_which_gives_up_says_why(
-    system: ActorSystem, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_abandoned_ask_says_why(system: ActorSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     class OnlyHere(Work):
         __module__, __qualname__ = Work.__module__, "OnlyHere"
 
@@ -273,9 +267,7 @@ def test_an_ask_that_waits_for_a_pool_which_gives_up_says_why(
         pool.ask(1).result(LIMIT)
 
 
-def test_a_long_message_that_fails_comes_back_whole_and_before_the_next(
-    system: ActorSystem, tmp_path: Path
-) -> None:
+def test_a_failed_long_message_comes_back_whole(system: ActorSystem, tmp_path: Path) -> None:
     found = letters(system)
     pool = system.pool(Work, str(tmp_path), processes=1)
     long = {"key": "no number" * 1_000_000}  # the pipe takes 64 KiB at a time
@@ -321,9 +313,7 @@ def test_a_pool_is_resized_and_loses_nothing(system: ActorSystem, tmp_path: Path
         pool.resize(0)
 
 
-def test_an_elastic_pool_grows_with_its_queues_and_shrinks_again(
-    system: ActorSystem, tmp_path: Path
-) -> None:
+def test_an_elastic_pool_grows_and_shrinks(system: ActorSystem, tmp_path: Path) -> None:
     elastic = AutoScale(1, 3, period=0.01, patience=2)
     pool = system.pool(Work, str(tmp_path), elastic=elastic)
     assert len(pool.refs) == 1
@@ -383,9 +373,7 @@ def test_a_stop_makes_dead_letters_of_what_was_not_handled(tmp_path: Path) -> No
     assert isinstance(asked.exception(LIMIT), ConnectionLost)
 
 
-def test_a_stop_ends_the_wait_for_a_process_that_takes_no_more(
-    system: ActorSystem, tmp_path: Path
-) -> None:
+def test_a_stop_ends_the_wait_for_a_full_process(system: ActorSystem, tmp_path: Path) -> None:
     pool = system.pool(Work, str(tmp_path), processes=1)
     pool.tell(["sleep", 3_600])
     with ThreadPoolExecutor(1) as threads:
@@ -406,9 +394,7 @@ def test_types_travel_by_name(system: ActorSystem, tmp_path: Path) -> None:
     assert named.ask(Point(1, 2)).result(LIMIT) == Point(1, 2)
 
 
-def test_other_values_are_pickled_only_where_that_is_wanted(
-    system: ActorSystem, tmp_path: Path
-) -> None:
+def test_other_values_are_pickled_only_on_request(system: ActorSystem, tmp_path: Path) -> None:
     with pytest.raises(CodecError, match="cannot be encoded"):
         system.pool(Work, tmp_path, processes=1)  # type: ignore[arg-type]
     pool = system.pool(Work, tmp_path, processes=1, pickle=True)  # type: ignore[arg-type]
@@ -465,9 +451,7 @@ def test_a_class_that_has_another_name_is_not_found(system: ActorSystem) -> None
         system.pool(other, "folder", processes=1)
 
 
-def test_no_descriptor_and_no_folder_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_descriptor_or_folder_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
     def note(*args: Any, **kwargs: Any) -> str:
@@ -499,9 +483,7 @@ def test_no_descriptor_and_no_folder_is_left(
     assert not any(map(os.path.exists, made))
 
 
-def test_a_message_that_failed_before_its_process_ended_is_one_dead_letter(
-    system: ActorSystem, tmp_path: Path
-) -> None:
+def test_a_message_fails_once_if_its_process_ends(system: ActorSystem, tmp_path: Path) -> None:
     found = letters(system)
     pool = system.pool(Work, str(tmp_path), processes=1)
     pool.tell_many(["fail", 1, "fail", "die", "after"])  # acknowledged together, and so not at all
@@ -511,9 +493,7 @@ def test_a_message_that_failed_before_its_process_ended_is_one_dead_letter(
     assert reasons == [*lost, ("fail", "failed"), ("fail", "failed")]
 
 
-def test_messages_of_a_full_mailbox_are_lost_once_when_its_process_ends(
-    system: ActorSystem, tmp_path: Path
-) -> None:
+def test_an_ended_process_loses_messages_once(system: ActorSystem, tmp_path: Path) -> None:
     found = letters(system)
     mailbox = BoundedMailbox(3, "fail")
     pool = system.pool(Work, str(tmp_path), processes=1, mailbox=mailbox)

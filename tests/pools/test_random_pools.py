@@ -114,9 +114,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_each_message_of_a_random_program_is_answered_or_fails_or_is_one_dead_letter(
-    tmp_path: Path, seed: int
-) -> None:
+def test_each_message_of_a_random_program_has_one_fate(tmp_path: Path, seed: int) -> None:
     file = tmp_path / "program.py"
     file.write_text(PROGRAM)
     ran = subprocess.run(

@@ -85,9 +85,7 @@ def test_the_health_says_of_a_batch_with_an_odd_failure_what_fits(tmp_path: Path
         server.stop()
 
 
-def test_what_a_mailbox_refuses_is_a_dead_letter_there(
-    connection: Connection, server: Server
-) -> None:
+def test_a_refusal_by_a_mailbox_is_a_dead_letter(connection: Connection, server: Server) -> None:
     letters: list[DeadLetter] = []
     server._system.dead_letters.subscribe(letters.append)
     refusing = connection.ref("refusing")

@@ -1,4 +1,4 @@
-"""What can be served: actors, and graphs by their entries."""
+"""Things that can be served: actors, and graphs by their entries."""
 
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def test_a_graph_takes_rows_by_its_entries(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("built", [None, 3, {}, {"a": 1}, {1: None}, ["a"]])
-def test_what_build_returns_must_be_entry_points(built: Any) -> None:
+def test_build_must_return_entry_points(built: Any) -> None:
     with pytest.raises(ConfigError, match="build"):
         serve_entries(built)
 

@@ -23,9 +23,10 @@ from callboard.remote import Connection, Server, ServerLimits, aconnect, connect
 from callboard.remote.errors import CodecError, ConnectionLost, RemoteCallError, RemoteError
 from callboard.remote.sockets.dialing import dial
 from tests.remote.conftest import DEADLINE, Gate, Start, ask_twice, eventually, logged, loss
+from tests.waiting import in_threads
 
 
-def test_what_is_told_arrives_in_the_order_of_sending(connection: Connection) -> None:
+def test_told_messages_arrive_in_the_order_of_sending(connection: Connection) -> None:
     notes = connection.ref("notes")
     notes.tell(0)
     notes.tell_many(range(1, 5_000))
@@ -76,15 +77,13 @@ def test_a_flush_returns_when_all_is_handled(connection: Connection) -> None:
     assert connection.unacknowledged == 0
 
 
-def test_what_a_handler_raises_comes_back(connection: Connection) -> None:
+def test_an_exception_of_a_handler_comes_back(connection: Connection) -> None:
     with pytest.raises(RemoteCallError, match="ValueError: no booms") as caught:
         connection.ref("notes").ask("boom").result(DEADLINE)
     assert (caught.value.kind, caught.value.text) == ("ValueError", "no booms")
 
 
-def test_what_is_told_and_fails_is_a_dead_letter_there(
-    connection: Connection, server: Server
-) -> None:
+def test_a_failed_tell_is_a_dead_letter_there(connection: Connection, server: Server) -> None:
     connection.ref("notes").tell_many(["boom", 1])
     connection.flush(DEADLINE)
     assert connection.health().result(DEADLINE)["dead_letters"] == 1
@@ -98,9 +97,7 @@ def test_an_actor_that_has_stopped_is_said_to_be(connection: Connection, server:
     connection.flush(DEADLINE)
 
 
-def test_a_mailbox_that_refuses_is_said_to_at_the_next_call_or_the_flush_that_waits(
-    connection: Connection, server: Server
-) -> None:
+def test_a_mailboxs_refusal_is_raised_later(connection: Connection, server: Server) -> None:
     refusing = connection.ref("refusing")
     refusing.tell(1)
     eventually(lambda: Gate.seen == [1], "the gate has its first message")
@@ -145,7 +142,7 @@ def test_an_entry_point_that_is_not_there_is_an_error_at_the_call(connection: Co
     assert connection.ref("notes").ask(1).result(DEADLINE) == 1
 
 
-def test_what_cannot_be_encoded_is_an_error_at_the_call(connection: Connection) -> None:
+def test_a_value_without_an_encoding_is_an_error_at_the_call(connection: Connection) -> None:
     with pytest.raises(CodecError, match="object cannot be encoded"):
         connection.ref("notes").tell(object())
     with pytest.raises(TypeError, match="wants an iterable"):
@@ -210,11 +207,7 @@ def test_many_threads_share_a_connection(connection: Connection) -> None:
             notes.tell((number, index))
         answers.append(notes.ask(number).result(DEADLINE))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(DEADLINE)
+    in_threads(work, range(8))
     assert sorted(answers) == [*range(8)]
     arrived = connection.ref("notes").ask("all").result(DEADLINE)
     for number in range(8):
@@ -222,26 +215,22 @@ def test_many_threads_share_a_connection(connection: Connection) -> None:
         assert mine == [*range(100)]
 
 
-def test_asyncio_awaits_answers_and_credit(start: Start) -> None:
+async def test_asyncio_awaits_answers_and_credit(start: Start) -> None:
     server = start(limits=ServerLimits(messages=4))
-
-    async def main() -> list[Any]:
-        async with await aconnect(str(server.address), timeout=DEADLINE) as connection:
-            notes, gate = connection.ref("notes"), connection.ref("gate")
-            await notes.atell(1)
-            answers = await asyncio.gather(*[_wait(notes.ask(number)) for number in range(20)])
-            for number in range(4):
-                await gate.atell(number)
-            with pytest.raises(CallboardError, match="would block the event loop"):
-                gate.tell(4)
-            waits = gate.atell(5)
-            assert not waits.done()
-            Gate.opened.set()
-            await waits
-            await gate.atell_many([6, 7])
-        return answers
-
-    assert asyncio.run(main()) == [*range(20)]
+    async with await aconnect(str(server.address), timeout=DEADLINE) as connection:
+        notes, gate = connection.ref("notes"), connection.ref("gate")
+        await notes.atell(1)
+        answers = await asyncio.gather(*[_wait(notes.ask(number)) for number in range(20)])
+        for number in range(4):
+            await gate.atell(number)
+        with pytest.raises(CallboardError, match="would block the event loop"):
+            gate.tell(4)
+        waits = gate.atell(5)
+        assert not waits.done()
+        Gate.opened.set()
+        await waits
+        await gate.atell_many([6, 7])
+    assert answers == [*range(20)]
     assert Gate.seen == [0, 1, 2, 3, 5, 6, 7]
 
 
@@ -249,7 +238,7 @@ async def _wait(future: Any) -> Any:
     return await future
 
 
-def test_who_sends_more_than_is_handled_waits(start: Start) -> None:
+def test_a_sender_without_credit_waits(start: Start) -> None:
     server = start(limits=ServerLimits(messages=4))
     connection = connect(str(server.address), timeout=DEADLINE)
     connection.timeout = 0.2
@@ -267,9 +256,7 @@ def test_who_sends_more_than_is_handled_waits(start: Start) -> None:
     connection.close()
 
 
-def test_who_waits_for_credit_while_another_closes_the_connection_is_told(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_close_ends_the_wait_for_credit(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     server = start(limits=ServerLimits(messages=4))
     connection = connect(str(server.address), timeout=DEADLINE)
     gate = connection.ref("gate")
@@ -287,9 +274,7 @@ def test_who_waits_for_credit_while_another_closes_the_connection_is_told(
     Gate.opened.set()
 
 
-def test_a_connection_that_is_closed_as_it_is_being_made_is_hung_up(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_close_while_connecting(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     made = threading.Event()
 
     async def dialling(address: Any, context: Any) -> Any:
@@ -306,9 +291,7 @@ def test_a_connection_that_is_closed_as_it_is_being_made_is_hung_up(
     eventually(lambda: server.health()["connections"] == 0, "the server has let it go")
 
 
-def test_a_full_mailbox_holds_up_its_sender_and_nobody_else(
-    connection: Connection, server: Server
-) -> None:
+def test_a_full_mailbox_holds_up_its_sender_alone(connection: Connection, server: Server) -> None:
     narrow, notes = connection.ref("narrow"), connection.ref("notes")
     narrow.tell_many(range(10))
     held = notes.ask("held up behind them")
@@ -324,9 +307,7 @@ def test_a_full_mailbox_holds_up_its_sender_and_nobody_else(
     assert Gate.seen == [*range(10)]
 
 
-def test_an_actor_that_stops_while_its_mailbox_is_full_holds_nobody_up(
-    connection: Connection, server: Server
-) -> None:
+def test_a_stop_with_a_full_mailbox_frees_senders(connection: Connection, server: Server) -> None:
     narrow = connection.ref("narrow")
     narrow.tell_many(range(10))
     eventually(lambda: Gate.seen == [0], "the gate has its first message")
@@ -363,7 +344,7 @@ def test_a_connection_is_made_again_when_the_server_is(start: Start, tmp_path: P
     connection.close()
 
 
-def test_what_was_told_and_not_acknowledged_is_counted_and_raised(start: Start) -> None:
+def test_unacknowledged_messages_are_counted_and_raised(start: Start) -> None:
     server = start()
     connection = connect(str(server.address), timeout=DEADLINE)
     gate = connection.ref("gate")
@@ -442,9 +423,7 @@ def test_a_message_counts_as_handled_before_the_client_can_know(
     assert {*counted} - {0} == {1, 2, 3}  # 0: a pong that left before the answer
 
 
-def test_clients_come_and_go_with_a_word_in_the_log(
-    server: Server, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_clients_are_logged(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     with connect(str(server.address)) as connection:
         connection.ref("notes").tell(1)
     eventually(logged(caplog, "client left", "unix-1"), "the client has left")

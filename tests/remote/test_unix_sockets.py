@@ -1,4 +1,4 @@
-"""A Unix socket: whose it is, and what becomes of it."""
+"""A Unix socket: its owner, and its removal or replacement."""
 
 import os
 import socket
@@ -41,9 +41,7 @@ def test_a_unix_socket_is_its_users_alone(server: Server) -> None:
     assert os.listdir(os.path.dirname(path)) == ["s"]
 
 
-def test_the_socket_is_never_open_to_others(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_socket_is_private(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     modes = []
     rename = os.rename
 
@@ -66,9 +64,7 @@ def test_a_socket_that_a_killed_server_left_is_replaced(start: Start, tmp_path: 
     connect(str(start(f"unix:{path}").address)).close()
 
 
-def test_one_server_at_a_time_takes_the_place_of_a_killed_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_server_replaces_a_killed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address = UnixAddress(str(tmp_path / "left"))
     with socket.socket(socket.AF_UNIX) as killed:
         killed.bind(address.path)
@@ -95,7 +91,7 @@ def test_a_socket_in_use_is_left_alone(server: Server, start: Start) -> None:
         start(str(server.address))
 
 
-def test_a_file_that_is_no_socket_is_left_alone(start: Start, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_socket_is_left_alone(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("dear")
     with pytest.raises(AddressError, match="exists, and is no socket"):

@@ -1,4 +1,4 @@
-"""Routers: which ref a message goes to, in which order, and that none is lost."""
+"""Routers: the ref that a message goes to, the order, and no losses."""
 
 from __future__ import annotations
 
@@ -227,17 +227,16 @@ def test_the_least_loaded_is_the_one_whose_mailbox_is_shortest() -> None:
     assert [len(part) for part in kept] == [3, 3, 3]
 
 
-def test_the_least_loaded_has_the_fewest_asks_without_an_answer() -> None:
-    with ManualSystem() as system:
-        router = LeastLoadedRouter([system.spawn(Mute), system.spawn(Answer, "b")])
-        first = [router.ask(0, timeout=5) for _ in range(2)]
-        system.run_until_idle()
-        assert [answer.done() for answer in first] == [False, True]
-        for _ in range(3):
-            answer = router.ask(0, timeout=5)
-            system.run_until_idle()
-            assert answer.result(0) == "b"
-        system.advance(3600)
+def test_the_least_loaded_has_the_fewest_asks_without_an_answer(manual: ManualSystem) -> None:
+    router = LeastLoadedRouter([manual.spawn(Mute), manual.spawn(Answer, "b")])
+    first = [router.ask(0, timeout=5) for _ in range(2)]
+    manual.run_until_idle()
+    assert [answer.done() for answer in first] == [False, True]
+    for _ in range(3):
+        answer = router.ask(0, timeout=5)
+        manual.run_until_idle()
+        assert answer.result(0) == "b"
+    manual.advance(3600)
 
 
 def test_a_recipient_that_raises_keeps_the_message_from_no_other() -> None:
@@ -316,20 +315,19 @@ def test_stop_after_the_queue_lets_the_actors_handle_what_waits() -> None:
     assert kept == [[0, 2, 4], [1, 3, 5]]
 
 
-def test_a_recipient_without_stop_cannot_be_stopped() -> None:
-    with ManualSystem() as system:
-        _, (ref,) = keepers(system, 1)
-        inner = RoundRobinRouter([ref])
+def test_a_recipient_without_stop_cannot_be_stopped(manual: ManualSystem) -> None:
+    _, (ref,) = keepers(manual, 1)
+    inner = RoundRobinRouter([ref])
 
-        class Only:
-            tell, tell_many, ask = inner.tell, inner.tell_many, inner.ask
+    class Only:
+        tell, tell_many, ask = inner.tell, inner.tell_many, inner.ask
 
-        recipients: list[Any] = [ref, Only()]
-        router: Any = RoundRobinRouter(recipients)
-        with pytest.raises(TypeError, match="cannot be stopped"):
-            router.stop()
-        system.run_until_idle()
-        assert ref.is_alive
+    recipients: list[Any] = [ref, Only()]
+    router: Any = RoundRobinRouter(recipients)
+    with pytest.raises(TypeError, match="cannot be stopped"):
+        router.stop()
+    manual.run_until_idle()
+    assert ref.is_alive
 
 
 def test_a_router_is_a_sink() -> None:
@@ -354,37 +352,36 @@ def test_a_router_is_an_entry_of_a_server(tmp_path: Path) -> None:
         server.drain(LIMIT)
 
 
-def test_routers_say_what_is_wrong() -> None:
-    with ManualSystem() as system:
-        _, refs = keepers(system, 2)
-        for make in ROUTERS:
-            with pytest.raises(ValueError, match="wants at least one ref"):
-                make([])
-            with pytest.raises(TypeError, match="wants several refs, not 3"):
-                make(3)
-            with pytest.raises(TypeError, match="wants refs, not 'x'"):
-                make([*refs, "x"])
-            with pytest.raises(TypeError, match="not 3"):
-                make(refs).tell_many(3)
-            with pytest.raises(CallboardError, match="was given its refs"):
-                make(refs).resize(3)
-            router = make(refs)
-            assert router.parent is router.name is router.path is None
-            assert copy.copy(router) is copy.deepcopy(router) is router
-            assert "2 refs" in repr(router)
-            with pytest.raises(TypeError):
-                pickle.dumps(router)
-        for wrong in (0, 3):
-            with pytest.raises(ValueError, match=f"1 to 2 answers, not {wrong}"):
-                BroadcastRouter(refs).ask(0, first=wrong)
-        with pytest.raises(TypeError, match="first wants an int, not True"):
-            BroadcastRouter(refs).ask(0, first=True)
-        with pytest.raises(ValueError, match="twice"):
-            BroadcastRouter([*refs, refs[0]])
-        with pytest.raises(ConfigError, match="by= is"):
-            KeyRouter(refs, 3)  # type: ignore[arg-type]
-        with pytest.raises(CodecError, match="has no 'k'"):
-            KeyRouter(refs, "k").tell({})
+def test_routers_say_what_is_wrong(manual: ManualSystem) -> None:
+    _, refs = keepers(manual, 2)
+    for make in ROUTERS:
+        with pytest.raises(ValueError, match="wants at least one ref"):
+            make([])
+        with pytest.raises(TypeError, match="wants several refs, not 3"):
+            make(3)
+        with pytest.raises(TypeError, match="wants refs, not 'x'"):
+            make([*refs, "x"])
+        with pytest.raises(TypeError, match="not 3"):
+            make(refs).tell_many(3)
+        with pytest.raises(CallboardError, match="was given its refs"):
+            make(refs).resize(3)
+        router = make(refs)
+        assert router.parent is router.name is router.path is None
+        assert copy.copy(router) is copy.deepcopy(router) is router
+        assert "2 refs" in repr(router)
+        with pytest.raises(TypeError):
+            pickle.dumps(router)
+    for wrong in (0, 3):
+        with pytest.raises(ValueError, match=f"1 to 2 answers, not {wrong}"):
+            BroadcastRouter(refs).ask(0, first=wrong)
+    with pytest.raises(TypeError, match="first wants an int, not True"):
+        BroadcastRouter(refs).ask(0, first=True)
+    with pytest.raises(ValueError, match="twice"):
+        BroadcastRouter([*refs, refs[0]])
+    with pytest.raises(ConfigError, match="by= is"):
+        KeyRouter(refs, 3)  # type: ignore[arg-type]
+    with pytest.raises(CodecError, match="has no 'k'"):
+        KeyRouter(refs, "k").tell({})
 
 
 def test_an_error_of_the_iterable_leaves_what_was_sent() -> None:

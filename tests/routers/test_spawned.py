@@ -85,20 +85,19 @@ def letters(system: ActorSystem) -> list[DeadLetter]:
     return found
 
 
-def test_routees_are_children_of_one_actor() -> None:
+def test_routees_are_children_of_one_actor(manual: ManualSystem) -> None:
     noted: list[Any] = []
-    with ManualSystem() as system:
-        router: Any = RoundRobinRouter.spawn(system, Note, noted, routees=3, name="notes")
-        assert router.path == "/notes"
-        assert router.name == "notes"
-        assert router.parent is system.find("/notes")
-        assert [ref.parent for ref in router.refs] == [router.parent] * 3
-        router.tell_many(range(6))
-        system.run_until_idle()
-        assert len({ref for ref, _ in noted}) == 3
-        router.stop()
-        system.run_until_idle()
-        assert system.actors == []
+    router: Any = RoundRobinRouter.spawn(manual, Note, noted, routees=3, name="notes")
+    assert router.path == "/notes"
+    assert router.name == "notes"
+    assert router.parent is manual.find("/notes")
+    assert [ref.parent for ref in router.refs] == [router.parent] * 3
+    router.tell_many(range(6))
+    manual.run_until_idle()
+    assert len({ref for ref, _ in noted}) == 3
+    router.stop()
+    manual.run_until_idle()
+    assert manual.actors == []
 
 
 class Labelled(Actor[Any]):
@@ -109,30 +108,28 @@ class Labelled(Actor[Any]):
         return self.given
 
 
-def test_a_routees_arguments_are_not_taken_for_the_routers_options() -> None:
-    with ManualSystem() as system:
-        for wrong in ({"name": "x"}, {"routees": 2}):
-            (option,) = wrong
-            why = rf"whether {option}=.* is its option or an argument of Labelled"
-            with pytest.raises(SpawnError, match=why):
-                RoundRobinRouter.spawn(system, Labelled, **{"elastic": (2, 3), **wrong})  # type: ignore[arg-type]
-        made = partial(Labelled, "Ada", routees=5)
-        router = RoundRobinRouter.spawn(system, made, routees=2, name="labels")
-        answer = router.ask("x")
-        assert answer.result(30.0) == ("Ada", 5, "none")
-        assert router.path == "/labels"
-        keyed = KeyRouter.spawn(system, made, routees=2, by=str)
-        assert keyed.ask("x").result(30.0) == ("Ada", 5, "none")
+def test_a_routees_arguments_are_not_taken_for_the_routers_options(manual: ManualSystem) -> None:
+    for wrong in ({"name": "x"}, {"routees": 2}):
+        (option,) = wrong
+        why = rf"whether {option}=.* is its option or an argument of Labelled"
+        with pytest.raises(SpawnError, match=why):
+            RoundRobinRouter.spawn(manual, Labelled, **{"elastic": (2, 3), **wrong})  # type: ignore[arg-type]
+    made = partial(Labelled, "Ada", routees=5)
+    router = RoundRobinRouter.spawn(manual, made, routees=2, name="labels")
+    answer = router.ask("x")
+    assert answer.result(30.0) == ("Ada", 5, "none")
+    assert router.path == "/labels"
+    keyed = KeyRouter.spawn(manual, made, routees=2, by=str)
+    assert keyed.ask("x").result(30.0) == ("Ada", 5, "none")
 
 
-def test_an_actor_spawns_a_router_for_itself() -> None:
+def test_an_actor_spawns_a_router_for_itself(manual: ManualSystem) -> None:
     noted: list[Any] = []
-    with ManualSystem() as system:
-        host = system.spawn(Host, noted, name="host")
-        host.tell_many(range(4))
-        system.run_until_idle()
-        assert sorted(message for _, message in noted) == [0, 1, 2, 3]
-        assert {ref.parent.path for ref, _ in noted} == {"/host/notes"}
+    host = manual.spawn(Host, noted, name="host")
+    host.tell_many(range(4))
+    manual.run_until_idle()
+    assert sorted(message for _, message in noted) == [0, 1, 2, 3]
+    assert {ref.parent.path for ref, _ in noted} == {"/host/notes"}
 
 
 def test_a_failure_restarts_a_routee_and_its_mailbox_stays() -> None:
@@ -204,16 +201,15 @@ def test_routees_that_stop_themselves_are_replaced_for_ever() -> None:
     assert sorted(message for _, message in noted) == [1, 2]
 
 
-def test_failures_of_an_hour_ago_count_no_more() -> None:
+def test_failures_of_an_hour_ago_count_no_more(manual: ManualSystem) -> None:
     noted: list[Any] = []
-    with ManualSystem() as system:
-        router = RoundRobinRouter.spawn(system, Note, noted, routees=2, supervision="stop")
-        for _ in range(30):
-            router.tell("fail")
-            system.run_until_idle()
-            system.advance(10)
-        assert router.parent is not None
-        assert router.parent.is_alive
+    router = RoundRobinRouter.spawn(manual, Note, noted, routees=2, supervision="stop")
+    for _ in range(30):
+        router.tell("fail")
+        manual.run_until_idle()
+        manual.advance(10)
+    assert router.parent is not None
+    assert router.parent.is_alive
 
 
 def test_a_failure_may_restart_all_routees() -> None:
@@ -410,11 +406,10 @@ def test_an_elastic_level_waits_for_its_patience_and_keeps_its_bounds() -> None:
     assert level.decide(1, 2) == 2  # somebody has resized it beyond its bounds
 
 
-def test_an_elastic_router_begins_with_as_many_routees_as_it_is_told() -> None:
-    with ManualSystem() as system:
-        for given, found in ((None, 2), (2, 2), (3, 3), (4, 4)):
-            router = RoundRobinRouter.spawn(system, Note, [], routees=given, elastic=(2, 4))
-            assert len(router.refs) == found
+def test_an_elastic_router_begins_with_as_many_routees_as_it_is_told(manual: ManualSystem) -> None:
+    for wanted, found in ((None, 2), (2, 2), (3, 3), (4, 4)):
+        router = RoundRobinRouter.spawn(manual, Note, [], routees=wanted, elastic=(2, 4))
+        assert len(router.refs) == found
 
 
 def test_elastic_says_what_is_wrong() -> None:
@@ -430,25 +425,24 @@ def test_elastic_says_what_is_wrong() -> None:
         AutoScale.of(3)
 
 
-def test_spawning_says_what_is_wrong_and_leaves_nothing_behind() -> None:
-    with ManualSystem() as system:
-        with pytest.raises(TypeError, match="spawned by a system or an actor, not 3"):
-            RoundRobinRouter.spawn(3, Note, routees=2)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="wants the number of routees"):
-            RoundRobinRouter.spawn(system, Note, [])
-        with pytest.raises(ValueError, match="the number of routees"):
-            RoundRobinRouter.spawn(system, Note, [], routees=0)
-        for wrong in (1, 4):
-            refused = rf"routees={wrong} is not within elastic=\(2, 3\)"
-            with pytest.raises(ValueError, match=refused):
-                RoundRobinRouter.spawn(system, Note, [], routees=wrong, elastic=(2, 3))
-        with pytest.raises(SpawnError, match="wants a subclass of Actor"):
-            RoundRobinRouter.spawn(system, int, routees=2)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="noted"):
-            RoundRobinRouter.spawn(system, Note, routees=2)  # type: ignore[arg-type]
-        router = RoundRobinRouter.spawn(system, Note, [], routees=2)
-        with pytest.raises(ValueError, match="the number of routees"):
-            router.resize(0)
-        router.stop()
-        system.run_until_idle()
-        assert system.actors == []
+def test_spawning_says_what_is_wrong_and_leaves_nothing_behind(manual: ManualSystem) -> None:
+    with pytest.raises(TypeError, match="spawned by a system or an actor, not 3"):
+        RoundRobinRouter.spawn(3, Note, routees=2)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="wants the number of routees"):
+        RoundRobinRouter.spawn(manual, Note, [])
+    with pytest.raises(ValueError, match="the number of routees"):
+        RoundRobinRouter.spawn(manual, Note, [], routees=0)
+    for wrong in (1, 4):
+        refused = rf"routees={wrong} is not within elastic=\(2, 3\)"
+        with pytest.raises(ValueError, match=refused):
+            RoundRobinRouter.spawn(manual, Note, [], routees=wrong, elastic=(2, 3))
+    with pytest.raises(SpawnError, match="wants a subclass of Actor"):
+        RoundRobinRouter.spawn(manual, int, routees=2)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="noted"):
+        RoundRobinRouter.spawn(manual, Note, routees=2)  # type: ignore[arg-type]
+    router = RoundRobinRouter.spawn(manual, Note, [], routees=2)
+    with pytest.raises(ValueError, match="the number of routees"):
+        router.resize(0)
+    router.stop()
+    manual.run_until_idle()
+    assert manual.actors == []

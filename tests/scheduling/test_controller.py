@@ -1,4 +1,4 @@
-"""The controller of the level of workers: what it measures, decides and tells."""
+"""The controller of the level of workers: its measurements, decisions and events."""
 
 from __future__ import annotations
 
@@ -209,9 +209,7 @@ def test_rows_wait_before_an_operator_only_if_they_are_for_it() -> None:
         assert waiting <= 2 * 1_101
 
 
-def test_a_worker_that_does_not_come_back_is_named_with_its_stack_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_worker_that_lags_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
     began, gate = threading.Event(), threading.Event()
 
     class Stuck(Actor[None]):
@@ -252,9 +250,7 @@ def level_threads(name: str) -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == f"{name}-level"]
 
 
-def test_a_strategy_that_fails_is_told_and_the_level_stays(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_failing_strategy_is_told_and_the_level_stays(caplog: pytest.LogCaptureFixture) -> None:
     class Failing:
         def decide(self, measurement: Measurement) -> Decision:
             raise ZeroDivisionError

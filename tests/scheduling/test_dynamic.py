@@ -61,7 +61,7 @@ def test_whom_a_handler_wakes_does_not_wait_for_its_end(priority: str) -> None:
         assert not system.dead_letters.count
 
 
-def test_what_comes_from_outside_does_not_wait_for_a_handlers_end() -> None:
+def test_messages_from_outside_do_not_wait_for_a_handlers_end() -> None:
     with tokenless(workers=2) as system:
         actors = [system.spawn(Meeting) for _ in range(6)]
         for first in actors:
@@ -80,7 +80,7 @@ def test_an_actor_that_was_placed_stays() -> None:
         assert {placed.ask("where").result(30) for _ in range(50)} == {"stay-2"}
 
 
-def test_who_is_woken_runs_where_its_waker_runs(hold: Hold) -> None:
+def test_a_woken_actor_runs_where_its_waker_runs(hold: Hold) -> None:
     class Chain(Actor[int]):
         def __init__(self, following: ActorRef[int] | None) -> None:
             self.following = following
@@ -146,9 +146,7 @@ def test_workers_that_could_only_wait_for_the_gil_have_no_thread() -> None:
 
 
 @pytest.mark.skipif(not HAS_GIL, reason="without a GIL all threads are there from the start")
-def test_a_spawn_that_wants_a_thread_which_cannot_be_made_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_dedicated_spawn_without_a_thread_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

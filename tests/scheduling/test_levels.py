@@ -79,9 +79,7 @@ def test_messages_are_handled_once_at_levels_that_change(workers: int, placed: b
 
 @given(case=cases(), seed=st.integers(0, 10_000), workers=st.integers(2, 4))
 @settings(max_examples=60)
-def test_graphs_give_the_outputs_of_the_sequential_run_at_levels_that_change(
-    case: Case, seed: int, workers: int
-) -> None:
+def test_graphs_are_sequential_at_changing_levels(case: Case, seed: int, workers: int) -> None:
     expected = case.graph.run_sequentially(case.inputs)
     with ActorSystem(workers=workers) as system, changing(system, seed):
         run = system.run(case.graph, batch_size=2, window=4)
@@ -180,9 +178,7 @@ def test_a_worker_in_a_dispatch_lags_until_that_ends() -> None:
         assert team.lagging == []
 
 
-def test_a_level_for_which_there_are_no_threads_is_not_taken(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_level_without_threads_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

@@ -1,4 +1,4 @@
-"""Placement policies: which worker an actor gets, and what a wrong answer gets."""
+"""Placement policies: an actor's worker, and errors of wrong answers."""
 
 import gc
 import pickle
@@ -170,9 +170,7 @@ def test_a_policy_that_raises_fails_the_spawn_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, 1, "worker", "stranger"])
-def test_a_policy_that_answers_what_is_no_worker_of_the_system_fails_the_spawn(
-    answer: object,
-) -> None:
+def test_a_placement_on_no_worker_of_the_system_fails_the_spawn(answer: object) -> None:
     class Wrong(PlacementPolicy):
         def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> Any:
             return stranger.worker if answer == "stranger" else answer
@@ -198,20 +196,9 @@ def test_no_actor_can_be_near_one_with_a_worker_of_its_own() -> None:
             system.spawn(Box, placement=Near(dedicated))
 
 
-@pytest.mark.parametrize(
-    ("policy", "option", "message"),
-    [
-        (Blocks, 0, "the size of Blocks is a whole number of 1 or more, not 0"),
-        (Blocks, True, "the size of Blocks is a whole number of 1 or more, not True"),
-        (Fixed, -1, "the worker of Fixed is a whole number of 0 or more, not -1"),
-        (Near, "box", "Near wants the ref of an actor, not 'box'"),
-        (LeastLoaded, 0, "the window of LeastLoaded is a number of seconds above 0, .* not 0"),
-        (LeastLoaded, "1", "the window of LeastLoaded is a number of seconds above 0, .* not '1'"),
-    ],
-)
-def test_a_wrong_option_is_refused(policy: Any, option: object, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        policy(option)
+def test_near_wants_the_ref_of_an_actor() -> None:
+    with pytest.raises(ConfigError, match="Near wants the ref of an actor, not 'box'"):
+        Near("box")  # type: ignore[arg-type]
 
 
 def test_policies_show_their_names() -> None:

@@ -1,4 +1,4 @@
-"""Moving live actors: what a rebalance decides, and that a move disturbs nothing."""
+"""Moving live actors: the decisions of a rebalance, and moves that disturb nothing."""
 
 import threading
 from collections import Counter
@@ -126,9 +126,7 @@ class Costly:
         )
     )
 )
-def test_least_loaded_levels_the_loads_by_moves_that_help(
-    case: tuple[int, list[tuple[int, int]]],
-) -> None:
+def test_least_loaded_levels_by_moves_that_help(case: tuple[int, list[tuple[int, int]]]) -> None:
     workers, population = case
     actors = [Costly(cost, affinity) for cost, affinity in population]
     everyone = cast("Sequence[WorkerThread]", range(workers))
@@ -212,9 +210,7 @@ def test_an_actor_cannot_be_taken_over_from_another_system_or_its_own_worker() -
 
 @pytest.mark.parametrize("make", [ActorSystem, tokenless])
 @pytest.mark.parametrize("seed", range(3))
-def test_moving_at_random_loses_and_reorders_no_message(
-    make: Callable[..., ActorSystem], seed: int
-) -> None:
+def test_random_moves_keep_order_and_messages(make: Callable[..., ActorSystem], seed: int) -> None:
     producers = 3
     random = Random(seed)
 

@@ -1,4 +1,4 @@
-"""A dispatch begins no more messages when its time slice is over; what is in work can be seen."""
+"""A dispatch begins no message after its time slice; the message in work can be seen."""
 
 import threading
 import time
@@ -122,9 +122,7 @@ class Held(Actor[threading.Event]):
 
 
 @pytest.mark.parametrize("options", [{"placement": Fixed(0)}, {"dedicated": True}])
-def test_statistics_say_which_message_a_worker_is_in_and_for_how_long(
-    options: dict[str, Any],
-) -> None:
+def test_statistics_have_the_message_in_work_and_its_time(options: dict[str, Any]) -> None:
     with ActorSystem(workers=1, threading="assigned") as system:
         entered, left = threading.Event(), threading.Event()
         echo: ActorRef[Any] = system.spawn(Witness)

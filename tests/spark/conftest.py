@@ -77,11 +77,7 @@ def url(tmp_path: Path) -> Iterator[str]:
 
     with ActorSystem(workers=1) as system:
         entries = serve_entries(
-            {
-                "sums": system.spawn(Sums),
-                "echo": system.spawn(Echo),
-                "kinds": system.spawn(Kinds),
-            }
+            {"sums": system.spawn(Sums), "echo": system.spawn(Echo), "kinds": system.spawn(Kinds)}
         )
         server = Server(system, entries, f"unix:{tmp_path}/s", state=tmp_path / "state")
         yield str(server.address)

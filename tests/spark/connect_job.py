@@ -11,13 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from callboard import Actor, ActorRef, ActorSystem
-from callboard.spark import (
-    PartitionContext,
-    PartitionEnd,
-    foreach_partition,
-    map_in_arrow,
-    session,
-)
+from callboard.spark import PartitionContext, PartitionEnd, foreach_partition, map_in_arrow, session
 
 
 class Double(Actor[Any]):

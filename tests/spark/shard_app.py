@@ -1,4 +1,4 @@
-"""What the tests of shards serve: which rows came, and how often."""
+"""The servers of the tests of shards: they count which rows came, and how often."""
 
 from __future__ import annotations
 

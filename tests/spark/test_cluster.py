@@ -39,15 +39,11 @@ def check_retry(cluster: SparkSession, actor: type[graphs.FailHalfway], folder: 
     )
 
 
-def test_a_task_that_is_retried_starts_with_fresh_actors(
-    cluster: SparkSession, tmp_path: Path
-) -> None:
+def test_a_retried_task_starts_with_fresh_actors(cluster: SparkSession, tmp_path: Path) -> None:
     check_retry(cluster, graphs.FailHalfway, tmp_path)
 
 
-def test_a_worker_that_is_killed_halfway_costs_no_row_and_doubles_no_result(
-    cluster: SparkSession, tmp_path: Path
-) -> None:
+def test_a_killed_worker_costs_and_doubles_no_row(cluster: SparkSession, tmp_path: Path) -> None:
     check_retry(cluster, graphs.DieHalfway, tmp_path)
 
 

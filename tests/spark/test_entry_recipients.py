@@ -75,6 +75,6 @@ def test_a_task_asks_a_router_and_its_batches_keep_their_order() -> None:
 
 
 @pytest.mark.parametrize("built", [Doubling, {"one": print}])
-def test_what_takes_no_messages_is_no_entry_point(built: Any) -> None:
+def test_an_entry_point_takes_messages(built: Any) -> None:
     with pytest.raises(EntryPointError, match="a ref or another recipient, or a dict of names"):
         entry_point(built, None)

@@ -1,4 +1,4 @@
-"""What delivers rows to shards is killed, once each: no row is lost, none is doubled.
+"""Every process that delivers rows to shards is killed once: no row is lost or doubled.
 
 CALLBOARD_SPARK_KILLS says how often (4), CALLBOARD_KILLS_SEED from which seed on (0); `soak.py`
 goes on for longer, and with speculation.

@@ -35,9 +35,7 @@ ENVIRONMENT = {name: os.environ.get(name) for name in ("PYSPARK_PYTHON", "JAVA_H
 Failure = Callable[[Callable[[], object]], str]
 
 
-def test_workers_are_reached_as_spark_itself_does_unless_the_session_is_told(
-    spark: SparkSession,
-) -> None:
+def test_workers_are_reached_as_spark_does_unless_told(spark: SparkSession) -> None:
     assert spark.conf.get("spark.python.unix.domain.socket.enabled", "unset") in ("false", "unset")
 
 
@@ -119,18 +117,14 @@ def test_a_graph_may_be_kept_from_task_to_task(spark: SparkSession) -> None:
     assert sorted(sum((partitions for _, partitions in last.values()), ())) == list(range(8))
 
 
-def test_a_failed_actor_is_readable_in_the_driver_on_the_rdd_path(
-    spark: SparkSession, failure_of: Failure
-) -> None:
+def test_a_failed_actor_is_readable_on_the_rdd(spark: SparkSession, failure_of: Failure) -> None:
     rdd = spark.sparkContext.parallelize(range(10), 1)
     for build in (graphs.refuse, graphs.refuse_behind):
         function = foreach_partition(build)
         assert_readable(failure_of(partial(rdd.foreachPartition, function)))
 
 
-def test_a_failed_actor_is_readable_in_the_driver_on_the_sql_path(
-    spark: SparkSession, failure_of: Failure
-) -> None:
+def test_a_failed_actor_is_readable_in_sql(spark: SparkSession, failure_of: Failure) -> None:
     frame = spark.range(10, numPartitions=1)
     for build in (graphs.refuse, graphs.refuse_behind):
         assert_readable(failure_of(frame.mapInArrow(map_in_arrow(build), "id long").collect))
@@ -142,18 +136,14 @@ def assert_readable(shown: str) -> None:
     assert shown.count("ZeroDivisionError: division by zero") == 1, "the cause belongs there once"
 
 
-def test_a_job_after_a_failed_one_finds_nothing_of_it(
-    spark: SparkSession, failure_of: Failure
-) -> None:
+def test_a_job_after_a_failed_one_is_clean(spark: SparkSession, failure_of: Failure) -> None:
     rdd = spark.sparkContext.parallelize(range(200), 2)
     failure_of(lambda: rdd.foreachPartition(foreach_partition(graphs.refuse, batch_size=10)))
     told = rdd.mapPartitions(map_partitions(graphs.tally, flush=True)).collect()
     assert [row[3] for row in told] == [100, 100]
 
 
-def test_a_stuck_actor_fails_its_task_and_not_the_next_one(
-    spark: SparkSession, failure_of: Failure
-) -> None:
+def test_a_stuck_actor_fails_its_own_task(spark: SparkSession, failure_of: Failure) -> None:
     def build(system: ActorSystem, context: PartitionContext) -> ActorRef[Any]:
         return system.spawn(graphs.Stuck, name="stuck")
 
@@ -194,9 +184,7 @@ def test_an_upstream_error_fails_the_job_and_is_told_whatever_the_actors_saw(
     assert all(int(seen.name) <= 30_000 for seen in tmp_path.iterdir())
 
 
-def test_an_entry_point_that_does_not_exist_is_named_in_the_driver(
-    spark: SparkSession, failure_of: Failure
-) -> None:
+def test_an_unknown_entry_point_is_named(spark: SparkSession, failure_of: Failure) -> None:
     frame = spark.range(10, numPartitions=1)
     shown = failure_of(frame.mapInArrow(map_in_arrow(graphs.echo, entry="ecko"), "id long").count)
     assert "no entry point 'ecko': build returned entry points 'echo'" in shown
@@ -233,9 +221,7 @@ def test_results_of_an_rdd_that_nobody_reads_to_the_end_leave_nothing(spark: Spa
     assert [row[3] for row in rdd.mapPartitions(count).collect()] == [500, 500]
 
 
-def test_results_that_are_enough_do_not_wait_for_an_actor_that_is_stuck(
-    spark: SparkSession,
-) -> None:
+def test_early_results_do_not_wait_for_a_stuck_actor(spark: SparkSession) -> None:
     class Second(Actor[Any]):
         def receive(self, message: Any) -> Any:
             if message[0] > 0:

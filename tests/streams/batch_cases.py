@@ -11,14 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from callboard.streams import (
-    Band,
-    Equal,
-    Graph,
-    Stream,
-    Watermark,
-    entry,
-)
+from callboard.streams import Band, Equal, Graph, Stream, Watermark, entry
 from tests.streams.join_cases import HOWS
 from tests.streams.join_model import Row
 from tests.streams.test_merge import streams

@@ -1,4 +1,4 @@
-"""What the tests of streams share."""
+"""Fixtures of the streams' tests."""
 
 import pytest
 

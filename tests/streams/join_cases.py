@@ -1,4 +1,4 @@
-"""What tests of joins draw, and what it is to give."""
+"""Cases of joins for tests, and their expected outputs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from callboard.streams import (
-    Band,
-    Equal,
-    Stream,
-    entry,
-)
+from callboard.streams import Band, Equal, Stream, entry
 from tests.streams.join_model import Row, joined
 from tests.streams.test_merge import time_of
 

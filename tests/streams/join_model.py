@@ -1,4 +1,4 @@
-"""What a join and a merge give, said pair by pair, without windows: the oracle of their tests."""
+"""The model of joins and merges: pair by pair, without windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shape gives, by the simplest program that says it: row by row, and depth first.
+"""Models of operators by the simplest programs: row by row, and depth first.
 
 A part has push(row) and final(), which answer outputs. A watermark is a row.
 """

@@ -1,4 +1,4 @@
-"""What becomes of a run that may fail."""
+"""The outcome of a run that may fail."""
 
 from __future__ import annotations
 

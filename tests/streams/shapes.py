@@ -1,4 +1,4 @@
-"""Graphs as data: what the random builder makes, and what a graph and a model are made of.
+"""Graphs as data, from which a graph and its model are made.
 
 A shape is a chain of links. A link is an operator, or a fork: branches that are joined again. All
 functions take any row whatever, so that every operator may follow every other.

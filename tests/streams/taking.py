@@ -1,4 +1,4 @@
-"""What tests of a run's results share: a graph, and threads whose outcome is kept."""
+"""A graph, and threads whose outcome is kept, for tests of results."""
 
 from __future__ import annotations
 

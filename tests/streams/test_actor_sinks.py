@@ -48,9 +48,7 @@ def test_the_error_of_a_full_mailbox_names_the_first_row_that_was_not_told(batch
 
 
 @pytest.mark.parametrize("batch_size", [1, 100, 1000])
-def test_rows_that_a_full_mailbox_refused_are_skipped_and_the_others_are_told(
-    batch_size: int,
-) -> None:
+def test_rows_refused_by_a_full_mailbox_are_skipped(batch_size: int) -> None:
     seen: list[int] = []
     tally = RowCounts(kept=1000)
     with ManualSystem() as system:
@@ -107,7 +105,7 @@ def test_a_throttling_mailbox_takes_all_rows() -> None:
     assert seen == ROWS
 
 
-def test_of_two_sinks_only_the_full_one_reports() -> None:
+def test_only_the_full_one_of_two_sinks_reports() -> None:
     full: list[int] = []
     other: list[int] = []
     tally = RowCounts(kept=1000)

@@ -10,15 +10,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, AskTimeout, Future, Supervision
-from callboard.streams import (
-    FailedRow,
-    Graph,
-    GraphError,
-    RowCounts,
-    RunEnded,
-    Stream,
-    StreamError,
-)
+from callboard.streams import FailedRow, Graph, GraphError, RowCounts, RunEnded, Stream, StreamError
 from callboard.testing import ManualSystem
 from tests.streams.answering import ROWS, Doubling, Holding, double, rows
 
@@ -67,9 +59,7 @@ RUNS = pytest.mark.parametrize("runs", [sequentially, on_workers])
 @RUNS
 @pytest.mark.parametrize("way", ["ask", "await"])
 @pytest.mark.filterwarnings("ignore")
-def test_errors_end_the_run_or_are_skipped_or_go_to_the_side(
-    runs: Callable[..., Any], way: str
-) -> None:
+def test_errors_end_the_run_are_skipped_or_are_a_side(runs: Callable[..., Any], way: str) -> None:
     good = [row for row in ROWS[:40] if row % 10 != 7]
     with ActorSystem(workers=2) as system:
         seen: list[int] = []
@@ -105,21 +95,20 @@ def test_a_row_that_never_gets_an_answer_behind_one_that_failed_holds_nothing_up
         assert seen == [0, 1]
 
 
-def test_a_failure_elsewhere_lets_rows_go_that_wait() -> None:
+def test_a_failure_elsewhere_lets_rows_go_that_wait(manual: ManualSystem) -> None:
     def refuse(row: int) -> int:
         if row == 3:
             raise ValueError(row)
         return row
 
-    with ManualSystem() as system:
-        stuck = system.spawn(Holding)
-        graph = Graph(rows.ask(stuck).collect(name="a"), rows.map(refuse).collect(name="b"))
-        run = system.run(graph, batch_size=1)
-        run.send("rows", range(6))
-        system.run_until_idle()
-        stuck.tell("answer")
-        with pytest.raises(StreamError, match="'refuse' failed"):
-            run.finish()
+    stuck = manual.spawn(Holding)
+    graph = Graph(rows.ask(stuck).collect(name="a"), rows.map(refuse).collect(name="b"))
+    run = manual.run(graph, batch_size=1)
+    run.send("rows", range(6))
+    manual.run_until_idle()
+    stuck.tell("answer")
+    with pytest.raises(StreamError, match="'refuse' failed"):
+        run.finish()
 
 
 def test_a_cancelled_run_waits_for_no_answer_and_cancels_coroutines() -> None:
@@ -165,30 +154,29 @@ def test_an_answer_may_come_when_its_run_is_gone() -> None:
 # --- time limits, and trying again --------------------------------------------------------------
 
 
-def test_an_answer_that_takes_too_long_is_an_error_of_its_row() -> None:
+def test_an_answer_that_takes_too_long_is_an_error_of_its_row(manual: ManualSystem) -> None:
     async def stay(row: int) -> int:
         await asyncio.sleep(10 if row == 1 else 0)
         return row
 
-    with ManualSystem() as system:
-        held = system.spawn(Holding)
-        run = system.run(rows.ask(held, timeout=2.0).collect())
-        run.send("rows", [0])
-        with pytest.raises(StreamError) as raised:
-            run.finish()
-        assert isinstance(raised.value.__cause__, AskTimeout)
-        run = system.run(rows.map(stay, in_flight=2, timeout=2.0, errors="skip").collect())
-        run.send("rows", [0, 1, 2])
-        assert run.finish() == [0, 2]
-        assert isinstance(run.tally.failures[0].error, TimeoutError)
+    held = manual.spawn(Holding)
+    run = manual.run(rows.ask(held, timeout=2.0).collect())
+    run.send("rows", [0])
+    with pytest.raises(StreamError) as raised:
+        run.finish()
+    assert isinstance(raised.value.__cause__, AskTimeout)
+    run = manual.run(rows.map(stay, in_flight=2, timeout=2.0, errors="skip").collect())
+    run.send("rows", [0, 1, 2])
+    assert run.finish() == [0, 2]
+    assert isinstance(run.tally.failures[0].error, TimeoutError)
 
 
 @pytest.mark.parametrize("way", ["ask", "await"])
-def test_what_failed_is_tried_again_after_pauses(way: str) -> None:
+def test_failed_asks_are_repeated_after_pauses(way: str, manual: ManualSystem) -> None:
     tries: list[tuple[float, int]] = []
 
     def attempt(row: int) -> int:
-        tries.append((round(system.now, 3), row))
+        tries.append((round(manual.now, 3), row))
         if sum(each == row for _, each in tries) < 3:
             raise ValueError(row)
         return row
@@ -202,21 +190,20 @@ def test_what_failed_is_tried_again_after_pauses(way: str) -> None:
 
     def tried(**options: Any) -> Stream[int]:
         if way == "ask":
-            return rows.ask(system.spawn(Flaky, supervision=RESUME), **options)
+            return rows.ask(manual.spawn(Flaky, supervision=RESUME), **options)
         return rows.map(flaky, in_flight=8, **options)
 
-    with ManualSystem() as system:
-        run = system.run(tried(retries=2, backoff=1.0, jitter=0).collect())
-        run.send("rows", [5, 6])
-        assert run.finish() == [5, 6]
-        assert sorted(tries) == [(time, row) for time in (0.0, 1.0, 3.0) for row in (5, 6)]
-        tries.clear()
-        run = system.run(tried(retries=1, backoff=0.0).collect())
-        run.send("rows", [5])
-        with pytest.raises(StreamError) as raised:
-            run.finish()
-        assert isinstance(raised.value.__cause__, ValueError)
-        assert len(tries) == 2
+    run = manual.run(tried(retries=2, backoff=1.0, jitter=0).collect())
+    run.send("rows", [5, 6])
+    assert run.finish() == [5, 6]
+    assert sorted(tries) == [(time, row) for time in (0.0, 1.0, 3.0) for row in (5, 6)]
+    tries.clear()
+    run = manual.run(tried(retries=1, backoff=0.0).collect())
+    run.send("rows", [5])
+    with pytest.raises(StreamError) as raised:
+        run.finish()
+    assert isinstance(raised.value.__cause__, ValueError)
+    assert len(tries) == 2
 
 
 def test_a_sequential_run_tries_again_too() -> None:

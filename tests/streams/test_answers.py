@@ -9,13 +9,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, Future
-from callboard.streams import (
-    Graph,
-    RunError,
-    RunTimeout,
-    Stream,
-    Watermark,
-)
+from callboard.streams import Graph, RunError, RunTimeout, Stream, Watermark
 from callboard.testing import ManualSystem
 from tests.streams.answering import ROWS, Doubling, Holding, double, rows
 
@@ -66,19 +60,18 @@ def test_a_manual_system_replays_them(way: str, seed: int) -> None:
     assert traces[0] == traces[1]
 
 
-def test_answers_that_come_in_any_order_leave_in_that_of_rows() -> None:
-    with ManualSystem() as system:
-        ref = system.spawn(Holding)
-        run = system.run(rows.ask(ref, in_flight=10).collect(), batch_size=4)
-        run.send("rows", ROWS[:25])
-        outputs = run.results()
-        for begun in (10, 10, 5):
-            system.run_until_idle()
-            assert len(ref.ask("asked").result()) == begun
-            ref.tell("answer")
-        assert run.finish() == WANTED[:25]
-        assert outputs.take() == WANTED[:25]
-        assert ref.ask("most").result() == 10
+def test_answers_that_come_in_any_order_leave_in_that_of_rows(manual: ManualSystem) -> None:
+    ref = manual.spawn(Holding)
+    run = manual.run(rows.ask(ref, in_flight=10).collect(), batch_size=4)
+    run.send("rows", ROWS[:25])
+    outputs = run.results()
+    for begun in (10, 10, 5):
+        manual.run_until_idle()
+        assert len(ref.ask("asked").result()) == begun
+        ref.tell("answer")
+    assert run.finish() == WANTED[:25]
+    assert outputs.take() == WANTED[:25]
+    assert ref.ask("most").result() == 10
 
 
 def test_rows_behind_a_slow_one_are_asked_meanwhile_and_leave_behind_it() -> None:
@@ -128,15 +121,14 @@ def test_no_worker_waits_with_them() -> None:
         assert run.finish(timeout=60) == [0, 1, 2]
 
 
-def test_a_full_window_holds_the_sender_up() -> None:
-    with ManualSystem() as system:
-        ref = system.spawn(Holding)
-        run = system.run(rows.ask(ref, in_flight=3).collect(), batch_size=1, window=4)
-        run.send("rows", range(4))
-        with pytest.raises(RunTimeout) as cut:
-            run.send("rows", [4], timeout=0.0)
-        assert cut.value.unsent == [4]
-        run.cancel()
+def test_a_full_window_holds_the_sender_up(manual: ManualSystem) -> None:
+    ref = manual.spawn(Holding)
+    run = manual.run(rows.ask(ref, in_flight=3).collect(), batch_size=1, window=4)
+    run.send("rows", range(4))
+    with pytest.raises(RunTimeout) as cut:
+        run.send("rows", [4], timeout=0.0)
+    assert cut.value.unsent == [4]
+    run.cancel()
 
 
 def test_watermarks_keep_their_places() -> None:

@@ -138,9 +138,7 @@ MIXED: list[list[Any]] = [
 
 @pytest.mark.parametrize("values", MIXED)
 @pytest.mark.parametrize("times", [1, 50])
-def test_a_row_is_bad_if_there_is_no_batch_of_it_and_the_good_ones_before(
-    values: list[Any], times: int
-) -> None:
+def test_a_bad_row_is_one_that_no_batch_can_take(values: list[Any], times: int) -> None:
     for given in (values * times, [value for value in values for _ in range(times)]):
         good: list[Any] = []
         bad = []
@@ -200,7 +198,7 @@ def test_a_run_that_fails_names_the_bad_row() -> None:
         batches_of(given, 4)
 
 
-def test_a_schema_that_is_none_of_pyarrow_is_refused_at_the_call() -> None:
+def test_a_schema_is_one_of_pyarrow() -> None:
     with pytest.raises(GraphError, match=r"to_arrow\(\)'s schema is one of pyarrow, not {'a': 'in"):
         rows.to_arrow(2, {"a": "int8"})
 

@@ -136,11 +136,14 @@ def feed(run: Run[Any]) -> None:
     run.finish(timeout=60)
 
 
-@pytest.mark.parametrize("answer", [later, many_later, partial(later), lambda *row: fetch(*row)])
-@pytest.mark.parametrize("kind", [*VALUES, *DECISIONS])
-def test_an_answer_that_nobody_would_await_is_an_error_of_its_row(
-    kind: str, answer: Callable[..., Any]
-) -> None:
+@pytest.mark.parametrize(
+    ("kind", "answer"),
+    [
+        *((kind, later) for kind in VALUES | DECISIONS),
+        *(("map", answer) for answer in (many_later, partial(later), lambda *row: fetch(*row))),
+    ],
+)
+def test_an_unawaited_answer_is_an_error_of_its_row(kind: str, answer: Callable[..., Any]) -> None:
     made = (VALUES | DECISIONS)[kind](entry("rows"), answer)
     check_refused(made.collect(), "(), which nobody would await")
 
@@ -163,7 +166,7 @@ def test_a_sink_that_answers_so_has_not_had_the_row() -> None:
     check_refused(entry("rows").to(later), "which nobody would await")
 
 
-def test_what_is_true_whatever_comes_of_it_decides_nothing() -> None:
+def test_a_decision_that_is_a_future_or_generator_is_refused() -> None:
     def numbers() -> Iterator[int]:
         yield 0
 
@@ -178,7 +181,7 @@ def test_what_is_true_whatever_comes_of_it_decides_nothing() -> None:
     loop.close()
 
 
-def test_what_can_be_awaited_may_be_a_value() -> None:
+def test_an_awaitable_may_be_a_value() -> None:
     class Answer:
         def __await__(self) -> Any:
             yield

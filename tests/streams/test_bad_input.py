@@ -1,9 +1,13 @@
-"""What is no number, function, name or graph is refused, with its value, where it is given."""
+"""A wrong function, number, name, graph or input raises an error with its value at the call.
+
+`tests/core/test_checks.py` has the kinds of values that a check of numbers and switches refuses.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from io import StringIO
 from typing import Any, cast
@@ -96,31 +100,26 @@ TAKE_ONE_THAT_YIELDS: dict[str, Callable[[Any], object]] = {
 ALL = TAKE_A_FUNCTION | TAKE_ONE_THAT_YIELDS
 
 
-@pytest.mark.parametrize("function", ASYNC)
-@pytest.mark.parametrize("operator", ALL)
+@pytest.mark.parametrize(
+    ("operator", "function"), [*((each, soon) for each in ALL), *(("map", each) for each in ASYNC)]
+)
 def test_no_operator_takes_an_async_function(operator: str, function: Any) -> None:
     with pytest.raises(GraphError, match=r"that answers, not an async one, .*: .*[sS]oon"):
         ALL[operator](function)
 
 
 @pytest.mark.parametrize("operator", TAKE_A_FUNCTION)
-@pytest.mark.parametrize("function", [many, functools.partial(many, 1)])
-def test_an_operator_that_wants_a_value_takes_no_function_that_yields(
-    operator: str, function: Any
-) -> None:
-    with pytest.raises(GraphError, match=r"returns a value, not one that yields: .*many"):
-        TAKE_A_FUNCTION[operator](function)
+def test_an_operator_that_wants_a_value_takes_no_function_that_yields(operator: str) -> None:
+    for function in (many, functools.partial(many, 1)):
+        with pytest.raises(GraphError, match=r"returns a value, not one that yields: .*many"):
+            TAKE_A_FUNCTION[operator](function)
 
 
-# None says that there is none; a sink may be a file.
-NO_FUNCTIONS = [(None, "distinct"), (None, "union"), (None, "tumbling"), ("upper", "to")]
-
-
-@pytest.mark.parametrize("operator", ALL)
-@pytest.mark.parametrize("value", [3, "upper", None, math.nan, [len], entry("x")])
-def test_what_cannot_be_called_is_no_function(operator: str, value: Any) -> None:
-    if (value, operator) in NO_FUNCTIONS:
-        return
+@pytest.mark.parametrize(
+    ("operator", "value"),
+    [*((each, 3) for each in ALL), *(("map", each) for each in ("upper", None, [len], entry("x")))],
+)
+def test_a_value_that_cannot_be_called_is_refused_as_a_function(operator: str, value: Any) -> None:
     sink = operator == "to"
     wanted = "is a path, a function, a ref or .*, not" if sink else "is a function, not"
     with pytest.raises(GraphError, match=wanted):
@@ -141,7 +140,7 @@ def test_an_object_of_a_stream_has_no_async_methods(method: str) -> None:
                 rows.stateless(what)
 
 
-def test_whether_an_object_is_idle_is_no_generator() -> None:
+def test_is_idle_is_not_a_generator() -> None:
     class Keeper:
         def receive(self, row: int) -> Iterator[int]:
             yield row  # which this may
@@ -156,7 +155,7 @@ def test_whether_an_object_is_idle_is_no_generator() -> None:
         keyed.stateful(Keeper)
 
 
-def test_the_class_of_an_actor_is_no_sink() -> None:
+def test_an_actor_class_is_not_a_sink() -> None:
     class Receiver(Actor[int]):
         def receive(self, message: int) -> None: ...
 
@@ -165,7 +164,7 @@ def test_the_class_of_an_actor_is_no_sink() -> None:
 
 
 @pytest.mark.parametrize(("sink", "hint"), [([], ""), (StringIO(), ": for a file, give its path")])
-def test_an_object_that_takes_no_rows_is_no_sink(sink: Any, hint: str) -> None:
+def test_a_sink_has_put_and_close(sink: Any, hint: str) -> None:
     wanted = r"a path, a function, a ref or an object with put\(\) and close\(\)"
     with pytest.raises(GraphError, match=rf"a sink is {wanted}, not .*{hint}$"):
         rows.to(sink)
@@ -185,43 +184,26 @@ class Keeps:
         return [row]
 
 
-NO_COUNT = [0, -1, 2**63, 10**30, 1.5, math.nan, math.inf, "2", True, None]
-
-
-@pytest.mark.parametrize("value", NO_COUNT)
 @pytest.mark.parametrize(
     "operator",
     [
         lambda n: rows.batch(n),
+        lambda n: rows.sample(every=n),
+        lambda n: rows.top_k(2, every=n),
+        lambda n: rows.frequent(epsilon=0.1, every=n),
         lambda n: rows.to_arrow(n),
         lambda n: rows.reduce(sum, every=n),
         lambda n: rows.window(TumblingWindow(n)),
         lambda n: rows.collect().run_sequentially({"rows": []}, batch_size=n),
     ],
 )
-def test_what_counts_rows_is_a_whole_number_within_bounds(operator: Any, value: Any) -> None:
-    with pytest.raises(GraphError, match=rf"is a whole number .*, not {value!r}$"):
-        operator(value)
+def test_a_number_of_rows_is_a_whole_number_of_1_or_more(operator: Any) -> None:
+    with pytest.raises(GraphError, match=r"is a whole number .*, not 0$"):
+        operator(0)
 
 
-@pytest.mark.parametrize("value", [v for v in NO_COUNT if v is not None])
-def test_a_number_of_partitions_is_a_whole_number_or_left_to_the_run(value: Any) -> None:
-    rows.key_by(hash, partitions=None)
-    with pytest.raises(GraphError, match=rf"partitions is a whole number .*, not {value!r}$"):
-        rows.key_by(hash, partitions=value)
-
-
-@pytest.mark.parametrize("value", [v for v in NO_COUNT if v is not None])
-def test_one_of_so_many_rows_is_a_whole_number(value: Any) -> None:
-    with pytest.raises(GraphError, match=r"every is a whole number .*, not"):
-        rows.sample(every=value)
-    with pytest.raises(GraphError, match=r"every is a whole number .*, not"):
-        rows.top_k(2, every=value)
-    with pytest.raises(GraphError, match=r"every is a whole number .*, not"):
-        rows.frequent(epsilon=0.1, every=value)
-
-
-def test_more_partitions_than_there_may_be_are_refused_at_once() -> None:
+def test_a_number_of_partitions_is_from_1_to_4096() -> None:
+    rows.key_by(hash, partitions=None)  # the run chooses
     bounds = "partitions is a whole number from 1 to 4096, not 1000000000"
     with pytest.raises(GraphError, match=bounds):
         rows.key_by(hash, partitions=10**9)
@@ -229,28 +211,28 @@ def test_more_partitions_than_there_may_be_are_refused_at_once() -> None:
     assert stream.count().collect().run_sequentially({"rows": [1]}) == [(1, 1)]
 
 
-@pytest.mark.parametrize("value", [0, -1.0, 1e-300, math.nan, math.inf, "5", True, None])
+@pytest.mark.parametrize("value", [0, 1e-300, math.nan])
 def test_a_rate_is_a_finite_number_above_zero(value: Any) -> None:
     with pytest.raises(GraphError, match=r"rate is a .*number.*, not"):
         rows.throttle(value)
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf, "0.5", True])
+@pytest.mark.parametrize("value", [-0.1, 1.1, "0.5"])
 def test_a_fraction_is_a_number_from_0_to_1(value: Any) -> None:
     with pytest.raises(GraphError, match=r"fraction is a .*number.*, not"):
         rows.sample(fraction=value)
 
 
-@pytest.mark.parametrize("value", [-1, 2**64, 1.5, "1", True, None])
-def test_a_seed_is_a_whole_number(value: Any) -> None:
+def test_a_seed_is_a_whole_number() -> None:
     with pytest.raises(GraphError, match="seed is a whole number from 0"):
-        rows.sample(fraction=0.5, seed=value)
+        rows.sample(fraction=0.5, seed=2**64)
 
 
-@pytest.mark.parametrize("value", ["no", "yes", 1, 0, None, math.nan])
 @pytest.mark.parametrize(
     "operator",
     [
+        lambda flag: TumblingWindow(2, by=abs, ordered=flag),
+        lambda flag: SessionWindow(2, by=abs, ordered=flag),
         lambda flag: rows.map(abs, releases_gil=flag),
         lambda flag: rows.map_batches(abs, releases_gil=flag),
         lambda flag: rows.stateful(Keeps, releases_gil=flag),
@@ -258,61 +240,48 @@ def test_a_seed_is_a_whole_number(value: Any) -> None:
         lambda flag: rows.flat_map(list, releases_gil=flag),
     ],
 )
-def test_a_switch_is_true_or_false(operator: Any, value: Any) -> None:
-    with pytest.raises(GraphError, match="releases_gil is True or False, not"):
-        operator(value)
+def test_a_switch_is_true_or_false(operator: Any) -> None:
+    with pytest.raises(GraphError, match=r"(releases_gil|ordered) is True or False, not"):
+        operator("no")
 
 
-@pytest.mark.parametrize("value", ["no", 1, None])
-def test_whether_rows_are_in_order_is_true_or_false(value: Any) -> None:
-    for windows in (TumblingWindow, SessionWindow):
-        with pytest.raises(GraphError, match="ordered is True or False, not"):
-            windows(2, by=abs, ordered=value)
-
-
-@pytest.mark.parametrize("value", ["late", b"late", 3, None])
+@pytest.mark.parametrize("value", ["late", b"late", 3])
 def test_side_outputs_are_named_in_a_list(value: Any) -> None:
     with pytest.raises(GraphError, match="sides are names in a list or such, not"):
         rows.flat_map(list, sides=value)
 
 
-@pytest.mark.parametrize("value", [3, "", None])
+@pytest.mark.parametrize("value", [3, ""])
 def test_a_side_output_has_a_name(value: Any) -> None:
     with pytest.raises(GraphError, match="a side output's name is a string that is not empty"):
         rows.flat_map(list, sides=[value])
 
 
+WRONG_OPTIONS: dict[str, list[Any]] = {
+    "batch_size": [0, 1.5, 10**30],
+    "markers": [-1, 2**40],
+    "window": [0, 3, 2**30],
+    "time_slice": [0, 2, math.nan],
+}
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
-    [
-        ("batch_size", 10**30),
-        ("batch_size", "5"),
-        ("batch_size", math.nan),
-        ("markers", 2**40),
-        ("markers", True),
-        ("window", 2**30),
-        ("window", 10**30),
-        ("window", "4"),
-        ("time_slice", math.nan),
-        ("time_slice", math.inf),
-        ("time_slice", "1"),
-        ("time_slice", True),
-    ],
+    [(option, value) for option, all_ in WRONG_OPTIONS.items() for value in all_],
 )
 def test_an_option_of_a_run_is_checked_at_its_start(option: str, value: Any) -> None:
     with ActorSystem() as system:
-        with pytest.raises(ConfigError, match=rf"{option} is .* not"):
+        with pytest.raises(ConfigError, match=rf"{option} is .* not {re.escape(str(value))}"):
             system.run(rows.collect(), **{option: value})
         assert system.actors == []
 
 
-@pytest.mark.parametrize("value", [-1, 1.5, "1", True, None])
-def test_a_tally_keeps_a_whole_number_of_failures(value: Any) -> None:
+def test_a_tally_keeps_a_whole_number_of_failures() -> None:
     with pytest.raises(ValueError, match="kept is a whole number"):
-        RowCounts(kept=value)
+        RowCounts(kept=-1)
 
 
-@pytest.mark.parametrize(("every", "total"), [(math.nan, 1), ("1", 1), (0.5, "1"), (0.5, -1)])
+@pytest.mark.parametrize(("every", "total"), [(math.nan, 1), (0.5, -1)])
 def test_a_progress_is_told_numbers(every: Any, total: Any) -> None:
     with ActorSystem() as system:
         run = system.run(rows.collect())
@@ -338,7 +307,7 @@ def test_inputs_are_rows_by_entry(inputs: Any) -> None:
 
 
 @pytest.mark.parametrize("what", ["ab", b"ab", {"a": 1}, 5, None])
-def test_one_row_is_no_iterable_of_rows_in_a_sequential_run_either(what: Any) -> None:
+def test_a_single_row_is_refused_where_rows_are_wanted(what: Any) -> None:
     with pytest.raises(TypeError, match=r"run_sequentially\(\) wants an iterable of rows, not"):
         rows.collect().run_sequentially({"rows": what})
 
@@ -369,7 +338,7 @@ def test_a_tally_is_one() -> None:
         rows.collect().run_sequentially({"rows": []}, tally=3)
 
 
-def test_an_entry_that_is_no_name_is_not_there() -> None:
+def test_an_entrys_name_is_a_string() -> None:
     with ActorSystem() as system:
         run = system.run(rows.collect())
         with pytest.raises(GraphError, match=r"no entry \['rows'\]: it has 'rows'"):

@@ -7,12 +7,7 @@ from typing import Any
 
 import pytest
 
-from callboard.streams import (
-    Equal,
-    Graph,
-    Watermark,
-    entry,
-)
+from callboard.streams import Equal, Graph, Watermark, entry
 from callboard.streams.programs.columns import layouts
 from tests.streams.batch_cases import batch, rows_in
 
@@ -116,10 +111,7 @@ def test_dictionaries_of_any_values_come_through(dictionary: Any) -> None:
         (pa.array([b"x", None, b"long " * 9], pa.binary_view()), pa.binary()),
         (pa.array([[1], None, []], pa.list_view(pa.int8())), pa.list_(pa.int8())),
         (pa.array([[1], None, []], pa.large_list_view(pa.int8())), pa.large_list(pa.int8())),
-        (
-            pa.array([["x"], None, [None]], pa.list_(pa.string_view())),
-            pa.list_(pa.string()),
-        ),
+        (pa.array([["x"], None, [None]], pa.list_(pa.string_view())), pa.list_(pa.string())),
         (
             pa.array([{"w": "x"}, None, {"w": None}], pa.struct({"w": pa.string_view()})),
             pa.struct({"w": pa.string()}),
@@ -219,9 +211,7 @@ def test_a_stream_that_comes_after_the_first_output_may_bring_nulls() -> None:
 
 
 @pytest.mark.parametrize("column", ["text", "bytes", "many", "struct"])
-def test_more_than_a_column_holds_goes_out_as_several_batches(
-    monkeypatch: pytest.MonkeyPatch, column: str
-) -> None:
+def test_a_column_over_the_limit_is_split(monkeypatch: pytest.MonkeyPatch, column: str) -> None:
     monkeypatch.setattr(layouts, "MOST_BYTES", 1_000)
 
     def some(begin: int) -> Any:

@@ -1,4 +1,4 @@
-"""What is wrong with Arrow batches, and what is said about it."""
+"""Errors about Arrow batches."""
 
 from __future__ import annotations
 
@@ -20,13 +20,7 @@ from callboard.streams import (
     Watermark,
     entry,
 )
-from tests.streams.batch_cases import (
-    DAY,
-    NOON,
-    batch,
-    closer,
-    rows_in,
-)
+from tests.streams.batch_cases import DAY, NOON, batch, closer, rows_in
 from tests.streams.join_cases import HOWS
 
 pa = pytest.importorskip("pyarrow")

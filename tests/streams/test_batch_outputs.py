@@ -1,4 +1,4 @@
-"""What joins and merges of Arrow batches put out, and when."""
+"""Outputs of joins and merges of Arrow batches, and when they come."""
 
 from __future__ import annotations
 
@@ -8,23 +8,8 @@ from typing import Any
 
 import pytest
 
-from callboard.streams import (
-    Band,
-    Equal,
-    Graph,
-    RowCounts,
-    StreamError,
-    Watermark,
-    entry,
-)
-from tests.streams.batch_cases import (
-    DAY,
-    NOON,
-    batch,
-    both,
-    closer,
-    rows_in,
-)
+from callboard.streams import Band, Equal, Graph, RowCounts, StreamError, Watermark, entry
+from tests.streams.batch_cases import DAY, NOON, batch, both, closer, rows_in
 
 pa = pytest.importorskip("pyarrow")
 pc = pytest.importorskip("pyarrow.compute")

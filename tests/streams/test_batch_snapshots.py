@@ -170,41 +170,38 @@ def test_batches_are_rows_that_any_operator_keeps_through_a_snapshot() -> None:
     assert got == given
 
 
-def test_batches_whose_types_are_not_read_here_are_not_saved() -> None:
+def test_batches_whose_types_are_not_read_here_are_not_saved(manual: ManualSystem) -> None:
     union = pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])])
-    with ManualSystem() as system:
-        run = system.run(entry("rows").batch(2).collect())
-        run.send("rows", [pa.RecordBatch.from_arrays([union], ["u"])])
-        with pytest.raises(SnapshotError, match="column 'u' has the type sparse_union"):
-            run.snapshot()
-        run.cancel()
+    run = manual.run(entry("rows").batch(2).collect())
+    run.send("rows", [pa.RecordBatch.from_arrays([union], ["u"])])
+    with pytest.raises(SnapshotError, match="column 'u' has the type sparse_union"):
+        run.snapshot()
+    run.cancel()
 
 
-def test_a_batch_of_nulls_alone_goes_on_in_a_snapshot() -> None:
+def test_a_batch_of_nulls_alone_goes_on_in_a_snapshot(manual: ManualSystem) -> None:
     """It has more rows than its bytes have bits, and what a run saved itself may be so."""
     graph = entry("rows").batch(2).collect()
     nulls = pa.RecordBatch.from_arrays([pa.nulls(1_000_000)], ["n"])
-    with ManualSystem() as system:
-        run = system.run(graph)
-        run.send("rows", [nulls])
-        data = run.snapshot().to_bytes()
-        run.cancel()
-        run = system.run(graph, restore=Snapshot.from_bytes(data))
-        assert run.finish() == [[nulls]]
+    run = manual.run(graph)
+    run.send("rows", [nulls])
+    data = run.snapshot().to_bytes()
+    run.cancel()
+    run = manual.run(graph, restore=Snapshot.from_bytes(data))
+    assert run.finish() == [[nulls]]
 
 
-def test_a_saved_batch_whose_values_lie_elsewhere_is_an_error() -> None:
+def test_a_saved_batch_whose_values_lie_elsewhere_is_an_error(manual: ManualSystem) -> None:
     """The checksum fits: it says that a file is whole, and not who wrote it."""
     graph = entry("rows").batch(2).collect()
-    with ManualSystem() as system:
-        run = system.run(graph)
-        run.send("rows", [pa.RecordBatch.from_arrays([pa.array([["a"], ["b"]])], ["texts"])])
-        data = run.snapshot().to_bytes()
-        run.cancel()
-        magic, version, _, size = HEAD.unpack_from(data)
-        offsets = struct.pack("<3i", 0, 1, 2)
-        assert data.count(offsets) == 2
-        body = data[HEAD.size :].replace(offsets, struct.pack("<3i", 0, 1, 1 << 30))
-        broken = HEAD.pack(magic, version, zlib.crc32(body, version), size) + body
-        with pytest.raises(SnapshotError, match="operator 'batch' cannot go on with its state"):
-            system.run(graph, restore=Snapshot.from_bytes(broken))
+    run = manual.run(graph)
+    run.send("rows", [pa.RecordBatch.from_arrays([pa.array([["a"], ["b"]])], ["texts"])])
+    data = run.snapshot().to_bytes()
+    run.cancel()
+    magic, version, _, size = HEAD.unpack_from(data)
+    offsets = struct.pack("<3i", 0, 1, 2)
+    assert data.count(offsets) == 2
+    body = data[HEAD.size :].replace(offsets, struct.pack("<3i", 0, 1, 1 << 30))
+    broken = HEAD.pack(magic, version, zlib.crc32(body, version), size) + body
+    with pytest.raises(SnapshotError, match="operator 'batch' cannot go on with its state"):
+        manual.run(graph, restore=Snapshot.from_bytes(broken))

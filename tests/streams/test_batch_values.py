@@ -1,4 +1,4 @@
-"""What joins of Arrow batches compare: values of many types, as Python compares them."""
+"""Values in joins of Arrow batches are compared as Python compares them."""
 
 from __future__ import annotations
 
@@ -13,31 +13,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callboard.streams import (
-    Band,
-    Equal,
-    entry,
-)
+from callboard.streams import Band, Equal, entry
 from callboard.streams.programs.columns.batches import BatchWindow
 from callboard.streams.programs.columns.join_columns import Compared, ComparedColumns
-from tests.streams.batch_cases import (
-    CHOICES,
-    CLOCKS,
-    batch,
-    both,
-    cases,
-    joins,
-    rows_in,
-    shown,
-)
+from tests.streams.batch_cases import CHOICES, CLOCKS, batch, both, cases, joins, rows_in, shown
 
 pa = pytest.importorskip("pyarrow")
 
 
 @pytest.mark.parametrize(
-    "key",
-    [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())],
-    ids=str,
+    "key", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())], ids=str
 )
 @given(st.data())
 def test_strings_of_any_layout_are_keys(key: Any, data: st.DataObject) -> None:

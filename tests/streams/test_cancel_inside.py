@@ -39,9 +39,7 @@ def run_of(system: ActorSystem, enough: Enough, graph: Graph[Any], **options: An
 
 @threadings
 @pytest.mark.parametrize("as_sink", [False, True])
-def test_it_ends_and_the_call_does_not_wait_for_its_own_function(
-    threading: Any, as_sink: bool
-) -> None:
+def test_it_ends_and_the_call_does_not_wait_for_itself(threading: Any, as_sink: bool) -> None:
     enough = Enough()
     rows = entry("rows", int)
     graph: Graph[Any] = rows.to(enough) if as_sink else rows.map(enough).collect()
@@ -57,7 +55,7 @@ def test_it_ends_and_the_call_does_not_wait_for_its_own_function(
             run.send("rows", [])
 
 
-def test_who_waits_for_its_results_gets_the_outputs_before_and_then_the_end() -> None:
+def test_a_taker_of_its_results_gets_the_outputs_before_and_then_the_end() -> None:
     enough = Enough()
     taken: list[int] = []
     with ActorSystem(workers=2) as system:
@@ -119,9 +117,7 @@ def test_the_next_call_from_elsewhere_closes_its_files(end: Any, tmp_path: Path)
         system.run(entry("rows").to(path)).cancel()  # or another run has the file
 
 
-def test_the_end_of_the_system_closes_its_files_without_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_systems_end_closes_its_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     enough = Enough()
     path = tmp_path / "rows.txt"
     with ActorSystem(workers=2) as system:

@@ -50,98 +50,81 @@ def within(main: Any) -> Any:
 
 @pytest.mark.parametrize("batch_size", [1, 64, None])
 @pytest.mark.parametrize("steps", [1, 2, 5, 20, 100])
-def test_rows_go_in_once_and_in_order_whenever_sends_are_cancelled(
+async def test_rows_go_in_once_and_in_order_whenever_sends_are_cancelled(
     opened: threading.Event, batch_size: int | None, steps: int
 ) -> None:
     opened.set()
 
-    async def main() -> None:
-        async with ActorSystem(workers=2) as system:
-            run = gated(system, opened, batch_size=batch_size, window=2)
-            source = iter(range(ROWS))
-            while run.position["rows"] < ROWS // 2:
-                task = asyncio.ensure_future(run.asend("rows", source))
-                for _ in range(steps):
-                    await asyncio.sleep(0)
-                task.cancel()
-                await asyncio.wait([task])
-                await run.asend("rows", [*islice(source, 10)])
-            taken = run.position["rows"]
-            assert next(source, ROWS) == taken
-            assert await run.afinish() == [*range(taken)]
-
-    within(main())
+    async with ActorSystem(workers=2) as system:
+        run = gated(system, opened, batch_size=batch_size, window=2)
+        source = iter(range(ROWS))
+        while run.position["rows"] < ROWS // 2:
+            task = asyncio.ensure_future(run.asend("rows", source))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+            await run.asend("rows", [*islice(source, 10)])
+        taken = run.position["rows"]
+        assert next(source, ROWS) == taken
+        assert await run.afinish() == [*range(taken)]
 
 
 @pytest.mark.parametrize("batch_size", [1, 64])
-def test_a_send_that_waits_for_room_has_taken_nothing_when_it_is_cancelled(
-    opened: threading.Event, batch_size: int
-) -> None:
-    async def main() -> None:
-        async with ActorSystem(workers=2) as system:
-            run = gated(system, opened, batch_size=batch_size, window=2)
-            source = iter(range(ROWS))
-            task = asyncio.create_task(sent_and_unsent(run.asend("rows", source)))
-            await asyncio.sleep(0)  # it awaits
-            while run.position["rows"] < 2 * batch_size:
-                await asyncio.sleep(0)
-            task.cancel()
-            assert await task == (2 * batch_size, [])
-            assert next(source) == 2 * batch_size
-            opened.set()
-            assert await run.afinish() == [*range(2 * batch_size)]
-
-    within(main())
+async def test_a_cancelled_wait_takes_nothing(opened: threading.Event, batch_size: int) -> None:
+    async with ActorSystem(workers=2) as system:
+        run = gated(system, opened, batch_size=batch_size, window=2)
+        source = iter(range(ROWS))
+        task = asyncio.create_task(sent_and_unsent(run.asend("rows", source)))
+        await asyncio.sleep(0)  # it awaits
+        while run.position["rows"] < 2 * batch_size:
+            await asyncio.sleep(0)
+        task.cancel()
+        assert await task == (2 * batch_size, [])
+        assert next(source) == 2 * batch_size
+        opened.set()
+        assert await run.afinish() == [*range(2 * batch_size)]
 
 
-def test_a_send_that_waits_for_takers_has_taken_nothing_when_it_is_cancelled() -> None:
-    async def main() -> None:
-        async with ActorSystem(workers=2) as system:
-            run = system.run(entry("rows", int).collect(), batch_size=1)
-            results = run.results(limit=3)
-            source = iter(range(ROWS))
-            task = asyncio.create_task(sent_and_unsent(run.asend("rows", source)))
-            await asyncio.sleep(0)  # it awaits
-            while results.untaken < 3:
-                await asyncio.sleep(0)
-            task.cancel()
-            assert await task == (run.position["rows"], [])
-            assert next(source) == run.position["rows"]
-            results.close()
-            await run.afinish()
-
-    within(main())
+async def test_a_send_that_waits_for_takers_has_taken_nothing_when_it_is_cancelled() -> None:
+    async with ActorSystem(workers=2) as system:
+        run = system.run(entry("rows", int).collect(), batch_size=1)
+        results = run.results(limit=3)
+        source = iter(range(ROWS))
+        task = asyncio.create_task(sent_and_unsent(run.asend("rows", source)))
+        await asyncio.sleep(0)  # it awaits
+        while results.untaken < 3:
+            await asyncio.sleep(0)
+        task.cancel()
+        assert await task == (run.position["rows"], [])
+        assert next(source) == run.position["rows"]
+        results.close()
+        await run.afinish()
 
 
-def test_a_row_that_was_taken_goes_in_though_takers_have_stopped_meanwhile(
-    opened: threading.Event,
-) -> None:
+async def test_a_taken_row_goes_in_though_takers_have_stopped(opened: threading.Event) -> None:
     full = threading.Event()
+    async with ActorSystem(workers=2) as system:
+        run = gated(system, opened, batch_size=1)
+        results = run.results(limit=1)
 
-    async def main() -> None:
-        async with ActorSystem(workers=2) as system:
-            run = gated(system, opened, batch_size=1)
-            results = run.results(limit=1)
+        def rows() -> Iterator[int]:
+            yield 0
+            opened.set()
+            until(lambda: results.untaken == 1)
+            full.set()
+            yield 1
+            raise AssertionError("a row was taken without room for it")
 
-            def rows() -> Iterator[int]:
-                yield 0
-                opened.set()
-                until(lambda: results.untaken == 1)
-                full.set()
-                yield 1
-                raise AssertionError("a row was taken without room for it")
-
-            task = asyncio.create_task(sent_and_unsent(run.asend("rows", rows())))
-            assert await asyncio.to_thread(full.wait, DEADLINE)
-            task.cancel()
-            assert await task == (2, [])
-            results.close()
-            assert await run.afinish() == [0, 1]
-
-    within(main())
+        task = asyncio.create_task(sent_and_unsent(run.asend("rows", rows())))
+        assert await asyncio.to_thread(full.wait, DEADLINE)
+        task.cancel()
+        assert await task == (2, [])
+        results.close()
+        assert await run.afinish() == [0, 1]
 
 
-def test_a_cancellation_waits_for_the_row_that_is_being_taken(opened: threading.Event) -> None:
+async def test_a_cancellation_waits_for_the_row_being_taken(opened: threading.Event) -> None:
     asked = threading.Event()
 
     def slow() -> Iterator[int]:
@@ -151,27 +134,24 @@ def test_a_cancellation_waits_for_the_row_that_is_being_taken(opened: threading.
         yield 1
         yield 2
 
-    async def main() -> None:
-        async with ActorSystem(workers=2) as system:
-            run = system.run(entry("rows", int).collect())
-            source = slow()
-            sending = run.asend("rows", source)
-            task = asyncio.ensure_future(sending)
-            assert await asyncio.to_thread(asked.wait, DEADLINE)
-            task.cancel()
-            while not sending.is_given_up:  # type: ignore[attr-defined]
-                await asyncio.sleep(0)
-            assert not task.done()
-            opened.set()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert [*source] == [2]
-            assert await run.afinish() == [0, 1]
-
-    within(main())
+    async with ActorSystem(workers=2) as system:
+        run = system.run(entry("rows", int).collect())
+        source = slow()
+        sending = run.asend("rows", source)
+        task = asyncio.ensure_future(sending)
+        assert await asyncio.to_thread(asked.wait, DEADLINE)
+        task.cancel()
+        while not sending.is_given_up:  # type: ignore[attr-defined]
+            await asyncio.sleep(0)
+        assert not task.done()
+        opened.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [*source] == [2]
+        assert await run.afinish() == [0, 1]
 
 
-def test_a_second_cancellation_does_not_wait(opened: threading.Event) -> None:
+async def test_a_second_cancellation_does_not_wait(opened: threading.Event) -> None:
     asked = threading.Event()
 
     def endless() -> Iterator[int]:
@@ -179,22 +159,19 @@ def test_a_second_cancellation_does_not_wait(opened: threading.Event) -> None:
         assert opened.wait(DEADLINE)
         yield 1
 
-    async def main() -> None:
-        async with ActorSystem(workers=2) as system:
-            run = system.run(entry("rows", int).collect())
-            sending = run.asend("rows", endless())
-            task = asyncio.ensure_future(sending)
-            assert await asyncio.to_thread(asked.wait, DEADLINE)
-            task.cancel()
-            while not sending.is_given_up:  # type: ignore[attr-defined]
-                await asyncio.sleep(0)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert not opened.is_set()
-            opened.set()
-
-    within(main())
+    async with ActorSystem(workers=2) as system:
+        run = system.run(entry("rows", int).collect())
+        sending = run.asend("rows", endless())
+        task = asyncio.ensure_future(sending)
+        assert await asyncio.to_thread(asked.wait, DEADLINE)
+        task.cancel()
+        while not sending.is_given_up:  # type: ignore[attr-defined]
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not opened.is_set()
+        opened.set()
 
 
 def test_cancel_of_the_future_ends_the_send(opened: threading.Event) -> None:
@@ -214,9 +191,7 @@ def test_cancel_of_the_future_ends_the_send(opened: threading.Event) -> None:
         assert run.finish(DEADLINE) == [0, 1]
 
 
-def test_an_asynchronous_iterable_is_asked_for_a_row_when_there_is_room(
-    opened: threading.Event,
-) -> None:
+async def test_an_async_iterable_is_asked_when_there_is_room(opened: threading.Event) -> None:
     taken: list[int] = []
 
     async def counting() -> AsyncIterator[int]:
@@ -224,25 +199,20 @@ def test_an_asynchronous_iterable_is_asked_for_a_row_when_there_is_room(
             taken.append(row)
             yield row
 
-    async def main() -> None:
-        async with ActorSystem(workers=2) as system:
-            run = gated(system, opened, window=2)
-            task = asyncio.create_task(sent_and_unsent(run.asend("rows", counting())))
-            await asyncio.sleep(0)  # it awaits
-            while run.position["rows"] < 2:
-                await asyncio.sleep(0)
-            task.cancel()
-            assert await task == (2, [])
-            assert taken == [0, 1]
-            opened.set()
-            assert await run.afinish() == [0, 1]
-
-    within(main())
+    async with ActorSystem(workers=2) as system:
+        run = gated(system, opened, window=2)
+        task = asyncio.create_task(sent_and_unsent(run.asend("rows", counting())))
+        await asyncio.sleep(0)  # it awaits
+        while run.position["rows"] < 2:
+            await asyncio.sleep(0)
+        task.cancel()
+        assert await task == (2, [])
+        assert taken == [0, 1]
+        opened.set()
+        assert await run.afinish() == [0, 1]
 
 
-def test_in_a_cancelled_scope_of_trio_rows_that_were_taken_have_gone_in(
-    opened: threading.Event,
-) -> None:
+def test_taken_rows_have_gone_in_in_a_cancelled_trio_scope(opened: threading.Event) -> None:
     trio = pytest.importorskip("trio")
 
     async def main() -> None:

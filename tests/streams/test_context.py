@@ -1,4 +1,4 @@
-"""Context variables: what functions of a graph set in them is the run's own."""
+"""Context variables: those set by a graph's functions belong to the run."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ WAYS |= {f"{model}, by hand": in_system(model, ManualSystem) for model in MODELS
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_a_function_sets_is_not_seen_by_who_runs_it(way: str) -> None:
+def test_a_functions_variables_are_not_seen_by_the_caller(way: str) -> None:
     token = variable.set("the caller's")
     try:
         seen = WAYS[way](GRAPH)["seen"]

@@ -68,13 +68,7 @@ def unfinished(kind: str, system: ActorSystem) -> Stream[Any]:
 
 KINDS = pytest.mark.parametrize(
     "kind",
-    [
-        "coroutines",
-        "coroutines as they come",
-        "pauses of coroutines",
-        "pauses of asks",
-        "rests",
-    ],
+    ["coroutines", "coroutines as they come", "pauses of coroutines", "pauses of asks", "rests"],
 )
 MODELS = pytest.mark.parametrize("threading", ["dynamic", "assigned", "dedicated"])
 

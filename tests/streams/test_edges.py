@@ -59,7 +59,7 @@ def test_watermarks_do_not_leave_the_graph() -> None:
     assert seen == [1, 2]
 
 
-def test_an_actor_may_be_a_sink() -> None:
+def test_an_actor_may_be_a_sink(manual: ManualSystem) -> None:
     class Receiver(Actor[int]):
         def __init__(self) -> None:
             self.seen: list[int] = []
@@ -68,10 +68,9 @@ def test_an_actor_may_be_a_sink() -> None:
             self.seen.append(message)
             return self.seen
 
-    with ManualSystem() as system:
-        ref = system.spawn(Receiver)
-        rows.map(abs).to(ref).run_sequentially({"rows": [-1, Watermark(0), -2]})
-        assert ref.ask(3).result() == [1, 2, 3]
+    ref = manual.spawn(Receiver)
+    rows.map(abs).to(ref).run_sequentially({"rows": [-1, Watermark(0), -2]})
+    assert ref.ask(3).result() == [1, 2, 3]
 
 
 def test_a_file_has_a_line_for_each_row(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of an input at which an operator raises."""
+"""The fate of a row at which an operator raises."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_an_error_names_the_operator_the_input_and_its_serial_number() -> None:
         assert isinstance(error.__cause__, ValueError)
 
 
-def test_what_came_before_the_failure_has_come_through() -> None:
+def test_outputs_before_the_failure_have_come_through() -> None:
     seen: list[float] = []
     with pytest.raises(StreamError):
         entry("rows").map(half).to(seen.append).run_sequentially({"rows": range(9)})
     assert seen == [0, 0.5, 1, 1.5]
 
 
-def test_of_two_failures_in_a_batch_the_run_ends_with_the_one_that_a_run_row_by_row_meets() -> None:
+def test_the_first_of_two_failures_in_a_batch_ends_the_run_as_row_by_row() -> None:
     def refuse_two(n: float) -> float:
         return 1 / (n - 1.0)
 
@@ -177,7 +177,7 @@ def test_a_function_that_meets_a_value_without_a_hash_raises_its_own_error() -> 
         lambda rows, by: rows.watermarks(by, delay_threshold=1),
     ],
 )
-def test_a_row_whose_time_is_none_is_named_with_its_time(window: Any, time: Any) -> None:
+def test_a_row_with_a_wrong_time_is_named(window: Any, time: Any) -> None:
     graph = window(entry("rows"), lambda row: row[0]).collect()
     with pytest.raises(StreamError, match=r"failed at input 2, \(") as caught:
         graph.run_sequentially({"rows": [(1, 1), (1, 2), (time, 3)]})
@@ -226,7 +226,7 @@ def test_a_side_output_has_a_name() -> None:
             SideOutput(cast(Any, name), 1)
 
 
-def test_what_stops_a_program_stops_a_run_as_it_is() -> None:
+def test_an_interrupt_stops_a_run_as_it_is() -> None:
     def stop(row: Any) -> None:
         raise KeyboardInterrupt
 
@@ -234,7 +234,7 @@ def test_what_stops_a_program_stops_a_run_as_it_is() -> None:
         entry("rows").map(stop, errors="skip").collect().run_sequentially({"rows": [1]})
 
 
-def test_what_stops_a_program_ends_a_run_by_parts_and_is_its_errors_cause() -> None:
+def test_an_exit_ends_a_run_by_parts_and_is_the_cause_of_its_error() -> None:
     class Stop:
         def receive(self, row: int) -> list[int]:
             raise SystemExit(row)

@@ -140,9 +140,7 @@ def in_system(system: ActorSystem, **options: Any) -> Callable[[Graph[Any], Any]
 
 @pytest.mark.parametrize("errors", ["fail", "skip", "side"])
 @pytest.mark.parametrize("build", GRAPHS)
-def test_an_error_at_the_end_has_the_same_serial_number_everywhere(
-    build: Build, errors: str
-) -> None:
+def test_an_error_at_the_end_has_one_serial_number(build: Build, errors: str) -> None:
     expected = outcome(build(errors), in_sequence)
     for seed in range(5):
         assert outcome(build(errors), in_system(ManualSystem(seed), batch_size=2)) == expected

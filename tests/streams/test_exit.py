@@ -57,9 +57,7 @@ def test_a_run_that_rests_may_be_forgotten(tmp_path: Path) -> None:
         "import threading; kept = threading.local(); kept.run = run",
     ],
 )
-def test_a_run_that_is_left_at_the_end_of_the_interpreter_prints_no_error(
-    tmp_path: Path, end: str
-) -> None:
+def test_a_run_left_at_the_interpreters_end_prints_no_error(tmp_path: Path, end: str) -> None:
     for _ in range(3):
         ended = subprocess.run(
             [sys.executable, "-c", PROGRAM.format(end=end)],

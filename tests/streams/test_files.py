@@ -30,7 +30,7 @@ from callboard.testing import ManualSystem
 rows = entry("rows")
 
 
-def test_of_two_runs_that_write_one_file_the_second_is_refused(tmp_path: Path) -> None:
+def test_the_second_run_to_write_a_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
     with ActorSystem() as system:
         first = system.run(rows.to(path))
@@ -96,7 +96,7 @@ def test_a_file_is_free_again_though_a_forked_process_has_it_open(tmp_path: Path
     assert path.read_text() == "b\n"
 
 
-def test_a_file_that_is_none_has_room_for_many() -> None:
+def test_a_device_may_be_written_by_many() -> None:
     graph = Graph(rows.to(os.devnull, name="a"), rows.to(os.devnull, name="b"))
     assert graph.run_sequentially({"rows": ["a"]}) is None
 
@@ -149,7 +149,7 @@ def test_a_run_that_was_cancelled_in_the_middle_of_a_row_lets_its_file_go_later(
     assert path.read_text() == "d\n"
 
 
-def test_who_cancels_again_waits_for_the_row_and_has_the_file_then(tmp_path: Path) -> None:
+def test_a_second_cancel_waits_for_the_row_and_frees_the_file(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
     entered, opened = threading.Event(), threading.Event()
 
@@ -222,9 +222,7 @@ def test_a_run_that_is_refused_leaves_the_file_as_it_was(tmp_path: Path, why: st
     assert path.read_text() == "yesterday's\n"
 
 
-def test_a_run_that_is_cancelled_before_it_has_rows_leaves_the_file_as_it_was(
-    tmp_path: Path,
-) -> None:
+def test_a_run_cancelled_before_its_rows_leaves_the_file_alone(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
     path.write_text("yesterday's\n")
     with ActorSystem() as system:
@@ -404,9 +402,7 @@ def test_a_file_without_a_name_is_written(tmp_path: Path) -> None:
         ([{"x": {None: 1, "null": 2}}], "a key occurs twice among null, null"),
     ],
 )
-def test_a_row_that_json_cannot_have_is_an_error_of_the_row(
-    tmp_path: Path, row: Any, reason: str
-) -> None:
+def test_a_row_json_lacks_is_an_error_of_its_row(tmp_path: Path, row: Any, reason: str) -> None:
     path = tmp_path / "out.jsonl"
     with pytest.raises(StreamError, match="failed at input 1") as failed:
         rows.to(path).run_sequentially({"rows": [{"x": 1}, row]})

@@ -1,4 +1,4 @@
-"""What the pages say of rare cases: in sequence and in systems alike."""
+"""Rare cases that the pages describe, in sequence and in systems."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ NAN = math.nan
 # --- late rows that are included ------------------------------------------------------------------
 
 
-def test_a_window_that_was_reopened_has_the_late_rows_only_and_closes_at_the_next_watermark() -> (
-    None
-):
+def test_a_reopened_window_has_late_rows_only_and_closes_at_the_next_watermark() -> None:
     windowed = entry("rows").window(TumblingWindow(10, by=itself), late="include")
     rows = [1, Watermark(10), 2, 3, Watermark(9), Watermark(10), 4, 12, Watermark(11), 5]
     assert run(windowed, rows) == [
@@ -132,9 +130,7 @@ class Leaving:
 
 
 @pytest.mark.parametrize("releases_gil", [False, True])
-def test_a_key_that_was_forgotten_and_comes_back_is_behind_those_that_stayed(
-    releases_gil: bool,
-) -> None:
+def test_a_forgotten_key_that_comes_back_is_behind_the_others(releases_gil: bool) -> None:
     keyed = entry("rows").key_by(first, partitions=3)
     rows: list[Any] = [("a", 1), ("b", 30), Watermark(10), ("c", 31), ("a", 32), ("b", 33)]
     windowed = keyed.window(TumblingWindow(10, by=second), len)
@@ -213,7 +209,7 @@ def test_serial_numbers_count_watermarks() -> None:
     assert run(sampled, [5, 6, 7]) == [5, 6, 7]
 
 
-def test_rows_that_raise_do_not_count_where_a_watermark_comes_after_so_many() -> None:
+def test_rows_that_raise_do_not_count_for_watermarks_every_n_rows() -> None:
     marked = entry("rows").watermarks(lambda row: 12 // row, every=2, errors="skip")
     rows = [3, 0, 2, 0, 0, 1, 0, 4]
     assert run(marked.stateful(Noting), rows) == [3, 2, "at 6", 1, 4, "at 12"]
@@ -221,7 +217,7 @@ def test_rows_that_raise_do_not_count_where_a_watermark_comes_after_so_many() ->
 
 @pytest.mark.parametrize("time", [math.inf, -math.inf, NAN, Decimal("Infinity"), None])
 @pytest.mark.parametrize("before", [[], [1, 2.5, Decimal(3)]])
-def test_a_time_that_is_none_moves_no_watermark(time: Any, before: list[Any]) -> None:
+def test_a_wrong_time_moves_no_watermark(time: Any, before: list[Any]) -> None:
     marked = entry("rows").watermarks(itself, errors="side")
     failed = marked.failures.map(lambda failure: (failure.row, failure.serial))
     found = run(marked.stateful(Noting).union(failed), [*before, time, 4])
@@ -266,7 +262,7 @@ def test_a_watermark_is_never_after_the_time_that_it_lags_behind() -> None:
         ([datetime(2026, 1, 2)], timedelta(days=1), [datetime(2026, 1, 1)]),
     ],
 )
-def test_a_watermark_is_the_latest_time_less_the_lag(
+def test_a_watermark_is_the_latest_less_lag(
     rows: list[Any], delay_threshold: Any, times: list[Any]
 ) -> None:
     marked = entry("rows").watermarks(itself, delay_threshold=delay_threshold).stateful(Noting)
@@ -324,7 +320,7 @@ def test_a_lag_is_a_finite_length_of_time(delay_threshold: Any) -> None:
 # --- merging by time ------------------------------------------------------------------------------
 
 
-def test_of_rows_of_one_time_those_of_the_earlier_stream_go_first() -> None:
+def test_rows_of_equal_times_come_in_the_order_of_their_streams() -> None:
     left, right = entry("left"), entry("right")
     seen: list[Any] = []
     graph = left.union(right, by=second).to(seen.append)
@@ -373,9 +369,7 @@ def test_a_key_whose_times_are_of_another_kind_is_an_error_of_its_rows_and_of_no
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_a_watermark_of_another_kind_is_an_error_of_its_own_and_moves_no_time(
-    partitions: int,
-) -> None:
+def test_a_watermark_of_another_kind_is_an_error_and_moves_no_time(partitions: int) -> None:
     keyed = entry("rows").key_by(second, partitions=partitions)
     windowed = keyed.window(SessionWindow(DAY, first), len, errors="side")
     failed = windowed.failures.map(lambda failure: (failure.row, failure.serial))

@@ -113,9 +113,7 @@ def test_an_async_method_of_a_sink_is_refused_when_the_graph_is_made(method: str
 
 
 @pytest.mark.parametrize("threading", THREADING)
-def test_a_flush_that_returns_what_is_to_be_awaited_fails_the_run(
-    threading: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_flush_to_be_awaited_fails(threading: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[Any] = [Future(), asyncio.sleep(0)]
     while answers:
         sink = Sink()
@@ -168,24 +166,16 @@ def test_stop_closes_a_runs_sink_without_a_warning(caplog: pytest.LogCaptureFixt
     assert "never finished" not in caplog.text
 
 
-def test_the_end_of_async_with_closes_the_sink_of_a_run_that_was_not_finished(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_async_with_closes_the_sink_of_its_run(caplog: pytest.LogCaptureFixture) -> None:
     sink = Sink()
-
-    async def main() -> None:
-        async with ActorSystem() as system:
-            run = system.run(into(sink))
-            await run.asend("a", [1])
-
-    asyncio.run(main())
+    async with ActorSystem() as system:
+        run = system.run(into(sink))
+        await run.asend("a", [1])
     assert sink.calls == [2, "close"]
     assert "a run was never finished" in caplog.text
 
 
-def test_a_run_without_rows_ends_with_its_system_and_without_a_word(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_run_without_rows_ends_with_its_system(caplog: pytest.LogCaptureFixture) -> None:
     sink = Sink()
     with ActorSystem() as system:
         run = system.run(into(sink))
@@ -206,9 +196,7 @@ class Ending(Sink):
 
 
 @pytest.mark.parametrize("error", [SystemExit(2), asyncio.CancelledError(), GeneratorExit()])
-def test_whatever_close_raises_is_logged_and_the_other_sinks_are_closed(
-    error: BaseException, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_errors_of_close_are_logged(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
     sinks = [Ending(error), Sink()]
     rows = entry("a")
     graph = Graph(*(rows.to(sink) for sink in sinks))

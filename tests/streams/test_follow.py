@@ -35,9 +35,7 @@ def test_all_of_a_file_is_given_with_a_last_line_that_has_no_end(
     assert [*follow(path, done)] == text.splitlines(keepends=True)
 
 
-def test_a_line_that_is_being_written_waits_for_its_rest(
-    follow: Callable[..., Iterator[str]], tmp_path: Path
-) -> None:
+def test_an_unfinished_line_waits(follow: Callable[..., Iterator[str]], tmp_path: Path) -> None:
     path, done = tmp_path / "lines", threading.Event()
 
     class Writing(threading.Event):

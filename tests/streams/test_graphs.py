@@ -1,4 +1,4 @@
-"""Graphs: what is refused when one is built, its names, its pictures."""
+"""Graphs: mistakes in building one, its names, its pictures."""
 
 from __future__ import annotations
 
@@ -112,9 +112,7 @@ class ManyOnly:
         ),
     ],
 )
-def test_what_is_wrong_is_said_where_it_is_written(
-    build: Callable[[], object], message: str
-) -> None:
+def test_mistakes_in_a_graph_are_refused(build: Callable[[], object], message: str) -> None:
     with pytest.raises(GraphError, match=message):
         build()
 
@@ -147,7 +145,7 @@ def test_a_graph_runs_any_number_of_times_from_the_start() -> None:
         assert graph.run_sequentially({"rows": ["a", "b"]}) == [1, 2]
 
 
-def test_a_long_chain_is_no_problem() -> None:
+def test_a_long_chain_is_built() -> None:
     stream = rows
     for _ in range(3_000):
         stream = stream.map(abs)

@@ -1,4 +1,4 @@
-"""Streams of Arrow batches that fall silent: what leaves, and what is late, is as with rows."""
+"""Silent streams of Arrow batches: the same rows leave, or are late, as with rows."""
 
 from __future__ import annotations
 
@@ -79,9 +79,7 @@ def test_a_merge_lets_go_what_a_merge_of_rows_does(
 @given(
     comings, st.integers(0, 1_000), st.sampled_from(["semi", "anti"]), st.sampled_from([1, 2])
 )  # fmt: skip
-def test_a_join_lets_go_what_a_join_of_rows_does(
-    come: list[Any], seed: int, how: Any, lanes: int
-) -> None:
+def test_a_join_leaves_as_a_join_of_rows(come: list[Any], seed: int, how: Any, lanes: int) -> None:
     left, right = entry("a"), entry("b")
     options: dict[str, Any] = {"by": "time", "within": 2, "late": "side", "idle_timeout": 4}
     expected = outcome(left.join(right, how=how, **options), come, seed, False)
@@ -89,24 +87,23 @@ def test_a_join_lets_go_what_a_join_of_rows_does(
     assert outcome(joined, come, seed, True) == expected
 
 
-def test_rows_leave_while_the_other_stream_is_silent() -> None:
+def test_rows_leave_while_the_other_stream_is_silent(manual: ManualSystem) -> None:
     seen: list[Any] = []
     stream = entry("a").join_batches(
         entry("b"), by="time", within=2, how="left", n=1, idle_timeout=4
     )
     rows = [{"time": time, "number": time} for time in (1, 2, 9)]
-    with ManualSystem() as system:
-        run = system.run(stream.to(lambda each: seen.extend(each.to_pylist())))
-        run.send("b", [batch([])])  # tells its columns
-        run.send("a", [batch(rows)])
-        system.advance(3)
-        assert seen == []
-        system.advance(2)
-        assert [row["time"] for row in seen] == [1, 2]
-        run.send("a", [batch([{"time": 12, "number": 12}])])
-        system.run_until_idle()
-        assert [row["time"] for row in seen] == [1, 2, 9]
-        run.finish()
+    run = manual.run(stream.to(lambda each: seen.extend(each.to_pylist())))
+    run.send("b", [batch([])])  # tells its columns
+    run.send("a", [batch(rows)])
+    manual.advance(3)
+    assert seen == []
+    manual.advance(2)
+    assert [row["time"] for row in seen] == [1, 2]
+    run.send("a", [batch([{"time": 12, "number": 12}])])
+    manual.run_until_idle()
+    assert [row["time"] for row in seen] == [1, 2, 9]
+    run.finish()
 
 
 def test_a_description_says_when_a_stream_is_idle() -> None:
@@ -115,6 +112,6 @@ def test_a_description_says_when_a_stream_is_idle() -> None:
 
 
 @pytest.mark.parametrize("idle_timeout", [0, -1, "4", float("nan")])
-def test_what_is_no_time_is_refused(idle_timeout: Any) -> None:
+def test_a_wrong_idle_time_is_refused(idle_timeout: Any) -> None:
     with pytest.raises(GraphError, match="idle_timeout"):
         entry("a").merge_batches(entry("b"), by="time", idle_timeout=idle_timeout)

@@ -1,4 +1,4 @@
-"""Keys whose objects say that they are idle: dropped at a watermark, and made anew."""
+"""Keys whose objects are idle are dropped at a watermark, and made anew."""
 
 from __future__ import annotations
 
@@ -41,16 +41,14 @@ ROWS = [1, 1, 2, Watermark(5), 1, 2]
 
 @pytest.mark.parametrize("cls", [Idle, IdleAndTimed])
 @pytest.mark.parametrize("shared", [False, True])
-def test_an_idle_key_is_dropped_at_a_watermark_with_and_without_on_watermark(
-    cls: type[Counting], shared: bool
-) -> None:
+def test_an_idle_key_is_dropped_at_a_watermark(cls: type[Counting], shared: bool) -> None:
     graph = keyed.stateful(cls, releases_gil=shared).collect()
     assert graph.run_sequentially({"rows": ROWS}) == [1, 2, 1, 1, 1]
     with ActorSystem(workers=2) as system:
         assert [*system.run(graph).results(ROWS)] == [1, 2, 1, 1, 1]
 
 
-def test_who_has_no_is_idle_is_kept() -> None:
+def test_an_object_without_is_idle_is_kept() -> None:
     assert keyed.stateful(Counting).collect().run_sequentially({"rows": ROWS}) == [1, 2, 1, 3, 2]
 
 

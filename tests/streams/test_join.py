@@ -14,17 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
-from callboard.streams import (
-    Band,
-    Equal,
-    Graph,
-    Watermark,
-    entry,
-)
+from callboard.streams import Band, Equal, Graph, Watermark, entry
 from callboard.testing import ManualSystem
 from tests.streams.join_cases import CHOICES, Choice, expected, joining, options, windows
 from tests.streams.join_model import Row, taken
 from tests.streams.test_merge import arrivals, streams
+from tests.waiting import in_threads
 
 
 @given(
@@ -68,20 +63,11 @@ def test_a_join_under_any_seed_is_that_of_a_sequential_run(
 @pytest.mark.parametrize("lanes", [1, 3])
 @pytest.mark.parametrize("threading", ["dynamic", "dedicated", "assigned"])
 def test_a_join_of_streams_that_two_threads_send(threading: str, lanes: int) -> None:
-    from threading import Thread
-
     rows = [[Row(n, at, at // 2, at % 7) for at in range(2_000)] for n in range(2)]
     graph = joining(CHOICES[1], within=5, how="outer", lanes=lanes).collect()
     with ActorSystem(workers=2) as system:
         run = system.run(graph, batch_size=32, threading=threading)
-        threads = [
-            Thread(target=run.send, args=(name, some))
-            for name, some in zip("ab", rows, strict=True)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
+        in_threads(lambda each: run.send(*each), zip("ab", rows, strict=True))
         out = run.finish(timeout=60)
     assert out == graph.run_sequentially({"b": rows[1], "a": rows[0]})
     assert len(out) > 2_000

@@ -83,11 +83,7 @@ def test_partners_are_those_that_a_look_at_all_rows_finds(
     by_key: bool,
 ) -> None:
     joined = a.join_asof(
-        b,
-        by=time_of,
-        where=Equal(1) if by_key else None,
-        nearest=nearest,
-        tolerance=tolerance,
+        b, by=time_of, where=Equal(1) if by_key else None, nearest=nearest, tolerance=tolerance
     )
     pieces = data.draw(arrivals(left, right))
     expected = [(row, partner(row, right, nearest, tolerance, by_key)) for row in left]
@@ -182,30 +178,29 @@ def test_moments_are_compared_whatever_their_zones() -> None:
         assert [other for _, other in found] == [rights[0], rights[1], wanted]
 
 
-def test_a_row_is_given_as_soon_as_no_better_partner_can_come() -> None:
-    with ManualSystem() as system:
-        graph = a.join_asof(b, by=time_of, nearest="either", tolerance=5).collect()
-        work = system.run(graph)
-        outputs = work.results()
+def test_a_row_is_given_as_soon_as_no_better_partner_can_come(manual: ManualSystem) -> None:
+    graph = a.join_asof(b, by=time_of, nearest="either", tolerance=5).collect()
+    work = manual.run(graph)
+    outputs = work.results()
 
-        def after(name: str, *rows: Any) -> list[Any]:
-            work.send(name, rows)
-            system.run_until_idle()
-            return outputs.take()
+    def after(name: str, *rows: Any) -> list[Any]:
+        work.send(name, rows)
+        manual.run_until_idle()
+        return outputs.take()
 
-        first, second = (10, "x", 0), (11, "x", 1)
-        assert after("b", (7, "x", 0)) == []
-        assert after("a", first) == []
-        assert after("b", Watermark(12)) == []
-        assert after("a", second) == []
-        assert after("b", Watermark(13)) == []
-        assert after("a", Watermark(13)) == [(first, (7, "x", 0))]
-        assert after("b", (14, "x", 1)) == []
-        assert after("a", Watermark(14)) == [(second, (14, "x", 1))]
-        assert after("a", last := (15, "x", 2)) == []
-        assert after("a", Watermark(99)) == []
-        assert after("b", Watermark(99)) == [(last, (14, "x", 1))]
-        work.finish()
+    first, second = (10, "x", 0), (11, "x", 1)
+    assert after("b", (7, "x", 0)) == []
+    assert after("a", first) == []
+    assert after("b", Watermark(12)) == []
+    assert after("a", second) == []
+    assert after("b", Watermark(13)) == []
+    assert after("a", Watermark(13)) == [(first, (7, "x", 0))]
+    assert after("b", (14, "x", 1)) == []
+    assert after("a", Watermark(14)) == [(second, (14, "x", 1))]
+    assert after("a", last := (15, "x", 2)) == []
+    assert after("a", Watermark(99)) == []
+    assert after("b", Watermark(99)) == [(last, (14, "x", 1))]
+    work.finish()
 
 
 def test_watermarks_stay_behind_rows_that_wait() -> None:
@@ -230,7 +225,7 @@ def test_watermarks_stay_behind_rows_that_wait() -> None:
     assert seen == [Watermark(10), 10, Watermark(16)]
 
 
-def test_what_can_no_longer_match_is_dropped() -> None:
+def test_rows_that_can_no_longer_match_are_dropped() -> None:
     alive: set[int] = set()
 
     class Value:

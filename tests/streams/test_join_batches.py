@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
-from callboard.streams import (
-    Equal,
-    entry,
-)
+from callboard.streams import Equal, entry
 from callboard.testing import ManualSystem
 from tests.streams.batch_cases import (
     CHOICES,
@@ -34,6 +30,7 @@ from tests.streams.batch_cases import (
 )
 from tests.streams.join_cases import HOWS
 from tests.streams.join_model import joined, taken
+from tests.waiting import in_threads
 
 pa = pytest.importorskip("pyarrow")
 
@@ -85,7 +82,7 @@ def test_a_join_of_batches_is_that_of_the_model(
 
 
 @given(st.data(), st.sampled_from([0, 1, 3]), sizes, st.sampled_from([1, 3, 100]))
-def test_a_merge_of_batches_is_that_of_their_rows(
+def test_a_merge_is_that_of_their_rows(
     data: st.DataObject, delay_threshold: int, n: int, size: int
 ) -> None:
     clock = data.draw(st.sampled_from(CLOCKS))
@@ -110,11 +107,7 @@ def test_a_merge_of_batches_is_that_of_their_rows(
 
 @given(st.data(), st.sampled_from(CHOICES), windows, options, st.integers(0, 1_000))
 def test_a_join_of_batches_under_any_seed_is_that_of_a_sequential_run(
-    data: st.DataObject,
-    choice: Choice,
-    window: dict[str, Any],
-    options: dict[str, Any],
-    seed: int,
+    data: st.DataObject, choice: Choice, window: dict[str, Any], options: dict[str, Any], seed: int
 ) -> None:
     case = data.draw(cases(CLOCKS[0]))
     graph = both(joins(choice, CLOCKS[0], 2, 1, case.schemas, **window, **options)[0])
@@ -155,11 +148,7 @@ def test_a_join_of_batches_that_two_threads_send(threading: str, lanes: int) -> 
     inputs = {name: list(some(n)) for n, name in enumerate("ab")}
     with ActorSystem(workers=2) as system:
         run = system.run(graph.collect(), batch_size=3, threading=threading)
-        threads = [Thread(target=run.send, args=item) for item in inputs.items()]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
+        in_threads(lambda each: run.send(*each), inputs.items())
         out = run.finish(timeout=60)
     assert out == graph.collect().run_sequentially(inputs)
     assert sum(map(len, out)) > 4_000

@@ -166,10 +166,7 @@ class TestErrors:
     def test_nan_is_near_to_nothing(self) -> None:
         stream = entry("a").join(entry("b"), by=0, within=5, where=Band(1, 10), how="left")
         rows = {"a": [(1, math.nan), (1, 3)], "b": [(1, math.nan), (1, 4)]}
-        assert stream.collect().run_sequentially(rows) == [
-            ((1, 3), (1, 4)),
-            (rows["a"][0], None),
-        ]
+        assert stream.collect().run_sequentially(rows) == [((1, 3), (1, 4)), (rows["a"][0], None)]
 
     @pytest.mark.parametrize("first", [True, False])
     @pytest.mark.parametrize(
@@ -217,14 +214,7 @@ class TestErrors:
     @pytest.mark.parametrize("lanes", [1, 3])
     @pytest.mark.parametrize(
         ("distance", "good", "odd"),
-        [
-            (1, 5, "5"),
-            (1, 5, NOON),
-            (1, 5, [5]),
-            (1, 5.5, {}),
-            (DAY, NOON, 5),
-            (DAY, NOON, "noon"),
-        ],
+        [(1, 5, "5"), (1, 5, NOON), (1, 5, [5]), (1, 5.5, {}), (DAY, NOON, 5), (DAY, NOON, "noon")],
     )
     def test_a_value_without_such_a_distance_is_an_error_of_its_row_alone(
         self, distance: Any, good: Any, odd: Any, lanes: int, first: bool

@@ -1,4 +1,4 @@
-"""Joins in lanes, and what becomes of rows that fail while others look for partners."""
+"""Joins in lanes, and rows that fail while others look for partners."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.streams import (
-    Band,
-    Equal,
-    Graph,
-    StreamError,
-    entry,
-)
+from callboard.streams import Band, Equal, Graph, StreamError, entry
 from callboard.testing import ManualSystem
 from tests.streams.join_cases import Choice, expected, options, windows
 from tests.streams.join_model import Row, taken
@@ -175,9 +169,7 @@ def test_lanes_share_alike_what_comes_in_a_pattern(where: Any) -> None:
 
 @pytest.mark.parametrize("lanes", [1, 2])
 @pytest.mark.parametrize("window", [{"rows": 1}, {"within": 1, "rule": "three-step"}])
-def test_a_row_that_cannot_be_compared_pushes_others_out(
-    window: dict[str, Any], lanes: int
-) -> None:
+def test_an_incomparable_row_pushes_others_out(window: dict[str, Any], lanes: int) -> None:
     join = entry("a").join(
         entry("b"), by=0, where=Equal(1), how="left", errors="skip", lanes=lanes, **window
     )

@@ -9,11 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.streams import (
-    Band,
-    RowCounts,
-    entry,
-)
+from callboard.streams import Band, RowCounts, entry
 from tests.streams.join_cases import Choice, expected, options
 from tests.streams.join_model import Row, joined, taken
 from tests.streams.test_merge import time_of
@@ -80,7 +76,7 @@ def test_numbers_are_near_as_python_says(
             [near(row, other) for other in rows[1 - row.stream]]
 
 
-def test_a_value_that_is_no_number_any_more_changes_nothing() -> None:
+def test_a_value_that_stops_being_a_number_changes_nothing() -> None:
     from decimal import Decimal
 
     values: list[Any] = [1, 5, Decimal(2), 6.5, 3]

@@ -1,4 +1,4 @@
-"""A predicate of joins says by itself how it runs: what it needs is a term and a comparison."""
+"""A predicate of joins consists of a term and a comparison."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_new_term_gives_what_a_function_of_two_rows_does(
     assert found.run_sequentially(arriving) == wanted.run_sequentially(arriving)
 
 
-def test_what_a_term_refuses_is_an_error_of_the_row() -> None:
+def test_a_value_that_a_term_refuses_is_an_error_of_the_row() -> None:
     join = entry("a").join(entry("b"), by=0, within=9, where=Less(1), errors="skip")
     rows: dict[str, Any] = {"a": [(1, 1), (2, "x"), (3, None)], "b": [(4, 2), (5, 0)]}
     assert join.collect().run_sequentially(rows) == [((1, 1), (4, 2))]

@@ -87,7 +87,7 @@ def test_all_that_a_sink_has_taken_is_stored_as_done(page: ModuleType, consumer:
     assert done(consumer) == 10
 
 
-def test_what_a_failed_run_has_not_put_out_comes_again(page: ModuleType, consumer: Any) -> None:
+def test_outputs_missing_from_a_failed_run_come_again(page: ModuleType, consumer: Any) -> None:
     taken: list[int] = []
 
     def take(row: int) -> None:
@@ -109,9 +109,7 @@ def test_what_a_failed_run_has_not_put_out_comes_again(page: ModuleType, consume
     assert done(consumer) == 10
 
 
-def test_a_topic_has_the_outputs_in_their_order(
-    page: ModuleType, producer: Any, consumer: Any, brokers: str
-) -> None:
+def test_a_topics_order(page: ModuleType, producer: Any, consumer: Any, brokers: str) -> None:
     # A partition of its own has one order.
     class Ordered:
         def produce(self, topic: str, output: bytes, on_delivery: Any) -> None:
@@ -139,9 +137,7 @@ def test_a_topic_has_the_outputs_in_their_order(
     reader.close()
 
 
-def test_an_output_that_brokers_did_not_take_fails_the_run_and_stores_nothing(
-    page: ModuleType, consumer: Any
-) -> None:
+def test_an_output_not_taken_by_brokers_fails_the_run(page: ModuleType, consumer: Any) -> None:
     class Refusing:
         """Has the methods of a producer whose brokers are away."""
 
@@ -162,9 +158,7 @@ def test_an_output_that_brokers_did_not_take_fails_the_run_and_stores_nothing(
     assert done(consumer) == 0
 
 
-def test_an_offset_of_a_partition_that_another_has_is_left_to_it(
-    page: ModuleType, consumer: Any
-) -> None:
+def test_an_offset_of_anothers_partition_is_left_alone(page: ModuleType, consumer: Any) -> None:
     messages = consumer.consume(num_messages=1, timeout=DEADLINE)
     sink = page.Stored(lambda row: None, consumer)
     consumer.unassign()
@@ -173,9 +167,7 @@ def test_an_offset_of_a_partition_that_another_has_is_left_to_it(
     sink.put((messages[0], 0))
 
 
-def test_what_a_topic_has_is_stored_after_a_poll_though_few_rows_came(
-    page: ModuleType, producer: Any, consumer: Any
-) -> None:
+def test_offsets_are_stored_after_a_poll(page: ModuleType, producer: Any, consumer: Any) -> None:
     sink = page.Topic(producer, "few", consumer)
     put = threading.Semaphore(0)
     stored: list[int] = []
@@ -200,9 +192,7 @@ def test_what_a_topic_has_is_stored_after_a_poll_though_few_rows_came(
         run.cancel()
 
 
-def test_a_graph_that_failed_ends_the_source_of_an_idle_topic(
-    page: ModuleType, consumer: Any
-) -> None:
+def test_a_failed_graph_ends_the_source_of_an_idle_topic(page: ModuleType, consumer: Any) -> None:
     failed = threading.Event()
 
     def fail(message: Any) -> None:

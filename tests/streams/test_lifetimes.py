@@ -1,4 +1,4 @@
-"""What a run holds is let go with it."""
+"""A run's memory is freed with it."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def forget(run: Run[Any]) -> None:
 
 @pytest.mark.parametrize("end", [end_well, cancel, forget])
 @pytest.mark.parametrize("kind", [ActorSystem, ManualSystem])
-def test_rows_and_results_are_let_go_with_their_run(
-    kind: type[ActorSystem], end: Callable[[Run[Any]], None]
-) -> None:
+def test_a_run_frees_its_rows(kind: type[ActorSystem], end: Callable[[Run[Any]], None]) -> None:
     rows = [Row() for _ in range(100)]
     known = [weakref.ref(row) for row in rows]
     with kind() as system:
@@ -132,9 +130,7 @@ def test_rounds_on_their_way_are_dropped_though_the_collector_emptied_what_works
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_rounds_on_their_way_to_coroutines_are_dropped_in_garbage(
-    ordered: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_awaited_rounds_drop_in_garbage(ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     problems: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda what: problems.append(what.exc_value))
     circle: list[Any] = []
@@ -161,9 +157,7 @@ def test_rounds_on_their_way_to_coroutines_are_dropped_in_garbage(
     assert problems == []
 
 
-def test_a_system_in_a_circle_of_garbage_drops_the_rows_on_their_way(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_system_in_garbage_drops_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     problems: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda what: problems.append(what.exc_value))
     for number in range(60):
@@ -182,7 +176,7 @@ def test_a_system_in_a_circle_of_garbage_drops_the_rows_on_their_way(
     assert problems == []
 
 
-def test_what_failed_is_let_go_with_its_run() -> None:
+def test_a_failure_is_freed_with_its_run() -> None:
     def fail(row: Row) -> None:
         raise LookupError(row)
 

@@ -55,9 +55,7 @@ def windows(spec: TumblingWindow | SlidingWindow, times: list[Any]) -> list[Wind
         ("Pacific/Apia", "2011-12-29T10:00", [24, 24]),  # the 30th is between the two
     ],
 )
-def test_a_day_is_as_long_as_the_zones_clock_says(
-    zone: str, begin: str, lengths: list[float]
-) -> None:
+def test_a_day_has_the_length_its_zone_says(zone: str, begin: str, lengths: list[float]) -> None:
     start = datetime.fromisoformat(begin).replace(tzinfo=UTC)
     times = [start + 15 * MINUTE + n * HOUR / 2 for n in range(2 * int(sum(lengths)))]
     found = windows(TumblingWindow(days=1, zone=zone, by=itself), times)
@@ -84,9 +82,7 @@ def midnights(zone: tzinfo, change: datetime) -> list[datetime]:
 
 
 @given(changes, st.lists(st.integers(-200, 200), min_size=1), st.integers(1, 3))
-def test_rows_are_in_the_days_that_a_look_at_each_minute_finds(
-    where: Any, offsets: list[int], days: int
-) -> None:
+def test_days_are_those_of_each_minutes_date(where: Any, offsets: list[int], days: int) -> None:
     zone, change = where
     change = change.replace(second=0)
     times = [(change + 17 * n * MINUTE).astimezone(zone) for n in offsets]
@@ -106,9 +102,7 @@ def test_rows_are_in_the_days_that_a_look_at_each_minute_finds(
 
 
 @given(changes, st.lists(st.integers(-80, 80)), st.booleans())
-def test_days_are_the_same_whatever_zone_rows_come_in(
-    where: Any, offsets: list[int], ordered: bool
-) -> None:
+def test_days_do_not_depend_on_a_rows_zone(where: Any, offsets: list[int], ordered: bool) -> None:
     zone, change = where
     times = [change + HOUR * n for n in sorted(offsets)]
     spec = TumblingWindow(days=1, zone=zone, by=itself, ordered=ordered)
@@ -201,7 +195,7 @@ def test_a_day_beyond_the_calendar_is_an_error_of_its_row(time: datetime) -> Non
         ({"days": 1, "zone": PARIS, "origin": datetime(2026, 1, 1, 6)}, "is a date, or"),
     ],
 )
-def test_what_is_no_day_of_a_zone_is_refused(options: dict[str, Any], message: str) -> None:
+def test_a_wrong_day_or_zone_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(GraphError, match=message):
         TumblingWindow(**{"by": itself, **options})
     if options.get("size") == 5:

@@ -205,25 +205,6 @@ def night(begin: datetime, count: int = 24, every: int = 10) -> list[Row]:
     return [((begin + i * every * MINUTE).astimezone(PARIS), i) for i in range(count)]
 
 
-def test_merge_drops_no_row_of_the_hour_that_comes_twice() -> None:
-    rows = night(AUTUMN - HOUR)
-    tally = RowCounts()
-    graph = entry("a").merge(entry("b"), by=at).collect()
-    assert graph.run_sequentially({"a": rows[::2], "b": rows[1::2]}, tally=tally) == rows
-    assert not tally.lates
-
-
-@pytest.mark.parametrize("begin", [AUTUMN - HOUR, SPRING - HOUR])
-def test_join_finds_the_pairs_that_are_near_in_time(begin: datetime) -> None:
-    left, right = night(begin, 12, 20), night(begin + 10 * MINUTE, 12, 20)
-    graph = entry("a").join(entry("b"), by=0, within=timedelta(minutes=25)).collect()
-    pairs = graph.run_sequentially({"a": left, "b": right})
-    assert len(pairs) == 23
-    assert [(one[1], other[1]) for one, other in pairs] == [
-        pair for n in range(12) for pair in ((n, n - 1), (n, n)) if pair[1] >= 0
-    ]
-
-
 def test_a_repeated_hour_is_two_windows_and_says_which() -> None:
     spec = TumblingWindow(HOUR, by=at, origin=datetime(2026, 1, 1, tzinfo=PARIS))
     found = entry("a").window(spec, len).collect().run_sequentially({"a": night(AUTUMN, 12)})

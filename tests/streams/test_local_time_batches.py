@@ -88,9 +88,7 @@ def test_joins_of_batches_are_those_of_their_rows_in_any_zone_and_unit(
 
 
 @given(changes, minutes, minutes, st.sampled_from(UNITS))
-def test_merges_of_batches_are_those_of_their_rows(
-    where: Any, a: list[int], b: list[int], unit: str
-) -> None:
+def test_merges_are_those_of_rows(where: Any, a: list[int], b: list[int], unit: str) -> None:
     zone, change = where
     rows = {
         name: [{"at": (change + n * MINUTE).astimezone(zone), "n": n} for n in each]

@@ -16,6 +16,7 @@ from callboard.messages import DeadLetter
 from callboard.streams import Graph, GraphError, RowCounts, Stream, StreamError, Watermark, entry
 from callboard.testing import ManualSystem
 from tests.streams.join_model import Row, taken
+from tests.waiting import in_threads
 
 NAMES = ("a", "b", "c")
 
@@ -88,19 +89,10 @@ def test_a_merge_under_any_seed_is_that_of_a_sequential_run(
 
 
 def test_rows_of_many_streams_sent_by_as_many_threads_are_merged() -> None:
-    from threading import Thread
-
     rows = [[Row(n, at, at // 3, 0) for at in range(3_000)] for n in range(3)]
     with ActorSystem(workers=2) as system:
         run = system.run(merged().collect(), batch_size=64)
-        threads = [
-            Thread(target=run.send, args=(name, some))
-            for name, some in zip(NAMES, rows, strict=True)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
+        in_threads(lambda each: run.send(*each), zip(NAMES, rows, strict=True))
         assert run.finish(timeout=60) == taken(rows).rows
 
 
@@ -166,7 +158,7 @@ def test_times_are_whatever_has_an_order(times: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("bad", [None, math.nan, "five", 1j, object()])
-def test_a_time_that_is_none_is_an_error_of_its_row(bad: Any) -> None:
+def test_a_wrong_time_is_an_error_of_its_row(bad: Any) -> None:
     rows = [Row(0, 0, 1), Row(0, 1, bad), Row(0, 2, 2)]
     graph = merged(2).collect()
     with pytest.raises(StreamError) as info:
@@ -200,7 +192,7 @@ def test_a_lag_before_times_that_cannot_be_negative_is_an_error_of_the_row() -> 
     assert not tally.lates
 
 
-def test_what_is_ready_before_a_failure_has_gone_out() -> None:
+def test_rows_ready_before_a_failure_have_gone_out() -> None:
     seen: list[Any] = []
     graph = merged(2).to(seen.append)
     with pytest.raises(StreamError, match="'merge' failed at input 2"):

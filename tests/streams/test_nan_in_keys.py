@@ -28,9 +28,7 @@ NAN = math.nan
         lambda stream, **options: stream.union(entry("other"), by=itself, **options),
     ],
 )
-def test_nan_is_an_error_of_its_row_where_rows_are_told_apart_or_put_in_order(
-    operator: Any, nan: Any
-) -> None:
+def test_nan_is_an_error_of_its_row_in_keys_and_order(operator: Any, nan: Any) -> None:
     inputs = {"rows": [1, nan, 3, nan, 5]}
     with pytest.raises(StreamError, match=r"at input 1, .*[nN]a[nN]"):
         operator(entry("rows")).collect().run_sequentially(inputs)
@@ -75,9 +73,7 @@ class Pair(NamedTuple):
         (lambda made, **options: made.top_k(9, repeated, **options), "what top_k() goes by"),
     ],
 )
-def test_nan_in_a_tuple_by_which_rows_are_told_apart_is_an_error_of_its_row(
-    operator: Any, what: str, key: Any
-) -> None:
+def test_nan_in_a_tuple_for_keys_or_order_is_an_error(operator: Any, what: str, key: Any) -> None:
     given: list[Any] = [(0,), key, (3,), key, ("5", b"6")]
     made = operator(entry("rows"), errors="side")
     graph = made.union(made.failures).collect()
@@ -106,9 +102,7 @@ def test_nan_in_a_tuple_by_which_rows_are_told_apart_is_an_error_of_its_row(
         ),
     ],
 )
-def test_nan_in_a_tuple_by_which_streams_meet_is_an_error_of_its_row(
-    operator: Any, what: str
-) -> None:
+def test_nan_in_a_tuple_that_matches_streams_is_an_error(operator: Any, what: str) -> None:
     inputs: dict[str, list[Any]] = {"a": [(1, 2), (1, NAN), (1, 3)], "b": [(1, 2), (1, 4)]}
     made = operator(entry("a"), entry("b"), errors="side")
     got = made.union(made.failures).collect().run_sequentially(inputs)

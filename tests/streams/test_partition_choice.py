@@ -34,10 +34,7 @@ def test_outputs_do_not_depend_on_where_keys_are(
     rows: list[int], bounds: list[int], factor: int, partitions: int, seed: int
 ) -> None:
     want = counted(None).run_sequentially({"rows": rows})
-    ways = [
-        counted(bounds),
-        counted(lambda key: int(key) * factor - 5, partitions=partitions),
-    ]
+    ways = [counted(bounds), counted(lambda key: int(key) * factor - 5, partitions=partitions)]
     for graph in ways:
         assert graph.run_sequentially({"rows": rows}) == want
         for system in (ManualSystem(seed), ActorSystem(workers=1), ActorSystem(workers=2)):
@@ -89,7 +86,7 @@ async def answers_later(key: Any) -> int:
 
 
 @pytest.mark.parametrize("answer", [1.5, 1.0, float("nan"), None, True, "1", b"1", [1]])
-def test_a_partition_that_is_no_whole_number_is_an_error_of_the_row(answer: Any) -> None:
+def test_a_partition_is_a_whole_number(answer: Any) -> None:
     graph = counted(lambda key: answer if key == 3 else 0)
     fails_at_the_third_row(graph, [1, 2, 3, 4], "a key's partition is a whole number, not")
 

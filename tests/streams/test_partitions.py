@@ -87,9 +87,7 @@ def test_shares_in_any_order_give_what_the_program_gives_alone(
 
 
 @given(st.lists(st.integers(0, 60), max_size=30), st.booleans(), st.integers(0, 1000))
-def test_shares_fail_where_the_program_fails_alone(
-    rows: list[Any], key_fails: bool, seed: int
-) -> None:
+def test_shares_fail_where_it_fails_alone(rows: list[Any], key_fails: bool, seed: int) -> None:
     failing = Functions(2, 11)
     key = failing if key_fails else Functions(2)
     op = Op("scan", Functions() if key_fails else failing, key=key, partitions=3)
@@ -136,9 +134,7 @@ def test_equal_keys_of_different_types_are_in_one_partition(number: int) -> None
 
 
 @pytest.mark.parametrize(("workers", "partitions"), [(2, 8), (3, 12), (20, 64)])
-def test_a_run_has_four_partitions_for_each_worker_8_to_64_unless_it_is_told(
-    workers: int, partitions: int
-) -> None:
+def test_a_run_has_four_partitions_for_each_worker(workers: int, partitions: int) -> None:
     rows = list(range(100))
     with ActorSystem(workers=workers) as system:
         for told, there in ((None, partitions), (5, 5), (200, 200)):

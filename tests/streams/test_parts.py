@@ -82,9 +82,7 @@ def outputs(system: ActorSystem, graph: Any, rows: list[Any], batch_size: int) -
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("threading", ["dynamic", "assigned", "dedicated", "manual"])
 @pytest.mark.parametrize("make", [ActorSystem, tokenless])
-def test_parts_are_what_a_sequential_run_gives(
-    make: Callable[..., ActorSystem], threading: Any, name: str
-) -> None:
+def test_parts_as_in_sequence(make: Callable[..., ActorSystem], threading: Any, name: str) -> None:
     graph = GRAPHS[name](entry("rows")).collect()
     sizes = [3, 40, 0] if name == "two in a row" else SIZES
     expected = graph.run_sequentially({"rows": sizes})
@@ -101,9 +99,7 @@ def test_parts_are_what_a_sequential_run_gives(
     seed=st.integers(0, 9),
 )
 @settings(max_examples=20)
-def test_parts_are_the_same_under_every_seed(
-    sizes: list[int], batch_size: int, name: str, seed: int
-) -> None:
+def test_parts_under_every_seed(sizes: list[int], batch_size: int, name: str, seed: int) -> None:
     graph = GRAPHS[name](entry("rows")).collect()
     expected = graph.run_sequentially({"rows": sizes})
     with ManualSystem(seed) as system:

@@ -38,7 +38,7 @@ def test_an_operator_for_which_rows_wait_is_named_with_their_number() -> None:
     assert describe(with_lag, 5, 10, 2.0).endswith("50%  5 rows  2 rows/s  waiting: slow 12")
 
 
-def test_a_period_that_is_no_time_is_refused() -> None:
+def test_a_wrong_period_is_refused() -> None:
     with ActorSystem() as system:
         run = system.run(entry("x").collect())
         with pytest.raises(ValueError, match="above 0, 1e9 at most, not 0"):

@@ -18,9 +18,7 @@ from tests.streams.shapes import Chain, Op, plain
 @example(  # at the end, watermarks() is behind the watermark that came
     Chain((Op("stateful"), Op("watermarks", size=1, step=1), Op("stateful"))), [Watermark(39)], 1
 )
-def test_a_graph_gives_what_its_model_gives_row_by_row(
-    chain: Chain, rows: list[Any], size: int
-) -> None:
+def test_a_graph_equals_its_model_row_by_row(chain: Chain, rows: list[Any], size: int) -> None:
     model = model_of(chain)
     expected = [out for row in rows for out in model.push(row)] + model.final()
     graph = chain.add_to(entry("rows")).collect()
@@ -36,9 +34,7 @@ def test_the_size_of_batches_makes_no_difference(case: Case) -> None:
 
 
 @given(fragile_chains(), rows)
-def test_a_run_that_fails_fails_at_the_same_input_after_the_same_outputs(
-    chain: Chain, rows: list[Any]
-) -> None:
+def test_a_failing_run_fails_at_the_same_input(chain: Chain, rows: list[Any]) -> None:
     by_row = outcome_of(chain, in_sequence(rows, 1))
     assert outcome_of(chain, in_sequence(rows, 3)) == by_row
     assert outcome_of(chain, in_sequence(rows, 256)) == by_row

@@ -51,16 +51,12 @@ def check_under_seed(case: Case, options: dict[str, Any], seed: int) -> None:
 
 
 @given(cases(awaits=True), options, st.integers(0, 10_000))
-def test_any_interleaving_gives_the_outputs_of_the_sequential_run(
-    case: Case, options: dict[str, Any], seed: int
-) -> None:
+def test_any_interleaving_is_sequential(case: Case, options: dict[str, Any], seed: int) -> None:
     check_under_seed(case, options, seed)
 
 
 @given(cases(awaits=True), options, st.integers(1, 4))
-def test_threads_give_the_outputs_of_the_sequential_run(
-    case: Case, options: dict[str, Any], workers: int
-) -> None:
+def test_threads_equal_a_sequential_run(case: Case, options: dict[str, Any], workers: int) -> None:
     tally = RowCounts(kept=10_000)
     expected = case.graph.run_sequentially(case.inputs, tally=tally)
     with ActorSystem(workers=workers) as system:

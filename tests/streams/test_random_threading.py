@@ -28,9 +28,7 @@ options = st.fixed_dictionaries(
 @pytest.mark.parametrize("model", MODELS)
 @given(data=st.data(), seed=st.integers(0, 10_000))
 @settings(max_examples=30)
-def test_a_graph_by_any_model_gives_the_outputs_of_the_sequential_run(
-    model: Model, data: st.DataObject, seed: int
-) -> None:
+def test_a_graph_by_any_model_is_sequential(model: Model, data: st.DataObject, seed: int) -> None:
     case = data.draw(cases(awaits=model != "manual"))  # a thread of a manual system cannot wait
     expected = case.graph.run_sequentially(case.inputs)
     with ManualSystem(seed) as system:
@@ -53,16 +51,6 @@ def test_threads_of_several_models_give_the_outputs_of_the_sequential_run(
     with ActorSystem(workers=workers) as system:
         run = system.run(case.graph, **{**options, "threading": model})
         assert feed(run, case.row_by_row()) == expected  # in more rounds than a window has
-
-
-@given(cases(marked=True, awaits=True), options, st.integers(2, 3))
-def test_operators_that_move_after_each_row_give_the_outputs_of_the_sequential_run(
-    case: Case, options: dict[str, Any], workers: int
-) -> None:
-    expected = case.graph.run_sequentially(case.inputs)
-    with ActorSystem(workers=workers) as system:
-        run = system.run(case.graph, **{**options, "threading": "assigned"})
-        assert feed(run, case.row_by_row()) == expected
 
 
 @given(fragile_chains(marked=True), rows, options, st.integers(0, 10_000))

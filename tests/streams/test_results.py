@@ -34,9 +34,7 @@ def system(request: pytest.FixtureRequest) -> Iterator[ActorSystem]:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("batch_size", [1, 64, 512])
-def test_rows_that_are_given_come_out_as_in_a_sequential_run(
-    system: ActorSystem, model: Model, batch_size: int
-) -> None:
+def test_given_rows_are_as_in_sequence(system: ActorSystem, model: Model, batch_size: int) -> None:
     run = system.run(graph(), threading=model, batch_size=batch_size)
     assert list(run.results(iter(ROWS))) == EXPECTED
     assert run.finish() == []
@@ -44,9 +42,7 @@ def test_rows_that_are_given_come_out_as_in_a_sequential_run(
 
 @pytest.mark.parametrize("model", ["dynamic", "dedicated", "assigned"])
 @pytest.mark.parametrize("limit", [1, 10, 65_536])
-def test_what_another_thread_sends_comes_out_as_in_a_sequential_run(
-    system: ActorSystem, model: Model, limit: int
-) -> None:
+def test_rows_of_a_thread_are_as_in_sequence(system: ActorSystem, model: Model, limit: int) -> None:
     run = system.run(graph(), threading=model, batch_size=7)
     results = run.results(limit=limit)
     sender = Thread(lambda: feed(run))
@@ -137,7 +133,7 @@ class Row:
     """A row that can be watched."""
 
 
-def test_what_was_handed_out_is_let_go_of(system: ActorSystem) -> None:
+def test_outputs_that_were_taken_are_freed(system: ActorSystem) -> None:
     """A long run keeps what is on its way, and no more."""
     seen: deque[weakref.ref[Row]] = deque()
 
@@ -201,7 +197,7 @@ def test_finish_does_not_wait_for_takers_and_ends_a_sender_that_does(system: Act
 
 
 @pytest.mark.parametrize("end", [Run.cancel, lambda run: run._work.system.stop()])
-def test_who_waits_for_a_taker_or_for_outputs_is_told_when_the_run_ends(end: Any) -> None:
+def test_waiting_senders_and_takers_are_told_of_the_end(end: Any) -> None:
     with ActorSystem() as system:
         full, empty = (system.run(entry("x").collect(), batch_size=1, window=1) for _ in range(2))
         full_results = full.results(limit=1)
@@ -255,9 +251,7 @@ def test_pairs_of_an_entry_and_rows_are_sent_as_they_come(system: ActorSystem) -
         ("text", RunError, "rows by their entries, not 'text'"),
     ],
 )
-def test_rows_for_no_entry_are_refused_at_the_call(
-    system: ActorSystem, rows: Any, error: Any, says: str
-) -> None:
+def test_an_unknown_entry_is_refused(system: ActorSystem, rows: Any, error: Any, says: str) -> None:
     run = system.run(two())
     with pytest.raises(error, match=says):
         run.results(rows)
@@ -272,9 +266,7 @@ def test_rows_for_no_entry_are_refused_at_the_call(
         (("a", 7), TypeError, "iterable of rows, not 7"),
     ],
 )
-def test_a_pair_that_is_none_ends_the_run_after_what_came_before(
-    system: ActorSystem, pair: Any, error: Any, says: str
-) -> None:
+def test_a_wrong_pair_ends_the_run(system: ActorSystem, pair: Any, error: Any, says: str) -> None:
     run = system.run(two())
     got, raised = until_it_raises(run.results([("a", [1]), pair]))
     assert got == [1]
@@ -284,9 +276,7 @@ def test_a_pair_that_is_none_ends_the_run_after_what_came_before(
         run.finish()
 
 
-def test_in_a_window_of_one_a_rows_outputs_come_before_the_next_row_is_taken(
-    system: ActorSystem,
-) -> None:
+def test_in_a_window_of_one_outputs_precede_the_next_row(system: ActorSystem) -> None:
     heard: list[str] = []
 
     def calls() -> Iterator[int]:
@@ -300,9 +290,7 @@ def test_in_a_window_of_one_a_rows_outputs_come_before_the_next_row_is_taken(
     assert heard == [said for row in range(5) for said in (f"row {row}", f"output {row * 2}")]
 
 
-def test_in_a_window_of_one_a_failure_comes_before_the_next_row_is_taken(
-    system: ActorSystem,
-) -> None:
+def test_in_a_window_of_one_a_failure_precedes_the_next_row(system: ActorSystem) -> None:
     rows = iter([1, 0, 2])
     graph = entry("x", int).map(lambda row: 1 / row).collect()
     results = system.run(graph, batch_size=1, window=1).results(rows)

@@ -1,4 +1,4 @@
-"""Results of an output whose consumer is gone: another one goes on where it was."""
+"""Results of an output whose consumer is gone go on with another one."""
 
 from __future__ import annotations
 
@@ -124,9 +124,7 @@ def would_wait_for_itself(run: Run[Any], taken: list[Any]) -> Results[Any]:
     ],
 )
 @pytest.mark.parametrize("limit", [1, 4, 65_536])
-def test_another_consumer_goes_on_where_the_first_one_was(
-    run: Run[list[Any]], consumer: Consumer, limit: int
-) -> None:
+def test_another_consumer_goes_on(run: Run[list[Any]], consumer: Consumer, limit: int) -> None:
     run.send("x", range(10))
     taken: list[Any] = []
     kept = consumer(run, taken)
@@ -142,7 +140,7 @@ def test_another_consumer_goes_on_where_the_first_one_was(
     del kept
 
 
-def test_who_has_let_go_may_take_again_until_another_one_does(run: Run[list[Any]]) -> None:
+def test_a_consumer_that_let_go_may_take_again_first(run: Run[list[Any]]) -> None:
     run.send("x", range(10))
     first = run.results()
     assert next(first) == 0

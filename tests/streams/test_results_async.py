@@ -20,36 +20,30 @@ def system() -> Iterator[ActorSystem]:
 
 
 @pytest.mark.parametrize("limit", [1, 100, 65_536])
-def test_a_task_takes_what_another_sends_from_a_thread(system: ActorSystem, limit: int) -> None:
-    async def main() -> list[int]:
-        run = system.run(graph(), batch_size=7)
-        results = run.results(limit=limit)
-        taking = asyncio.create_task(taken_from(results))
-        await asyncio.to_thread(feed, run)
-        return await taking
-
-    assert asyncio.run(main()) == EXPECTED
+async def test_a_task_takes_what_a_thread_sends(system: ActorSystem, limit: int) -> None:
+    run = system.run(graph(), batch_size=7)
+    results = run.results(limit=limit)
+    taking = asyncio.create_task(taken_from(results))
+    await asyncio.to_thread(feed, run)
+    assert await taking == EXPECTED
 
 
-def test_other_tasks_go_on_while_one_waits_for_outputs(system: ActorSystem) -> None:
+async def test_other_tasks_go_on_while_one_waits_for_outputs(system: ActorSystem) -> None:
     opened = threading.Event()
 
     def wait(row: int) -> int:
         assert opened.wait(60)
         return row
 
-    async def main() -> int:
-        run = system.run(entry("x", int).map(wait).collect())
-        results = run.results()
-        run.send("x", [7])
-        taking = asyncio.create_task(anext(results))
-        for _ in range(100):
-            await asyncio.sleep(0)
-        assert not taking.done()
-        opened.set()
-        return await taking
-
-    assert asyncio.run(main()) == 7
+    run = system.run(entry("x", int).map(wait).collect())
+    results = run.results()
+    run.send("x", [7])
+    taking = asyncio.create_task(anext(results))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert not taking.done()
+    opened.set()
+    assert await taking == 7
 
 
 def test_a_task_that_is_cancelled_leaves_no_thread_and_loses_no_output(system: ActorSystem) -> None:
@@ -68,24 +62,21 @@ def test_a_task_that_is_cancelled_leaves_no_thread_and_loses_no_output(system: A
     assert [next(results), next(results)] == [1, 2]
 
 
-def test_what_came_before_a_failure_is_handed_out_first(system: ActorSystem) -> None:
-    async def main() -> list[int]:
-        sent = threading.Event()
+async def test_outputs_come_before_a_failure(system: ActorSystem) -> None:
+    sent = threading.Event()
 
-        def fail_at_50(n: int) -> int:
-            assert n != 50 or not sent.wait(30)
-            return n
+    def fail_at_50(n: int) -> int:
+        assert n != 50 or not sent.wait(30)
+        return n
 
-        run = system.run(entry("x", int).map(fail_at_50).collect())
-        results = run.results()
-        run.send("x", ROWS[:100])
-        sent.set()
-        got = [await anext(results) for _ in range(50)]
-        with pytest.raises(StreamError, match="at input 50, 50"):
-            await anext(results)
-        return got
-
-    assert asyncio.run(main()) == list(range(50))
+    run = system.run(entry("x", int).map(fail_at_50).collect())
+    results = run.results()
+    run.send("x", ROWS[:100])
+    sent.set()
+    got = [await anext(results) for _ in range(50)]
+    with pytest.raises(StreamError, match="at input 50, 50"):
+        await anext(results)
+    assert got == list(range(50))
 
 
 def test_a_send_on_the_loop_that_would_wait_for_the_loop_is_refused(system: ActorSystem) -> None:
@@ -111,61 +102,46 @@ async def coming(rows: list[int]) -> AsyncIterator[int]:
 
 
 @pytest.mark.parametrize("limit", [1, 10, 1000])
-def test_an_asynchronous_iterable_waits_for_a_taker_on_its_loop(
-    system: ActorSystem, limit: int
-) -> None:
-    async def main() -> list[int]:
-        run = system.run(graph())
-        results = run.results(limit=limit)
-        run.send("x", ROWS[:1])
+async def test_an_async_iterable_waits_for_a_taker(system: ActorSystem, limit: int) -> None:
+    run = system.run(graph())
+    results = run.results(limit=limit)
+    run.send("x", ROWS[:1])
 
-        async def send() -> None:
-            await run.asend("x", coming(ROWS[1:]))
-            await run.afinish()
+    async def send() -> None:
+        await run.asend("x", coming(ROWS[1:]))
+        await run.afinish()
 
-        sending = asyncio.create_task(send())
-        got = await taken_from(results)
-        await sending
-        return got
-
-    assert asyncio.run(asyncio.wait_for(main(), 60)) == EXPECTED
+    sending = asyncio.create_task(send())
+    got = await taken_from(results)
+    await sending
+    assert got == EXPECTED
 
 
-def test_a_send_on_a_loop_that_would_wait_for_a_taker_elsewhere_is_refused(
-    system: ActorSystem,
-) -> None:
-    async def main() -> list[int]:
-        run = system.run(entry("x", int).collect(), batch_size=1)
-        results = run.results(limit=2)
-        run.send("x", ROWS[:2])
-        while results.untaken < 2:
+async def test_a_send_that_would_wait_for_another_taker_is_refused(system: ActorSystem) -> None:
+    run = system.run(entry("x", int).collect(), batch_size=1)
+    results = run.results(limit=2)
+    run.send("x", ROWS[:2])
+    while results.untaken < 2:
+        await asyncio.sleep(0)
+    words = r"await asend\(\), as 2 outputs of 'collect' wait to be taken"
+    with pytest.raises(WouldBlock, match=words):
+        run.send("x", ROWS[2:])
+    sending = run.asend("x", ROWS[2:])
+    taking = asyncio.to_thread(lambda: [next(results) for _ in ROWS])
+    got, _ = await asyncio.gather(taking, asyncio.ensure_future(sending))
+    assert got == ROWS
+
+
+async def test_tasks_of_one_loop_send_and_take_in_its_thread(system: ActorSystem) -> None:
+    run = system.run(graph(), threading="manual", batch_size=16)
+    results = run.results(limit=100)
+    taking = asyncio.create_task(taken_from(results))
+    for at in range(0, len(ROWS), 50):
+        run.send("x", ROWS[at : at + 50])
+        while results.untaken:
             await asyncio.sleep(0)
-        words = r"await asend\(\), as 2 outputs of 'collect' wait to be taken"
-        with pytest.raises(WouldBlock, match=words):
-            run.send("x", ROWS[2:])
-        sending = run.asend("x", ROWS[2:])
-        taking = asyncio.to_thread(lambda: [next(results) for _ in ROWS])
-        got, _ = await asyncio.gather(taking, asyncio.ensure_future(sending))
-        return got
-
-    assert asyncio.run(asyncio.wait_for(main(), 60)) == ROWS
-
-
-def test_tasks_of_one_loop_send_and_take_where_operators_run_in_its_thread(
-    system: ActorSystem,
-) -> None:
-    async def main() -> list[int]:
-        run = system.run(graph(), threading="manual", batch_size=16)
-        results = run.results(limit=100)
-        taking = asyncio.create_task(taken_from(results))
-        for at in range(0, len(ROWS), 50):
-            run.send("x", ROWS[at : at + 50])
-            while results.untaken:
-                await asyncio.sleep(0)
-        run.finish()
-        return await taking
-
-    assert asyncio.run(main()) == EXPECTED
+    run.finish()
+    assert await taking == EXPECTED
 
 
 def test_an_actor_on_an_event_loop_takes_as_tasks_do(system: ActorSystem) -> None:

@@ -1,4 +1,4 @@
-"""Who may take outputs: threads, actors, callers of operators, manual systems."""
+"""Threads, actors, callers of operators and manual systems that take outputs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.streams import (
-    Results,
-    RunError,
-    StreamError,
-    entry,
-)
+from callboard.streams import Results, RunError, StreamError, entry
 from callboard.testing import ManualSystem
 from tests.streams.taking import EXPECTED, ROWS, Thread, feed, graph
 
@@ -24,34 +19,21 @@ def system(request: pytest.FixtureRequest) -> Iterator[ActorSystem]:
         yield system
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_manual_system_hands_out_the_sequential_result(seed: int) -> None:
-    with ManualSystem(seed) as system:
-        run = system.run(graph(), batch_size=50, window=4)
-        assert list(run.results(ROWS)) == EXPECTED
-        run = system.run(graph(), batch_size=50, window=4)
-        results = run.results()
-        run.send("x", ROWS)
-        taken = [next(results) for _ in range(500)]
-        assert taken + run.finish() == EXPECTED
+def test_in_a_manual_system_nobody_waits_for_what_cannot_come(manual: ManualSystem) -> None:
+    run = manual.run(entry("x").collect(), batch_size=1)
+    results = run.results(limit=3)
+    with pytest.raises(RunError, match="nothing is ready"):
+        next(results)
+    for row in range(3):
+        run.send("x", [row])
+        manual.run_until_idle()
+    with pytest.raises(RunError, match="nothing is ready: 3 outputs of 'collect' wait") as cut:
+        run.send("x", [3])
+    assert cut.value.unsent == [3]
+    assert results.take() == [0, 1, 2]
 
 
-def test_in_a_manual_system_nobody_waits_for_what_cannot_come() -> None:
-    with ManualSystem() as system:
-        run = system.run(entry("x").collect(), batch_size=1)
-        results = run.results(limit=3)
-        with pytest.raises(RunError, match="nothing is ready"):
-            next(results)
-        for row in range(3):
-            run.send("x", [row])
-            system.run_until_idle()
-        with pytest.raises(RunError, match="nothing is ready: 3 outputs of 'collect' wait") as cut:
-            run.send("x", [3])
-        assert cut.value.unsent == [3]
-        assert results.take() == [0, 1, 2]
-
-
-def test_what_came_while_a_sender_waited_for_the_window_counts_for_the_limit() -> None:
+def test_outputs_made_during_a_wait_for_the_window_count_for_the_limit() -> None:
     with ManualSystem() as system:
         run = system.run(entry("x").collect(), batch_size=1, window=1)
         results = run.results(limit=1)
@@ -93,9 +75,7 @@ def test_the_caller_waits_for_what_another_thread_has_of_its_rows(system: ActorS
         lambda run, results: run.results(),
     ],
 )
-def test_another_thread_than_the_caller_of_manual_operators_is_refused(
-    system: ActorSystem, call: Any
-) -> None:
+def test_manual_operators_refuse_another_thread(system: ActorSystem, call: Any) -> None:
     run = system.run(entry("x").collect(), threading="manual")
     results = run.results()
     run.send("x", [1])

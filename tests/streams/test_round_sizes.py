@@ -1,4 +1,4 @@
-"""How many rows go through a graph together, if nobody says: fewer where rows take long."""
+"""The default number of rows in a round: fewer where rows take long."""
 
 from __future__ import annotations
 

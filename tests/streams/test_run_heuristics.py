@@ -1,4 +1,4 @@
-"""Who chooses the next operator of a run, and how a run is throttled."""
+"""Heuristics that choose the next operator of a run, and throttled runs."""
 
 from __future__ import annotations
 
@@ -47,9 +47,7 @@ def test_a_heuristic_that_fails_is_given_up_and_the_run_goes_on(system: ActorSys
     assert run.finish(timeout=60) == shape().run_sequentially({"numbers": ROWS})
 
 
-def test_the_log_says_once_that_a_heuristic_failed_though_two_calls_of_it_were_at_work(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_failed_heuristic_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Heuristic):
         calls = 0
 
@@ -84,7 +82,7 @@ def test_a_heuristic_without_choose_is_refused(system: ActorSystem) -> None:
         system.run(shape(), policy=Empty())
 
 
-def test_a_priority_policy_that_is_no_heuristic_is_refused(system: ActorSystem) -> None:
+def test_a_priority_policy_is_not_a_heuristic(system: ActorSystem) -> None:
     with pytest.raises(ConfigError, match=r"no policy 'fifo'; there are .*last_in_pipeline"):
         system.run(shape(), policy="fifo")
 

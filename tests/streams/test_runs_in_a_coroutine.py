@@ -1,4 +1,4 @@
-"""A run in an event loop: what waits is awaited, and what would block is refused."""
+"""A run in an event loop: waits are awaited, and blocking calls are refused."""
 
 import asyncio
 import threading
@@ -18,16 +18,13 @@ def model(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_rows_and_results_are_awaited(model: str) -> None:
-    async def main() -> list[int]:
-        async with ActorSystem(workers=2) as system:
-            graph = entry("rows").map(lambda row: row + 1).collect()
-            run = system.run(graph, threading=model, window=2, batch_size=4)
-            for first in range(0, 1000, 100):
-                await run.asend("rows", range(first, first + 100))
-            return await run.afinish()
-
-    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(1, 1001)]
+async def test_rows_and_results_are_awaited(model: str) -> None:
+    async with ActorSystem(workers=2) as system:
+        graph = entry("rows").map(lambda row: row + 1).collect()
+        run = system.run(graph, threading=model, window=2, batch_size=4)
+        for first in range(0, 1000, 100):
+            await run.asend("rows", range(first, first + 100))
+        assert await run.afinish() == [*range(1, 1001)]
 
 
 @pytest.fixture
@@ -37,69 +34,57 @@ def opened() -> Iterator[threading.Event]:
     event.set()
 
 
-def test_a_send_without_room_and_a_finish_are_refused(opened: threading.Event) -> None:
+async def test_a_send_without_room_and_a_finish_are_refused(opened: threading.Event) -> None:
     def wait(row: int) -> int:
         opened.wait(DEADLINE)
         return row
 
-    async def main() -> Any:
-        async with ActorSystem(workers=1) as system:
-            run = system.run(entry("rows").map(wait).collect(), window=2, batch_size=1)
-            with pytest.raises(WouldBlock, match=r"block the event loop: await asend") as e:
-                run.send("rows", range(100))
-            with pytest.raises(WouldBlock, match=r"block the event loop: await afinish"):
-                run.finish()
-            opened.set()
-            await run.asend("rows", range(e.value.sent, 100))  # type: ignore[attr-defined]
-            return await run.afinish()
-
-    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(100)]
+    async with ActorSystem(workers=1) as system:
+        run = system.run(entry("rows").map(wait).collect(), window=2, batch_size=1)
+        with pytest.raises(WouldBlock, match=r"block the event loop: await asend") as e:
+            run.send("rows", range(100))
+        with pytest.raises(WouldBlock, match=r"block the event loop: await afinish"):
+            run.finish()
+        opened.set()
+        await run.asend("rows", range(e.value.sent, 100))  # type: ignore[attr-defined]
+        assert await run.afinish() == [*range(100)]
 
 
-def test_errors_come_with_what_was_sent() -> None:
-    async def main() -> None:
-        async with ActorSystem(workers=1) as system:
-            run = system.run(entry("rows").collect())
-            with pytest.raises(ZeroDivisionError) as caught:
-                await run.asend("rows", (1 // (3 - row) for row in range(10)))
-            assert caught.value.sent == 3  # type: ignore[attr-defined]
-            assert caught.value.unsent == []  # type: ignore[attr-defined]
-            await run.afinish()
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+async def test_errors_come_with_what_was_sent() -> None:
+    async with ActorSystem(workers=1) as system:
+        run = system.run(entry("rows").collect())
+        with pytest.raises(ZeroDivisionError) as caught:
+            await run.asend("rows", (1 // (3 - row) for row in range(10)))
+        assert caught.value.sent == 3  # type: ignore[attr-defined]
+        assert caught.value.unsent == []  # type: ignore[attr-defined]
+        await run.afinish()
 
 
-def test_the_end_of_its_block_finishes(model: str) -> None:
-    async def main() -> list[int]:
-        async with ActorSystem(workers=2) as system:
-            graph = entry("rows").map(lambda row: row + 1).collect()
-            async with system.run(graph, threading=model) as run:
-                await run.asend("rows", range(10))
-            return run.finish()  # which has ended
-
-    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(1, 11)]
+async def test_the_end_of_its_block_finishes(model: str) -> None:
+    async with ActorSystem(workers=2) as system:
+        graph = entry("rows").map(lambda row: row + 1).collect()
+        async with system.run(graph, threading=model) as run:
+            await run.asend("rows", range(10))
+        assert run.finish() == [*range(1, 11)]  # which has ended
 
 
-def test_a_cancellation_cancels_the_run(opened: threading.Event) -> None:
-    async def main() -> None:
-        async with ActorSystem(workers=1) as system:
-            graph = entry("rows").map(lambda row: opened.wait(DEADLINE)).collect()
+async def test_a_cancellation_cancels_the_run(opened: threading.Event) -> None:
+    async with ActorSystem(workers=1) as system:
+        graph = entry("rows").map(lambda row: opened.wait(DEADLINE)).collect()
 
-            async def leaves() -> None:
-                async with system.run(graph, batch_size=1) as run:
-                    runs.append(run)
-                    await run.asend("rows", range(3))
-                    asyncio.get_running_loop().call_soon(task.cancel)
-                    asyncio.get_running_loop().call_later(0.05, opened.set)
+        async def leaves() -> None:
+            async with system.run(graph, batch_size=1) as run:
+                runs.append(run)
+                await run.asend("rows", range(3))
+                asyncio.get_running_loop().call_soon(task.cancel)
+                asyncio.get_running_loop().call_later(0.05, opened.set)
 
-            runs: list[Any] = []
-            task = asyncio.ensure_future(leaves())
-            await asyncio.wait([task])
-            assert task.cancelled()
-            with pytest.raises(RunEnded):
-                await runs[0].asend("rows", [1])
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+        runs: list[Any] = []
+        task = asyncio.ensure_future(leaves())
+        await asyncio.wait([task])
+        assert task.cancelled()
+        with pytest.raises(RunEnded):
+            await runs[0].asend("rows", [1])
 
 
 async def counting(rows: int) -> AsyncIterator[int]:
@@ -109,15 +94,12 @@ async def counting(rows: int) -> AsyncIterator[int]:
         yield row
 
 
-def test_rows_of_an_asynchronous_iterable_are_sent_as_they_come(model: str) -> None:
-    async def main() -> list[int]:
-        async with ActorSystem(workers=2) as system:
-            graph = entry("rows").map(lambda row: row + 1).collect()
-            run = system.run(graph, threading=model, window=2)
-            await run.asend("rows", counting(500))
-            return await run.afinish()
-
-    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(1, 501)]
+async def test_rows_of_an_asynchronous_iterable_are_sent_as_they_come(model: str) -> None:
+    async with ActorSystem(workers=2) as system:
+        graph = entry("rows").map(lambda row: row + 1).collect()
+        run = system.run(graph, threading=model, window=2)
+        await run.asend("rows", counting(500))
+        assert await run.afinish() == [*range(1, 501)]
 
 
 async def failing(rows: int) -> AsyncIterator[int]:
@@ -126,117 +108,95 @@ async def failing(rows: int) -> AsyncIterator[int]:
     raise LookupError(rows)
 
 
-def test_errors_of_an_asynchronous_iterable_come_with_what_was_sent() -> None:
-    async def main() -> None:
-        async with ActorSystem(workers=1) as system:
-            run = system.run(entry("rows").collect())
-            with pytest.raises(LookupError) as caught:
-                await run.asend("rows", failing(3))
-            assert caught.value.sent == 3  # type: ignore[attr-defined]
-            assert caught.value.unsent == []  # type: ignore[attr-defined]
-            assert await run.afinish() == [0, 1, 2]
-            with pytest.raises(RunEnded) as ended:
-                await run.asend("rows", failing(3))
-            assert (ended.value.sent, ended.value.unsent) == (0, [0])
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+async def test_errors_of_an_asynchronous_iterable_come_with_what_was_sent() -> None:
+    async with ActorSystem(workers=1) as system:
+        run = system.run(entry("rows").collect())
+        with pytest.raises(LookupError) as caught:
+            await run.asend("rows", failing(3))
+        assert caught.value.sent == 3  # type: ignore[attr-defined]
+        assert caught.value.unsent == []  # type: ignore[attr-defined]
+        assert await run.afinish() == [0, 1, 2]
+        with pytest.raises(RunEnded) as ended:
+            await run.asend("rows", failing(3))
+        assert (ended.value.sent, ended.value.unsent) == (0, [0])
 
 
-def test_an_asynchronous_iterable_waits_for_room(opened: threading.Event) -> None:
+async def test_an_asynchronous_iterable_waits_for_room(opened: threading.Event) -> None:
     def wait(row: int) -> int:
         opened.wait(DEADLINE)
         return row
 
-    async def main() -> list[int]:
-        async with ActorSystem(workers=1) as system:
-            run = system.run(entry("rows").map(wait).collect(), window=2)
-            asyncio.get_running_loop().call_later(0.05, opened.set)
-            await run.asend("rows", counting(100))
-            return await run.afinish()
-
-    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(100)]
+    async with ActorSystem(workers=1) as system:
+        run = system.run(entry("rows").map(wait).collect(), window=2)
+        asyncio.get_running_loop().call_later(0.05, opened.set)
+        await run.asend("rows", counting(100))
+        assert await run.afinish() == [*range(100)]
 
 
 @pytest.mark.parametrize("steps", range(0, 40, 4))
-def test_wherever_it_is_cancelled_the_rows_before_are_sent(steps: int) -> None:
-    async def main() -> None:
-        async with ActorSystem(workers=2) as system:
-            run = system.run(entry("rows").collect(), window=2)
-            task = asyncio.ensure_future(run.asend("rows", counting(10_000)))
-            for _ in range(steps):
-                await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.wait([task])
-            assert task.cancelled()
-            came = await run.afinish()
-            assert came == [*range(len(came))]
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+async def test_a_cancel_at_any_step_has_sent_the_rows_before(steps: int) -> None:
+    async with ActorSystem(workers=2) as system:
+        run = system.run(entry("rows").collect(), window=2)
+        task = asyncio.ensure_future(run.asend("rows", counting(10_000)))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        came = await run.afinish()
+        assert came == [*range(len(came))]
 
 
-def test_a_sender_that_waits_does_not_block_the_loop_of_another(opened: threading.Event) -> None:
+async def test_a_waiting_sender_does_not_block_the_loop(opened: threading.Event) -> None:
     def wait(row: int) -> int:
         opened.wait(DEADLINE)
         return row
 
-    async def main() -> list[int]:
-        async with ActorSystem(workers=1) as system:
-            run = system.run(entry("rows").map(wait).collect(), window=2, batch_size=1)
-            first = asyncio.ensure_future(run.asend("rows", [0] * 10))
-            while run._work.sent["rows"] < 2:
-                await asyncio.sleep(0)
-            with pytest.raises(WouldBlock):
-                run.send("rows", [1])
-            opened.set()
-            await first
-            return await run.afinish()
-
-    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [0] * 10
+    async with ActorSystem(workers=1) as system:
+        run = system.run(entry("rows").map(wait).collect(), window=2, batch_size=1)
+        first = asyncio.ensure_future(run.asend("rows", [0] * 10))
+        while run._work.sent["rows"] < 2:
+            await asyncio.sleep(0)
+        with pytest.raises(WouldBlock):
+            run.send("rows", [1])
+        opened.set()
+        await first
+        assert await run.afinish() == [0] * 10
 
 
-def test_what_else_would_wait_is_refused(opened: threading.Event) -> None:
+async def test_other_calls_that_would_wait_are_refused(opened: threading.Event) -> None:
     graph = entry("rows").map(lambda row: opened.wait(DEADLINE)).collect()
-
-    async def main() -> None:
-        async with ActorSystem(workers=1) as system:
-            run = system.run(graph)
-            await run.asend("rows", [1])
-            with pytest.raises(WouldBlock, match=r"cancel\(\) of .*: await acancel\(\)"):
-                run.cancel()
-            with pytest.raises(WouldBlock, match=r"results\(\) of .*: take them by `async for`"):
-                next(run.results())
-            pulled = run.results([1])
-            with pytest.raises(WouldBlock, match=r"with rows of .*asend\(\)"):
-                next(pulled)
-            cancelling = run.acancel(DEADLINE)
-            opened.set()
-            await cancelling
-            run.cancel()  # which has ended
-            with pytest.raises(RunEnded):
-                await run.afinish()
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
-
-
-def test_a_plain_block_is_refused_where_it_begins_and_the_run_is_cancelled() -> None:
-    async def main() -> None:
-        async with ActorSystem(workers=1) as system:
-            run = system.run(entry("rows").collect())
-            with pytest.raises(WouldBlock, match=r"end of `with` of .*: use `async with`"):
-                run.__enter__()
-            with pytest.raises(RunEnded):
-                await run.afinish()
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
-
-
-def test_outputs_that_are_there_are_taken_without_a_wait() -> None:
-    async def main() -> list[int]:
-        async with ActorSystem(workers=1) as system:
-            run = system.run(entry("rows").collect())
-            results = run.results()
-            await run.asend("rows", range(5))
+    async with ActorSystem(workers=1) as system:
+        run = system.run(graph)
+        await run.asend("rows", [1])
+        with pytest.raises(WouldBlock, match=r"cancel\(\) of .*: await acancel\(\)"):
+            run.cancel()
+        with pytest.raises(WouldBlock, match=r"results\(\) of .*: take them by `async for`"):
+            next(run.results())
+        pulled = run.results([1])
+        with pytest.raises(WouldBlock, match=r"with rows of .*asend\(\)"):
+            next(pulled)
+        cancelling = run.acancel(DEADLINE)
+        opened.set()
+        await cancelling
+        run.cancel()  # which has ended
+        with pytest.raises(RunEnded):
             await run.afinish()
-            return list(results)
 
-    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [*range(5)]
+
+async def test_a_plain_block_is_refused_where_it_begins_and_the_run_is_cancelled() -> None:
+    async with ActorSystem(workers=1) as system:
+        run = system.run(entry("rows").collect())
+        with pytest.raises(WouldBlock, match=r"end of `with` of .*: use `async with`"):
+            run.__enter__()
+        with pytest.raises(RunEnded):
+            await run.afinish()
+
+
+async def test_outputs_that_are_there_are_taken_without_a_wait() -> None:
+    async with ActorSystem(workers=1) as system:
+        run = system.run(entry("rows").collect())
+        results = run.results()
+        await run.asend("rows", range(5))
+        await run.afinish()
+        assert list(results) == [*range(5)]

@@ -1,4 +1,4 @@
-"""Rows that are sent: whatever ends the sending, each is in the run or is handed back."""
+"""However sending ends, each row is in the run or is handed back."""
 
 from __future__ import annotations
 
@@ -119,9 +119,7 @@ def test_a_sender_that_finish_cuts_off_gets_back_what_it_had_taken(blocked: Bloc
     assert error.sent == len(blocked.run.finish())
 
 
-def test_after_finish_timed_out_no_row_is_taken_though_the_window_had_no_room(
-    blocked: Blocked,
-) -> None:
+def test_after_a_finish_that_timed_out_no_row_is_taken(blocked: Blocked) -> None:
     blocked.run.send("x", range(12))  # the window is full: the last round does not go in
     with pytest.raises(RunTimeout):
         blocked.run.finish(timeout=0.01)
@@ -173,9 +171,7 @@ def test_a_generators_exception_is_not_lost_if_its_last_rows_find_no_room(blocke
     assert isinstance(error.__context__, LookupError)
 
 
-def test_a_failed_run_hands_rows_back_to_each_sender_in_an_error_of_its_own(
-    system: ActorSystem,
-) -> None:
+def test_a_failed_run_hands_rows_back_to_each_sender(system: ActorSystem) -> None:
     run = system.run(entry("x", int).map(lambda n: 1 // n).collect())
     run.send("x", [0])
     with pytest.raises(StreamError) as ended:
@@ -218,7 +214,7 @@ def test_a_cancelled_run_takes_no_rows(system: ActorSystem) -> None:
 
 
 @pytest.mark.parametrize("timeout", [float("nan"), float("inf"), -1, "5", True, 10**400])
-def test_a_timeout_that_is_none_is_refused(system: ActorSystem, timeout: Any) -> None:
+def test_a_wrong_timeout_is_refused(system: ActorSystem, timeout: Any) -> None:
     run = system.run(entry("x", int).collect())
     for call in (
         lambda: run.send("x", [1], timeout=timeout),
@@ -301,17 +297,16 @@ def failed_run(system: ActorSystem) -> Run[list[float]]:
     return run
 
 
-def test_nothing_that_is_sent_raises_why_the_run_takes_no_more() -> None:
-    with ManualSystem() as system:
-        run = system.run(entry("x", int).collect())
-        run.send("x", [])
-        run.finish()
-        with pytest.raises(RunEnded, match="takes no more rows"):
-            run.send("x", iter(()))
-        failed = failed_run(system)
-        system.run_until_idle()
-        with pytest.raises(StreamError, match="failed at input 0"):
-            failed.send("x", [])
+def test_nothing_that_is_sent_raises_why_the_run_takes_no_more(manual: ManualSystem) -> None:
+    run = manual.run(entry("x", int).collect())
+    run.send("x", [])
+    run.finish()
+    with pytest.raises(RunEnded, match="takes no more rows"):
+        run.send("x", iter(()))
+    failed = failed_run(manual)
+    manual.run_until_idle()
+    with pytest.raises(StreamError, match="failed at input 0"):
+        failed.send("x", [])
 
 
 def test_nothing_that_is_sent_waits_for_no_room(blocked: Blocked) -> None:
@@ -319,30 +314,24 @@ def test_nothing_that_is_sent_waits_for_no_room(blocked: Blocked) -> None:
     blocked.run.send("x", [], timeout=0.0)
 
 
-def test_nothing_that_is_sent_by_asend_raises_the_same() -> None:
+async def test_nothing_that_is_sent_by_asend_raises_the_same() -> None:
     async def none() -> AsyncIterator[int]:
         empty: list[int] = []
         for row in empty:
             yield row
 
-    async def main() -> None:
-        async with ActorSystem() as system:
-            run = failed_run(system)
-            with pytest.raises(StreamError):
-                await run.afinish()
-            with pytest.raises(StreamError):
-                await run.asend("x", [])
-            with pytest.raises(StreamError):
-                await run.asend("x", none())
-
-    asyncio.run(main())
+    async with ActorSystem() as system:
+        run = failed_run(system)
+        with pytest.raises(StreamError):
+            await run.afinish()
+        with pytest.raises(StreamError):
+            await run.asend("x", [])
+        with pytest.raises(StreamError):
+            await run.asend("x", none())
 
 
-def test_a_task_of_asend_is_made_by_ensure_future() -> None:
-    async def main() -> list[int]:
-        async with ActorSystem() as system:
-            run = system.run(entry("x", int).collect())
-            await asyncio.ensure_future(run.asend("x", [1, 2]))
-            return await run.afinish()
-
-    assert asyncio.run(main()) == [1, 2]
+async def test_a_task_of_asend_is_made_by_ensure_future() -> None:
+    async with ActorSystem() as system:
+        run = system.run(entry("x", int).collect())
+        await asyncio.ensure_future(run.asend("x", [1, 2]))
+        assert await run.afinish() == [1, 2]

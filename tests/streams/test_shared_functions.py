@@ -1,4 +1,4 @@
-"""A function that several lanes call does what one function does, though they may call copies."""
+"""A function called by several lanes acts as one function, though lanes may call copies."""
 
 import gc
 import threading
@@ -122,7 +122,7 @@ def test_a_variable_that_its_maker_assigns_to_is_seen() -> None:
 
 
 @pytest.mark.parametrize("name", ["__code__", "__defaults__", "__kwdefaults__"])
-def test_what_is_replaced_in_a_function_is_replaced_in_a_run(name: str) -> None:
+def test_a_global_replaced_in_a_function_is_replaced_in_a_run(name: str) -> None:
     def doing(by: int) -> Callable[[int], int]:
         def add(row: int, number: int = 1, *, other: int = 1) -> int:
             return row + number + other

@@ -45,13 +45,13 @@ def most_at_once(limited: Callable[[Any], Any], workers: int, wanted: int) -> in
     return most
 
 
-def test_an_operator_has_at_most_so_many_workers() -> None:
+def test_an_operators_number_of_workers_is_limited() -> None:
     assert most_at_once(lambda rows: rows, workers=3, wanted=3) == 3
     assert most_at_once(lambda rows: rows.max_workers(2), workers=3, wanted=2) == 2
     assert most_at_once(lambda rows: rows.max_workers(1), workers=3, wanted=1) == 1
 
 
-def test_a_keyed_operator_has_at_most_so_many_workers() -> None:
+def test_a_keyed_operators_number_of_workers_is_limited() -> None:
     def keyed(rows: Any) -> Any:
         return rows.key_by(lambda row: row, partition=lambda key: key)
 

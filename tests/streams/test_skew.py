@@ -1,4 +1,4 @@
-"""What statistics show of skew: rows and time of partitions, and keys that come most often."""
+"""Statistics of skew: rows and time of partitions, and the most frequent keys."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_partitions_say_how_long_workers_were_at_them() -> None:
         assert (unused.rows, unused.busy) == (0, 0.0)
 
 
-def test_what_one_worker_runs_undivided_has_no_partitions() -> None:
+def test_an_undivided_operator_has_no_partitions() -> None:
     with ActorSystem(workers=1) as system:
         run = system.run(counted(None))
         run.send("rows", range(10))
@@ -93,15 +93,14 @@ def test_more_keys_than_there_are_counters_for_give_counts_with_errors() -> None
     assert hottest.count - hottest.error <= 1000 <= hottest.count <= 1000 + len(rows) / 100
 
 
-def test_keys_are_shown_as_they_came() -> None:
+def test_keys_are_shown_as_they_came(manual: ManualSystem) -> None:
     paris = timezone(timedelta(hours=1))
     noon = datetime(2026, 1, 1, 13, tzinfo=paris)
-    with ManualSystem() as system:
-        run = system.run(counted(None), hot_keys=1)
-        run.send("rows", [noon, noon.astimezone(UTC)])
-        run.finish()
-        assert [str(each.key) for each in statistics_of(run).hot_keys] == [str(noon)]
-        assert statistics_of(run).hot_keys[0].count == 2
+    run = manual.run(counted(None), hot_keys=1)
+    run.send("rows", [noon, noon.astimezone(UTC)])
+    run.finish()
+    assert [str(each.key) for each in statistics_of(run).hot_keys] == [str(noon)]
+    assert statistics_of(run).hot_keys[0].count == 2
 
 
 def fails_at_odd(row: Any) -> Any:
@@ -122,12 +121,11 @@ def test_keys_that_cannot_be_counted_change_no_output(workers: int) -> None:
         assert statistics_of(run).hot_keys == ((2, 2, 0), (0, 1, 0))
 
 
-def test_keys_are_not_counted_unless_it_is_asked_for() -> None:
-    with ManualSystem() as system:
-        run = system.run(counted(None))
-        run.send("rows", range(10))
-        run.finish()
-        assert statistics_of(run).hot_keys == ()
+def test_keys_are_not_counted_unless_it_is_asked_for(manual: ManualSystem) -> None:
+    run = manual.run(counted(None))
+    run.send("rows", range(10))
+    run.finish()
+    assert statistics_of(run).hot_keys == ()
 
 
 @pytest.mark.parametrize("most", [-1, 1.5, "3", True, 1001])

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard.streams import (
-    Snapshot,
-    SnapshotStore,
-)
+from callboard.streams import Snapshot, SnapshotStore
 from callboard.testing import ManualSystem
 from tests.streams.test_snapshot_files import changed, counts, go_on, snapshot_of, two_snapshots
 

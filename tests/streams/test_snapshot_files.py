@@ -1,4 +1,4 @@
-"""Snapshots in files and directories; what cannot be saved, read or restored, and who may ask."""
+"""Snapshots in files and directories; errors of saving, reading and restoring."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_file_goes_on_where_it_was_and_loses_what_came_later(tmp_path: Path) -
     assert path.read_text() == "1\n"
 
 
-def test_what_stood_in_a_file_before_the_run_stays_if_the_run_appends(tmp_path: Path) -> None:
+def test_text_in_a_file_from_before_stays_if_the_run_appends(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
     path.write_text("before\n")
     graph = entry("rows").to(path, mode="a")
@@ -130,9 +130,7 @@ def later(data: bytes) -> bytes:
         (lambda data: later(data), "is a snapshot of version 9, and this release reads 3"),
     ],
 )
-def test_bytes_that_are_no_whole_snapshot_are_refused(
-    change: Callable[[bytes], bytes], said: str
-) -> None:
+def test_bytes_of_no_snapshot_are_refused(change: Callable[[bytes], bytes], said: str) -> None:
     data = snapshot_of(counts, ["a"]).to_bytes()
     with pytest.raises(SnapshotError, match=f"the snapshot {said}"):
         Snapshot.from_bytes(change(data))
@@ -175,9 +173,7 @@ def two_snapshots(folder: Path) -> tuple[SnapshotStore, Path, Path]:
     return snapshots, newest, before
 
 
-def test_the_newest_whole_snapshot_is_used_and_the_broken_one_is_named(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_newest_whole_one_is_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     snapshots, newest, before = two_snapshots(tmp_path)
     whole = newest.read_bytes()
     newest.write_bytes(whole[:-1])
@@ -191,19 +187,18 @@ def test_the_newest_whole_snapshot_is_used_and_the_broken_one_is_named(
         go_on(counts, snapshots, [])
 
 
-def test_a_directory_is_for_one_run_at_a_time(tmp_path: Path) -> None:
+def test_a_directory_is_for_one_run_at_a_time(tmp_path: Path, manual: ManualSystem) -> None:
     snapshots = SnapshotStore(tmp_path)
-    with ManualSystem() as system:
-        run = system.run(counts, restore=snapshots)
-        for other in (snapshots, SnapshotStore(tmp_path)):
-            with pytest.raises(RunError, match="another run has the snapshots in"):
-                system.run(counts, restore=other)
-        run.finish()
-        snapshot_of(entry("rows").collect(), []).save(tmp_path / "7.snapshot")
-        with pytest.raises(SnapshotError, match="another graph"):
-            system.run(counts, restore=snapshots)
-        (tmp_path / "7.snapshot").unlink()
-        system.run(counts, restore=snapshots).finish()
+    run = manual.run(counts, restore=snapshots)
+    for other in (snapshots, SnapshotStore(tmp_path)):
+        with pytest.raises(RunError, match="another run has the snapshots in"):
+            manual.run(counts, restore=other)
+    run.finish()
+    snapshot_of(entry("rows").collect(), []).save(tmp_path / "7.snapshot")
+    with pytest.raises(SnapshotError, match="another graph"):
+        manual.run(counts, restore=snapshots)
+    (tmp_path / "7.snapshot").unlink()
+    manual.run(counts, restore=snapshots).finish()
 
 
 class Noting(SnapshotStore):
@@ -304,9 +299,7 @@ def test_a_state_that_cannot_be_saved_is_an_error_which_names_the_operator(
         run.finish()
 
 
-def test_such_an_operator_is_known_before_the_first_row_where_snapshots_are_wanted(
-    tmp_path: Path,
-) -> None:
+def test_an_operator_without_snapshots_is_known_before_the_first_row(tmp_path: Path) -> None:
     with ActorSystem() as system:
         for stream in (rows.stateful(Silent), rows.key_by(str).stateful(Silent)):
             with pytest.raises(SnapshotError, match="'Silent'"):
@@ -350,9 +343,7 @@ def test_registered_types_are_saved(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_graph_that_changed_is_an_error_which_names_the_operator(
-    graph: Graph[Any], said: str
-) -> None:
+def test_a_changed_graph_is_an_error_with_the_operator(graph: Graph[Any], said: str) -> None:
     snapshot = snapshot_of(rows.count().reduce(sum, every=3).collect(), [1, 2])
     with pytest.raises(SnapshotError, match=said):
         go_on(graph, snapshot, [])
@@ -373,7 +364,7 @@ def test_a_directory_is_given_as_snapshots(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("restore", [3, b"bytes", counts])
-def test_anything_else_is_no_snapshot(restore: Any) -> None:
+def test_other_values_are_refused_as_snapshots(restore: Any) -> None:
     with ManualSystem() as system, pytest.raises(ConfigError, match="restore is a Snapshot, "):
         system.run(counts, restore=restore)
 
@@ -389,16 +380,15 @@ def test_in_a_manual_system_no_time_passes_by_itself(tmp_path: Path) -> None:
 # --- who may ask, and when ------------------------------------------------------------------------
 
 
-def test_a_run_that_is_over_has_no_snapshot() -> None:
-    with ManualSystem() as system:
-        run = system.run(counts)
-        run.finish()
-        with pytest.raises(RunEnded):
-            run.snapshot()
-        run = system.run(counts)
-        run.cancel()
-        with pytest.raises(RunEnded, match="cancelled"):
-            run.snapshot()
+def test_a_run_that_is_over_has_no_snapshot(manual: ManualSystem) -> None:
+    run = manual.run(counts)
+    run.finish()
+    with pytest.raises(RunEnded):
+        run.snapshot()
+    run = manual.run(counts)
+    run.cancel()
+    with pytest.raises(RunEnded, match="cancelled"):
+        run.snapshot()
 
 
 def test_an_operator_of_the_run_would_wait_for_itself() -> None:
@@ -411,17 +401,14 @@ def test_an_operator_of_the_run_would_wait_for_itself() -> None:
     assert "snapshot() in an operator of" in str(caught.value.__cause__)
 
 
-def test_a_coroutine_awaits_a_snapshot() -> None:
-    async def main() -> None:
-        async with ActorSystem() as system:
-            run = system.run(counts)
-            await run.asend("rows", ["a"])
-            with pytest.raises(WouldBlock, match="asnapshot"):
-                run.snapshot()
-            assert (await run.asnapshot()).position == {"rows": 1}
-            assert await run.afinish() == [1]
-
-    asyncio.run(main())
+async def test_a_coroutine_awaits_a_snapshot() -> None:
+    async with ActorSystem() as system:
+        run = system.run(counts)
+        await run.asend("rows", ["a"])
+        with pytest.raises(WouldBlock, match="asnapshot"):
+            run.snapshot()
+        assert (await run.asnapshot()).position == {"rows": 1}
+        assert await run.afinish() == [1]
 
 
 class Asker(Actor[Any]):

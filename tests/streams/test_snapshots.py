@@ -232,9 +232,7 @@ def test_each_operator_with_a_state_goes_on_where_it_was_cut(
 
 
 @given(skew=st.integers(1, 30), cuts=cuts, workers=st.integers(1, 3))
-def test_a_key_with_most_of_the_rows_goes_on_with_its_state(
-    skew: int, cuts: list[int], workers: int
-) -> None:
+def test_a_key_with_most_rows_keeps_its_state(skew: int, cuts: list[int], workers: int) -> None:
     rows = [n if n % skew == 0 else 0 for n in range(200)]
     graph = (
         entry("rows")
@@ -303,7 +301,7 @@ def test_values_keep_their_types_and_zones() -> None:
 
 
 @pytest.mark.parametrize("stream", [b"\xff", b"\2"])
-def test_a_row_of_a_stream_that_is_none_is_an_error(stream: bytes) -> None:
+def test_a_wrong_row_in_a_stream_of_a_snapshot_is_an_error(stream: bytes) -> None:
     """The checksum fits. A join took -1 for an index, and ended the process."""
     rows, others = entry("rows"), entry("others")
     head = struct.Struct("!10sHIQ")

@@ -162,9 +162,7 @@ def endless(rows: list[Any], row: tuple[int, int]) -> list[Any]:
     return rows
 
 
-def test_a_state_that_has_itself_and_came_behind_the_cut_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_state_that_contains_itself_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     behind = Behind(monkeypatch)
     nothing: list[Any] = []
     graph: Graph[Any] = entry("rows").key_by(lambda row: row[0]).fold(nothing, endless).collect()

@@ -55,9 +55,7 @@ def graph(gate: threading.Event) -> Graph[Any]:
 
 
 @pytest.mark.parametrize("workers", WORKERS)
-def test_an_operator_that_others_wait_for_is_named_in_the_log_with_its_stack(
-    said: Log, workers: int
-) -> None:
+def test_an_operator_that_blocks_others_is_logged_with_its_stack(said: Log, workers: int) -> None:
     with ActorSystem(workers=workers) as system:
         run = system.run(graph(said.gate), batch_size=1)
         run.send("rows", [1, 2, 3])

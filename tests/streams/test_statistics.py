@@ -1,4 +1,4 @@
-"""What a run's statistics make of its counters."""
+"""A run's statistics as made from its counters."""
 
 from __future__ import annotations
 
@@ -99,9 +99,7 @@ def check_counts(run: Run[Any]) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("batch_size", [1, 7, 512])
-def test_watermarks_are_counted_as_no_rows_and_what_comes_of_them_is(
-    model: Model, batch_size: int
-) -> None:
+def test_watermarks_count_as_no_rows_but_outputs_do(model: Model, batch_size: int) -> None:
     for system in (ManualSystem(), ActorSystem(workers=2)):
         with system:
             check_counts(system.run(GRAPH, threading=model, batch_size=batch_size))

@@ -1,4 +1,4 @@
-"""Tables and frames where rows are meant, and as rows whose own rows are wanted."""
+"""Tables and frames are refused where single rows are meant, and taken where their rows are."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_table_is_its_rows_wherever_rows_are_wanted(table: Callable[[], Any]) 
     assert rows.collect().run_sequentially({"rows": some[:0]}) == []
 
 
-def test_a_lazy_table_is_no_iterable_of_rows() -> None:
+def test_a_lazy_table_is_refused_as_rows() -> None:
     some = of_lazy_polars()
     said = r"wants an iterable of rows, not one LazyFrame: .*, as by \.collect\(\)\.iter_rows"
     with ActorSystem() as system:
@@ -93,7 +93,7 @@ def test_a_lazy_table_is_no_iterable_of_rows() -> None:
 
 
 @tables
-def test_a_table_is_no_inputs_by_their_entries(table: Callable[[], Any]) -> None:
+def test_a_table_is_refused_as_inputs(table: Callable[[], Any]) -> None:
     some = table()
     graph = rows.union(entry("more")).collect()
     with pytest.raises(GraphError, match="inputs are rows by their entries, not"):
@@ -106,7 +106,7 @@ def test_a_table_is_no_inputs_by_their_entries(table: Callable[[], Any]) -> None
 
 
 @pytest.mark.parametrize("table", [*TABLES, of_duckdb])
-def test_a_table_is_no_iterable_of_messages(table: Callable[[], Any]) -> None:
+def test_a_table_is_refused_as_messages(table: Callable[[], Any]) -> None:
     class Silent(Actor[Any]):
         def receive(self, message: Any) -> None:
             raise AssertionError
@@ -144,7 +144,7 @@ def test_an_array_of_records_is_its_records_or_batches_of_them() -> None:
     assert batch.to_pylist() == [{"a": 1, "b": 2.5}, {"a": 2, "b": 4.5}]
 
 
-def test_what_is_no_table_has_no_batches() -> None:
+def test_other_objects_have_no_batches() -> None:
     for wrong in (ROWS, [], "text", pytest.importorskip("numpy").zeros(3)):
         with pytest.raises(TypeError, match=r"batches\(\) wants a table or a frame, not"):
             batches(wrong)
@@ -215,7 +215,7 @@ def test_a_row_in_which_two_columns_have_one_name_is_an_error(table: Callable[[]
 
 
 @pytest.mark.parametrize("some", ["ab", b"ab", {"a": [1]}, 5, None])
-def test_what_has_no_rows_is_an_error_of_its_row(some: Any) -> None:
+def test_a_value_without_rows_is_an_error_of_its_row(some: Any) -> None:
     with pytest.raises(StreamError, match="failed at input 0") as info:
         rows.rows().collect().run_sequentially({"rows": [some]})
     assert isinstance(info.value.__cause__, TypeError)
@@ -231,7 +231,7 @@ def test_a_relation_of_duckdb_is_its_rows() -> None:
     assert rows.collect().run_sequentially({"rows": of_duckdb()}) == ROWS
 
 
-def test_a_missing_text_of_pandas_is_none_and_a_missing_number_is_nan() -> None:
+def test_a_missing_text_of_pandas_becomes_none_and_a_missing_number_nan() -> None:
     pandas = pytest.importorskip("pandas")
     nan = float("nan")
     frame = pandas.DataFrame(

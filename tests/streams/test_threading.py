@@ -1,4 +1,4 @@
-"""Threading models: who runs operators, and what all models have in common."""
+"""Threading models: the threads that run operators, and behaviour common to all models."""
 
 from __future__ import annotations
 
@@ -15,16 +15,7 @@ from callboard.core.threads.interpreter import has_gil
 from callboard.messages import DeadLetter
 from callboard.policies import Fixed
 from callboard.scheduling.flow.threading_models import MODELS, Model
-from callboard.streams import (
-    Graph,
-    RunEnded,
-    RunError,
-    RunTimeout,
-    Stream,
-    StreamError,
-    Watermark,
-    entry,
-)
+from callboard.streams import Graph, RunEnded, RunError, RunTimeout, Stream, entry
 from callboard.streams.running import standstill
 from callboard.testing import ManualSystem
 from tests.streams.witness import ROWS, Witness, feed, pipeline
@@ -55,9 +46,7 @@ def test_in_manual_a_row_has_passed_all_operators_when_send_returns(system: Acto
             assert seen[-1] == row
 
 
-def test_behind_a_threaded_port_another_thread_takes_over(
-    system: ActorSystem, witness: Witness
-) -> None:
+def test_a_threaded_port_hands_over(system: ActorSystem, witness: Witness) -> None:
     a = entry("x", int).map(witness.at("a"))
     b = a.new_thread().map(witness.at("b")).map(witness.at("b2"))
     c = b.new_thread().map(witness.at("c"))
@@ -68,9 +57,7 @@ def test_behind_a_threaded_port_another_thread_takes_over(
     assert len({witness.only(name) for name in "abc"}) == 3
 
 
-def test_what_a_thread_has_taken_over_does_not_go_back_to_the_caller(
-    system: ActorSystem, witness: Witness
-) -> None:
+def test_a_threads_part_does_not_go_back(system: ActorSystem, witness: Witness) -> None:
     a = entry("x", int).map(witness.at("a"))
     b = a.new_thread().map(witness.at("b"))
     run = system.run(a.union(b).map(witness.at("c")).collect(), threading="manual")
@@ -79,9 +66,7 @@ def test_what_a_thread_has_taken_over_does_not_go_back_to_the_caller(
     assert witness.only("b") is witness.only("c")
 
 
-def test_a_thread_may_have_operators_on_both_sides_of_another_threads(
-    system: ActorSystem, witness: Witness
-) -> None:
+def test_a_thread_may_be_on_both_sides_of_another(system: ActorSystem, witness: Witness) -> None:
     a = entry("x", int).new_thread().map(witness.at("a"))
     b = a.new_thread().map(witness.at("b"))
     graph = a.union(b).map(witness.at("c")).collect()
@@ -122,9 +107,7 @@ def test_assigned_operators_are_run_by_their_home_worker(
     assert [witness.only(name).name for name in "abc"] == [homes[name] for name in "abc"]
 
 
-def test_an_operator_that_moves_is_run_by_its_new_home(
-    system: ActorSystem, witness: Witness
-) -> None:
+def test_a_moved_operator_is_run_by_its_new_home(system: ActorSystem, witness: Witness) -> None:
     stream = entry("x", int).map(witness.at("a"), name="a", releases_gil=True)
     run = system.run(stream.collect(), threading="assigned", placement=Fixed(0))
     run.send("x", ROWS)
@@ -256,33 +239,6 @@ def test_skipped_rows_are_dead_letters_of_the_run(system: ActorSystem, model: Mo
     assert feed(run) == graph.run_sequentially({"x": ROWS})
     assert [letter.message.row for letter in letters] == [13, 113, 213]
     assert run.statistics().skipped == 3
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_failures_go_to_a_side_output(system: ActorSystem, model: Model) -> None:
-    stream = entry("x", int).stateful(Refusing, errors="side")
-    graph = Graph(stream.collect(name="out"), stream.failures.collect(name="failures"))
-    assert len(feed(system.run(graph, threading=model))["failures"]) == 3
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_a_failure_ends_the_run_at_its_row(system: ActorSystem, model: Model) -> None:
-    seen: list[int] = []
-    graph = entry("x", int).stateful(Refusing, name="sum").to(seen.append)
-    run = system.run(graph, threading=model, batch_size=10)
-    with pytest.raises(StreamError, match="'sum' failed at input 13, 13"):
-        feed(run)
-    assert seen == [sum(range(row + 1)) for row in range(13)]
-    with pytest.raises(StreamError):
-        run.send("x", [1])
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_watermarks_and_the_end_of_the_stream_pass(system: ActorSystem, model: Model) -> None:
-    graph = entry("x").key_by(lambda row: row % 2, partitions=2).fold(0, max).collect()
-    run = system.run(graph, threading=model)
-    run.send("x", [1, 2, Watermark(5), 7])
-    assert sorted(run.finish(timeout=60)) == [(0, 2), (1, 7)]
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -1,4 +1,4 @@
-"""Threading models: who may call, what is refused, what is shown, what a configuration says."""
+"""Threading models: callers, refusals, descriptions, configurations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,7 @@ from callboard import ActorSystem
 from callboard.core.errors import CallboardError, ConfigError, PolicyError
 from callboard.policies import Fixed, PlacementPolicy
 from callboard.scheduling.flow.threading_models import MODELS, Model
-from callboard.streams import (
-    GraphError,
-    Run,
-    RunError,
-    SideOutput,
-    StreamError,
-    entry,
-)
+from callboard.streams import GraphError, Run, RunError, SideOutput, StreamError, entry
 from tests.streams.witness import ROWS, feed
 
 
@@ -81,9 +74,7 @@ def test_an_interrupt_in_an_operator_reaches_the_caller(system: ActorSystem) -> 
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_an_operator_that_sends_to_its_own_run_is_refused(
-    system: ActorSystem, model: Model
-) -> None:
+def test_an_operator_that_sends_to_its_run_is_refused(system: ActorSystem, model: Model) -> None:
     runs: list[Run[Any]] = []
     graph = entry("x", int).map(lambda row: runs[0].send("x", [row])).collect()
     runs.append(system.run(graph, threading=model))
@@ -130,9 +121,7 @@ def test_a_heuristic_is_refused_where_nobody_chooses(system: ActorSystem, model:
 
 
 @pytest.mark.parametrize("model", ["dynamic", "manual", "dedicated"])
-def test_a_rebalance_is_refused_where_nothing_is_assigned(
-    system: ActorSystem, model: Model
-) -> None:
+def test_a_rebalance_of_nothing_assigned_is_refused(system: ActorSystem, model: Model) -> None:
     run = system.run(entry("x").collect(), threading=model)
     with pytest.raises(RunError, match="'assigned'"):
         run.rebalance()

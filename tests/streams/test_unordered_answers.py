@@ -1,4 +1,4 @@
-"""Operators whose answers leave as they come: a slow one holds up watermarks and the end alone."""
+"""Answers that leave as they come: a slow one holds up only watermarks and the end."""
 
 from __future__ import annotations
 
@@ -89,25 +89,24 @@ def test_a_coroutine_that_is_slow_holds_up_no_other_one() -> None:
         assert run.finish(timeout=60) == [0]
 
 
-def test_rows_that_have_begun_are_no_more_than_in_flight() -> None:
-    with ManualSystem() as system:
-        ref = system.spawn(Holding)
-        graph = rows.ask(ref, in_flight=3, ordered=False).collect()
-        run = system.run(graph, batch_size=2)
-        run.send("rows", [0, 1, Watermark(1), *range(2, 20)])
-        settle(system)
-        assert ref.ask("asked").result() == [0, 1, 2]
-        ref.tell((2,))  # its answer waits behind the watermark, and is one of the three
-        settle(system)
-        assert ref.ask("asked").result() == [0, 1]
-        ref.tell((1,))
-        settle(system)
-        assert ref.ask("asked").result() == [0, 3]
-        while ref.ask("asked").result():
-            ref.tell("answer")
-            settle(system)
-        assert ref.ask("most").result() == 3
-        assert sorted(run.finish()) == [row * 2 for row in range(20)]
+def test_rows_that_have_begun_are_no_more_than_in_flight(manual: ManualSystem) -> None:
+    ref = manual.spawn(Holding)
+    graph = rows.ask(ref, in_flight=3, ordered=False).collect()
+    run = manual.run(graph, batch_size=2)
+    run.send("rows", [0, 1, Watermark(1), *range(2, 20)])
+    settle(manual)
+    assert ref.ask("asked").result() == [0, 1, 2]
+    ref.tell((2,))  # its answer waits behind the watermark, and is one of the three
+    settle(manual)
+    assert ref.ask("asked").result() == [0, 1]
+    ref.tell((1,))
+    settle(manual)
+    assert ref.ask("asked").result() == [0, 3]
+    while ref.ask("asked").result():
+        ref.tell("answer")
+        settle(manual)
+    assert ref.ask("most").result() == 3
+    assert sorted(run.finish()) == [row * 2 for row in range(20)]
 
 
 def sent_until_full(system: ManualSystem, run: Run[Any]) -> int:
@@ -202,43 +201,39 @@ def test_a_snapshot_waits_for_all_answers_and_a_run_goes_on_with_it() -> None:
         assert again.finish(60) == [1, 2, 3, 4, 5, 6]
 
 
-def test_two_such_operators_one_behind_the_other() -> None:
-    with ManualSystem() as system:
-        first, second = system.spawn(Holding), system.spawn(Holding)
-        both = rows.ask(first, ordered=False).ask(second, ordered=False)
-        run = system.run(both.collect(), batch_size=4)
-        outputs = run.results()
-        run.send("rows", range(1, 5))
-        settle(system)
-        for row in (4, 2, 1, 3):
-            first.tell((row,))
-            settle(system)
-        for row in (2, 8, 6, 4):
-            second.tell((row,))
-            settle(system)
-            assert outputs.take() == [row * 2]
-        run.finish()
+def test_two_such_operators_one_behind_the_other(manual: ManualSystem) -> None:
+    first, second = manual.spawn(Holding), manual.spawn(Holding)
+    both = rows.ask(first, ordered=False).ask(second, ordered=False)
+    run = manual.run(both.collect(), batch_size=4)
+    outputs = run.results()
+    run.send("rows", range(1, 5))
+    settle(manual)
+    for row in (4, 2, 1, 3):
+        first.tell((row,))
+        settle(manual)
+    for row in (2, 8, 6, 4):
+        second.tell((row,))
+        settle(manual)
+        assert outputs.take() == [row * 2]
+    run.finish()
 
 
 # --- branches, and runs without a system ----------------------------------------------------------
 
 
-def test_where_branches_meet_again_answers_are_in_order() -> None:
-    with ManualSystem() as system:
-        ref = system.spawn(Holding)
-        both = rows.ask(ref, ordered=False).union(rows.map(lambda row: -row))
-        run = system.run(both.collect(), batch_size=4)
-        run.send("rows", range(6))
-        settle(system)
-        ref.tell("answer")  # the latest first
-        assert run.finish() == [each for row in range(6) for each in (row * 2, -row)]
+def test_answers_are_in_order_where_branches_meet(manual: ManualSystem) -> None:
+    ref = manual.spawn(Holding)
+    both = rows.ask(ref, ordered=False).union(rows.map(lambda row: -row))
+    run = manual.run(both.collect(), batch_size=4)
+    run.send("rows", range(6))
+    settle(manual)
+    ref.tell("answer")  # the latest first
+    assert run.finish() == [each for row in range(6) for each in (row * 2, -row)]
 
 
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("threading", ["dynamic", "assigned", "dedicated"])
-def test_no_lane_waits_for_answers_that_branch_and_meet_again(
-    ordered: bool, threading: Any
-) -> None:
+def test_no_lane_waits_where_answers_branch_and_meet(ordered: bool, threading: Any) -> None:
     with ActorSystem(workers=2) as system:
         ref = system.spawn(Holding)
         answers = rows.ask(ref, in_flight=4, ordered=ordered, errors="side", name="ask")
@@ -312,24 +307,23 @@ def test_a_row_that_fails_ends_the_run_though_an_earlier_one_has_no_answer() -> 
         late.set_result(0)
 
 
-def test_rows_before_a_failure_upstream_are_waited_for() -> None:
+def test_rows_before_a_failure_upstream_are_waited_for(manual: ManualSystem) -> None:
     def refuse(row: int) -> int:
         if row == 3:
             raise ValueError(row)
         return row
 
-    with ManualSystem() as system:
-        seen: list[int] = []
-        ref = system.spawn(Holding)
-        run = system.run(rows.map(refuse).ask(ref, ordered=False).to(seen.append), batch_size=1)
-        run.send("rows", range(4))
-        settle(system)
-        ref.tell((2,))
-        settle(system)
-        ref.tell("answer")
-        with pytest.raises(StreamError, match="'refuse' failed"):
-            run.finish()
-        assert sorted(seen) == [0, 2, 4]
+    seen: list[int] = []
+    ref = manual.spawn(Holding)
+    run = manual.run(rows.map(refuse).ask(ref, ordered=False).to(seen.append), batch_size=1)
+    run.send("rows", range(4))
+    settle(manual)
+    ref.tell((2,))
+    settle(manual)
+    ref.tell("answer")
+    with pytest.raises(StreamError, match="'refuse' failed"):
+        run.finish()
+    assert sorted(seen) == [0, 2, 4]
 
 
 def test_a_cancelled_run_waits_for_no_answer() -> None:

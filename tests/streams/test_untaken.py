@@ -1,4 +1,4 @@
-"""What waits in a collector, where a lane appends at the worst moment, and senders wait."""
+"""Outputs in a collector while lanes append, takers take and senders wait."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Growing(list[Any]):
         return rows
 
 
-def test_what_a_lane_appends_while_others_take_is_not_lost() -> None:
+def test_rows_appended_during_a_take_are_not_lost() -> None:
     untaken = Untaken("all", Growing([0, 1]), None)
     assert untaken.take_all() == [0, 1]
     assert len(untaken) == 1
     assert [untaken.take_one(), untaken.take_one()] == [2, 1]
 
 
-def test_who_counts_while_another_takes_misses_none() -> None:
+def test_a_count_during_a_take_misses_none() -> None:
     seen = []
 
     class Watched(list[Any]):
@@ -43,7 +43,7 @@ def test_who_counts_while_another_takes_misses_none() -> None:
     assert len(untaken) == 3
 
 
-def test_who_counts_as_another_takes_misses_none() -> None:
+def test_a_take_during_a_count_misses_none() -> None:
     class Counted(list[Any]):
         def __len__(self) -> int:
             taken.append(untaken.take_one())
@@ -55,7 +55,7 @@ def test_who_counts_as_another_takes_misses_none() -> None:
     assert taken == [0]
 
 
-def test_who_waits_is_woken_by_one_that_takes_from_its_hand() -> None:
+def test_a_waiting_sender_is_woken_by_a_take_from_the_hand() -> None:
     untaken = Untaken("all", list(range(8)), 8)
     waiting = Thread(lambda: untaken.wait_for_taker(3600.0))
     taken = [untaken.hand.pop() if untaken.hand else untaken.take_one() for _ in range(5)]
@@ -73,7 +73,7 @@ def test_closed_results_are_never_full() -> None:
 
 
 @pytest.mark.parametrize("take", [Untaken.take_all, Untaken.take_one, Untaken.unbind])
-def test_who_waits_for_a_taker_is_woken_by_one(take: Callable[[Untaken[int]], object]) -> None:
+def test_a_take_wakes_a_sender_that_waits(take: Callable[[Untaken[int]], object]) -> None:
     untaken = Untaken("all", [1], 1)
     waiting = Thread(lambda: untaken.wait_for_taker(3600.0))
     assert not untaken.has_room()
@@ -82,7 +82,7 @@ def test_who_waits_for_a_taker_is_woken_by_one(take: Callable[[Untaken[int]], ob
     waiting.ends()
 
 
-def test_who_waits_goes_on_when_half_of_the_room_is_free() -> None:
+def test_a_waiting_sender_goes_on_at_half_of_the_room() -> None:
     untaken = Untaken("all", list(range(4)), 4)
     assert untaken.is_full()
     taken = []

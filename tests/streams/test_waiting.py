@@ -1,4 +1,4 @@
-"""Callers that wait for a run are woken, whatever becomes of it."""
+"""Callers that wait for a run are woken however it ends."""
 
 from __future__ import annotations
 
@@ -180,16 +180,15 @@ def test_an_actor_that_a_sender_runs_while_it_waits_is_refused_to_wait_for_that_
     assert raised[2:] == [""]
 
 
-def test_who_runs_a_system_goes_on_beside_a_thread_that_waits_for_room() -> None:
-    with ManualSystem() as system:
-        run = system.run(entry("x", int).collect(), batch_size=1, window=1)
-        other = Caller(lambda: run.send("x", range(100)))
-        while not run._work.flow.admitted:
-            pass
-        while other.is_alive():
-            run.send("x", [-1], timeout=20.0)
-        assert other.ends() == ""
-        assert [row for row in run.finish() if row >= 0] == list(range(100))
+def test_a_thread_may_run_a_system_beside_one_that_waits_for_room(manual: ManualSystem) -> None:
+    run = manual.run(entry("x", int).collect(), batch_size=1, window=1)
+    other = Caller(lambda: run.send("x", range(100)))
+    while not run._work.flow.admitted:
+        pass
+    while other.is_alive():
+        run.send("x", [-1], timeout=20.0)
+    assert other.ends() == ""
+    assert [row for row in run.finish() if row >= 0] == list(range(100))
 
 
 def test_a_run_whose_system_was_stopped_has_no_result_however_often_one_asks() -> None:

@@ -1,4 +1,4 @@
-"""What a run would gain: predictions, and calls that cannot have one.
+"""Predictions of a run's gain, and calls that cannot have one.
 
 Costs differ so much here that no noise of the machine turns an answer round; how exact they are,
 `tests/bench/what_if_error.py` says. tests/native/test_delay_ledger.cpp has a clock that is counted.
@@ -89,7 +89,7 @@ def answer_that(holds: Callable[[T], bool], ask: Callable[[], T]) -> T:
     return answer
 
 
-def test_of_operators_on_one_worker_the_one_with_the_most_work_gains_most() -> None:
+def test_on_one_worker_the_operator_with_the_most_work_gains_most() -> None:
     def second_gains(answers: WhatIfs) -> bool:
         gains = {one.operator: one.gain for one in answers}
         is_most = answers[0].operator == "second"
@@ -104,7 +104,7 @@ def _by_gain(one: WhatIf) -> float:
     return -one.gain
 
 
-def test_of_operators_on_threads_the_one_that_the_others_wait_for_gains() -> None:
+def test_on_threads_the_operator_that_others_wait_for_gains() -> None:
     with fed(two(waiting(0.001), waiting(0.01)), rows=1, threading="dedicated") as run:
         answer_that(lambda quick: quick.gain < 0.5, lambda: run.what_if("first", 0.8, seconds=3.0))
         slow = answer_that(  # its gain is 4 in truth, and that of the other 0.0
@@ -157,7 +157,7 @@ def test_an_operator_that_is_not_there_is_refused_with_the_names_of_those_that_a
 
 
 @pytest.mark.parametrize("faster", [0, -0.1, 1.01, float("nan"), "0.2", True])
-def test_a_part_that_is_none_is_refused(faster: Any) -> None:
+def test_a_wrong_part_is_refused(faster: Any) -> None:
     with (
         fed(two(computing(1), computing(1))) as run,
         pytest.raises(ConfigError, match="what_if\\(\\)'s faster is a "),

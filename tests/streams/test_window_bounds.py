@@ -1,4 +1,4 @@
-"""Which windows by time a row is in: an oracle in exact fractions, and what is no time at all."""
+"""The windows of a row by time, against exact fractions; and values that are not times."""
 
 from __future__ import annotations
 
@@ -99,9 +99,7 @@ def test_a_step_a_hair_longer_than_the_size_leaves_a_gap() -> None:
 
 
 @given(st.data(), layouts())
-def test_a_row_is_in_the_windows_between_whose_bounds_its_time_lies(
-    data: Any, layout: tuple[float, float, float]
-) -> None:
+def test_a_rows_windows_hold_its_time(data: Any, layout: tuple[float, float, float]) -> None:
     size, step, origin = layout
     rows = data.draw(st.lists(times(step), max_size=20))
     found = windows(SlidingWindow(size, step, by=itself, origin=origin), rows)
@@ -148,7 +146,7 @@ def test_a_row_is_in_a_window_or_late_or_named_by_an_error(
         SessionWindow(5, itself),
     ],
 )
-def test_what_is_no_time_is_an_error_of_its_row(
+def test_a_wrong_time_is_an_error_of_its_row(
     spec: TumblingWindow | SlidingWindow | SessionWindow, time: Any
 ) -> None:
     with pytest.raises(StreamError, match="at input 1") as caught:
@@ -167,7 +165,7 @@ def test_what_is_no_time_is_an_error_of_its_row(
     ],
 )
 @pytest.mark.parametrize("time", [1.7e18, 1.7e18 + 512, -1.7e18, 1e300])
-def test_floats_too_large_for_the_windows_are_an_error_of_their_row(
+def test_floats_beyond_windows_are_errors(
     spec: TumblingWindow | SlidingWindow | SessionWindow, time: float
 ) -> None:
     with pytest.raises(StreamError, match="at input 1") as caught:

@@ -87,11 +87,7 @@ def test_rows_in_order_of_time_close_windows_themselves() -> None:
     stream = entry("clicks").key_by(lambda row: row[0]).window(spec, len)
     graph = stream.to(ends.append)
     graph.run_sequentially([("clicks", clicks[:4])])
-    assert ends == [
-        ("ann", Window(1, 8, 2)),
-        ("ann", Window(30, 35, 1)),
-        ("bob", Window(2, 7, 1)),
-    ]
+    assert ends == [("ann", Window(1, 8, 2)), ("ann", Window(30, 35, 1)), ("bob", Window(2, 7, 1))]
 
 
 def test_times_may_be_datetimes() -> None:
@@ -119,11 +115,6 @@ def test_a_late_row_is_dropped_and_counted() -> None:
     found = windows(lambda s: s.window(TumblingWindow(10, by=itself), name="tens"), LATE, tally)
     assert found == [Window(0, 10, [1]), Window(10, 20, [11])]
     assert tally.lates == {"tens": 1}
-
-
-def test_a_late_row_can_have_its_window_opened_anew() -> None:
-    found = windows(lambda s: s.window(TumblingWindow(10, by=itself), late="include"), LATE)
-    assert found == [Window(0, 10, [1]), Window(0, 10, [2]), Window(10, 20, [11])]
 
 
 @pytest.mark.parametrize("spec", [TumblingWindow(10, by=itself), SessionWindow(8, by=itself)])

@@ -1,4 +1,4 @@
-"""Who ran what: operators that note their threads, and rows for them."""
+"""Operators that note their threads, and rows for them."""
 
 from __future__ import annotations
 

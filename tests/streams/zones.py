@@ -1,4 +1,4 @@
-"""What tests of local time share: zones, the moments at which their clocks are changed, and UTC."""
+"""Zones, the moments at which their clocks change, and UTC, for tests of local time."""
 
 from __future__ import annotations
 

@@ -131,9 +131,7 @@ class Sum:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_one_seed_is_one_interleaving_whatever_the_hashes_of_keys(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_seed_is_one_order_whatever_hashes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = entry("in", int).map(abs, releases_gil=True)
     keyed = rows.key_by(lambda row: Salted(row % 5), partitions=4)
     graph = keyed.stateful(Sum, releases_gil=True).map(str, releases_gil=True).collect()

@@ -66,13 +66,12 @@ def test_a_failure_at_the_stop_does_not_keep_the_system_from_its_end() -> None:
     assert system.dead_letters.failure_count == 1
 
 
-def test_by_default_failures_are_logged() -> None:
-    with ManualSystem() as system:
-        system.spawn(Careless).tell(0)
-        system.run_until_idle()
-        assert system.dead_letters.failure_count == 1
+def test_by_default_failures_are_logged(manual: ManualSystem) -> None:
+    manual.spawn(Careless).tell(0)
+    manual.run_until_idle()
+    assert manual.dead_letters.failure_count == 1
 
 
-def test_what_becomes_of_failures_is_one_of_two_words() -> None:
+def test_failures_is_one_of_two_words() -> None:
     with pytest.raises(ValueError, match="failures is one of log, raise, not 'fail'"):
         ManualSystem(failures="fail")  # type: ignore[arg-type]

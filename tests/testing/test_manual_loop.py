@@ -29,57 +29,53 @@ class Doubler(Actor[int]):
         return 2 * message
 
 
-def test_asyncio_sleeps_by_the_systems_clock() -> None:
-    with ManualSystem() as system:
-        sleeper = system.spawn(Sleeper, event_loop=True)
-        assert sleeper.ask(3600.0).result() == "slept 3600 s"
-        assert system.now == 3600.0
-        asked = sleeper.ask(10.0)
-        system.advance(9.0)
-        assert not asked.done()
-        system.advance(1.0)
-        assert asked.done()
+def test_asyncio_sleeps_by_the_systems_clock(manual: ManualSystem) -> None:
+    sleeper = manual.spawn(Sleeper, event_loop=True)
+    assert sleeper.ask(3600.0).result() == "slept 3600 s"
+    assert manual.now == 3600.0
+    asked = sleeper.ask(10.0)
+    manual.advance(9.0)
+    assert not asked.done()
+    manual.advance(1.0)
+    assert asked.done()
 
 
-def test_a_timeout_that_was_not_needed_leaves_the_clock_alone() -> None:
+def test_a_timeout_that_was_not_needed_leaves_the_clock_alone(manual: ManualSystem) -> None:
     async def work() -> float:
         async with asyncio.timeout(60):
             await asyncio.sleep(1)
         return asyncio.get_running_loop().time()
 
-    with ManualSystem() as system:
-        caller = system.spawn(Caller, event_loop=True)
-        assert caller.ask(work).result() == 1.0
-        caller.stop()
-        assert system.join()
-        assert system.now == 1.0
+    caller = manual.spawn(Caller, event_loop=True)
+    assert caller.ask(work).result() == 1.0
+    caller.stop()
+    assert manual.join()
+    assert manual.now == 1.0
 
 
-def test_a_timeout_passes_by_the_systems_clock() -> None:
+def test_a_timeout_passes_by_the_systems_clock(manual: ManualSystem) -> None:
     async def work() -> None:
         async with asyncio.timeout(60):
             await asyncio.Event().wait()
 
-    with ManualSystem() as system:
-        caller = system.spawn(Caller, event_loop=True)
-        with pytest.raises(TimeoutError):
-            caller.ask(work).result()
-        assert system.now == 60.0
+    caller = manual.spawn(Caller, event_loop=True)
+    with pytest.raises(TimeoutError):
+        caller.ask(work).result()
+    assert manual.now == 60.0
 
 
-def test_coroutines_await_each_other_and_other_actors() -> None:
-    with ManualSystem() as system:
-        doubler = system.spawn(Doubler)
+def test_coroutines_await_each_other_and_other_actors(manual: ManualSystem) -> None:
+    doubler = manual.spawn(Doubler)
 
-        async def double(value: int) -> int:
-            await asyncio.sleep(value)
-            doubled: int = await doubler.ask(value)
-            return doubled
+    async def double(value: int) -> int:
+        await asyncio.sleep(value)
+        doubled: int = await doubler.ask(value)
+        return doubled
 
-        async def work() -> list[int]:
-            return await asyncio.gather(*map(double, range(4)))
+    async def work() -> list[int]:
+        return await asyncio.gather(*map(double, range(4)))
 
-        assert system.spawn(Caller, event_loop=True).ask(work).result() == [0, 2, 4, 6]
+    assert manual.spawn(Caller, event_loop=True).ask(work).result() == [0, 2, 4, 6]
 
 
 def test_the_seed_says_whose_coroutine_is_first() -> None:
@@ -123,40 +119,35 @@ def test_a_stop_cancels_what_is_left() -> None:
 
 @pytest.mark.parametrize(
     "work",
-    [
-        lambda: asyncio.to_thread(print),
-        lambda: asyncio.open_connection("localhost", 1),
-    ],
+    [lambda: asyncio.to_thread(print), lambda: asyncio.open_connection("localhost", 1)],
     ids=["threads", "sockets"],
 )
-def test_what_comes_from_outside_is_refused(work: Any) -> None:
-    with ManualSystem() as system:
-        caller = system.spawn(Caller, event_loop=True)
-        with pytest.raises(CallboardError, match="a manual system"):
-            caller.ask(work).result()
+def test_calls_from_outside_are_refused(work: Any, manual: ManualSystem) -> None:
+    caller = manual.spawn(Caller, event_loop=True)
+    with pytest.raises(CallboardError, match="a manual system"):
+        caller.ask(work).result()
 
 
-def test_a_coroutine_does_not_run_the_system_it_is_in() -> None:
-    with ManualSystem() as system:
-        other = system.spawn(Doubler)
+def test_a_coroutine_does_not_run_the_system_it_is_in(manual: ManualSystem) -> None:
+    other = manual.spawn(Doubler)
 
-        async def work() -> int:
-            system.step()
-            return 1
+    async def work() -> int:
+        manual.step()
+        return 1
 
-        async def wait() -> int:
-            doubled: int = other.ask(1).result()
-            return doubled
+    async def wait() -> int:
+        doubled: int = other.ask(1).result()
+        return doubled
 
-        caller = system.spawn(Caller, event_loop=True)
-        with pytest.raises(CallboardError, match="awaits answers"):
-            caller.ask(work).result()
-        caller = system.spawn(Caller, event_loop=True)
-        with pytest.raises(CallboardError, match="would block the event loop"):
-            caller.ask(wait).result()
+    caller = manual.spawn(Caller, event_loop=True)
+    with pytest.raises(CallboardError, match="awaits answers"):
+        caller.ask(work).result()
+    caller = manual.spawn(Caller, event_loop=True)
+    with pytest.raises(CallboardError, match="would block the event loop"):
+        caller.ask(wait).result()
 
 
-def test_a_dedicated_actor_waits_for_one_with_an_event_loop() -> None:
+def test_a_dedicated_actor_waits_for_one_with_an_event_loop(manual: ManualSystem) -> None:
     class Asker(Actor[float]):
         def __init__(self, other: ActorRef[float]) -> None:
             self.other = other
@@ -164,18 +155,16 @@ def test_a_dedicated_actor_waits_for_one_with_an_event_loop() -> None:
         def receive(self, message: float) -> Any:
             return self.other.ask(message).result()
 
-    with ManualSystem() as system:
-        asker = system.spawn(Asker, system.spawn(Sleeper, event_loop=True), dedicated=True)
-        assert asker.ask(5.0).result() == "slept 5 s"
+    asker = manual.spawn(Asker, manual.spawn(Sleeper, event_loop=True), dedicated=True)
+    assert asker.ask(5.0).result() == "slept 5 s"
 
 
-def test_an_answer_that_cannot_come_is_not_waited_for() -> None:
-    with ManualSystem() as system:
-        caller = system.spawn(Caller, name="caller", event_loop=True)
-        asked = caller.ask(asyncio.Event().wait)
-        with pytest.raises(AskTimeout, match=r"/caller.*is idle"):
-            asked.result()
-        caller.stop()
+def test_an_answer_that_cannot_come_is_not_waited_for(manual: ManualSystem) -> None:
+    caller = manual.spawn(Caller, name="caller", event_loop=True)
+    asked = caller.ask(asyncio.Event().wait)
+    with pytest.raises(AskTimeout, match=r"/caller.*is idle"):
+        asked.result()
+    caller.stop()
 
 
 def test_a_test_may_be_a_coroutine_itself() -> None:

@@ -9,14 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from callboard import (
-    Actor,
-    ActorStopped,
-    ActorSystem,
-    CallboardError,
-    DrainTimeout,
-    SystemClosed,
-)
+from callboard import Actor, ActorStopped, ActorSystem, CallboardError, DrainTimeout, SystemClosed
 from callboard.testing import ManualSystem
 from tests.testing.actors import Forward, Patient, Sum
 
@@ -69,24 +62,22 @@ except KeyboardInterrupt:
 # --- running ------------------------------------------------------------------------------------
 
 
-def test_nothing_runs_before_it_is_told_to() -> None:
-    with ManualSystem() as system:
-        probe = system.probe()
-        probe.ref.tell("hello")
-        assert probe.messages == []
-        system.run_until_idle()
-        assert probe.messages == ["hello"]
+def test_nothing_runs_before_it_is_told_to(manual: ManualSystem) -> None:
+    probe = manual.probe()
+    probe.ref.tell("hello")
+    assert probe.messages == []
+    manual.run_until_idle()
+    assert probe.messages == ["hello"]
 
 
-def test_one_step_handles_one_message() -> None:
-    with ManualSystem() as system:
-        probe = system.probe()
-        probe.ref.tell_many("ab")
-        counts = []
-        while system.step():
-            counts.append(len(probe.messages))
-        assert sorted(set(counts)) == [1, 2]  # a last step finds that nothing is left
-        assert not system.step()
+def test_one_step_handles_one_message(manual: ManualSystem) -> None:
+    probe = manual.probe()
+    probe.ref.tell_many("ab")
+    counts = []
+    while manual.step():
+        counts.append(len(probe.messages))
+    assert sorted(set(counts)) == [1, 2]  # a last step finds that nothing is left
+    assert not manual.step()
 
 
 def test_a_quantum_lets_one_step_handle_several_messages() -> None:
@@ -97,14 +88,13 @@ def test_a_quantum_lets_one_step_handle_several_messages() -> None:
         assert probe.messages == ["a", "b", "c"]
 
 
-def test_run_returns_the_number_of_steps() -> None:
-    with ManualSystem() as system:
-        probe = system.probe()
-        assert system.run_until_idle() == 1  # its start
-        assert system.run_until_idle() == 0
-        probe.ref.tell(1)
-        assert system.run_until_idle() >= 1
-        assert probe.messages == [1]
+def test_run_returns_the_number_of_steps(manual: ManualSystem) -> None:
+    probe = manual.probe()
+    assert manual.run_until_idle() == 1  # its start
+    assert manual.run_until_idle() == 0
+    probe.ref.tell(1)
+    assert manual.run_until_idle() >= 1
+    assert probe.messages == [1]
 
 
 def test_everything_runs_on_the_calling_thread() -> None:
@@ -136,53 +126,49 @@ def test_actors_that_always_have_work_are_given_up() -> None:
         ref.stop()
 
 
-def test_run_until_stops_as_soon_as_its_predicate_is_true() -> None:
-    with ManualSystem() as system:
-        probe = system.probe()
-        probe.ref.tell_many(range(10))
-        assert system.run_until(lambda: len(probe.messages) == 4)
-        assert probe.messages == [0, 1, 2, 3]
-        assert not system.run_until(lambda: len(probe.messages) == 11)
-        assert len(probe.messages) == 10
+def test_run_until_stops_as_soon_as_its_predicate_is_true(manual: ManualSystem) -> None:
+    probe = manual.probe()
+    probe.ref.tell_many(range(10))
+    assert manual.run_until(lambda: len(probe.messages) == 4)
+    assert probe.messages == [0, 1, 2, 3]
+    assert not manual.run_until(lambda: len(probe.messages) == 11)
+    assert len(probe.messages) == 10
 
 
-def test_only_its_own_thread_may_run_it() -> None:
-    with ManualSystem() as system:
-        system.spawn(Sum).tell(1)
-        errors: list[BaseException] = []
+def test_only_its_own_thread_may_run_it(manual: ManualSystem) -> None:
+    manual.spawn(Sum).tell(1)
+    errors: list[BaseException] = []
 
-        def run() -> None:
-            try:
-                system.run_until_idle()
-            except CallboardError as error:
-                errors.append(error)
+    def run() -> None:
+        try:
+            manual.run_until_idle()
+        except CallboardError as error:
+            errors.append(error)
 
-        other = threading.Thread(target=run, name="intruder")
-        other.start()
-        other.join()
-        assert "intruder cannot run" in str(errors[0])
-
-
-def test_other_threads_may_send_to_it() -> None:
-    with ManualSystem() as system:
-        probe = system.probe()
-        other = threading.Thread(target=lambda: probe.ref.tell_many(range(1000)))
-        other.start()
-        other.join()
-        system.run_until_idle()
-        assert probe.messages == list(range(1000))
+    other = threading.Thread(target=run, name="intruder")
+    other.start()
+    other.join()
+    assert "intruder cannot run" in str(errors[0])
 
 
-def test_an_actor_cannot_run_the_system_it_is_in() -> None:
+def test_other_threads_may_send_to_it(manual: ManualSystem) -> None:
+    probe = manual.probe()
+    other = threading.Thread(target=lambda: probe.ref.tell_many(range(1000)))
+    other.start()
+    other.join()
+    manual.run_until_idle()
+    assert probe.messages == list(range(1000))
+
+
+def test_an_actor_cannot_run_the_system_it_is_in(manual: ManualSystem) -> None:
     class Impatient(Actor[str]):
         def receive(self, message: str) -> None:
             assert isinstance(self.system, ManualSystem)
             self.system.drain()
 
-    with ManualSystem() as system:
-        answer = system.spawn(Impatient).ask("now")
-        with pytest.raises(CallboardError, match="would wait for the actor itself"):
-            answer.result()
+    answer = manual.spawn(Impatient).ask("now")
+    with pytest.raises(CallboardError, match="would wait for the actor itself"):
+        answer.result()
 
 
 def test_two_systems_on_one_thread_do_not_mix() -> None:
@@ -210,24 +196,22 @@ def test_a_real_system_works_beside_it() -> None:
 # --- time ---------------------------------------------------------------------------------------
 
 
-def test_the_clock_stands_still_while_the_system_runs() -> None:
+def test_the_clock_stands_still_while_the_system_runs(manual: ManualSystem) -> None:
     notes: list[tuple[float, str]] = []
-    with ManualSystem() as system:
-        ref = system.spawn(Clock, notes)
-        system.run_until_idle()
-        assert system.now == 0.0
-        assert notes == []
-        ref.stop()
+    ref = manual.spawn(Clock, notes)
+    manual.run_until_idle()
+    assert manual.now == 0.0
+    assert notes == []
+    ref.stop()
 
 
-def test_timers_fire_in_the_order_of_their_times() -> None:
+def test_timers_fire_in_the_order_of_their_times(manual: ManualSystem) -> None:
     notes: list[tuple[float, str]] = []
-    with ManualSystem() as system:
-        ref = system.spawn(Clock, notes)
-        system.advance(3.25)
-        assert notes == [(1.0, "again"), (1.5, "once"), (2.0, "again"), (3.0, "again")]
-        assert system.now == 3.25
-        ref.stop()
+    ref = manual.spawn(Clock, notes)
+    manual.advance(3.25)
+    assert notes == [(1.0, "again"), (1.5, "once"), (2.0, "again"), (3.0, "again")]
+    assert manual.now == 3.25
+    ref.stop()
 
 
 def test_a_timer_started_while_time_passes_counts_from_its_own_start() -> None:
@@ -275,11 +259,10 @@ def test_leaving_runs_to_rest_and_stops() -> None:
         system.spawn(Noter)
 
 
-def test_drain_lets_time_pass_for_actors_in_the_middle_of_a_message() -> None:
-    with ManualSystem() as system:
-        answer = system.spawn(Patient).ask(20.0)
-        system.drain()
-        assert answer.result() == "waited 20 s"
+def test_drain_lets_time_pass_for_actors_in_the_middle_of_a_message(manual: ManualSystem) -> None:
+    answer = manual.spawn(Patient).ask(20.0)
+    manual.drain()
+    assert answer.result() == "waited 20 s"
 
 
 def test_a_drain_that_cannot_finish_names_the_actor() -> None:
@@ -291,7 +274,7 @@ def test_a_drain_that_cannot_finish_names_the_actor() -> None:
         ref.stop()
 
 
-def test_join_lets_time_pass_until_all_actors_have_stopped() -> None:
+def test_join_lets_time_pass_until_all_actors_have_stopped(manual: ManualSystem) -> None:
     class Mayfly(Actor[str]):
         def on_start(self) -> None:
             self.after(86_400.0, "dusk")
@@ -299,12 +282,11 @@ def test_join_lets_time_pass_until_all_actors_have_stopped() -> None:
         def receive(self, message: str) -> None:
             self.stop()
 
-    with ManualSystem() as system:
-        system.spawn(Mayfly)
-        assert not system.join(timeout=3600.0)
-        assert system.now == 3600.0
-        assert system.join()
-        assert system.now == 86_400.0
+    manual.spawn(Mayfly)
+    assert not manual.join(timeout=3600.0)
+    assert manual.now == 3600.0
+    assert manual.join()
+    assert manual.now == 86_400.0
 
 
 def test_stop_makes_dead_letters_of_what_waits() -> None:

@@ -9,48 +9,44 @@ from callboard.testing import ManualSystem
 from tests.testing.actors import Forward, Patient, Sum
 
 
-def test_waiting_for_an_answer_runs_the_system() -> None:
-    with ManualSystem() as system:
-        ref = system.spawn(Sum)
-        assert ref.ask(2).result() == 2
-        assert ref.ask(3).result(timeout=1.0) == 5
+def test_waiting_for_an_answer_runs_the_system(manual: ManualSystem) -> None:
+    ref = manual.spawn(Sum)
+    assert ref.ask(2).result() == 2
+    assert ref.ask(3).result(timeout=1.0) == 5
 
 
-def test_an_answer_that_cannot_come_is_not_waited_for() -> None:
+def test_an_answer_that_cannot_come_is_not_waited_for(manual: ManualSystem) -> None:
     class Stasher(Actor[str]):
         def receive(self, message: str) -> None:
             self.stash()
 
-    with ManualSystem() as system:
-        ref = system.spawn(Stasher, name="stasher")
-        with pytest.raises(AskTimeout, match=r"/stasher.*is idle"):
-            ref.ask("hello?").result()
-        with pytest.raises(AskTimeout, match=r"/stasher.* in 5 s"):
-            ref.ask("hello?").result(timeout=5)
-        assert system.now == 5.0
+    ref = manual.spawn(Stasher, name="stasher")
+    with pytest.raises(AskTimeout, match=r"/stasher.*is idle"):
+        ref.ask("hello?").result()
+    with pytest.raises(AskTimeout, match=r"/stasher.* in 5 s"):
+        ref.ask("hello?").result(timeout=5)
+    assert manual.now == 5.0
 
 
-def test_waiting_for_an_answer_lets_the_clock_go_on() -> None:
-    with ManualSystem() as system:
-        ref = system.spawn(Patient)
-        assert ref.ask(90.0).result() == "waited 90 s"
-        assert system.now == 90.0
-        with pytest.raises(AskTimeout):
-            ref.ask(60.0).result(timeout=30.0)
-        assert system.now == 120.0
+def test_waiting_for_an_answer_lets_the_clock_go_on(manual: ManualSystem) -> None:
+    ref = manual.spawn(Patient)
+    assert ref.ask(90.0).result() == "waited 90 s"
+    assert manual.now == 90.0
+    with pytest.raises(AskTimeout):
+        ref.ask(60.0).result(timeout=30.0)
+    assert manual.now == 120.0
 
 
-def test_an_asks_own_timeout_is_logical() -> None:
-    with ManualSystem() as system:
-        answer = system.spawn(Patient).ask(30.0, timeout=10.0)
-        system.advance(9.0)
-        assert not answer.done()
-        system.advance(1.0)
-        with pytest.raises(AskTimeout, match=r"in 10\.0 s"):
-            answer.result()
+def test_an_asks_own_timeout_is_logical(manual: ManualSystem) -> None:
+    answer = manual.spawn(Patient).ask(30.0, timeout=10.0)
+    manual.advance(9.0)
+    assert not answer.done()
+    manual.advance(1.0)
+    with pytest.raises(AskTimeout, match=r"in 10\.0 s"):
+        answer.result()
 
 
-def test_a_dedicated_actor_may_wait_for_an_answer() -> None:
+def test_a_dedicated_actor_may_wait_for_an_answer(manual: ManualSystem) -> None:
     class Asker(Actor[int]):
         def __init__(self, other: ActorRef[int]) -> None:
             self.other = other
@@ -59,10 +55,9 @@ def test_a_dedicated_actor_may_wait_for_an_answer() -> None:
             answer: int = self.other.ask(message).result()
             return answer + 1
 
-    with ManualSystem() as system:
-        inner = system.spawn(Asker, system.spawn(Sum), dedicated=True)
-        outer = system.spawn(Asker, inner, dedicated=True)
-        assert outer.ask(10).result() == 12
+    inner = manual.spawn(Asker, manual.spawn(Sum), dedicated=True)
+    outer = manual.spawn(Asker, inner, dedicated=True)
+    assert outer.ask(10).result() == 12
 
 
 @pytest.mark.parametrize("overflow", ["block", "help"])
@@ -90,13 +85,12 @@ def test_a_full_mailbox_that_nobody_can_empty_is_an_error_at_once(overflow: str)
         ref.stop()
 
 
-def test_a_throttled_sender_goes_on_when_nothing_is_ready() -> None:
-    with ManualSystem() as system:
-        ref = system.spawn(Patient, mailbox=BoundedMailbox(1, "throttle", timeout=600.0))
-        ref.tell_many([3600.0, 0.0, 0.0, 0.0])
-        system.run_until_idle()
-        assert ref.queue_length == 3
-        ref.stop()
+def test_a_throttled_sender_goes_on_when_nothing_is_ready(manual: ManualSystem) -> None:
+    ref = manual.spawn(Patient, mailbox=BoundedMailbox(1, "throttle", timeout=600.0))
+    ref.tell_many([3600.0, 0.0, 0.0, 0.0])
+    manual.run_until_idle()
+    assert ref.queue_length == 3
+    ref.stop()
 
 
 @pytest.mark.parametrize("overflow", ["block", "help", "throttle"])

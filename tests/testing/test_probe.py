@@ -150,11 +150,10 @@ def test_an_expectation_with_a_timeout_lets_as_much_time_pass_as_it_needs() -> N
         assert system.now == 5.0
 
 
-def test_nothing_can_be_expected_for_some_time() -> None:
-    with ManualSystem() as system:
-        probe = system.probe()
-        system.spawn(Later, probe.ref, 5.0).tell("go")
-        probe.expect_nothing(timeout=4.0)
-        assert system.now == 4.0
-        with pytest.raises(AssertionError, match="'late' came"):
-            probe.expect_nothing(timeout=2.0)
+def test_nothing_can_be_expected_for_some_time(manual: ManualSystem) -> None:
+    probe = manual.probe()
+    manual.spawn(Later, probe.ref, 5.0).tell("go")
+    probe.expect_nothing(timeout=4.0)
+    assert manual.now == 4.0
+    with pytest.raises(AssertionError, match="'late' came"):
+        probe.expect_nothing(timeout=2.0)

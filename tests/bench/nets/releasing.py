@@ -19,11 +19,7 @@ def digest(number: int) -> dict[str, bytes]:
 
 def run(n: int, *, workers: int = 1, dedicated: bool = False, **options: Any) -> Result:
     digests = box(
-        digest,
-        "(<n>) -> (digest)",
-        threads=not dedicated,
-        dedicated=dedicated,
-        concurrency=workers,
+        digest, "(<n>) -> (digest)", threads=not dedicated, dedicated=dedicated, concurrency=workers
     )
     with ActorSystem(workers=workers, **options) as system:
         run = system.run(digests)

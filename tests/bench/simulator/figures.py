@@ -19,10 +19,7 @@ def kinds(shape: str) -> dict[str, dict[str, Any]]:
     """Return the ways in which the workers may run a shape."""
     if shape == "wide":
         return {"dynamic": {"stages": "shared"}}
-    return {
-        "dynamic": {"stages": "chained"},
-        "dynamic, one at a time": {"stages": "ordered"},
-    }
+    return {"dynamic": {"stages": "chained"}, "dynamic, one at a time": {"stages": "ordered"}}
 
 
 def cases() -> Iterator[tuple[str, int, str, int, dict[str, Any]]]:

@@ -23,12 +23,7 @@ def scattered(n: int) -> list[int]:
 
 
 def play(
-    build: Build,
-    rows: list[int],
-    *,
-    workers: int,
-    measure: str = "rate",
-    **options: Any,
+    build: Build, rows: list[int], *, workers: int, measure: str = "rate", **options: Any
 ) -> Result | Quantity:
     """Send the rows through a graph; `measure` is "rate", or "latency", the mean one in ms.
 

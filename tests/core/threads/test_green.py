@@ -29,9 +29,7 @@ def _patch(monkeypatch: pytest.MonkeyPatch, who: str, *modules: str) -> None:
 @pytest.mark.parametrize(
     ("who", "module"), [("gevent.monkey", "threading"), ("eventlet", "thread")]
 )
-def test_a_system_on_green_threads_is_refused(
-    monkeypatch: pytest.MonkeyPatch, who: str, module: str
-) -> None:
+def test_green_threads_are_refused(monkeypatch: pytest.MonkeyPatch, who: str, module: str) -> None:
     _patch(monkeypatch, who, module)
     with pytest.raises(CallboardError, match=f"{who} has replaced the module '{module}': it would"):
         ActorSystem()
@@ -40,9 +38,7 @@ def test_a_system_on_green_threads_is_refused(
 
 
 @pytest.mark.parametrize("who", ["gevent.monkey", "eventlet"])
-def test_without_threads_all_but_event_loops_work(
-    monkeypatch: pytest.MonkeyPatch, who: str
-) -> None:
+def test_without_threads_only_event_loops_work(monkeypatch: pytest.MonkeyPatch, who: str) -> None:
     _patch(monkeypatch, who, "select", "socket", "time")
     with ActorSystem(workers=1) as system:
         assert system.spawn(Waits).ask("x").result(30) == "x"
@@ -51,9 +47,7 @@ def test_without_threads_all_but_event_loops_work(
     assert "an actor with event_loop=True needs an event loop of asyncio" in str(error)
 
 
-def test_a_library_that_is_imported_and_patches_nothing_is_no_obstacle(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_imported_library_that_patches_nothing_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
     _patch(monkeypatch, "gevent.monkey")
     with ActorSystem(workers=1) as system:
         assert system.spawn(Waits, event_loop=True).ask("x").result(30) == "x"

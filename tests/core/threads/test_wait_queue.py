@@ -1,4 +1,4 @@
-"""Nothing that threads wait for is missed, and what a signal's handler raises ends their wait."""
+"""No change is missed by a wait, and an exception of a signal's handler ends it."""
 
 import signal
 import sys
@@ -44,7 +44,7 @@ def raise_at(moment: int, call: Callable[[], object]) -> bool:
     return passed >= moment
 
 
-def test_what_a_handler_raises_ends_the_wait_whenever_it_comes() -> None:
+def test_an_exception_of_a_signal_handler_ends_the_wait_at_any_time() -> None:
     queue = WaitQueue()
     moment = 1
     while True:
@@ -89,18 +89,14 @@ class Clock:
         return self.moments.pop(0)
 
 
-def test_it_looks_before_it_waits_and_when_the_time_is_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_it_looks_before_the_wait_and_at_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     assert WaitQueue().wait_for(lambda: True, 0.0)
     assert not WaitQueue().wait_for(lambda: False, 0.0)
     monkeypatch.setattr(wait_queue, "time", clock := Clock([0.0, 0.0, 1.0]))
     assert WaitQueue().wait_for(lambda: not clock.moments, 1e-4)
 
 
-def test_what_becomes_so_when_the_time_is_just_over_is_seen(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_change_just_at_the_timeout_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wait_queue, "time", clock := Clock([0.0, 1.0]))
     assert WaitQueue().wait_for(lambda: not clock.moments, 1e-4)
 
@@ -146,7 +142,7 @@ class Lock:
         self.is_free = True
 
 
-def test_what_a_handler_raises_in_a_notification_comes_out_when_all_are_woken() -> None:
+def test_an_exception_of_a_handler_in_notify_comes_out_after_all_are_woken() -> None:
     queue, locks = WaitQueue(), [Lock(), Lock(interrupts=True), Lock()]
     queue._asleep.extend(locks)  # type: ignore[arg-type]
     with pytest.raises(Handled):

@@ -9,12 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.nets.errors import NetError, NetSyntaxError, NetTypeError
-from callboard.nets.language.compiling import (
-    GLOBALS,
-    compile_expression,
-    condition_of,
-    source_of,
-)
+from callboard.nets.language.compiling import GLOBALS, compile_expression, condition_of, source_of
 from callboard.nets.language.parsing import parse_expression
 from callboard.nets.terms.expressions import (
     Binary,
@@ -80,18 +75,14 @@ def outcome(function: Callable[..., int], *arguments: object) -> int | type[Exce
 
 
 @given(expressions, st.lists(st.integers(-3, 3) | st.integers(), min_size=4, max_size=4))
-def test_a_compiled_expression_has_the_value_that_c_gives_it(
-    expression: Expression, values: list[int]
-) -> None:
+def test_compiled_expressions_equal_c(expression: Expression, values: list[int]) -> None:
     computed = outcome(compile_expression(expression, TAGS), *values)
     assert computed == outcome(value_of, expression, dict(zip(TAGS, values, strict=True)))
     assert type(computed) in (int, type)
 
 
 @given(expressions, st.lists(st.integers(-3, 3), min_size=4, max_size=4))
-def test_a_condition_is_true_when_its_value_is_not_zero(
-    expression: Expression, values: list[int]
-) -> None:
+def test_a_condition_is_true_unless_zero(expression: Expression, values: list[int]) -> None:
     names = dict(zip(TAGS, "abcd", strict=True))
     variables = dict(zip("abcd", values, strict=True))
     condition = condition_of(expression, names)
@@ -105,9 +96,7 @@ def test_a_condition_is_true_when_its_value_is_not_zero(
     ("dividend", "divisor", "quotient", "remainder"),
     [(7, 2, 3, 1), (-7, 2, -3, -1), (7, -2, -3, 1), (-7, -2, 3, -1), (-6, 2, -3, 0)],
 )
-def test_division_cuts_off_towards_zero(
-    dividend: int, divisor: int, quotient: int, remainder: int
-) -> None:
+def test_division_truncates(dividend: int, divisor: int, quotient: int, remainder: int) -> None:
     for sign, expected in (("/", quotient), ("%", remainder)):
         by_tag = compile_expression(parse_expression(f"n {sign} m"), ["<n>", "<m>"])
         by_constant = compile_expression(parse_expression(f"n {sign} {divisor}"), ["<n>"])
@@ -122,7 +111,7 @@ def test_a_division_by_zero_raises(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["0 && 1 / 0", "1 || 1 / 0", "1 ? 2 : 1 / 0", "!(0 && 1 / 0)"])
-def test_what_need_not_be_computed_is_not(text: str) -> None:
+def test_operands_are_computed_only_if_needed(text: str) -> None:
     compile_expression(parse_expression(text), [])()
 
 

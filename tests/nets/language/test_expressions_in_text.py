@@ -98,11 +98,7 @@ def test_a_filter_is_read_with_its_brackets_or_without() -> None:
             Rule(
                 (
                     (Item("a", "a"),),
-                    (
-                        Item("b", "a"),
-                        Item("<n>"),
-                        Item("<m>", value=parse_expression("n + 1")),
-                    ),
+                    (Item("b", "a"), Item("<n>"), Item("<m>", value=parse_expression("n + 1"))),
                 )
             ),
         ),
@@ -120,11 +116,7 @@ def test_a_filter_without_output_swallows() -> None:
 
 def test_conditions_of_a_filter_are_tried_one_after_the_other() -> None:
     rules = parse_filter("[{<n>} -> if <n > 1> then {<n>}; {} else if <n> then else {<m=n>}]").rules
-    assert [str(rule) for rule in rules] == [
-        "if <n > 1> then {<n>}; {}",
-        "if <n> then ",
-        "{<m=n>}",
-    ]
+    assert [str(rule) for rule in rules] == ["if <n > 1> then {<n>}; {}", "if <n> then ", "{<m=n>}"]
 
 
 def test_a_filter_may_end_with_a_condition() -> None:

@@ -220,12 +220,12 @@ def test_a_function_without_a_signature_is_refused() -> None:
         parse("net n connect f;", {"f": print})
 
 
-def test_a_value_that_is_no_function_is_refused() -> None:
+def test_a_value_that_is_not_a_function_is_refused() -> None:
     with pytest.raises(TypeError, match="'f' is neither a function nor a box: 3"):
         parse("net n { box f ((x) -> (a)); } connect f;", {"f": 3})  # type: ignore[dict-item]
 
 
-def test_what_is_skipped_is_noted(caplog: pytest.LogCaptureFixture) -> None:
+def test_ignored_parts_are_noted(caplog: pytest.LogCaptureFixture) -> None:
     text = """//! snet FLAT
     // an ordinary comment
     net n

@@ -17,10 +17,7 @@ def variants(*names: str) -> tuple[frozenset[str], ...]:
         ("{a} -> {b}", [Mapping(variants("a"), variants("b"))]),
         (
             "{a, <t>} | {b} -> {c} | {}, {d} -> ...",
-            [
-                Mapping(variants("a <t>", "b"), variants("c", "")),
-                Mapping(variants("d"), None),
-            ],
+            [Mapping(variants("a <t>", "b"), variants("c", "")), Mapping(variants("d"), None)],
         ),
         ("{a} ->", [Mapping(variants("a"), ())]),
         ("-> {a}", [Mapping((), variants("a"))]),

@@ -1,4 +1,4 @@
-"""Errors of texts: where, what was expected, and what stands there."""
+"""Syntax errors have a place, the expected symbols and the text found."""
 
 import builtins
 import sys
@@ -17,11 +17,7 @@ from callboard.nets.language.parsing import parse, parse_filter, parse_pattern
     [
         ("net a connect b;", (1, 15), "no box or net is named 'b' so far"),
         ("net a connect [] .. ;", (1, 21), "expected a net, found ';'"),
-        (
-            "net a connect [] [];",
-            (1, 18),
-            "expected a combinator such as '..' or ';', found '['",
-        ),
+        ("net a connect [] [];", (1, 18), "expected a combinator such as '..' or ';', found '['"),
         ("net a\n connect [] ..\nnet b", (3, 1), "expected a net, found 'net'"),
         ("net a connect [{x} -> if <y > 1 then];", (1, 33), "an operator or '>', found 'then'"),
         ("net a connect [{x} -> if <y> {}];", (1, 30), "expected 'then', found '{'"),
@@ -43,9 +39,7 @@ from callboard.nets.language.parsing import parse, parse_filter, parse_pattern
         (f"net a connect []@{'9' * 5000};", (1, 18), "a number of 5000 digits is too long"),
     ],
 )
-def test_an_error_says_where_and_what_was_expected(
-    text: str, place: tuple[int, int], reason: str
-) -> None:
+def test_an_error_has_place_and_expectation(text: str, place: tuple[int, int], reason: str) -> None:
     with pytest.raises(NetSyntaxError) as caught:
         parse(text)
     error = caught.value
@@ -149,9 +143,7 @@ def test_a_text_that_is_too_deep_is_refused_where_it_is(
 
 
 @pytest.mark.parametrize(("before", "left", "middle", "right", "after"), DEEP)
-def test_a_text_of_many_levels_is_a_net(
-    before: str, left: str, middle: str, right: str, after: str
-) -> None:
+def test_many_levels_are_a_net(before: str, left: str, middle: str, right: str, after: str) -> None:
     levels = 80
     assert str(parse(before + left * levels + middle + right * levels + after)) == "n"
 

@@ -1,4 +1,4 @@
-"""Nets as texts: what is written is read as the same."""
+"""A net that is written as a text is read as the same net."""
 
 import pytest
 from hypothesis import given
@@ -119,7 +119,7 @@ def test_a_name_that_the_language_lacks_is_refused(name: str) -> None:
         text_of(Box(name, BoxSignature(("x",), None)))
 
 
-def test_a_place_that_is_no_number_is_refused() -> None:
+def test_a_place_that_is_not_a_number_is_refused() -> None:
     with pytest.raises(NetError, match="the place 'gpu' cannot be written"):
         text_of(Placed(RecordFilter(), "gpu"))
 

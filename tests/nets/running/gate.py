@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import Future
 from queue import Queue
 from typing import Any, TypeVar
 
-from callboard.nets import NetRun, Record
+from callboard.nets import NetRun, Record, box
 
 T = TypeVar("T")
 
@@ -89,6 +89,27 @@ def within(function: Callable[..., T], *arguments: Any) -> Future[T]:
 
     threading.Thread(target=call, daemon=True).start()
     return future
+
+
+def box_of(kind: str, *functions: Callable[[Any], Any], **options: Any) -> Any:
+    """Return a box of a kind: a generator yields what each function returns, others the last."""
+    function = functions[-1]
+
+    async def once(x: Any) -> Any:
+        return function(x)
+
+    def generator(x: Any) -> Iterator[Any]:
+        for each in functions:
+            yield each(x)
+
+    async def async_generator(x: Any) -> AsyncIterator[Any]:
+        for each in functions:
+            yield each(x)
+
+    forms = {"async": once, "generator": generator, "async generator": async_generator}
+    if kind in ("threads", "dedicated"):
+        options[kind] = True
+    return box(forms.get(kind, function), "(x) -> (y)", **options)
 
 
 def send_all(run: NetRun, records: Any) -> list[Record]:

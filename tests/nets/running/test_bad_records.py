@@ -41,7 +41,7 @@ plus = filtering("{x, <n>} -> {x, <n=n+1>}")
     ],
     ids=repr,
 )
-def test_what_is_no_record_is_refused_and_the_run_goes_on(
+def test_a_row_that_is_not_a_record_is_refused_and_the_run_goes_on(
     system: ActorSystem, letters: list[DeadLetter], row: Any, fact: str
 ) -> None:
     run = system.run(plus)
@@ -157,7 +157,7 @@ def test_a_box_without_a_function_is_refused_with_its_name(system: ActorSystem) 
         system.run(parse(text))
 
 
-def test_what_is_no_net_is_refused(system: ActorSystem) -> None:
+def test_only_nets_are_run(system: ActorSystem) -> None:
     values: list[Any] = [7, None, len]
     for wrong in values:
         hint = "make it a box" if callable(wrong) else "run.. takes a net"

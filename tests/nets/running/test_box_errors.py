@@ -1,28 +1,20 @@
-"""Errors of boxes: retries, timeouts, and what comes of a record that fails."""
+"""Errors of boxes: retries, timeouts, and the fate of a record that fails."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from callboard import ActorSystem, DeadLetter
 from callboard.core.errors import ConfigError
-from callboard.nets import (
-    BoxError,
-    Net,
-    NetOperator,
-    RecordError,
-    box,
-    split,
-    star,
-)
+from callboard.nets import BoxError, Net, NetOperator, RecordError, box, split, star
 from callboard.nets import filter as filtering
 from callboard.testing import ManualSystem
-from tests.nets.running.gate import TIMEOUT, Gate, rows, send_all, values_of
+from tests.nets.running.gate import TIMEOUT, Gate, box_of, rows, send_all, values_of
 
 KINDS = ["here", "threads", "dedicated", "async", "generator", "async generator"]
 
@@ -35,29 +27,11 @@ def failing(kind: str, **options: Any) -> Any:
             raise ValueError(f"{x} is odd")
         return x
 
-    async def async_check(x: int) -> int:
-        return check(x)
-
-    def generator(x: int) -> Iterator[int]:
-        yield check(x)
-
-    async def async_generator(x: int) -> AsyncIterator[int]:
-        yield check(x)
-
-    functions: dict[str, Any] = {
-        "async": async_check,
-        "generator": generator,
-        "async generator": async_generator,
-    }
-    if kind in ("threads", "dedicated"):
-        options[kind] = True
-    return box(functions.get(kind, check), "(x) -> (y)", name="check", **options)
+    return box_of(kind, check, name="check", **options)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_skipped_records_are_dead_letters(
-    system: ActorSystem, letters: list[DeadLetter], kind: str
-) -> None:
+def test_skips_are_dead_letters(system: ActorSystem, letters: list[DeadLetter], kind: str) -> None:
     run = system.run(failing(kind, errors="skip"))
     run.send([{"x": x, "more": x} for x in range(6)], timeout=TIMEOUT)
     outputs = run.finish(TIMEOUT)
@@ -109,9 +83,7 @@ def test_an_ask_fails_alone(system: ActorSystem, letters: list[DeadLetter], kind
 
 
 @pytest.mark.parametrize("kind", ["here", "threads", "async", "generator", "async generator"])
-def test_failed_calls_are_repeated_and_their_outputs_do_not_show(
-    system: ActorSystem, kind: str
-) -> None:
+def test_outputs_of_failed_calls_do_not_show(system: ActorSystem, kind: str) -> None:
     calls: Counter[int] = Counter()
 
     def third_time(x: int) -> int:
@@ -120,25 +92,7 @@ def test_failed_calls_are_repeated_and_their_outputs_do_not_show(
             raise ConnectionError(x)
         return x
 
-    async def async_third_time(x: int) -> int:
-        return third_time(x)
-
-    def generator(x: int) -> Iterator[int]:
-        yield -1
-        yield third_time(x)
-
-    async def async_generator(x: int) -> AsyncIterator[int]:
-        yield -1
-        yield third_time(x)
-
-    function: Any = {
-        "async": async_third_time,
-        "generator": generator,
-        "async generator": async_generator,
-    }.get(kind, third_time)
-    options: dict[str, Any] = {"threads": True} if kind == "threads" else {}
-    net = box(function, "(x) -> (y)", retries=2, backoff=0.0, **options)
-    run = system.run(net)
+    run = system.run(box_of(kind, lambda x: -1, third_time, retries=2, backoff=0.0))
     run.send(rows(range(5)), timeout=TIMEOUT)
     expected = list(range(5)) + ([-1] * 5 if "generator" in kind else [])
     assert sorted(values_of(run.finish(TIMEOUT), "y")) == sorted(expected)
@@ -158,30 +112,27 @@ def test_the_last_try_decides(system: ActorSystem) -> None:
     assert calls == [1] * 4
 
 
-def test_backoff_doubles() -> None:
-    with ManualSystem() as system:
-        at: list[float] = []
+def test_backoff_doubles(manual: ManualSystem) -> None:
+    at: list[float] = []
 
-        def never(x: int) -> int:
-            at.append(system.now)
-            raise ConnectionError(x)
+    def never(x: int) -> int:
+        at.append(manual.now)
+        raise ConnectionError(x)
 
-        run = system.run(box(never, "(x) -> (y)", retries=3, backoff=1.0))
-        answer = run.ask({"x": 1})
-        assert system.run_until(answer.done, 100)
-        with pytest.raises(BoxError):
-            answer.result(TIMEOUT)
-        assert at == [0.0, 1.0, 3.0, 7.0]
+    run = manual.run(box(never, "(x) -> (y)", retries=3, backoff=1.0))
+    answer = run.ask({"x": 1})
+    assert manual.run_until(answer.done, 100)
+    with pytest.raises(BoxError):
+        answer.result(TIMEOUT)
+    assert at == [0.0, 1.0, 3.0, 7.0]
 
 
 @pytest.mark.parametrize("kind", ["async", "dedicated"])
 def test_a_call_that_takes_too_long_has_failed(system: ActorSystem, kind: str) -> None:
     gate = Gate()
-    if kind == "async":
-        net = box(gate.wait_here, "(x) -> (y)", timeout=0.02, errors="variant")
-    else:
-        net = box(gate.wait, "(x) -> (y)", timeout=0.02, errors="variant", dedicated=True)
-    run = system.run(net)
+    wait: Any = gate.wait_here if kind == "async" else gate.wait
+    dedicated = kind == "dedicated"
+    run = system.run(box(wait, "(x) -> (y)", timeout=0.02, errors="variant", dedicated=dedicated))
     [output] = run.ask({"x": 1}).result(TIMEOUT)
     assert isinstance(output["error"].__cause__, TimeoutError)
     gate.open(1, 2)  # what comes of the first call now is not heeded
@@ -214,11 +165,7 @@ def test_a_box_is_tried_any_number_of_times(system: ActorSystem, kind: str) -> N
             raise ConnectionError(x)
         return x
 
-    async def at_last_async(x: int) -> int:
-        return at_last(x)
-
-    function: Any = at_last_async if kind == "async" else at_last
-    net = box(function, "(x) -> (y)", retries=5000, backoff=0.0)
+    net = box_of(kind, at_last, retries=5000, backoff=0.0)
     assert system.run(net).ask({"x": 1}).result(TIMEOUT) == [{"y": 1}]
     assert len(tries) == 2000
     tries.clear()
@@ -251,17 +198,10 @@ def test_a_downstream_error_in_a_stream_does_not_repeat_the_box_before_it() -> N
 @pytest.mark.parametrize("kind", ["here", "threads"])
 @pytest.mark.parametrize(
     ("result", "fact"),
-    [
-        ({"z": 1}, "z"),
-        ({"y": 1, "z": 1}, "z"),
-        ({}, "y"),
-        ({3: 1}, "3"),
-    ],
+    [({"z": 1}, "z"), ({"y": 1, "z": 1}, "z"), ({}, "y"), ({3: 1}, "3")],
     ids=repr,
 )
-def test_what_a_box_returns_that_is_no_output_is_an_error(
-    system: ActorSystem, kind: str, result: Any, fact: str
-) -> None:
+def test_a_wrong_result_is_an_error(system: ActorSystem, kind: str, result: Any, fact: str) -> None:
     run = system.run(box(lambda x: result, "(x) -> (y)", name="odd", threads=kind == "threads"))
     with pytest.raises((RecordError, BoxError), match=fact) as caught:
         run.ask({"x": 1}).result(TIMEOUT)
@@ -272,16 +212,14 @@ def test_what_a_box_returns_that_is_no_output_is_an_error(
 
 @pytest.mark.parametrize("result", [1, (1,), (1, 2, 3), "text", None.__class__], ids=str)
 @pytest.mark.parametrize("signature", ["(x) -> (y, z)", "(x) -> (y) | (z)"])
-def test_a_result_of_another_length_is_an_error(
-    system: ActorSystem, result: Any, signature: str
-) -> None:
+def test_a_wrong_length_is_an_error(system: ActorSystem, result: Any, signature: str) -> None:
     run = system.run(box(lambda x: result, signature, name="odd"))
     with pytest.raises((RecordError, BoxError), match="/odd"):
         run.ask({"x": 1}).result(TIMEOUT)
 
 
 @pytest.mark.parametrize("kind", ["here", "threads"])
-def test_a_tag_that_is_no_integer_is_an_error(system: ActorSystem, kind: str) -> None:
+def test_a_tag_is_an_integer(system: ActorSystem, kind: str) -> None:
     run = system.run(box(lambda x: "7", "(x) -> (<n>)", name="odd", threads=kind == "threads"))
     with pytest.raises((RecordError, BoxError), match="'7'"):
         run.ask({"x": 1}).result(TIMEOUT)
@@ -349,7 +287,7 @@ def test_an_object_that_cannot_be_made_is_an_error_at_the_record_that_it_is_for(
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_exception_fails_the_run_whatever_the_options_say(
+def test_a_base_exception_fails_the_run_with_any_options(
     system: ActorSystem, letters: list[DeadLetter], kind: str, error: type[BaseException]
 ) -> None:
     calls: list[int] = []
@@ -358,24 +296,8 @@ def test_what_is_no_exception_fails_the_run_whatever_the_options_say(
         calls.append(x)
         raise error(3)
 
-    async def async_leave(x: int) -> int:
-        return leave(x)
-
-    def generator(x: int) -> Iterator[int]:
-        yield leave(x)
-
-    async def async_generator(x: int) -> AsyncIterator[int]:
-        yield leave(x)
-
-    function: Any = {
-        "async": async_leave,
-        "generator": generator,
-        "async generator": async_generator,
-    }.get(kind, leave)
-    options: dict[str, Any] = {kind: True} if kind in ("threads", "dedicated") else {}
-    if kind not in ("here", "generator"):  # retries would have it run elsewhere
-        options["retries"] = 2
-    run = system.run(box(function, "(x) -> (y)", name="leave", errors="skip", **options))
+    retries = 0 if kind in ("here", "generator") else 2  # retries would have it run elsewhere
+    run = system.run(box_of(kind, leave, name="leave", errors="skip", retries=retries))
     with pytest.raises(BoxError, match="/leave failed") as caught:
         run.ask({"x": 1}).result(TIMEOUT)
     assert isinstance(caught.value.__cause__, error)
@@ -400,9 +322,7 @@ class Unreadable(Mapping[str, Any]):
         return 1
 
 
-def test_a_row_that_cannot_be_read_is_refused(
-    system: ActorSystem, letters: list[DeadLetter]
-) -> None:
+def test_an_unreadable_row_is_refused(system: ActorSystem, letters: list[DeadLetter]) -> None:
     run = system.run(box(lambda x: x, "(x) -> (y)", name="echo"))
     with pytest.raises(RecordError, match="it is gone") as caught:
         run.send([{"x": 1}, Unreadable(), {"x": 2}], timeout=TIMEOUT)
@@ -416,29 +336,20 @@ def test_a_row_that_cannot_be_read_is_refused(
 
 
 @pytest.mark.parametrize("kind", ["here", "threads", "generator", "async generator"])
-def test_an_output_that_is_none_is_an_error_as_the_options_say(
+def test_a_wrong_output_is_an_error_by_the_options(
     system: ActorSystem, letters: list[DeadLetter], kind: str
 ) -> None:
     def odd(x: int) -> Any:
         return Unreadable() if x == 1 else {"z": 1} if x == 2 else x
 
-    def generator(x: int) -> Iterator[Any]:
-        yield odd(x)
-        yield odd(x) if x else 7
-
-    async def async_generator(x: int) -> AsyncIterator[Any]:
-        for output in generator(x):
-            yield output
-
-    function: Any = {"generator": generator, "async generator": async_generator}.get(kind, odd)
-    options: dict[str, Any] = {"threads": True} if kind == "threads" else {}
-    good = [0, 7] if "generator" in kind else [0]
-    run = system.run(box(function, "(x) -> (y)", errors="variant", **options))
+    functions = (lambda x: odd(x) if x else 7), odd
+    good = [7, 0] if "generator" in kind else [0]
+    run = system.run(box_of(kind, *functions, errors="variant"))
     run.send([{"x": x, "k": x} for x in range(3)], timeout=TIMEOUT)
     outputs = run.finish(TIMEOUT)
     assert [row["y"] for row in outputs if "y" in row] == good
     assert sorted(row["k"] for row in outputs if "error" in row) == [1, 2]
-    run = system.run(box(function, "(x) -> (y)", errors="skip", **options))
+    run = system.run(box_of(kind, *functions, errors="skip"))
     run.send([{"x": x, "k": x} for x in range(3)], timeout=TIMEOUT)
     assert values_of(run.finish(TIMEOUT), "y") == good
     assert sorted(letter.message["k"] for letter in letters) == [1, 2]

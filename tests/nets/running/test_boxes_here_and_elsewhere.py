@@ -158,9 +158,7 @@ def check(system: ActorSystem, net: Net, generates: bool) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"threads": True}, {"dedicated": True}], ids=str)
-def test_each_replica_of_a_class_has_an_instance(
-    system: ActorSystem, options: dict[str, Any]
-) -> None:
+def test_each_replica_has_its_instance(system: ActorSystem, options: dict[str, Any]) -> None:
     made: list[object] = []
 
     class Sum:
@@ -196,9 +194,7 @@ def test_replicas_of_one_net_in_several_runs_share_no_instance(system: ActorSyst
         assert values_of(run.finish(TIMEOUT), "y") == [1, 2]
 
 
-def test_boxes_here_are_called_on_one_thread_at_a_time_and_dedicated_ones_on_their_own(
-    system: ActorSystem,
-) -> None:
+def test_calls_here_share_a_thread_and_dedicated_ones_do_not(system: ActorSystem) -> None:
     def thread(x: int) -> int:
         return threading.get_ident()
 
@@ -212,9 +208,7 @@ def test_boxes_here_are_called_on_one_thread_at_a_time_and_dedicated_ones_on_the
 
 @pytest.mark.parametrize("most", [1, 2, 5])
 @pytest.mark.parametrize("kind", ["async", "dedicated"])
-def test_never_more_calls_than_its_concurrency_says(
-    system: ActorSystem, most: int, kind: str
-) -> None:
+def test_calls_are_limited_by_concurrency(system: ActorSystem, most: int, kind: str) -> None:
     gate = Gate()
     if kind == "async":
         net = box(gate.wait_here, "(x) -> (y)", concurrency=most)
@@ -242,22 +236,11 @@ def test_coroutine_functions_have_no_limit_of_their_own(system: ActorSystem) -> 
     assert gate.most == 100
 
 
-def test_a_box_with_a_thread_of_its_own_does_not_hold_up_others() -> None:
+@pytest.mark.parametrize(("options", "workers"), [({"dedicated": True}, 1), ({"threads": True}, 2)])
+def test_a_box_elsewhere_does_not_hold_up_others(options: dict[str, Any], workers: int) -> None:
     gate = Gate()
-    net = box(gate.wait, "(slow) -> (y)", dedicated=True) | box(abs, "(quick) -> (z)")
-    with ActorSystem(workers=1) as system:
-        run = system.run(net)
-        results = run.results()
-        run.send([{"slow": 1}, {"quick": -1}], timeout=TIMEOUT)
-        assert within(next, results).result(TIMEOUT) == {"z": 1}
-        gate.open(1)
-        assert run.finish(TIMEOUT) == [{"y": 1}]
-
-
-def test_a_box_on_threads_does_not_hold_up_others() -> None:
-    gate = Gate()
-    net = box(gate.wait, "(slow) -> (y)", threads=True) | box(abs, "(quick) -> (z)")
-    with ActorSystem(workers=2) as system:
+    net = box(gate.wait, "(slow) -> (y)", **options) | box(abs, "(quick) -> (z)")
+    with ActorSystem(workers=workers) as system:
         run = system.run(net)
         results = run.results()
         run.send([{"slow": 1}, {"quick": -1}], timeout=TIMEOUT)
@@ -289,10 +272,7 @@ def test_functions_in_c(system: ActorSystem, options: dict[str, Any]) -> None:
     )
     run = system.run(net)
     run.send([{"x": -17, "d": 5}, {"x": -4, "d": 2, "more": "m"}], timeout=TIMEOUT)
-    assert run.finish(TIMEOUT) == [
-        {"<q>": 3, "<r>": 2},
-        {"<q>": 2, "<r>": 0, "more": "m"},
-    ]
+    assert run.finish(TIMEOUT) == [{"<q>": 3, "<r>": 2}, {"<q>": 2, "<r>": 0, "more": "m"}]
 
 
 @dataclass
@@ -405,9 +385,7 @@ def test_an_initialiser_runs_once_at_the_start(system: ActorSystem) -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 3])
 @pytest.mark.parametrize("inner", [False, True], ids=["", "in a replica"])
-def test_initialisers_elsewhere_come_first_in_an_ordered_net(
-    system: ActorSystem, inner: bool, number: int
-) -> None:
+def test_initialisers_elsewhere_come_first(system: ActorSystem, inner: bool, number: int) -> None:
     first = box(lambda: 0, "-> (y)", name="first", threads=True)
     second = box(lambda: 1, "-> (y)", name="second", threads=True)
     net: Net = choice(first, second, filtering("{x} -> {y=x}"))

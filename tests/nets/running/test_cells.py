@@ -1,4 +1,4 @@
-"""Cells and joins in runs: many keys, leftovers, and what ends when a pair has merged."""
+"""Cells and joins in runs: many keys, leftovers, and entities that end after a merge."""
 
 from __future__ import annotations
 
@@ -44,9 +44,7 @@ def test_entities_end_when_their_pair_has_merged(system: ActorSystem) -> None:
 
 
 @pytest.mark.parametrize("kind", ["cell", "join"])
-def test_what_waits_too_long_is_unpaired_and_its_cell_begins_anew(
-    system: ActorSystem, kind: str
-) -> None:
+def test_a_cell_that_times_out_begins_anew(system: ActorSystem, kind: str) -> None:
     letters: Queue[DeadLetter] = Queue()
     system.dead_letters.subscribe(letters.put)
     cell: Net = sync("{a}", "{b}", timeout=0.02)

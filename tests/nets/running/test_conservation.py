@@ -135,9 +135,7 @@ def test_records_left_in_cells_are_unpaired(system: ActorSystem, letters: list[D
     assert {letter.reason for letter in letters} == {"unpaired"}
 
 
-def test_a_send_that_fails_and_dead_letters_add_up(
-    system: ActorSystem, letters: list[DeadLetter]
-) -> None:
+def test_failed_sends_and_letters_add_up(system: ActorSystem, letters: list[DeadLetter]) -> None:
     gate = Gate()
     run = system.run(box(gate.wait_here, "(x) -> (y)", concurrency=2), window=5)
     sends = within(lambda: run.send(rows(range(20)), timeout=TIMEOUT))

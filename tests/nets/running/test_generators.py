@@ -1,4 +1,4 @@
-"""Boxes that are generators: their outputs, and what becomes of them if the box fails."""
+"""Boxes that are generators, and their outputs if the box fails."""
 
 from __future__ import annotations
 
@@ -9,15 +9,7 @@ from typing import Any
 import pytest
 
 from callboard import ActorSystem, DeadLetter, Future
-from callboard.nets import (
-    Box,
-    BoxError,
-    Net,
-    NetError,
-    NetOperator,
-    box,
-    ordered,
-)
+from callboard.nets import Box, BoxError, Net, NetError, NetOperator, box, ordered
 from callboard.nets import filter as filtering
 from callboard.nets.running.conductor import Conductor
 from callboard.nets.running.messages import Take
@@ -74,9 +66,7 @@ def test_a_record_that_fails_is_an_error_and_has_no_outputs(
 
 @pytest.mark.parametrize("errors", ["skip", "variant", "fail"])
 @pytest.mark.parametrize("kind", GENERATORS)
-def test_outputs_of_a_generator_keep_their_order(
-    system: ActorSystem, kind: str, errors: Any
-) -> None:
+def test_a_generators_outputs_keep_their_order(system: ActorSystem, kind: str, errors: Any) -> None:
     net = generating(kind, *range(200), errors=errors)
     for each in (net, ordered(net), ordered(net >> filtering("{y} -> {y}"))):
         assert values_of(send_all(system.run(each), rows([0])), "y") == [*range(200)]
@@ -126,9 +116,7 @@ def test_a_generator_without_end_whose_outputs_are_held_ends_with_its_run(
     assert [(letter.message, letter.reason) for letter in letters] == [({"x": 1}, "stopped")]
 
 
-def test_a_fault_of_a_run_itself_is_its_error(
-    system: ActorSystem, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_the_run_is_raised(system: ActorSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     run = system.run(generating("here", 1))
 
     def fails(*_: object) -> None:

@@ -1,6 +1,5 @@
-"""A run of a net in an event loop: what waits is awaited, and what would block is refused."""
+"""A run of a net in an event loop: waits are awaited, and blocking calls are refused."""
 
-import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -22,15 +21,12 @@ def values(records: Any) -> list[int]:
     return sorted(record["y"] for record in records)
 
 
-def test_records_and_outputs_are_awaited() -> None:
-    async def main() -> list[int]:
-        async with ActorSystem(workers=1) as system:
-            async with system.run(successor) as run:
-                await run.asend([{"x": x} for x in range(5)])
-                outputs = await run.afinish()
-            return values(outputs)
-
-    assert asyncio.run(asyncio.wait_for(main(), DEADLINE)) == [1, 2, 3, 4, 5]
+async def test_records_and_outputs_are_awaited() -> None:
+    async with ActorSystem(workers=1) as system:
+        async with system.run(successor) as run:
+            await run.asend([{"x": x} for x in range(5)])
+            outputs = await run.afinish()
+        assert values(outputs) == [1, 2, 3, 4, 5]
 
 
 def calls() -> dict[str, tuple[Callable[[Any], Any], str]]:
@@ -45,27 +41,20 @@ def calls() -> dict[str, tuple[Callable[[Any], Any], str]]:
 
 
 @pytest.mark.parametrize("name", list(calls()))
-def test_a_call_that_would_wait_is_refused_and_says_what_to_await(name: str) -> None:
+async def test_a_call_that_would_wait_is_refused_and_says_what_to_await(name: str) -> None:
     call, advice = calls()[name]
-
-    async def main() -> None:
-        async with ActorSystem(workers=1) as system:
-            run = system.run(successor)
-            with pytest.raises(WouldBlock, match=f"would block the event loop: .*{advice}"):
-                call(run)
-            await run.acancel()
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+    async with ActorSystem(workers=1) as system:
+        run = system.run(successor)
+        with pytest.raises(WouldBlock, match=f"would block the event loop: .*{advice}"):
+            call(run)
+        await run.acancel()
 
 
-def test_a_failed_block_cancels_the_run() -> None:
-    async def main() -> None:
-        async with ActorSystem(workers=1) as system:
-            with pytest.raises(KeyError):
-                async with system.run(successor) as run:
-                    raise KeyError
-            assert not [each for each in threading.enumerate() if each.name == "net-cancel"]
-            with pytest.raises(NetEnded):
-                await run.afinish()
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+async def test_a_failed_block_cancels_the_run() -> None:
+    async with ActorSystem(workers=1) as system:
+        with pytest.raises(KeyError):
+            async with system.run(successor) as run:
+                raise KeyError
+        assert not [each for each in threading.enumerate() if each.name == "net-cancel"]
+        with pytest.raises(NetEnded):
+            await run.afinish()

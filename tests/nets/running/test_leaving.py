@@ -1,4 +1,4 @@
-"""Outputs and records of those who leave early: none is lost, and none overtakes another."""
+"""Consumers and senders that leave early lose no record and no output, and keep their order."""
 
 import asyncio
 import gc
@@ -42,7 +42,7 @@ def system() -> Iterator[ActorSystem]:
         yield system
 
 
-def test_what_a_loop_leaves_is_for_finish(system: ActorSystem) -> None:
+def test_outputs_left_by_a_loop_are_for_finish(system: ActorSystem) -> None:
     run = system.run(double)
     run.send(ROWS)
     for record in run.results():
@@ -192,7 +192,7 @@ def test_an_operator_wants_a_net() -> None:
         NetOperator("a net")  # type: ignore[arg-type]
 
 
-def test_a_row_that_is_no_record_is_named(system: ActorSystem) -> None:
+def test_a_row_that_is_not_a_record_is_named(system: ActorSystem) -> None:
     run = system.run(double)
     with pytest.raises(CallboardError, match=r"a record is a dict or .*, not \[1, 2\]"):
         run.send([[1, 2]])
@@ -244,17 +244,16 @@ def test_a_consumer_that_has_left_limits_nobody(system: ActorSystem) -> None:
     assert len(run.finish(TIMEOUT)) == 10
 
 
-def test_a_consumer_that_stays_limits_others_that_have_none() -> None:
-    with ManualSystem() as system:
-        run = system.run(double)
-        small, _large = run.results(limit=2), run.results(limit=100)
-        run.tell_many(ROWS)
-        system.run_until_idle()
-        assert run.statistics().sent == 2
-        small.close()
-        system.run_until_idle()
-        assert run.statistics().sent == 10
-        run.finish()
+def test_a_consumer_that_stays_limits_others_that_have_none(manual: ManualSystem) -> None:
+    run = manual.run(double)
+    small, _large = run.results(limit=2), run.results(limit=100)
+    run.tell_many(ROWS)
+    manual.run_until_idle()
+    assert run.statistics().sent == 2
+    small.close()
+    manual.run_until_idle()
+    assert run.statistics().sent == 10
+    run.finish()
 
 
 def test_outputs_of_a_finish_that_timed_out_are_the_next_ones() -> None:
@@ -289,7 +288,7 @@ def test_a_system_is_idle_while_somebody_waits_for_outputs() -> None:
     assert not letters
 
 
-def test_what_was_told_in_vain_is_a_dead_letter_for_each_record() -> None:
+def test_each_record_told_after_the_end_is_a_dead_letter() -> None:
     letters: list[Any] = []
     system = ManualSystem()
     system.dead_letters.subscribe(letters.append)
@@ -357,32 +356,28 @@ def test_statistics_add_up(seed: int) -> None:
     assert seen.sent == seen.put_out + seen.skipped + unpaired + len(swallowed)
 
 
-def test_a_cancelled_send_has_sent_and_unsent_records_and_leaves_nothing_behind() -> None:
+async def test_a_cancelled_send_has_sent_and_unsent_records_and_leaves_nothing_behind() -> None:
     gate = Gate()
+    async with ActorSystem(workers=1, drain_timeout=TIMEOUT) as system:
+        run = system.run(box(gate.wait, "(n) -> (m)", name="gated", threads=True), window=1)
+        source = iter(ROWS)
+        cancelled: list[Any] = []
 
-    async def main() -> None:
-        async with ActorSystem(workers=1, drain_timeout=TIMEOUT) as system:
-            run = system.run(box(gate.wait, "(n) -> (m)", name="gated", threads=True), window=1)
-            source = iter(ROWS)
-            cancelled: list[Any] = []
+        async def send() -> None:
+            try:
+                await run.asend(source)
+            except asyncio.CancelledError as error:
+                cancelled.append(error)
+                raise
 
-            async def send() -> None:
-                try:
-                    await run.asend(source)
-                except asyncio.CancelledError as error:
-                    cancelled.append(error)
-                    raise
-
-            sending = asyncio.create_task(send())
-            await asyncio.sleep(0)  # it awaits
-            while next(iter(run.statistics().calls.values()), 0) < 1:
-                await asyncio.sleep(0)
-            sending.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await sending
-            assert cancelled[0].sent == 1
-            assert [*cancelled[0].unsent, *source] == ROWS[1:]
-            gate.open(0)
-            assert len(await run.afinish(TIMEOUT)) == 1
-
-    asyncio.run(main())
+        sending = asyncio.create_task(send())
+        await asyncio.sleep(0)  # it awaits
+        while next(iter(run.statistics().calls.values()), 0) < 1:
+            await asyncio.sleep(0)
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        assert cancelled[0].sent == 1
+        assert [*cancelled[0].unsent, *source] == ROWS[1:]
+        gate.open(0)
+        assert len(await run.afinish(TIMEOUT)) == 1

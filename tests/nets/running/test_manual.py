@@ -118,48 +118,45 @@ def test_branches_do_not_wait_for_each_other(seed: int) -> None:
         assert system.now == 50.0
 
 
-def test_calls_take_too_long_and_are_repeated_by_the_systems_clock() -> None:
+def test_calls_take_too_long_and_are_repeated_by_the_systems_clock(manual: ManualSystem) -> None:
     at: list[float] = []
-    with ManualSystem() as system:
 
-        async def third_time(x: int) -> int:
-            at.append(system.now)
-            await asyncio.sleep(100 if len(at) < 3 else 4)
-            return x
+    async def third_time(x: int) -> int:
+        at.append(manual.now)
+        await asyncio.sleep(100 if len(at) < 3 else 4)
+        return x
 
-        run = system.run(box(third_time, "(x) -> (y)", timeout=5, retries=2, backoff=10))
-        assert run.ask({"x": 1}).result() == [{"y": 1}]
-        assert at == [0.0, 15.0, 40.0]
-        assert system.now == 44.0
-
-
-def test_a_system_that_drains_waits_for_coroutines() -> None:
-    with ManualSystem() as system:
-        run = system.run(BOXES["coroutine"])
-        run.tell_many(rows(range(3)))
-        system.drain()
-        assert system.now == 1.0
-        assert sorted(values_of(run.finish(), "y")) == [0, 2, 4]
+    run = manual.run(box(third_time, "(x) -> (y)", timeout=5, retries=2, backoff=10))
+    assert run.ask({"x": 1}).result() == [{"y": 1}]
+    assert at == [0.0, 15.0, 40.0]
+    assert manual.now == 44.0
 
 
-def test_a_coroutine_awaits_actors_and_runs() -> None:
+def test_a_system_that_drains_waits_for_coroutines(manual: ManualSystem) -> None:
+    run = manual.run(BOXES["coroutine"])
+    run.tell_many(rows(range(3)))
+    manual.drain()
+    assert manual.now == 1.0
+    assert sorted(values_of(run.finish(), "y")) == [0, 2, 4]
+
+
+def test_a_coroutine_awaits_actors_and_runs(manual: ManualSystem) -> None:
     class Doubler(Actor[int]):
         def receive(self, message: int) -> int:
             return 2 * message
 
-    with ManualSystem() as system:
-        doubler: ActorRef[int] = system.spawn(Doubler)
-        inner = system.run(BOXES["coroutine"])
+    doubler: ActorRef[int] = manual.spawn(Doubler)
+    inner = manual.run(BOXES["coroutine"])
 
-        async def through(x: int) -> int:
-            [output] = await inner.ask({"x": await doubler.ask(x)})
-            value: int = output["y"]
-            return value + 1
+    async def through(x: int) -> int:
+        [output] = await inner.ask({"x": await doubler.ask(x)})
+        value: int = output["y"]
+        return value + 1
 
-        assert system.run(box(through, "(x) -> (z)")).ask({"x": 3}).result() == [{"z": 13}]
+    assert manual.run(box(through, "(x) -> (z)")).ask({"x": 3}).result() == [{"z": 13}]
 
 
-def test_an_ask_that_waits_for_the_test_says_for_what() -> None:
+def test_an_ask_that_waits_for_the_test_says_for_what(manual: ManualSystem) -> None:
     opened: dict[str, asyncio.Event] = {}
 
     async def wait(x: int) -> int:
@@ -167,28 +164,26 @@ def test_an_ask_that_waits_for_the_test_says_for_what() -> None:
         await opened["door"].wait()
         return x
 
-    with ManualSystem() as system:
-        run = system.run(box(wait, "(x) -> (y)"))
-        asked = run.ask({"x": 1})
-        with pytest.raises(AskTimeout, match=r"system is idle\. It waits for calls of /wait, 1"):
-            asked.result()
-        with pytest.raises(NetTimeout, match=r"system is idle\. It waits for calls of /wait, 2"):
-            run.trace({"x": 1}, timeout=3)
-        with pytest.raises(NetTimeout, match="/wait"):
-            run.finish()
-        run.cancel()
-        with pytest.raises(Exception, match="cancelled"):
-            asked.result()
+    run = manual.run(box(wait, "(x) -> (y)"))
+    asked = run.ask({"x": 1})
+    with pytest.raises(AskTimeout, match=r"system is idle\. It waits for calls of /wait, 1"):
+        asked.result()
+    with pytest.raises(NetTimeout, match=r"system is idle\. It waits for calls of /wait, 2"):
+        run.trace({"x": 1}, timeout=3)
+    with pytest.raises(NetTimeout, match="/wait"):
+        run.finish()
+    run.cancel()
+    with pytest.raises(Exception, match="cancelled"):
+        asked.result()
 
 
-def test_what_a_manual_system_has_not_is_an_error_of_the_box() -> None:
+def test_features_a_manual_system_lacks_are_errors_of_the_box(manual: ManualSystem) -> None:
     async def elsewhere(x: int) -> int:
         return await asyncio.to_thread(double, x)
 
-    with ManualSystem() as system:
-        run = system.run(box(elsewhere, "(x) -> (y)"))
-        with pytest.raises(BoxError, match=r"/elsewhere failed.*a manual system has no threads"):
-            run.ask({"x": 1}).result()
+    run = manual.run(box(elsewhere, "(x) -> (y)"))
+    with pytest.raises(BoxError, match=r"/elsewhere failed.*a manual system has no threads"):
+        run.ask({"x": 1}).result()
 
 
 @pytest.mark.parametrize("kind", ["cell", "join"])
@@ -214,28 +209,26 @@ def test_cells_give_up_by_the_systems_clock(kind: str) -> None:
     assert len(letters) == 1
 
 
-def test_each_cell_gives_up_at_its_own_time() -> None:
+def test_each_cell_gives_up_at_its_own_time(manual: ManualSystem) -> None:
     at: dict[Any, float] = {}
-    with ManualSystem() as system:
-        system.dead_letters.subscribe(lambda letter: at.update({letter.message["id"]: system.now}))
-        slow = filtering("{slow} -> {a=slow}") >> join("id", ("a", "b"), timeout=100)
-        quick = filtering("{quick} -> {a=quick}") >> join("id", ("a", "b"), timeout=10)
-        run = system.run(choice(slow, quick))
-        for number in range(4):
-            run.send([{"slow": 0, "id": f"slow {number}"}, {"quick": 0, "id": f"quick {number}"}])
-            system.advance(7)
-        system.advance(1000)
-        slow_ones = {f"slow {number}": 7.0 * number + 100 for number in range(4)}
-        assert at == slow_ones | {f"quick {number}": 7.0 * number + 10 for number in range(4)}
-        run.cancel()
+    manual.dead_letters.subscribe(lambda letter: at.update({letter.message["id"]: manual.now}))
+    slow = filtering("{slow} -> {a=slow}") >> join("id", ("a", "b"), timeout=100)
+    quick = filtering("{quick} -> {a=quick}") >> join("id", ("a", "b"), timeout=10)
+    run = manual.run(choice(slow, quick))
+    for number in range(4):
+        run.send([{"slow": 0, "id": f"slow {number}"}, {"quick": 0, "id": f"quick {number}"}])
+        manual.advance(7)
+    manual.advance(1000)
+    slow_ones = {f"slow {number}": 7.0 * number + 100 for number in range(4)}
+    assert at == slow_ones | {f"quick {number}": 7.0 * number + 10 for number in range(4)}
+    run.cancel()
 
 
-def test_a_trace_has_the_systems_times() -> None:
-    with ManualSystem() as system:
-        system.advance(5)
-        trace = system.run(BOXES["coroutine"] >> filtering("{y} -> {y}")).trace({"x": 1})
-        assert [(step.what, step.seconds) for step in trace.steps] == [
-            ("came", 0.0),
-            ("came", 1.0),
-            ("left", 1.0),
-        ]
+def test_a_trace_has_the_systems_times(manual: ManualSystem) -> None:
+    manual.advance(5)
+    trace = manual.run(BOXES["coroutine"] >> filtering("{y} -> {y}")).trace({"x": 1})
+    assert [(step.what, step.seconds) for step in trace.steps] == [
+        ("came", 0.0),
+        ("came", 1.0),
+        ("left", 1.0),
+    ]

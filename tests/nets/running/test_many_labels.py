@@ -40,9 +40,7 @@ async def yields_later(*values: int) -> AsyncIterator[tuple[int, ...]]:
 
 @pytest.mark.parametrize("number", SIZES)
 @pytest.mark.parametrize("function", [returns, returns_later, yields, yields_later])
-def test_a_box_takes_and_gives_any_number_of_values(
-    system: ActorSystem, function: Any, number: int
-) -> None:
+def test_a_box_has_any_number_of_values(system: ActorSystem, function: Any, number: int) -> None:
     net = box(function, f"({', '.join(labels(number))}) -> ({', '.join(labels(number, 'b'))})")
     record = dict(zip(labels(number), range(number), strict=True))
     expected = dict(zip(labels(number, "b"), range(number), strict=True))
@@ -52,9 +50,7 @@ def test_a_box_takes_and_gives_any_number_of_values(
 
 @pytest.mark.parametrize("number", SIZES)
 @pytest.mark.parametrize("threads", [False, True])
-def test_a_dataclass_of_any_number_of_fields_is_a_record(
-    system: ActorSystem, threads: bool, number: int
-) -> None:
+def test_a_dataclass_has_any_number_fields(system: ActorSystem, threads: bool, number: int) -> None:
     fields = make_dataclass("Fields", [(name, int) for name in labels(number)])
 
     def copy(record: Any) -> Any:
@@ -106,9 +102,7 @@ def test_the_largest_bounds_are_taken(system: ActorSystem) -> None:
     assert list(run.results([{"a": 1, "b": 2}], limit=most)) == [{"c": 1, "d": 2}]
 
 
-def test_a_finalizer_that_empties_a_row_while_it_is_read_harms_nothing(
-    system: ActorSystem,
-) -> None:
+def test_a_finalizer_may_empty_a_row_that_is_being_read(system: ActorSystem) -> None:
     names = labels(30)  # a tuple of so many is made anew, and the garbage collector may run
     kept: list[list[int]] = []
     before = gc.get_threshold()

@@ -111,7 +111,7 @@ def test_an_operator_that_is_dropped_leaves_no_event_loop_open() -> None:
 
 
 @pytest.mark.parametrize("how", ["sequentially", "in a system"])
-def test_what_a_net_skips_counts_as_skipped_by_the_graph(
+def test_records_that_a_net_skips_count_as_skipped_by_the_graph(
     system: ActorSystem, letters: list[DeadLetter], how: str
 ) -> None:
     net = filtering("{x} -> {x}; {x=x, more=x}") >> box(odd_alone, "(x) -> (y)", errors="skip")
@@ -153,7 +153,7 @@ def test_a_net_without_a_type_is_refused_when_the_graph_is_built() -> None:
         stream.stateful(NetOperator, count_down, unpaired="keep")
 
 
-def test_an_operator_passes_on_what_is_no_exception() -> None:
+def test_an_operator_passes_base_exceptions_on() -> None:
     def leave(x: int) -> int:
         raise SystemExit(x)
 
@@ -164,7 +164,7 @@ def test_an_operator_passes_on_what_is_no_exception() -> None:
             operator.receive({"x": 1})
 
 
-def test_an_output_that_is_none_is_an_error_as_the_options_say() -> None:
+def test_a_wrong_output_is_an_error_by_the_options() -> None:
     def generator(x: int) -> Any:
         yield x
         yield {"z": x} if x else x
@@ -226,9 +226,7 @@ def test_all_nan_have_one_replica() -> None:
     ids=["float", "numpy", "decimal", "time", "complex"],
 )
 @pytest.mark.parametrize("within", [lambda x: x, lambda x: (1, x), lambda x: (("a", (x, 2)), x)])
-def test_keys_that_differ_from_themselves_are_one_also_within_tuples(
-    system: ActorSystem, none: Any, within: Any
-) -> None:
+def test_keys_unequal_to_themselves_are_one(system: ActorSystem, none: Any, within: Any) -> None:
     run = system.run(join(on="id", of=("a", "b")))
     run.send([{"a": 1, "id": within(none("nan"))}, {"b": 2, "id": within(none("nan"))}])
     run.send([{"a": 3, "id": within("nan")}, {"b": 4, "id": within("nan")}], timeout=TIMEOUT)

@@ -98,9 +98,7 @@ def test_asks_in_an_ordered_net_keep_the_order(system: ActorSystem) -> None:
 
 @pytest.mark.parametrize("kind", ["plain", "generator", "failing later"])
 @pytest.mark.parametrize("errors", ["skip", "variant"])
-def test_a_record_that_fails_waits_for_those_before_it(
-    system: ActorSystem, kind: str, errors: Any
-) -> None:
+def test_a_failed_record_waits_for_its_turn(system: ActorSystem, kind: str, errors: Any) -> None:
     gate = Gate()
 
     def plain(z: int) -> int:

@@ -1,4 +1,4 @@
-"""Room: what is on its way, and what waits to be taken, is bounded."""
+"""Records on their way and outputs that wait to be taken are bounded."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_timeout_says_what_went_in(system: ActorSystem) -> None:
     assert sorted(values_of(run.finish(TIMEOUT), "y")) == list(range(10))
 
 
-def test_what_an_iterator_still_has_is_not_unsent(system: ActorSystem) -> None:
+def test_outputs_an_iterator_holds_are_not_unsent(system: ActorSystem) -> None:
     gate = Gate()
     run = system.run(box(gate.wait_here, "(x) -> (y)"), window=3)
     left = iter(rows(range(5000)))

@@ -1,11 +1,10 @@
-"""What the methods of a run do: send, tell, ask, trace, results, finish, cancel."""
+"""The methods of a run: send, tell, ask, trace, results, finish, cancel."""
 
 from __future__ import annotations
 
 import asyncio
 import io
 import threading
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -13,19 +12,10 @@ from typing import Any
 import pytest
 
 from callboard import ActorSystem, AskTimeout, ConfigError, DeadLetter
-from callboard.nets import (
-    BoxError,
-    NetEnded,
-    NetRun,
-    NetTimeout,
-    RecordError,
-    box,
-    star,
-    sync,
-)
+from callboard.nets import BoxError, NetEnded, NetRun, NetTimeout, RecordError, box, star, sync
 from callboard.nets import filter as filtering
 from callboard.nets.running.progress import NetProgress
-from tests.nets.running.gate import TIMEOUT, Gate, rows, send_all, values_of, within
+from tests.nets.running.gate import TIMEOUT, Gate, box_of, rows, send_all, values_of, within
 
 double = box(lambda x: 2 * x, "(x) -> (y)", name="double")
 count_down = filtering("{<n>} -> {<n=n-1>}")
@@ -76,7 +66,7 @@ def test_the_error_of_a_context_comes_out_where_its_run_does_not_end_in_time(
     gate.open(1)
 
 
-def test_what_feeds_results_fails_where_the_run_does_not_end_in_time(
+def test_a_feeder_of_results_fails_if_the_run_does_not_end_in_time(
     system: ActorSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate()
@@ -101,11 +91,7 @@ def test_dataclasses_and_dicts_and_names_without_brackets_are_records(system: Ac
 
     with system.run(filtering("{x, <n>} -> {x, <n=n+1>}")) as run:
         run.send([Point(1, 2), {"x": 3, "n": 4}, {"x": 5, "<n>": 6}], timeout=TIMEOUT)
-        assert run.finish(TIMEOUT) == [
-            {"x": 1, "<n>": 3},
-            {"x": 3, "<n>": 5},
-            {"x": 5, "<n>": 7},
-        ]
+        assert run.finish(TIMEOUT) == [{"x": 1, "<n>": 3}, {"x": 3, "<n>": 5}, {"x": 5, "<n>": 7}]
 
 
 def test_records_may_come_from_an_iterator(system: ActorSystem) -> None:
@@ -343,23 +329,7 @@ def test_boxes_are_timed(system: ActorSystem, kind: str) -> None:
             pass
         return x
 
-    def generator(x: int) -> Iterator[int]:
-        yield spin(x)
-        yield spin(x)
-
-    async def spin_async(x: int) -> int:
-        return spin(x)
-
-    async def async_generator(x: int) -> AsyncIterator[int]:
-        yield spin(x)
-        yield spin(x)
-
-    function: Any = {
-        "generator": generator,
-        "async": spin_async,
-        "async generator": async_generator,
-    }.get(kind, spin)
-    run = system.run(box(function, "(x) -> (y)", name="spin", threads=kind == "threads"))
+    run = system.run(box_of(kind, spin, spin, name="spin"))
     run.send(rows(range(5)), timeout=TIMEOUT)
     run.finish(TIMEOUT)
     seen = run.statistics().places["/spin"]
@@ -371,40 +341,15 @@ def test_boxes_are_timed(system: ActorSystem, kind: str) -> None:
 
 @pytest.mark.parametrize("errors", ["skip", "variant"])
 @pytest.mark.parametrize("kind", TIMED)
-def test_tries_and_failures_of_boxes_are_counted(
-    system: ActorSystem, kind: str, errors: Any
-) -> None:
+def test_tries_and_failures_are_counted(system: ActorSystem, kind: str, errors: Any) -> None:
     def odd(x: int) -> int:
         if x % 2:
             raise ValueError(x)
         return x
 
-    def generator(x: int) -> Iterator[int]:
-        yield odd(x)
-
-    async def odd_async(x: int) -> int:
-        return odd(x)
-
-    async def async_generator(x: int) -> AsyncIterator[int]:
-        yield odd(x)
-
-    functions: dict[str, Any] = {
-        "generator": generator,
-        "async": odd_async,
-        "async generator": async_generator,
-    }
     retries = 0 if kind in ("here", "generator") else 2
-    run = system.run(
-        box(
-            functions.get(kind, odd),
-            "(x) -> (y)",
-            name="odd",
-            errors=errors,
-            retries=retries,
-            backoff=0.0,
-            threads=kind == "threads",
-        )
-    )
+    net = box_of(kind, odd, name="odd", errors=errors, retries=retries, backoff=0.0)
+    run = system.run(net)
     run.send(rows(range(6)), timeout=TIMEOUT)
     run.finish(TIMEOUT)
     seen = run.statistics().places["/odd"]
@@ -467,7 +412,7 @@ def test_a_run_takes_nothing_after_its_end(system: ActorSystem, end: str) -> Non
 
 
 @pytest.mark.parametrize("end", ["finish", "cancel"])
-def test_what_is_told_after_the_end_is_a_dead_letter(
+def test_a_record_told_after_the_end_is_a_dead_letter(
     system: ActorSystem, letters: list[DeadLetter], end: str
 ) -> None:
     run = system.run(double)

@@ -174,11 +174,7 @@ class LabelRun:
         return [e for one in ends for e in self._unfolded(typed, exits, one, way, stage + 1)]
 
     def _fed_back(
-        self,
-        typed: Typed,
-        backs: tuple[Pattern, ...],
-        labels: Variant,
-        way: tuple[Hashable, ...],
+        self, typed: Typed, backs: tuple[Pattern, ...], labels: Variant, way: tuple[Hashable, ...]
     ) -> list[Variant]:
         if not any_matches(backs, labels):
             return [labels]

@@ -1,4 +1,4 @@
-"""Boxes without functions: types need none."""
+"""Boxes without functions, for tests of types."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_the_exits_of_a_star_are_shown() -> None:
     )
 
 
-def test_what_an_initialiser_puts_out_must_be_taken_as_it_is() -> None:
+def test_outputs_of_an_initialiser_must_be_taken_as_they_are() -> None:
     net = (b("-> (a)", "start") | RecordFilter()) >> b("(a, b) -> (c)", "next")
     assert error_of(net) == (
         "{a} comes in, and the box next takes {a, b}. b is missing: nothing puts it out"
@@ -93,7 +93,7 @@ def test_a_split_needs_its_tag() -> None:
     )
 
 
-def test_what_goes_back_must_be_taken_again() -> None:
+def test_records_that_go_back_must_be_taken_again() -> None:
     net = Feedback(b("(a) -> (b)", "step"), parse_patterns("{a}, {b}"))
     assert "the box step puts out {b}, and the box step takes {a}" in error_of(net)
 
@@ -140,7 +140,7 @@ def test_a_star_that_no_record_can_leave_is_an_error() -> None:
     ],
     ids=str,
 )
-def test_a_star_that_a_record_might_leave_is_none(net: Net) -> None:
+def test_a_star_that_a_record_might_leave_is_right(net: Net) -> None:
     infer(net)
 
 
@@ -151,16 +151,10 @@ def with_item(item: Item) -> RecordFilter:
 @pytest.mark.parametrize(
     ("net", "fault"),
     [
-        (
-            with_item(Item("b", "c")),
-            "the field b comes from c, which the filter's",
-        ),
+        (with_item(Item("b", "c")), "the field b comes from c, which the filter's"),
         (with_item(Item("c")), "the field c comes from c, which"),
         (with_item(Item("c", "<t>")), "the field c gets the value of a field, not of tags"),
-        (
-            with_item(Item("<s>", value=TagValue("<r>"))),
-            "<s> reads <r>, which the filter's",
-        ),
+        (with_item(Item("<s>", value=TagValue("<r>"))), "<s> reads <r>, which the filter's"),
         (
             RecordFilter(frozenset("a"), (Rule(((),), TagValue("<r>")),)),
             "its guard reads <r>, which the filter's pattern {a} lacks",

@@ -1,4 +1,4 @@
-"""Input types are what a net needs, and output types what comes out, surplus labels included."""
+"""Input types are the labels that a net needs; output types include surplus labels."""
 
 from __future__ import annotations
 
@@ -162,11 +162,7 @@ def test_others_see_the_declared_type() -> None:
 def test_a_choice_is_by_the_inputs_of_its_branches_as_inferred() -> None:
     long = b("(a) -> (b)") >> b("(b, c) -> (d)")
     typed = infer(b("(a) -> (z)") | long | b("-> (a)"))
-    assert [child.inputs for child in typed.children] == [
-        (frozenset("a"),),
-        (frozenset("ac"),),
-        (),
-    ]
+    assert [child.inputs for child in typed.children] == [(frozenset("a"),), (frozenset("ac"),), ()]
     assert [child.is_initialiser for child in typed.children] == [False, False, True]
 
 

@@ -121,7 +121,7 @@ def test_a_branch_that_loses_all_ties_is_told_of(starving: Net, loser: str) -> N
     ],
     ids=str,
 )
-def test_there_is_no_false_alarm(sound: Net) -> None:
+def test_nets_without_starving_branches_give_no_warning(sound: Net) -> None:
     assert not warnings_of(sound)
 
 
@@ -145,9 +145,7 @@ def test_with_too_many_ways_nothing_is_said() -> None:
 
 @settings(max_examples=300)
 @given(nets_of(PLAIN), st.lists(records, max_size=8), st.randoms(use_true_random=False))
-def test_a_branch_that_is_said_to_get_no_records_gets_none(
-    net: Net, sent: list[Variant], source: random.Random
-) -> None:
+def test_a_starved_branch_gets_none(net: Net, sent: list[Variant], source: random.Random) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

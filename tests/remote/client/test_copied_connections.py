@@ -22,9 +22,7 @@ def test_a_pickled_ref_connects_anew_and_shares_the_connection(connection: Conne
     refs[0].connection.close()
 
 
-def test_a_copy_of_a_ref_is_itself_and_makes_no_connection(
-    connection: Connection, server: Server
-) -> None:
+def test_a_copied_ref_is_itself_and_never_connects(connection: Connection, server: Server) -> None:
     ref = connection.ref("notes")
     sharded = ShardedConnection([connection]).ref("notes", by="key")
     for one in (connection, ref, sharded):
@@ -43,9 +41,7 @@ def test_a_secret_that_was_given_is_not_pickled(start: Start) -> None:
     connection.close()
 
 
-def test_a_forked_child_connects_anew_and_leaves_the_parents_connection_alone(
-    connection: Connection, server: Server
-) -> None:
+def test_a_fork_connects_anew(connection: Connection, server: Server) -> None:
     notes = connection.ref("notes")
     assert notes.ask("parent").result(DEADLINE) == "parent"
     child = os.fork()
@@ -86,9 +82,7 @@ def test_threads_of_a_forked_child_share_one_new_connection(
     monkeypatch.setattr(connection, "_session", parents)
 
 
-def test_a_child_that_is_forked_while_a_thread_unpickles_can_unpickle_too(
-    connection: Connection,
-) -> None:
+def test_a_fork_while_a_thread_unpickles_can_unpickle_too(connection: Connection) -> None:
     pickled = pickle.dumps(connection.ref("notes"))
     with client._known_lock:
         child = os.fork()

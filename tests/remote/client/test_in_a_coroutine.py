@@ -1,4 +1,4 @@
-"""A connection in an event loop: what waits is awaited, and what would block is refused."""
+"""A connection in an event loop: waits are awaited, and blocking calls are refused."""
 
 import asyncio
 from pathlib import Path
@@ -14,29 +14,25 @@ from tests.remote.conftest import Start
 DEADLINE = 30.0
 
 
-def test_calls_that_would_wait_are_refused_and_say_what_to_await(start: Start) -> None:
+async def test_calls_that_would_wait_are_refused_and_say_what_to_await(start: Start) -> None:
     server = start()
     url = str(server.address)
-
-    async def main() -> None:
-        with pytest.raises(WouldBlock, match=r"connect\(\) would .*: await aconnect\(\)"):
-            connect(url)
-        with pytest.raises(WouldBlock, match=r"connect_sharded\(\) would .*to_thread"):
-            connect_sharded([url])
-        connection = await aconnect(url, timeout=DEADLINE)
-        with pytest.raises(WouldBlock, match=r"close\(\) would .*: await aclose\(\)"):
-            connection.close()
-        with pytest.raises(WouldBlock, match=r"close\(\) would .*to_thread"):
-            ShardedConnection([connection]).close()
-        await connection.aclose()
-        await connection.aclose()
-        other = await aconnect(url, timeout=DEADLINE)
-        with pytest.raises(WouldBlock, match=r"the end of `with` would .*: use `async with`"):
-            other.__enter__()
-        with pytest.raises(CallboardError):
-            await other.ref("echo").ask(1)
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+    with pytest.raises(WouldBlock, match=r"connect\(\) would .*: await aconnect\(\)"):
+        connect(url)
+    with pytest.raises(WouldBlock, match=r"connect_sharded\(\) would .*to_thread"):
+        connect_sharded([url])
+    connection = await aconnect(url, timeout=DEADLINE)
+    with pytest.raises(WouldBlock, match=r"close\(\) would .*: await aclose\(\)"):
+        connection.close()
+    with pytest.raises(WouldBlock, match=r"close\(\) would .*to_thread"):
+        ShardedConnection([connection]).close()
+    await connection.aclose()
+    await connection.aclose()
+    other = await aconnect(url, timeout=DEADLINE)
+    with pytest.raises(WouldBlock, match=r"the end of `with` would .*: use `async with`"):
+        other.__enter__()
+    with pytest.raises(CallboardError):
+        await other.ref("echo").ask(1)
 
 
 def test_the_end_of_async_with_says_what_was_not_handled(start: Start) -> None:
@@ -51,26 +47,22 @@ def test_the_end_of_async_with_says_what_was_not_handled(start: Start) -> None:
         asyncio.run(asyncio.wait_for(main(), DEADLINE))
 
 
-def test_a_server_is_stopped_and_drained_in_a_coroutine(start: Start, tmp_path: Path) -> None:
+async def test_a_server_is_stopped_and_drained_in_a_coroutine(start: Start, tmp_path: Path) -> None:
     servers = [start(), start(f"unix:{tmp_path}/other")]
-
-    async def main() -> None:
-        for server in servers:
-            with pytest.raises(WouldBlock, match=r"stop\(\) would .*: await astop\(\)"):
-                server.stop()
-            with pytest.raises(WouldBlock, match=r"drain\(\) would .*: await adrain\(\)"):
-                server.drain(DEADLINE)
-        connection = await aconnect(str(servers[0].address), timeout=DEADLINE)
-        await connection.aclose()
-        await servers[0].adrain(DEADLINE)
-        await servers[1].astop()
-        await servers[1].astop()
-        servers[1].stop()  # which does nothing, and so holds up nobody
-        for server in servers:
-            with pytest.raises(CallboardError):
-                await aconnect(str(server.address), timeout=0.1)
-
-    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+    for server in servers:
+        with pytest.raises(WouldBlock, match=r"stop\(\) would .*: await astop\(\)"):
+            server.stop()
+        with pytest.raises(WouldBlock, match=r"drain\(\) would .*: await adrain\(\)"):
+            server.drain(DEADLINE)
+    connection = await aconnect(str(servers[0].address), timeout=DEADLINE)
+    await connection.aclose()
+    await servers[0].adrain(DEADLINE)
+    await servers[1].astop()
+    await servers[1].astop()
+    servers[1].stop()  # which does nothing, and so holds up nobody
+    for server in servers:
+        with pytest.raises(CallboardError):
+            await aconnect(str(server.address), timeout=0.1)
 
 
 @pytest.mark.parametrize("name", ["ready", "ended"])

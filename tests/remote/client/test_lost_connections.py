@@ -1,4 +1,4 @@
-"""What becomes of what is on its way when a connection ends, or who uses it is interrupted."""
+"""Messages on their way when a connection ends or its user is interrupted."""
 
 import pickle
 import socket
@@ -38,7 +38,7 @@ def interrupted(method: Callable[..., None]) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize("moment", ["queue", "push"])
-def test_who_is_interrupted_while_it_sends_shifts_no_answers(
+def test_an_interrupted_send_shifts_no_answers(
     connection: Connection, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     owed = connection.ref("gate").ask("wait")
@@ -53,9 +53,7 @@ def test_who_is_interrupted_while_it_sends_shifts_no_answers(
     assert notes.ask("later").result(DEADLINE) == "later"
 
 
-def test_frames_of_a_connection_that_has_ended_are_those_of_no_other(
-    connection: Connection,
-) -> None:
+def test_frames_of_an_ended_connection_reach_no_other(connection: Connection) -> None:
     session = connection.session
     asked = connection.ref("gate").ask("wait")
     answer = SEQUENCE.pack(1) + connection.codec.encode("of another")
@@ -159,9 +157,7 @@ def test_a_copy_of_a_closed_connection_connects_anew(server: Server) -> None:
     second.close()
 
 
-def test_a_slow_answer_to_a_ping_is_waited_for_while_bytes_come(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_pong_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = count()
 
     def growing(_: DrivenLink) -> int:

@@ -1,4 +1,4 @@
-"""Messages that nobody wants any more: none is waited for, and some are taken back."""
+"""Messages no longer wanted are not waited for, and those not yet sent are taken back."""
 
 import asyncio
 from typing import Any
@@ -25,9 +25,7 @@ def test_a_flush_waits_for_no_ask_that_was_cancelled_or_timed_out(connection: Co
 
 
 @pytest.mark.parametrize("timeout", [None, 0.01])
-def test_an_ask_that_is_wanted_no_more_before_it_has_left_is_taken_back(
-    start: Start, timeout: float | None
-) -> None:
+def test_an_ask_cancelled_before_it_left_is_taken_back(start: Start, timeout: float | None) -> None:
     server = start()
     with connect(str(server.address), timeout=DEADLINE) as connection:
         server.stop()
@@ -44,26 +42,22 @@ def test_an_ask_that_is_wanted_no_more_before_it_has_left_is_taken_back(
         assert notes.ask("all").result(DEADLINE) == []
 
 
-def test_a_atell_that_is_cancelled_before_it_has_left_is_taken_back(start: Start) -> None:
+async def test_a_atell_that_is_cancelled_before_it_has_left_is_taken_back(start: Start) -> None:
     server = start(limits=ServerLimits(messages=1))
-
-    async def main() -> None:
-        async with await aconnect(str(server.address), timeout=DEADLINE) as connection:
-            gate = connection.ref("gate")
-            await gate.atell(1)
-            cancelled = gate.atell(2)
-            assert cancelled.cancel()
-            assert cancelled.cancelled()
-            waits = gate.atell(3)
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(waiting(waits), 0.01)
-            with pytest.raises(CallboardError, match="was not sent"):
-                waits.result()
-            kept = gate.atell(4)
-            Gate.opened.set()
-            await kept
-
-    asyncio.run(main())
+    async with await aconnect(str(server.address), timeout=DEADLINE) as connection:
+        gate = connection.ref("gate")
+        await gate.atell(1)
+        cancelled = gate.atell(2)
+        assert cancelled.cancel()
+        assert cancelled.cancelled()
+        waits = gate.atell(3)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(waiting(waits), 0.01)
+        with pytest.raises(CallboardError, match="was not sent"):
+            waits.result()
+        kept = gate.atell(4)
+        Gate.opened.set()
+        await kept
     assert Gate.seen == [1, 4]
 
 

@@ -103,7 +103,7 @@ def test_a_server_that_does_not_know_traces_gets_none(said: dict[str, Any]) -> N
     assert sent.endswith(b"\x10\0\0\xc0")
 
 
-def test_a_trace_that_is_none_is_a_message_without_a_parent(tmp_path: Path) -> None:
+def test_a_wrong_trace_is_a_message_without_a_parent(tmp_path: Path) -> None:
     with ActorSystem(workers=1) as system:
         instrument(system)
         entries = serve_entries({"echo": system.spawn(Echo)})

@@ -1,4 +1,4 @@
-"""Who waits for an answer reads the connection itself, and others get what is theirs."""
+"""A thread that waits for an answer reads the connection itself, also for other threads."""
 
 import os
 import signal
@@ -84,9 +84,7 @@ def test_the_thread_that_waits_completes_the_answer(connection: Connection, serv
     assert completed_by == [threading.get_ident()]
 
 
-def test_who_waits_too_long_gives_the_connection_back(
-    connection: Connection, server: Server
-) -> None:
+def test_a_waiter_that_times_out_gives_it_back(connection: Connection, server: Server) -> None:
     answer = connection.ref("owing").ask("please")
     for timeout in (0, 0.01):
         with pytest.raises(AskTimeout, match=f"no answer after {timeout} s"):
@@ -176,7 +174,7 @@ def test_a_signal_ends_the_wait_and_not_the_connection(connection: Connection) -
     assert not answer.done()
 
 
-def test_what_is_interrupted_in_the_middle_of_a_frame_breaks_the_connection(
+def test_an_interrupt_within_a_frame_breaks_the_connection(
     connection: Connection, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Interrupted(BaseException):
@@ -199,7 +197,7 @@ def test_what_is_interrupted_in_the_middle_of_a_frame_breaks_the_connection(
     assert connection.ref("notes").ask(1).result(DEADLINE) == 1
 
 
-def test_what_is_interrupted_while_it_is_sent_is_not_sent_again(
+def test_an_interrupted_send_is_not_repeated(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Interrupted(BaseException):
@@ -225,9 +223,7 @@ def test_what_is_interrupted_while_it_is_sent_is_not_sent_again(
     assert sorted(notes.ask("all").result(DEADLINE)) in ([1, 2], [2])
 
 
-def test_a_forked_child_waits_without_the_parents_connection(
-    connection: Connection, server: Server
-) -> None:
+def test_a_forked_child_waits_on_its_own(connection: Connection, server: Server) -> None:
     answer = connection.ref("owing").ask("please")
     child = os.fork()
     if child == 0:
@@ -253,9 +249,7 @@ def test_descriptors_go_with_the_connection(server: Server) -> None:
     eventually(lambda: count() <= most, "all descriptors are closed")
 
 
-def test_a_cancelled_answer_ends_its_wait_and_the_connection_serves_others(
-    connection: Connection,
-) -> None:
+def test_a_cancelled_ask_ends_its_wait_and_others_are_served(connection: Connection) -> None:
     answer = connection.ref("owing").ask("one")
     with once_driven(connection, answer.cancel), pytest.raises(AskCancelled):
         answer.result(DEADLINE)

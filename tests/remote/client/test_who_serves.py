@@ -1,4 +1,4 @@
-"""A client looks who serves at a Unix socket, before it says anything."""
+"""A client checks which user serves a Unix socket before it sends anything."""
 
 import os
 import socket
@@ -57,9 +57,7 @@ def a_stranger(connected: socket.socket, user: int | None = None) -> str | None:
     return None if user == NOBODY else f"user {NOBODY}, process 99"
 
 
-def test_a_secret_does_not_go_to_a_strangers_socket(
-    listening: Listening, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_strangers_get_no_secret(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialing, "stranger", a_stranger)
     with pytest.raises(
         ConnectionRejected, match=r"user 65534, process 99 serves there.*server_user="
@@ -70,9 +68,7 @@ def test_a_secret_does_not_go_to_a_strangers_socket(
     assert listening.heard == [b""]
 
 
-def test_a_user_that_is_named_is_no_stranger(
-    listening: Listening, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_named_user_is_no_stranger(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialing, "stranger", a_stranger)
 
     def is_said() -> bool:
@@ -114,14 +110,14 @@ def test_the_user_that_listens_is_asked_of_the_kernel(tmp_path: Path) -> None:
         listening.close()
 
 
-def test_a_server_of_this_user_is_no_stranger(start: Start) -> None:
+def test_a_server_of_this_user_is_trusted(start: Start) -> None:
     address = str(start().address)
     for user in (None, os.geteuid(), str(os.geteuid())):
         connect(address, timeout=DEADLINE, server_user=user).close()
 
 
 @pytest.mark.parametrize("user", ["no such user", "", -1, 2**32, 1.5, True, "x\0"])
-def test_who_is_no_user_is_said(user: object) -> None:
+def test_an_unknown_user_is_named(user: object) -> None:
     with pytest.raises(SecurityError, match="user"):
         connect("unix:/nowhere", server_user=user)
 

@@ -1,4 +1,4 @@
-"""Neither side of the protocol can be led astray by bytes: it takes them, or says what is wrong."""
+"""Arbitrary bytes are taken or rejected with a reason by both sides of the protocol."""
 
 from typing import Any
 
@@ -161,7 +161,7 @@ def test_credit_waits_for_what_is_coming_but_not_for_ever() -> None:
     assert side.owed() == b""
 
 
-def test_who_has_parted_waits_for_no_more() -> None:
+def test_a_side_that_has_said_goodbye_waits_for_nothing() -> None:
     side = greeted()
     told = side.receive(Frame(MessageKind.TELL, ENTRY.pack(0) + CODEC.encode(1)))
     assert isinstance(told, Delivery)
@@ -201,10 +201,7 @@ def test_a_goodbye_keeps_its_reason_and_text() -> None:
         ({"frame": 100}, "frame is a whole number from 4096"),
         ({"messages": 0}, "messages is a whole number of 1 or more"),
         ({"bytes": 0}, "bytes is a whole number of 1 or more"),
-        (
-            {"bytes": 1 << 20},
-            "the limit of bytes, 1048576, is less than that of a frame, 16777216",
-        ),
+        ({"bytes": 1 << 20}, "the limit of bytes, 1048576, is less than that of a frame, 16777216"),
         ({"output": 1}, "the limit of output, 1, is less than that of a frame, 16777216"),
         ({"connections": 1.5}, "connections is a whole number"),
         ({"idle_time": 0}, "idle_time is a number of seconds above 0"),

@@ -1,4 +1,4 @@
-"""Who answers a client that waits for nothing else reads its next question."""
+"""A worker that answers a waiting client reads its next question."""
 
 import threading
 from collections.abc import Iterator
@@ -54,9 +54,7 @@ def lent(server: Server) -> bool:
     return peer._link._bell >= 0
 
 
-def test_questions_are_answered_in_order_whoever_reads_them(
-    readers: Readers, attended: Connection
-) -> None:
+def test_questions_are_answered_in_order(readers: Readers, attended: Connection) -> None:
     notes = attended.ref("notes")
     expected: list[Any] = []
     for number in range(300):
@@ -69,9 +67,7 @@ def test_questions_are_answered_in_order_whoever_reads_them(
     assert attended.health().result(DEADLINE)["handled"] >= len(expected)
 
 
-def test_a_client_that_waits_for_more_is_read_by_the_loop(
-    readers: Readers, attended: Connection, server: Server
-) -> None:
+def test_the_loop_reads_a_client(readers: Readers, attended: Connection, server: Server) -> None:
     owed = attended.ref("owing").ask("please")
     readers.clear()
     for number in range(50):
@@ -91,7 +87,7 @@ def test_a_health_check_is_answered_while_a_worker_is_busy(attended: Connection)
 
 
 @pytest.mark.skipif(not has_gil(), reason="the loop reads while workers work")
-def test_who_only_tells_is_read_by_the_worker_that_handles_it(
+def test_a_client_that_only_tells_is_read_by_its_worker(
     readers: Readers, connection: Connection
 ) -> None:
     notes = connection.ref("notes")
@@ -139,7 +135,7 @@ def test_credit_does_not_wait_for_the_rest_of_a_message(
     eventually(is_begun_while_a_worker_is_away, "a worker reads the beginning of a message")
 
 
-def test_who_is_left_gets_the_credit_that_has_waited(
+def test_a_client_left_by_its_worker_gets_the_waiting_credit(
     connection: Connection, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LentLink, "has_more", lambda link: True)

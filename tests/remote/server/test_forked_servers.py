@@ -55,9 +55,7 @@ def has_let_go(process: int, kept: set[str]) -> bool:
     return not kept & opened(process)
 
 
-def test_the_next_server_starts_while_a_child_of_the_last_one_lives(
-    tmp_path: Path, pipe: tuple[int, int]
-) -> None:
+def test_a_server_starts_though_a_child_lives_on(tmp_path: Path, pipe: tuple[int, int]) -> None:
     with ActorSystem(workers=2) as system:
         server = serve(system, tmp_path, pipe)
         connection = connect(str(server.address), timeout=DEADLINE)

@@ -1,4 +1,4 @@
-"""A server holds what docs/serve.md says that it holds, and lets it go with the connection."""
+"""A server holds as much memory as docs/serve.md says, and frees it with the connection."""
 
 import gc
 import tracemalloc

@@ -1,4 +1,4 @@
-"""What a client does wrong ends its connection, with a reason; another one goes on."""
+"""A client's error ends its connection with a reason; other connections go on."""
 
 import hmac
 import socket
@@ -47,11 +47,7 @@ BEFORE_HELLO = {
         Farewell.PROTOCOL,
         "longer than the limit",
     ),
-    "no magic": (
-        frame(MessageKind.HELLO, b"x" * 12),
-        Farewell.PROTOCOL,
-        "no client of callboard",
-    ),
+    "no magic": (frame(MessageKind.HELLO, b"x" * 12), Farewell.PROTOCOL, "no client of callboard"),
     "half a HELLO": (frame(MessageKind.HELLO, b"x"), Farewell.PROTOCOL, "is shorter than"),
     "a later version": (hello(version=2), Farewell.VERSION, "speaks version 2"),
     "another encoding": (hello(encoding=9), Farewell.VERSION, "with encoding 9"),
@@ -70,7 +66,7 @@ BEFORE_HELLO = {
 
 
 @pytest.mark.parametrize(("data", "reason", "text"), BEFORE_HELLO.values(), ids=[*BEFORE_HELLO])
-def test_who_does_not_begin_with_a_hello_is_refused(
+def test_a_client_without_a_hello_is_refused(
     data: bytes,
     reason: Farewell,
     text: str,
@@ -108,7 +104,7 @@ AFTER_HELLO = {
 
 
 @pytest.mark.parametrize(("data", "text"), AFTER_HELLO.values(), ids=[*AFTER_HELLO])
-def test_who_does_not_keep_to_the_protocol_is_refused(
+def test_a_client_that_breaks_the_protocol_is_refused(
     data: bytes, text: str, server: Server, raw: Raw, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = raw()
@@ -120,7 +116,7 @@ def test_who_does_not_keep_to_the_protocol_is_refused(
 
 
 @pytest.mark.parametrize("length", [0, 1 << 30])
-def test_what_came_before_a_wrong_length_is_handled(length: int, raw: Raw) -> None:
+def test_messages_before_a_wrong_length_are_handled(length: int, raw: Raw) -> None:
     client = raw()
     client.send(hello())
     assert client.receive() is not None
@@ -130,7 +126,7 @@ def test_what_came_before_a_wrong_length_is_handled(length: int, raw: Raw) -> No
     eventually(lambda: Gate.seen == ["seen"], "it is handled")
 
 
-def test_what_cannot_be_decoded_fails_alone(raw: Raw) -> None:
+def test_a_message_that_cannot_be_decoded_fails_alone(raw: Raw) -> None:
     client = raw()
     client.send(hello())
     assert client.receive() is not None
@@ -184,7 +180,7 @@ def test_secrets_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) 
     assert compared == [(SECRET.encode(), OTHER.encode())]
 
 
-def test_who_says_nothing_is_let_go(start: Start, tmp_path: Path) -> None:
+def test_a_silent_stranger_is_let_go(start: Start, tmp_path: Path) -> None:
     hasty = start(f"unix:{tmp_path}/hasty", limits=ServerLimits(handshake_time=0.05))
     client = RawClient(f"{tmp_path}/hasty")
     assert client.farewell().reason is Farewell.IDLE
@@ -192,9 +188,7 @@ def test_who_says_nothing_is_let_go(start: Start, tmp_path: Path) -> None:
     client.socket.close()
 
 
-def test_a_client_that_falls_silent_is_let_go_and_one_that_pings_is_not(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_silent_client_is_let_go_and_one_that_pings_is_not(start: Start, tmp_path: Path) -> None:
     patient = start(f"unix:{tmp_path}/patient", limits=ServerLimits(idle_time=60.0))
 
     def pass_a_minute() -> None:
@@ -253,7 +247,7 @@ def test_a_server_that_falls_silent_is_left(tmp_path: Path) -> None:
             each.close()
 
 
-def test_who_does_not_read_is_let_go_when_too_much_waits_for_it(
+def test_a_client_that_does_not_read_is_let_go_at_a_limit(
     start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     limits = ServerLimits(frame=1 << 20, output=1 << 20, bytes=1 << 20)
@@ -269,7 +263,7 @@ def test_who_does_not_read_is_let_go_when_too_much_waits_for_it(
     client.socket.close()
 
 
-def test_who_does_not_read_is_not_read_from_until_it_does(start: Start, tmp_path: Path) -> None:
+def test_a_client_that_does_not_read_is_not_read_either(start: Start, tmp_path: Path) -> None:
     limits = ServerLimits(frame=1 << 16, output=1 << 22)
     small = start(f"unix:{tmp_path}/small", limits=limits)
     client = RawClient(f"{tmp_path}/small")
@@ -307,7 +301,7 @@ def test_too_many_connections_are_turned_away(start: Start, tmp_path: Path) -> N
     first.close()
 
 
-def test_who_is_turned_away_tries_again(start: Start, tmp_path: Path) -> None:
+def test_a_client_turned_away_tries_again(start: Start, tmp_path: Path) -> None:
     small = start(f"unix:{tmp_path}/small", limits=ServerLimits(connections=1))
     first = connect(str(small.address))
 

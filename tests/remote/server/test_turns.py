@@ -1,4 +1,4 @@
-"""What one client sends is worked on in slices, between which others have their turns."""
+"""Work for one client is done in slices, between which other clients have turns."""
 
 from collections.abc import Generator
 from types import SimpleNamespace
@@ -86,7 +86,7 @@ def test_a_small_message_overtakes_a_large_one_of_another_client(kind: MessageKi
         assert said.count(("a", "handled")) == 2
 
 
-def test_what_is_wrong_with_a_large_message_fails_it_alone() -> None:
+def test_an_error_in_a_large_message_fails_it_alone() -> None:
     seen: list[Any] = []
     said: list[Any] = []
     with ManualSystem() as system:
@@ -102,9 +102,7 @@ def test_what_is_wrong_with_a_large_message_fails_it_alone() -> None:
 @pytest.mark.parametrize(
     ("refused", "error"), [(b"\xc1", CodecError), (CODEC.encode("too much"), MailboxFull)]
 )
-def test_the_credit_of_what_is_refused_comes_after_that_of_those_before_it(
-    refused: bytes, error: type[Exception]
-) -> None:
+def test_credit_of_a_refusal_keeps_its_place(refused: bytes, error: type[Exception]) -> None:
     seen: list[Any] = []
     said: list[Any] = []
     with ManualSystem() as system:
@@ -196,9 +194,7 @@ def rows(upload: int, payload: bytes) -> StagingRequest:
 SETS = CODEC.encode_rows([[set(), frozenset(), ()] * 20_000])
 
 
-def test_small_rows_are_staged_while_large_ones_of_another_client_are_counted(
-    staging: Staging,
-) -> None:
+def test_small_rows_are_staged_while_large_ones_are_counted(staging: Staging) -> None:
     system, stager, store = staging
     said: list[Any] = []
     one, other = FakePeer(said, "a"), FakePeer(said, "b")
@@ -211,9 +207,7 @@ def test_small_rows_are_staged_while_large_ones_of_another_client_are_counted(
     assert [name for name, _ in said] == ["a", "b", "b", "a", "a"]
 
 
-def test_what_a_client_sends_behind_large_rows_waits_for_them_also_its_end(
-    staging: Staging,
-) -> None:
+def test_messages_behind_large_rows_and_the_end_wait_for_them(staging: Staging) -> None:
     system, stager, store = staging
     said: list[Any] = []
     one = FakePeer(said, "a")

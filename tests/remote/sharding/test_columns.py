@@ -94,7 +94,7 @@ def test_a_batch_of_one_shard_is_not_copied() -> None:
     assert any(part is batch for part in divide_batch(batch, ShardKey("k", SHARDS)))
 
 
-def test_what_is_no_key_is_refused() -> None:
+def test_a_wrong_key_column_is_refused() -> None:
     key = ShardKey("k", SHARDS)
     for column, says in [
         (pa.array([[1]]), "column 'k', of list<.*>, is no key: .*not a builtins.list"),

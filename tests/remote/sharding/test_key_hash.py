@@ -161,7 +161,7 @@ def test_every_nan_is_one_key() -> None:
     assert len({key_hash(nan) for nan in nans}) == 1
 
 
-def test_what_python_tells_apart_has_hashes_of_its_own() -> None:
+def test_keys_unequal_in_python_have_different_hashes() -> None:
     keys = ["a", b"a", ("a",), (("a",),), "1", 1, None, "", b"", (), date(2024, 1, 1)]
     keys += [datetime(2024, 1, 1), datetime(2024, 1, 1, tzinfo=UTC), timedelta(0), 0, float("nan")]
     keys += [(None,), (None, None), ("ab", "c"), ("a", "bc"), UUID(int=0), bytes(16)]
@@ -195,7 +195,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("key", "says"), REFUSED, ids=lambda value: repr(value)[:30])
-def test_what_is_no_key_is_refused(key: Any, says: str) -> None:
+def test_a_wrong_key_is_refused(key: Any, says: str) -> None:
     with pytest.raises(CodecError, match=says):
         key_hash(key)
 

@@ -1,4 +1,4 @@
-"""Whatever takes messages does where a ref does: as a sink, an entry point, a timer's target."""
+"""Any recipient does where a ref does: as a sink, an entry point, a timer's target."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_it_is_a_recipient(case: Case) -> None:
     assert not is_recipient(type(case.recipient))
 
 
-def test_an_actors_ref_is_one_too_and_what_lacks_a_method_is_none(system: ActorSystem) -> None:
+def test_a_ref_is_a_recipient_and_needs_every_method(system: ActorSystem) -> None:
     class Idle(Actor[Any]):
         def receive(self, message: Any) -> None: ...
 
@@ -136,18 +136,14 @@ def test_a_sink_that_may_wait_for_another_process_shares_no_worker(case: Case) -
     assert "dedicated" not in entry("x").run_on("dynamic").to(case.recipient).describe()
 
 
-def test_a_row_that_cannot_be_sent_fails_the_run(
-    connection: ShardedConnection, system: ActorSystem
-) -> None:
+def test_an_unsent_row_fails_the_run(connection: ShardedConnection, system: ActorSystem) -> None:
     run = system.run(entry("x").to(connection.shards[0].ref("notes")))
     with pytest.raises(StreamError, match=r"operator 'tell' failed$") as raised:
         send_and_finish(run, [object()])
     assert isinstance(raised.value.__cause__, CodecError)
 
 
-def test_rows_that_cannot_be_sent_are_skipped_and_counted_one_by_one(
-    connection: ShardedConnection, system: ActorSystem
-) -> None:
+def test_unsent_rows_are_skipped_singly(connection: ShardedConnection, system: ActorSystem) -> None:
     shard = connection.shards[0]
     run = system.run(entry("x").to(shard.ref("notes"), errors="skip"))
     run.send("x", [1, object(), 2, object(), 3])
@@ -225,9 +221,7 @@ def test_a_timers_target_is_a_recipient(system: ActorSystem) -> None:
 # --- what is local only ---------------------------------------------------------------------------
 
 
-def test_only_actors_of_this_process_are_watched_or_get_keys(
-    case: Case, system: ActorSystem
-) -> None:
+def test_other_recipients_are_not_watched_or_keyed(case: Case, system: ActorSystem) -> None:
     class Watcher(Actor[Any]):
         def receive(self, message: Any) -> None:
             self.watch(message)
@@ -292,9 +286,7 @@ def test_a_client_hears_of_what_could_not_be_told(
 # --- a sharded ref asks ---------------------------------------------------------------------------
 
 
-def test_without_a_key_the_messages_own_says_which_shard_is_asked(
-    connection: ShardedConnection,
-) -> None:
+def test_without_a_key_the_messages_own_chooses_the_shard(connection: ShardedConnection) -> None:
     sharded = connection.ref("notes", by="k")
     for row in ROWS[:20]:
         sharded.ask(row).result(DEADLINE)
@@ -303,7 +295,7 @@ def test_without_a_key_the_messages_own_says_which_shard_is_asked(
         assert each.result(DEADLINE) == of_shard
 
 
-def test_what_is_told_soon_goes_to_the_shards_of_its_keys(connection: ShardedConnection) -> None:
+def test_atell_goes_to_the_shards_of_the_keys(connection: ShardedConnection) -> None:
     sharded = connection.ref("notes", by="k")
     sharded.atell_many(ROWS[:99]).result(DEADLINE)
     sharded.atell(ROWS[99]).result(DEADLINE)

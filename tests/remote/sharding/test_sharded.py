@@ -84,7 +84,7 @@ def test_rows_of_a_batch_go_where_single_rows_go(connection: ShardedConnection) 
         assert told == [row for row in ROWS if shard_of((row["k"], row["n"]), SHARDS) == at]
 
 
-def test_what_has_no_key_is_refused(connection: ShardedConnection) -> None:
+def test_a_row_without_a_key_is_refused(connection: ShardedConnection) -> None:
     notes = connection.ref("notes", by="k")
     with pytest.raises(CodecError, match=r"a row has no 'k', by which .*: .'j': 1."):
         notes.tell({"j": 1})
@@ -173,7 +173,7 @@ def test_the_state_of_another_shard_is_refused(servers: Any) -> None:
     connect(servers.urls[0], shard="0/3", timeout=DEADLINE).close()
 
 
-def test_the_state_of_one_server_is_no_shards(servers: Any) -> None:
+def test_the_state_of_a_plain_server_is_refused_by_a_shard(servers: Any) -> None:
     servers.stop(0)
     (servers.folder / "state-0" / "journal.db").unlink()
     servers.start(0, keyed=False)
@@ -189,7 +189,7 @@ def test_the_shard_of_no_number_of_shards_is_an_error(shards: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1", "3/3", "-1/3", "0/0", "1/2/3", "0/65537", "x/1", 3])
-def test_no_shard_is_no_shard(text: Any) -> None:
+def test_a_wrong_shard_is_refused(text: Any) -> None:
     with pytest.raises(ConfigError, match="shard"):
         Shard.parse(text)
 
@@ -248,9 +248,7 @@ def test_after_some_commits_the_other_shards_get_their_rows(
 
 
 @pytest.mark.parametrize("done", [[], [0], [1, 2], [0, 1, 2]])
-def test_a_repeated_batch_skips_the_shards_that_have_committed_it(
-    connection: ShardedConnection, done: list[int]
-) -> None:
+def test_a_repeated_batch_skips_some_shards(connection: ShardedConnection, done: list[int]) -> None:
     winners = upload(connection, ROWS, attempt=1)
     kept = [winner for winner in winners if winner.shard in done]
     connection.commit("job", 0, kept, shards=done)
@@ -264,9 +262,7 @@ def test_a_repeated_batch_skips_the_shards_that_have_committed_it(
     assert applied(connection) == parts_of(ROWS)
 
 
-def test_a_commit_skips_no_shard_that_has_other_winners_than_are_named(
-    connection: ShardedConnection,
-) -> None:
+def test_a_commit_with_other_winners_skips_no_shard(connection: ShardedConnection) -> None:
     winners = upload(connection, ROWS)
     connection.commit("job", 0, winners)
     with pytest.raises(CommitConflict, match="than the 0 that are named"):
@@ -276,9 +272,7 @@ def test_a_commit_skips_no_shard_that_has_other_winners_than_are_named(
         connection.commit("job", 0, other, skip_committed=True)
 
 
-def test_a_server_that_was_gone_in_a_commit_gets_its_rows_anew(
-    connection: ShardedConnection, servers: Any
-) -> None:
+def test_a_server_gone_in_a_commit_gets_rows(connection: ShardedConnection, servers: Any) -> None:
     winners = upload(connection, ROWS, attempt=1)
     servers.stop(1)
     servers.start(1)

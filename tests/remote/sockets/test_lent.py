@@ -1,4 +1,4 @@
-"""One thread at a time reads a link: the loop's when who has borrowed it stays away."""
+"""One thread at a time reads a link; the loop takes it back from a borrower that stays away."""
 
 import os
 import socket
@@ -69,7 +69,7 @@ def served() -> Iterator[Served]:
 HERE = threading.current_thread().name
 
 
-def test_who_comes_back_in_time_reads_on(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_return_in_time_reads_on(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callboard.remote.sockets.lent._PATIENCE", DEADLINE)
     for number in range(1, 4):
         served.keep()
@@ -81,7 +81,7 @@ def test_who_comes_back_in_time_reads_on(served: Served, monkeypatch: pytest.Mon
     eventually(served.is_read_by_the_loop, "the loop reads")
 
 
-def test_who_stays_away_loses_it_to_the_loop(served: Served) -> None:
+def test_a_borrower_that_stays_away_loses_the_link(served: Served) -> None:
     served.keep()
     served.other.sendall(MESSAGE)
     eventually(served.is_read_by_the_loop, "the loop reads")
@@ -91,9 +91,7 @@ def test_who_stays_away_loses_it_to_the_loop(served: Served) -> None:
     assert not served.link.take_back(is_readable=False)
 
 
-def test_what_may_not_be_kept_is_the_loops_at_once(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_frames_go_to_the_loop(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callboard.remote.sockets.lent._PATIENCE", DEADLINE)
     served.may_keep = False
     assert served.link.lend(served.bell) >= 0
@@ -114,9 +112,7 @@ def test_another_does_not_get_it_meanwhile(served: Served, monkeypatch: pytest.M
     served.link.take_back(is_readable=False)
 
 
-def test_a_frame_that_comes_in_parts_is_one_loan(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_frame_in_parts_is_one_loan(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callboard.remote.sockets.lent._PATIENCE", DEADLINE)
     large = frame(7, b"x" * 100_000)
     for part in (large[:10], large[10:70_000], large[70_000:]):
@@ -153,9 +149,7 @@ def test_a_link_that_ends_while_its_borrower_is_away_is_closed(served: Served, b
     assert served.link.lend(served.bell) == -1
 
 
-def test_who_is_to_read_no_more_gives_it_back(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_ended_reader_gives_it_back(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callboard.remote.sockets.lent._PATIENCE", DEADLINE)
     served.keep()
     served.io.call(served.link.stop_reading)

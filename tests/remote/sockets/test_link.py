@@ -1,4 +1,4 @@
-"""What threads send over one link arrives whole, and in each one's order."""
+"""Messages of many threads over one link arrive whole, and in each thread's order."""
 
 import socket
 import threading
@@ -96,7 +96,7 @@ def test_threads_that_send_while_a_link_is_aborted_come_back() -> None:
     ends.stop()
 
 
-def test_who_reads_no_more_hears_when_all_is_sent_whoever_sends_it() -> None:
+def test_a_reader_that_ends_hears_when_all_is_sent_by_any_thread() -> None:
     ends = Ends()
     sent = threading.Event()
     ends.first.on_sent = sent.set
@@ -108,7 +108,7 @@ def test_who_reads_no_more_hears_when_all_is_sent_whoever_sends_it() -> None:
     ends.stop()
 
 
-def test_who_has_said_all_hangs_up_once_it_is_sent() -> None:
+def test_a_side_that_has_sent_all_hangs_up() -> None:
     ends = Ends()
     body = b"y" * 100_000
     ends.first.queue(frame(1, body))
@@ -120,9 +120,7 @@ def test_who_has_said_all_hangs_up_once_it_is_sent() -> None:
     ends.stop()
 
 
-def test_who_has_said_all_does_not_wait_for_one_that_reads_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_ended_sender_waits_for_no_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callboard.remote.sockets.link._STUCK", 0.01)
     ends = Ends()
     why: list[str] = []
@@ -137,9 +135,7 @@ def test_who_has_said_all_does_not_wait_for_one_that_reads_nothing(
 
 
 @pytest.mark.parametrize("helping", [False, True])
-def test_what_is_left_to_one_that_is_about_to_stop_sending_is_sent(
-    helping: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_last_data_is_sent_at_an_end(helping: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     ends = Ends()
     write_all = Link._write_all
     left: list[threading.Thread] = []

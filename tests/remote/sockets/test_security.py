@@ -1,4 +1,4 @@
-"""Addresses, secrets and certificates: what is taken, and what is refused with a reason."""
+"""Addresses, secrets and certificates: valid ones are taken, others refused with a reason."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ def test_an_address_is_read_and_written_alike(text: str, address: Any) -> None:
      "tcp:h:٣", "tcp:::1:80", "http://h:80", "unix:" + "x" * 108, "unix:a\0b", None, 3,
      "tcp:a..b:80", "tcp:" + "a" * 64 + ":80", "tcp:\ud800:80", "unix:\ud800"],
 )  # fmt: skip
-def test_what_is_no_address_is_refused(text: Any) -> None:
+def test_a_wrong_address_is_refused(text: Any) -> None:
     with pytest.raises(AddressError):
         parse_address(text)
 
@@ -61,7 +61,7 @@ def test_a_secret_of_fewer_than_128_bits_or_too_long_is_refused(secret: str) -> 
     assert not secret or secret not in str(caught.value)
 
 
-def test_a_secret_that_is_no_text_is_refused() -> None:
+def test_a_secret_that_is_not_text_is_refused() -> None:
     with pytest.raises(SecurityError, match="the secret from here has characters that UTF-8"):
         Secret("0123456789abcdef" * 2 + "\ud800", "here")
     assert Secret("0123456789abcdef" * 2 + "\udcff", "here").fits(b"0123456789abcdef" * 2 + b"\xff")
@@ -74,9 +74,7 @@ def test_a_secret_does_not_show_itself() -> None:
     assert not secret.fits(SECRET.encode()[:-1])
 
 
-def test_a_secret_is_looked_for_in_files_and_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_secrets_from_files_and_environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CALLBOARD_SECRET", raising=False)
     monkeypatch.delenv("CALLBOARD_SECRET_FILE", raising=False)
     path = tmp_path / "secret"
@@ -110,7 +108,7 @@ def test_a_secret_that_others_may_read_is_refused(tmp_path: Path) -> None:
         find_secret(secret_file=tmp_path / "none")
 
 
-def test_a_file_that_is_no_path_is_named() -> None:
+def test_a_path_of_a_wrong_type_is_named() -> None:
     for refused, said in (
         (lambda: find_secret(secret_file=5), "secret_file is a path, not 5"),  # type: ignore[arg-type]
         (lambda: find_secret(secret_file="a\0b"), "cannot be read: embedded null byte"),
@@ -170,9 +168,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "cert.pem", folder / "key.pem"
 
 
-def test_a_client_that_trusts_the_certificate_is_served_over_tls(
-    start: Start, certificate: tuple[Path, Path]
-) -> None:
+def test_a_trusted_certificate_serves_tls(start: Start, certificate: tuple[Path, Path]) -> None:
     cert, key = certificate
     secret = Secret(SECRET, "the test")
     server = start("tcp:127.0.0.1:0", secret=secret, certificate=cert, key=key)

@@ -113,9 +113,7 @@ def test_batches_since_the_last_snapshot_are_applied_again(served: Served) -> No
     assert served.rows_left() == []
 
 
-def test_a_batch_that_fails_waits_for_the_next_start_and_holds_up_what_follows(
-    served: Served, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_failed_batch_waits_for_start(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     connection = served.start(supervision=Supervision("resume"))
     commit(connection, 1, [1, 2])
     applied(connection)
@@ -144,9 +142,7 @@ EXITS = [SystemExit("gone"), asyncio.CancelledError("gone"), KeyboardInterrupt("
 
 
 @pytest.mark.parametrize("error", EXITS)
-def test_a_batch_at_which_an_actor_exits_fails_as_at_any_error(
-    error: BaseException, served: Served
-) -> None:
+def test_a_batch_at_which_an_actor_exits_fails(error: BaseException, served: Served) -> None:
     class Leaving(Totals):
         def apply(self, row: Any) -> None:
             if row in self.faulty:
@@ -170,9 +166,7 @@ def test_a_batch_at_which_an_actor_exits_fails_as_at_any_error(
 
 
 @pytest.mark.parametrize("error", EXITS)
-def test_a_snapshot_and_a_restore_that_exit_are_errors(
-    error: BaseException, served: Served
-) -> None:
+def test_a_snapshot_or_restore_that_exits_is_an_error(error: BaseException, served: Served) -> None:
     def leave(*_: Any) -> None:
         raise error
 
@@ -207,9 +201,7 @@ EXCEPTIONS = {type(error).__name__: error for error in [*EXITS, ValueError("gone
 
 @pytest.mark.parametrize("cls", [Answering, Awaiting])
 @pytest.mark.parametrize("kind", EXCEPTIONS)
-def test_whatever_an_answer_raises_its_ask_fails_and_the_actor_lives(
-    kind: str, cls: type[Totals], served: Served
-) -> None:
+def test_an_answer_that_raises_fails_its_ask(kind: str, cls: type[Totals], served: Served) -> None:
     connection = served.start(cls)
     with pytest.raises(RemoteCallError, match=f"{kind}: gone"):
         asked(connection, kind)
@@ -243,18 +235,14 @@ def test_no_supervision_loses_the_count(served: Served, directive: Any) -> None:
     assert asked(served.start()) == (10, 4)
 
 
-def test_an_ordinary_actor_that_has_stopped_leaves_its_batch_in_the_journal(
-    served: Served,
-) -> None:
+def test_an_ordinary_stopped_actor_leaves_its_batch_journaled(served: Served) -> None:
     connection = served.start(Notes)  # its supervision stops it
     commit(connection, 1, ["a", "boom", "b"])
     eventually(lambda: health(connection)["state"] == "failing", "it fails")
     assert served.rows_left() == [1]
 
 
-def test_a_row_that_an_ordinary_actor_fails_at_is_its_supervisions_business(
-    served: Served,
-) -> None:
+def test_a_row_that_fails_an_ordinary_actor_is_supervised(served: Served) -> None:
     connection = served.start(Notes, supervision=Supervision("resume"))
     commit(connection, 1, ["a", "boom", "b"])
     commit(connection, 2, ["c", "boom"])
@@ -336,7 +324,7 @@ def test_rows_for_an_entry_that_is_not_served_are_named(served: Served, tmp_path
             Server(system, built, f"unix:{tmp_path}/x", state=tmp_path / "state")
 
 
-def test_what_was_committed_is_applied_before_the_server_has_drained(served: Served) -> None:
+def test_committed_rows_are_applied_before_the_server_has_drained(served: Served) -> None:
     connection = served.start()
     for batch in range(20):
         commit(connection, batch, [1] * 500)

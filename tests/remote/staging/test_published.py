@@ -93,7 +93,7 @@ def test_a_range_is_the_same_whenever_it_is_read(served: Served) -> None:
     assert read(served.start(), 0, 10_003) == [*range(10_003)]
 
 
-def test_what_is_not_there_yet_or_not_any_more_is_said(served: Served) -> None:
+def test_rows_not_yet_published_or_released_are_errors(served: Served) -> None:
     connection = served.start()
     commit(connection, 1, [10_000])
     applied(connection)
@@ -157,9 +157,7 @@ def test_a_batch_that_fails_publishes_nothing_and_later_everything_once(served: 
         ([(1, "x" * 5_000)], "a published row takes .* bytes, and 4032 fit into a frame"),
     ],
 )
-def test_a_row_that_does_not_fit_fails_its_batch(
-    served: Served, rows: list[Any], said: str
-) -> None:
+def test_a_row_of_other_columns_fails_its_batch(served: Served, rows: list[Any], said: str) -> None:
     Faulty.rows = rows
     connection = served.start(Faulty, limits=ServerLimits(frame=4096))
     commit(connection, 1, [1])

@@ -1,4 +1,4 @@
-"""A server process that is killed at random moments: what its actor publishes is read once.
+"""A server that is killed at random moments: rows that its actor publishes are read once.
 
 CALLBOARD_KILLS says how often (10), CALLBOARD_KILLS_SEED from which seed on (0).
 """
@@ -68,7 +68,7 @@ def process(tmp_path: Path) -> Iterator[Process]:
 
 
 @pytest.mark.timeout(120 + 10 * KILLS)
-def test_what_a_killed_server_has_published_is_read_once(process: Process) -> None:
+def test_rows_that_a_killed_server_published_are_read_once(process: Process) -> None:
     driver, reader = Driver(process.url), Reader(process.url)
     driver.start()
     try:

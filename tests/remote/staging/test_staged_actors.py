@@ -1,4 +1,4 @@
-"""Staged rows, what is none, and the mailboxes that rows go through."""
+"""Staged rows, wrong ones, and the mailboxes that rows go through."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,9 +60,7 @@ def test_an_actor_that_takes_lots_gets_staged_and_told_rows_so(tmp_path: Path) -
         assert got == [*range(3_000)]
 
 
-def test_rows_wait_for_room_however_little_and_however_short_a_sender_may_wait(
-    tmp_path: Path,
-) -> None:
+def test_rows_wait_for_room_however_impatient_the_sender(tmp_path: Path) -> None:
     mailbox = BoundedMailbox(2, timeout=1e-9)
     with served(tmp_path, Keeps, mailbox=mailbox) as (connection, got):
         commit(connection, range(3_000))

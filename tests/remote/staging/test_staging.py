@@ -1,4 +1,4 @@
-"""Uploads, commits and aborts over a real socket, and what is refused."""
+"""Uploads, commits and aborts over a real socket, and refusals."""
 
 from collections import deque
 from collections.abc import Callable
@@ -36,15 +36,7 @@ from callboard.remote.protocol.kinds import ENTRY, Farewell, MessageKind
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.frames import frame
 from callboard.streams import entry
-from tests.remote.conftest import (
-    DEADLINE,
-    Notes,
-    RawClient,
-    Start,
-    eventually,
-    hello,
-    logged,
-)
+from tests.remote.conftest import DEADLINE, Notes, RawClient, Start, eventually, hello, logged
 
 
 @pytest.fixture
@@ -101,9 +93,7 @@ def test_batches_are_applied_in_the_order_of_their_commits(connection: Connectio
     assert notes(connection) == [3, 3, 3, 1, 1, 1, 2, 2, 2]
 
 
-def test_a_commit_may_be_repeated_and_not_changed(
-    connection: Connection, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_commit_may_be_repeated(connection: Connection, caplog: pytest.LogCaptureFixture) -> None:
     first = upload(connection, ["a"], attempt=1)
     second = upload(connection, ["b"], attempt=2)
     connection.commit("job", 1, [first])
@@ -115,9 +105,7 @@ def test_a_commit_may_be_repeated_and_not_changed(
     assert notes(connection) == ["a"]
 
 
-def test_what_comes_late_is_refused_counted_and_logged(
-    connection: Connection, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_late_rows_are_refused(connection: Connection, caplog: pytest.LogCaptureFixture) -> None:
     winner = upload(connection, ["a"])
     late = connection.upload("notes", job="job", batch=1, attempt=5)
     late.__enter__()
@@ -208,9 +196,7 @@ def test_an_actor_gets_keys_if_it_is_served_with_them(tmp_path: Path, state: Pat
     ]
 
 
-def test_staged_rows_are_held_up_by_no_credit_and_spill_to_files(
-    start: Start, state: Path, tmp_path: Path
-) -> None:
+def test_staged_rows_need_no_credit_and_spill(start: Start, state: Path, tmp_path: Path) -> None:
     staging = StagingLimits(staged_memory=150_000, staged_bytes=10**7)
     served = start(state=state, staging=staging)
     with connect(str(served.address), timeout=DEADLINE) as connection:
@@ -248,9 +234,7 @@ def test_beyond_the_number_of_attempts_they_are_refused(start: Start, state: Pat
         upload(connection, ["a"], batch=2)
 
 
-def test_what_a_lost_client_has_not_ended_is_dropped(
-    server: Server, connection: Connection
-) -> None:
+def test_a_lost_clients_open_uploads_are_dropped(server: Server, connection: Connection) -> None:
     done = upload(connection, ["kept"])
     with connect(str(server.address), timeout=DEADLINE) as other:
         begun = other.upload("notes", job="job", batch=1, partition=1)
@@ -275,9 +259,7 @@ def test_a_connection_that_breaks_fails_the_upload(server: Server, connection: C
     assert upload(connection, ["again"], attempt=1) == StagedAttempt(0, 1, 1)
 
 
-def test_an_upload_whose_server_is_gone_does_not_wait_for_another(
-    server: Server, connection: Connection
-) -> None:
+def test_a_lost_server_ends_its_upload(server: Server, connection: Connection) -> None:
     begun = connection.upload("notes", job="job", batch=1)
     begun.__enter__()
     server.stop()
@@ -288,7 +270,7 @@ def test_an_upload_whose_server_is_gone_does_not_wait_for_another(
         begun.__exit__(None, None, None)
 
 
-def test_what_is_staged_and_waits_for_credit_fails_with_its_connection() -> None:
+def test_staged_rows_waiting_for_credit_fail_with_their_connection() -> None:
     talk = Conversation(Codec(), b"")
     talk.begin()
     upload_connection = UploadConnection()
@@ -355,7 +337,6 @@ def test_an_entry_that_is_not_there_is_named(connection: Connection) -> None:
     ("options", "error", "said"),
     [
         ({"batch": 2**63}, ValueError, "batch is a whole number"),
-        ({"batch": -(2**63) - 1}, ValueError, "batch is a whole number"),
         ({"job": ""}, ValueError, "1 to 1000 bytes"),
         ({"job": 3}, TypeError, "a job is a text"),
         ({"partition": 2**32}, ValueError, "partition is a whole number"),
@@ -438,7 +419,7 @@ def failure(client: RawClient) -> str:
         ([(MessageKind.BEGIN, BEGIN), (MessageKind.BEGIN, BEGIN)], "the upload 7 is open already"),
     ],
 )
-def test_what_does_not_fit_fails_the_upload(
+def test_a_wrong_frame_fails_its_upload(
     frames: list[tuple[MessageKind, bytes]], said: str, raw: Callable[[], RawClient]
 ) -> None:
     client = raw()
@@ -461,7 +442,7 @@ def test_what_does_not_fit_fails_the_upload(
         (MessageKind.STAGED, b"\0" * 16),
     ],
 )
-def test_what_cannot_be_read_ends_the_connection(
+def test_an_unreadable_message_ends_the_connection(
     kind: MessageKind, body: bytes, raw: Callable[[], RawClient]
 ) -> None:
     client = raw()
@@ -469,7 +450,7 @@ def test_what_cannot_be_read_ends_the_connection(
     assert client.farewell().reason.name == "PROTOCOL"
 
 
-def test_what_is_staged_goes_with_the_server(start: Start, state: Path) -> None:
+def test_staged_rows_end_with_the_server(start: Start, state: Path) -> None:
     staging = StagingLimits(staged_memory=0)
     served = start(state=state, staging=staging)
     with connect(str(served.address), timeout=DEADLINE) as connection:
@@ -478,10 +459,7 @@ def test_what_is_staged_goes_with_the_server(start: Start, state: Path) -> None:
     assert list((state / "staged").iterdir()) != []
     served = start(state=state, staging=staging)
     assert list((state / "staged").iterdir()) == []
-    with (
-        connect(str(served.address), timeout=DEADLINE) as connection,
-        pytest.raises(NotUploaded),
-    ):
+    with connect(str(served.address), timeout=DEADLINE) as connection, pytest.raises(NotUploaded):
         connection.commit("job", 1, [winner])
 
 
@@ -493,7 +471,7 @@ def test_what_is_staged_goes_with_the_server(start: Start, state: Path) -> None:
         ([(1, 2)], r"a winner is what an upload has as `staged`, not \(1, 2\)"),
     ],
 )
-def test_what_is_no_winner_is_shown(connection: Connection, winners: Any, said: str) -> None:
+def test_a_wrong_winner_is_shown(connection: Connection, winners: Any, said: str) -> None:
     with pytest.raises(TypeError, match=said):
         connection.commit("job", 1, winners)
 

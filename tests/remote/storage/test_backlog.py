@@ -1,4 +1,4 @@
-"""Published rows that nobody releases: at their limit nothing more comes, and nothing is lost."""
+"""At the limit of unreleased published rows no more commits are taken, and nothing is lost."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -113,7 +113,7 @@ def test_other_entries_go_on_at_the_limit(served: Served) -> None:
     assert read(connection) == [1]
 
 
-def test_what_is_committed_waits_over_a_restart_and_comes_once(served: Served) -> None:
+def test_committed_rows_survive_a_restart_and_come_once(served: Served) -> None:
     Repeat.gate.clear()
     connection = served.start(staging=SMALL)
     for batch in (1, 2, 3):

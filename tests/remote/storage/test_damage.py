@@ -181,9 +181,7 @@ def test_a_file_that_is_gone_is_an_error(killed: Path, name: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", [flip, cut])
-def test_a_damaged_mark_is_an_error_and_a_journal_without_one_gets_it_anew(
-    kind: Any, killed: Path, tmp_path: Path
-) -> None:
+def test_a_damaged_mark_is_an_error(kind: Any, killed: Path, tmp_path: Path) -> None:
     expected = expected_of(killed, tmp_path / "state")
     mark = tmp_path / "state" / "journal.mark"
     before = mark.read_bytes()
@@ -200,9 +198,7 @@ def test_a_damaged_mark_is_an_error_and_a_journal_without_one_gets_it_anew(
     assert mark.read_bytes() == before
 
 
-def test_a_server_does_not_start_on_a_log_whose_end_is_lost(
-    killed: Path, tmp_path: Path, start: Start
-) -> None:
+def test_a_log_with_a_lost_end_starts_no_server(killed: Path, tmp_path: Path, start: Start) -> None:
     state = tmp_path / "state"
     shutil.copytree(killed, state)
     log = state / "journal.db-wal"
@@ -234,9 +230,7 @@ def test_a_server_does_not_start_on_a_log_whose_end_is_lost(
         ("DROP TABLE positions", "'positions'"),
     ],
 )
-def test_what_is_wrong_in_the_tables_is_named(
-    ended: Path, tmp_path: Path, sql: str, said: str
-) -> None:
+def test_wrong_tables_are_named(ended: Path, tmp_path: Path, sql: str, said: str) -> None:
     shutil.copytree(ended, tmp_path / "state")
     path = tmp_path / "state" / "journal.db"
     journal = Journal(path)

@@ -1,4 +1,4 @@
-"""What was committed last is in memory once, as far as there is room for it."""
+"""The latest committed frames are kept in memory once, up to a limit."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def test_rows_are_kept_by_batch_and_entry_and_taken_once(tmp_path: Path) -> None
     assert fresh.take(3, "a") is None
 
 
-def test_what_does_not_fit_is_not_kept_until_there_is_room(tmp_path: Path) -> None:
+def test_frames_beyond_the_limit_are_not_kept(tmp_path: Path) -> None:
     fresh = FreshFrames(4)
     fresh.keep(1, [part(tmp_path, "a", b"123")])
     fresh.keep(2, [part(tmp_path, "a", b"4"), part(tmp_path, "b", b"5")])
@@ -42,7 +42,7 @@ def test_what_does_not_fit_is_not_kept_until_there_is_room(tmp_path: Path) -> No
     assert fresh.take(4, "a")
 
 
-def test_what_was_staged_in_a_file_is_not_kept(tmp_path: Path) -> None:
+def test_frames_staged_in_a_file_are_not_kept(tmp_path: Path) -> None:
     fresh = FreshFrames(100)
     fresh.keep(1, [part(tmp_path, "a", b"12", b"3", to_file=True), part(tmp_path, "b", b"4")])
     assert fresh.take(1, "a") is fresh.take(1, "b") is None

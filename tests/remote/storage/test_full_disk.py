@@ -67,9 +67,7 @@ def test_a_commit_on_a_full_disk_is_refused_and_succeeds_when_there_is_room(serv
     assert health(connection)["committed"] == 2
 
 
-def test_what_is_applied_and_cannot_be_written_is_written_when_there_is_room(
-    served: Served,
-) -> None:
+def test_an_unwritten_batch_is_written_when_there_is_room(served: Served) -> None:
     connection = served.start()
     room(served, 8)
     commit(connection, 1, [1, 2])
@@ -84,9 +82,7 @@ def test_what_is_applied_and_cannot_be_written_is_written_when_there_is_room(
     assert asked(served.start()) == 7
 
 
-def test_a_server_that_starts_on_a_full_disk_comes_back(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_on_a_full_disk_comes_back(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     connection = served.start()
     room(served, 8)
     commit(connection, 1, [1, 2])

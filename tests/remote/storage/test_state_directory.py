@@ -1,4 +1,4 @@
-"""The directory of what is on disk: who may use it, and what is synchronised with the disk."""
+"""The state directory: access rights, and data synchronised with the disk."""
 
 import os
 import shutil
@@ -64,7 +64,7 @@ def test_a_later_version_and_a_broken_file_are_refused(start: Start, state: Path
         start(state=state)
 
 
-def test_what_somebody_outside_may_know_of_passes_an_fsync(tmp_path: Path) -> None:
+def test_state_that_clients_may_know_of_is_synced(tmp_path: Path) -> None:
     normal, full = (1,), (2,)  # what SQLite calls them
 
     def synchronous() -> Any:
@@ -101,9 +101,7 @@ def no_umask() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_umask")
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o770, 0o777])
-def test_nobody_else_can_open_the_files_of_a_directory_that_was_there(
-    start: Start, state: Path, mode: int
-) -> None:
+def test_files_of_an_old_directory_are_private(start: Start, state: Path, mode: int) -> None:
     state.mkdir(mode)
     server = start(state=state, shard=Shard(0, 2))
     found = modes(state)
@@ -128,7 +126,7 @@ def test_a_directory_that_was_open_to_others_is_closed_to_them(
     server.stop()
 
 
-def test_what_belongs_to_another_user_is_refused(
+def test_a_directory_of_another_user_is_refused(
     start: Start, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start(state=state).stop()

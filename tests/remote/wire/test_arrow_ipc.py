@@ -1,4 +1,4 @@
-"""Record batches survive their way, and bytes that are none are refused."""
+"""Record batches survive the wire, and other bytes are refused."""
 
 import struct
 from contextlib import suppress
@@ -74,7 +74,7 @@ def test_a_writer_that_failed_is_not_used_again(monkeypatch: pytest.MonkeyPatch)
     assert stream(batch) == good
 
 
-def test_what_is_no_batch_is_refused() -> None:
+def test_only_batches_are_written() -> None:
     with pytest.raises(CodecError, match="RecordBatch, not a list"):
         write_batch([1])
 
@@ -107,7 +107,7 @@ def test_offsets_that_lead_astray_are_refused(offsets: tuple[int, ...], texts: l
         read_batches(whole.replace(good, struct.pack("<4i", *offsets)))
 
 
-def test_texts_that_are_none_are_refused() -> None:
+def test_texts_of_wrong_bytes_are_refused() -> None:
     column = pa.array([b"\xff\xfe"]).view(pa.string())
     batch = pa.RecordBatch.from_arrays([column], ["c"])
     with pytest.raises(CodecError, match="Invalid UTF8"):
@@ -159,7 +159,7 @@ def test_metadata_that_lead_out_of_themselves_are_refused() -> None:
             read_batches(forged)
 
 
-def test_what_is_no_batch_behind_a_schema_is_refused() -> None:
+def test_a_message_that_is_not_a_batch_behind_a_schema_is_refused() -> None:
     schema = WHOLE[0][: WHOLE[0].index(b"\xff\xff\xff\xff", 4)]
     with pytest.raises(CodecError, match=r"messages of kind \[1\] behind a schema"):
         read_batches(schema * 2)

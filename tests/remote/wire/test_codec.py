@@ -151,9 +151,7 @@ def test_a_fold_arrives_also_without_a_named_zone(value: Any) -> None:
     assert exactly(CODEC.decode(CODEC.encode(value))) == exactly(value)
 
 
-def test_a_zone_that_the_receiver_does_not_know_arrives_as_its_offset(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_unknown_zone_arrives_as_its_offset(monkeypatch: pytest.MonkeyPatch) -> None:
     value = datetime(2026, 10, 25, 2, 30, tzinfo=PARIS, fold=1)
     encoded, of_the_day = CODEC.encode(value), CODEC.encode(time(12, tzinfo=PARIS))
     monkeypatch.setattr(times_module, "_zones", lambda: frozenset({"UTC"}))
@@ -164,14 +162,14 @@ def test_a_zone_that_the_receiver_does_not_know_arrives_as_its_offset(
         CODEC.decode(of_the_day)
 
 
-def test_where_a_zone_has_another_offset_the_moment_counts() -> None:
+def test_with_another_offset_in_its_zone_the_moment_counts() -> None:
     encoded = CODEC.encode(datetime(2026, 7, 1, 12, tzinfo=PARIS))
     assert encoded.count(b"+02:00") == 1
     arrived = CODEC.decode(encoded.replace(b"+02:00", b"+05:00"))
     assert arrived == datetime(2026, 7, 1, 9, tzinfo=PARIS)
 
 
-def test_what_was_encoded_with_an_offset_stays_as_it_is() -> None:
+def test_a_time_encoded_with_an_offset_keeps_it() -> None:
     encoded = ext(5, b"2026-07-01T12:00:00+02:00")
     assert CODEC.decode(encoded).tzinfo == timezone(timedelta(hours=2))
     assert CODEC.encode(CODEC.decode(encoded)) == encoded
@@ -180,9 +178,7 @@ def test_what_was_encoded_with_an_offset_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "/etc/localtime", "Nowhere/None", "", "Zulu]"]
 )
-def test_names_of_zones_are_looked_for_among_those_that_are_known(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zone_names_are_those_that_are_known(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zoneinfo, "ZoneInfo", lambda key: pytest.fail(f"looked for {key}"))
     arrived = CODEC.decode(ext(13, f"02026-07-01T12:00:00+02:00[{name}]".encode()))
     assert arrived.tzinfo == timezone(timedelta(hours=2))
@@ -248,7 +244,7 @@ class Wandering(tzinfo):
         ("\ud800", "surrogates"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_encoded_is_named(value: Any, named: str) -> None:
+def test_a_value_without_an_encoding_is_named(value: Any, named: str) -> None:
     with pytest.raises(CodecError, match=named):
         CODEC.encode(value)
     assert CODEC.decode(CODEC.encode([1])) == [1]  # what was left of it is not in the way
@@ -261,7 +257,7 @@ def nested(depth: int, wrap: Any) -> Any:
     return value
 
 
-def test_what_is_nested_too_deep_is_refused_on_both_sides() -> None:
+def test_too_deep_values_are_refused_on_both_sides() -> None:
     assert CODEC.decode(CODEC.encode(nested(DEEPEST, lambda v: (v,))))
     with pytest.raises(CodecError, match="nested in more than 64"):
         CODEC.encode(nested(DEEPEST + 1, lambda v: (v,)))
@@ -364,7 +360,7 @@ def test_damaged_bytes_raise_its_own_error_or_are_a_value(value: Any, data: st.D
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*.hex")), ids=lambda path: path.stem)
-def test_bytes_that_were_trouble_once_are_none_again(path: Path) -> None:
+def test_bytes_that_caused_errors_once_no_longer_do(path: Path) -> None:
     lines = path.read_text().splitlines()
     survives(bytes.fromhex("".join(line for line in lines if not line.startswith("#"))))
 
@@ -409,7 +405,7 @@ class NoFile(OSError):
     name: str
 
 
-def test_what_a_built_in_base_keeps_in_each_object_is_no_attribute_that_would_be_lost() -> None:
+def test_attributes_of_built_in_bases_are_not_reported_as_lost() -> None:
     codec = Codec([Refused, NoFile])
     back = codec.decode(codec.encode([Refused(3), NoFile("x")]))
     assert [(type(each), vars(each)) for each in back] == [

@@ -17,9 +17,7 @@ sent = st.lists(st.tuples(st.integers(0, 255), bodies), max_size=8)
 
 
 @given(sent, st.data())
-def test_frames_come_out_as_they_went_in(
-    sent: list[tuple[int, bytes]], data: st.DataObject
-) -> None:
+def test_frames_arrive_as_they_were(sent: list[tuple[int, bytes]], data: st.DataObject) -> None:
     stream = b"".join(frame(kind, body) for kind, body in sent)
     splitter = Splitter(LIMIT)
     got = []
@@ -96,7 +94,7 @@ def test_a_frame_whose_memory_has_grown_is_whole() -> None:
         assert [(each.kind, bytes(each.body)) for each in got] == [(5, body[:size])]
 
 
-def test_what_is_released_keeps_no_memory() -> None:
+def test_released_frames_keep_no_memory() -> None:
     splitter = Splitter(LIMIT)
     splitter.feed(frame(1, b"a" * 200_000) + frame(1, b"b" * 200_000)[:150_000])
     splitter.release()
@@ -115,9 +113,7 @@ def test_frames_before_a_wrong_length_are_not_lost() -> None:
 
 
 @pytest.mark.parametrize("length", [LIMIT - 3, 2**31, 2**32 - 1])
-def test_nothing_is_allocated_for_a_frame_above_the_limit(
-    length: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_long_a_frame_allocates_nothing(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     splitter = Splitter(LIMIT)
     monkeypatch.setattr(frames, "bytearray", lambda size: pytest.fail("allocated"), raising=False)
     with pytest.raises(ProtocolError, match=f"of {length + 4} bytes is longer than the limit"):

@@ -1,4 +1,4 @@
-"""Rows are counted in their bytes as decoding counts them, and what is doubtful is left to that."""
+"""Rows are counted in their bytes as decoding counts them; doubtful bytes are left to decoding."""
 
 from datetime import date
 from typing import Any
@@ -45,9 +45,7 @@ def test_every_size_has_its_header(size: int) -> None:
 
 
 @given(rows_of, st.data())
-def test_what_is_counted_can_be_decoded_however_the_bytes_were_changed(
-    rows: list[Any], data: st.DataObject
-) -> None:
+def test_counted_rows_can_be_decoded(rows: list[Any], data: st.DataObject) -> None:
     packed = bytearray(CODEC.encode_rows(rows))
     for _ in range(data.draw(st.integers(1, 3))):
         packed[data.draw(st.integers(0, len(packed) - 1))] = data.draw(st.integers(0, 255))
@@ -87,11 +85,11 @@ def test_texts_are_utf_8_as_python_has_it(text: bytes) -> None:
         b"\0\x91\xc1",  # what msgpack has not
     ],
 )
-def test_what_is_no_rows_is_not_counted(packed: bytes) -> None:
+def test_bytes_without_rows_are_not_counted(packed: bytes) -> None:
     assert count_plain_rows(packed) == -1
 
 
-def test_what_types_decide_about_and_what_is_deep_is_left_to_the_decoder() -> None:
+def test_registered_types_and_deep_values_are_left_to_the_decoder() -> None:
     deep: list[Any] = []
     for _ in range(40):
         deep = [deep]

@@ -1,4 +1,4 @@
-"""What is looked at in columns of texts is what Python finds one by one."""
+"""Texts in columns are checked as Python checks them one by one."""
 
 from struct import pack
 
@@ -18,9 +18,7 @@ def test_bytes_above_127_are_found_wherever_they_are(some: bytes, before: int, a
 
 
 @given(st.lists(small, min_size=1, max_size=8), st.data())
-def test_texts_that_do_not_lie_one_behind_the_other_are_found(
-    places: list[int], data: st.DataObject
-) -> None:
+def test_texts_out_of_order_are_found(places: list[int], data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(places) - 1))
     count = data.draw(st.integers(0, len(places) - 1 - first))
     size = data.draw(small)

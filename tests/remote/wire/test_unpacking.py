@@ -90,9 +90,7 @@ class Key:
 
 
 @pytest.mark.parametrize("make", MADE)
-def test_colliding_keys_are_compared_a_bounded_number_of_times(
-    make: Callable[[list[Any], Codec], bytes],
-) -> None:
+def test_comparisons_of_keys_are_bounded(make: Callable[[list[Any], Codec], bytes]) -> None:
     codec = Codec([Key])
     data = make([Key(number) for number in range(MANY)], codec)
     Key.compared = 0
@@ -155,7 +153,7 @@ def test_keys_that_nobody_chose_to_collide_are_taken(keys: list[Any]) -> None:
     assert CODEC.decode(CODEC.encode(dict.fromkeys(keys))) == dict.fromkeys(keys)
 
 
-def test_what_this_process_made_itself_may_collide() -> None:
+def test_values_made_in_this_process_may_collide() -> None:
     keys = COLLIDING["ints"]
     encoded = CODEC.encode({"state": {*keys}})
     assert CODEC.decode(encoded, is_trusted=True) == {"state": {*keys}}
@@ -241,9 +239,7 @@ def test_rows_with_keys_that_may_collide_are_not_counted() -> None:
 
 
 @pytest.mark.parametrize("make", MADE)
-def test_rows_whose_keys_collide_are_refused_when_they_are_staged(
-    make: Callable[[list[Any], Codec], bytes],
-) -> None:
+def test_colliding_keys_are_refused_in_staging(make: Callable[[list[Any], Codec], bytes]) -> None:
     payload = b"\0\x91" + make(COLLIDING["ints"], CODEC)
     with pytest.raises(CodecError, match="collide"):
         finish(counting_rows(CODEC, Layout.ROWS, payload))

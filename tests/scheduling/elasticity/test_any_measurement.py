@@ -1,4 +1,4 @@
-"""Whatever is measured: strategies stay within their bounds, and say why."""
+"""With any measurement strategies stay within their bounds, and give a reason."""
 
 from collections.abc import Callable
 
@@ -74,7 +74,7 @@ def test_a_decision_depends_on_measurements_alone(
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1.0])
-def test_what_is_no_number_is_not_acted_upon(wrong: float) -> None:
+def test_a_measurement_that_is_not_a_number_changes_nothing(wrong: float) -> None:
     decision = Rates(1, 8).decide(Measurement(level=3, seconds=1.0, throughput=wrong, busy=3.0))
     assert decision.level == 3
     assert decision.reason == "3 workers stay: what was measured are no numbers."

@@ -43,7 +43,7 @@ def test_workers_that_only_take_longer_for_each_message_are_given_up() -> None:
     )
 
 
-def test_a_load_that_became_less_is_no_reason() -> None:
+def test_a_smaller_load_is_not_contention() -> None:
     """Half of the messages leave the workers idle for half of the time, or nearly."""
     assert after(ONE, replace(TWO, throughput=500.0, busy=0.6))[0] == 2
 
@@ -120,7 +120,7 @@ def test_one_starved_period_moves_nothing_nor_do_workers_that_have_processors() 
         assert rates.decide(replace(STARVED, starved=starved)).level == 2
 
 
-def test_a_fifth_of_the_time_without_a_processor_is_no_reason() -> None:
+def test_a_fifth_of_the_time_without_a_processor_changes_nothing() -> None:
     """Without it four workers would be enough, but the level rests in its band."""
     rates, now = Rates(1, 8), Measurement(level=5, seconds=1.0, throughput=700.0, busy=2.6)
     for _ in range(10):

@@ -43,9 +43,7 @@ def test_rates_has_found_the_level_after_five_periods_and_stays(shape: str, star
 
 @each_shape
 @pytest.mark.parametrize("busy_part", [0.3, 0.7])
-def test_rates_finds_the_level_of_workers_that_wait_for_each_other(
-    shape: str, busy_part: float
-) -> None:
+def test_rates_finds_the_level_of_contending_workers(shape: str, busy_part: float) -> None:
     system = System(Rates(1, MOST), SHAPES[shape], busy_part=busy_part).run(6)
     assert system.share(MOST) >= 0.95
     assert changes(system.run(50).levels[5:]) == 0
@@ -72,9 +70,7 @@ def test_rates_finds_the_level_of_any_shape(capacity: Capacity, start: int) -> N
 
 
 @given(capacities, starts, st.data())
-def test_no_noise_of_a_tenth_moves_a_level_that_was_found(
-    capacity: Capacity, start: int, data: st.DataObject
-) -> None:
+def test_noise_moves_no_found_level(capacity: Capacity, start: int, data: st.DataObject) -> None:
     noise = data.draw(st.lists(st.floats(0.9, 1.1), min_size=1, max_size=24))
     turns = iter(range(10**6))
     system = System(Rates(1, MOST), capacity, start, noise=lambda: noise[next(turns) % len(noise)])

@@ -81,9 +81,7 @@ def test_rates_comes_down_from_a_level_that_the_lanes_cannot_use() -> None:
         (0.95, 0.0, 4),  # its own part is not known
     ],
 )
-def test_on_a_full_machine_others_keep_their_processors(
-    machine: float, process: float, bound: int
-) -> None:
+def test_a_full_machine_spares_the_other_cores(machine: float, process: float, bound: int) -> None:
     now = Measurement(4, 1.0, 1000.0, busy=4.0, machine=machine, process=process)
     assert highest(now, 16, processors=16) == bound
 
@@ -96,9 +94,7 @@ def test_no_worker_is_added_on_a_full_machine_and_the_reason_says_so() -> None:
 
 
 @given(st.integers(1, 64), st.integers(1, 64), st.floats(0, 1), st.floats(0, 64))
-def test_a_bound_is_within_the_levels(
-    level: int, most: int, machine: float, process: float
-) -> None:
+def test_bounds_are_within_levels(level: int, most: int, machine: float, process: float) -> None:
     now = Measurement(level, 1.0, 1.0, busy=1.0, machine=machine, process=process)
     bounds = LevelBounds(1, most, 0.8, 64)
     assert 1 <= bounds.highest(now)[0] <= most

@@ -24,9 +24,7 @@ def best(measured: Mapping[int, float]) -> int:
         ({4: 400.0, 8: 800.0, 9: 711.0, 16: 400.0}, 8),
     ],
 )
-def test_few_measurements_say_where_the_best_level_is(
-    measured: Mapping[int, float], level: int
-) -> None:
+def test_few_measurements_show_the_best_level(measured: Mapping[int, float], level: int) -> None:
     assert best(measured) == level
 
 
@@ -39,7 +37,7 @@ def test_a_curve_has_no_unit() -> None:
         assert there.gain == pytest.approx(here.gain)
 
 
-def test_what_was_measured_is_foretold() -> None:
+def test_measured_levels_are_predicted() -> None:
     """USL with a = 0.05 and b = 0.001."""
     measured = {n: 1000 * n / (1 + 0.05 * (n - 1) + 0.001 * n * (n - 1)) for n in (1, 8, 31, 64)}
     for each in curves_up_to(64).foretell(measured, measured):

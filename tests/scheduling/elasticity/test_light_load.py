@@ -79,7 +79,7 @@ def test_a_backlog_raises_the_level_at_once_and_straight_to_what_it_needs() -> N
     assert decision.reason == "2 workers did 1,000 a second, and 9,000 wait: 31 should be enough."
 
 
-def test_all_that_waits_from_the_beginning_is_no_reason_to_keep_one_worker() -> None:
+def test_an_initial_backlog_does_not_keep_one_worker() -> None:
     """A source that ends leaves a backlog that becomes smaller: it is to be gone soon."""
     system = System(Rates(1, 16), law(0, 0), 1, offered=0, waiting=100_000).run(2)
     assert system.level > 8
@@ -160,7 +160,7 @@ def test_a_backlog_that_grows_raises_a_level_that_was_kept_with_some_to_spare() 
     assert rates.decide(now).level == 12
 
 
-def test_what_is_done_while_a_backlog_is_worked_off_is_no_other_load() -> None:
+def test_work_on_a_backlog_is_not_another_load() -> None:
     rates = Rates(1, 1)
     for _ in range(3):
         rates.decide(light(1, 1.0, 1000.0))

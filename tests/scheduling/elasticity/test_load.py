@@ -9,7 +9,7 @@ MORE = replace(BEFORE, waiting=2_000)
 LESS = replace(BEFORE, waiting=500)
 
 
-def test_what_waits_grows_as_a_part_of_what_is_handled() -> None:
+def test_growth_is_a_part_of_what_is_handled() -> None:
     assert growth(MORE, BEFORE) == 1.0
     assert growth(LESS, BEFORE) == -0.5
     assert works_off(LESS, BEFORE) == 1.0
@@ -21,7 +21,7 @@ def test_nothing_is_known_without_a_period_before_or_of_a_few_rows() -> None:
     assert growth(replace(BEFORE, waiting=20), replace(BEFORE, waiting=0)) == 0.0
 
 
-def test_what_waits_is_a_backlog_by_its_cost_and_few_rows_by_their_number() -> None:
+def test_a_backlog_is_judged_by_its_cost_or_few_rows_by_number() -> None:
     cheap = replace(MORE, waiting_cost=0.5)
     assert growth(cheap, BEFORE) == 0.0
     assert works_off(cheap, replace(BEFORE, waiting=3_000)) == 0.5

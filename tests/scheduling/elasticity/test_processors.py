@@ -40,7 +40,7 @@ def test_a_process_may_use_several_processors(tmp_path: Path, clock: dict[str, f
 
 
 @pytest.mark.parametrize("text", ["", "cpu 1 2", "cpu a b c d e", "intr 1 2 3 4 5 6"])
-def test_what_is_not_understood_is_not_known(text: str, tmp_path: Path) -> None:
+def test_unreadable_figures_are_unknown(text: str, tmp_path: Path) -> None:
     stat = tmp_path / "stat"
     stat.write_text(text)
     reading = Processors(stat)

@@ -25,7 +25,7 @@ def test_a_load_is_known_again_by_its_throughput_at_a_level() -> None:
     assert memory.recall("a", 1, 0.0) is None
 
 
-def test_what_is_learned_anew_replaces_what_was() -> None:
+def test_new_measurements_replace_old_ones() -> None:
     memory = Remembered()
     memory.learn("a", {1: 100.0, 8: 800.0})
     memory.learn("a", {1: 101.0, 8: 500.0})
@@ -83,9 +83,7 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         Remembered(tmp_path)
 
 
-def test_a_file_that_cannot_be_written_is_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unwritable_file_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "folder").mkdir()
     memory = Remembered(tmp_path / "folder" / "levels.json")
     (tmp_path / "folder").rmdir()

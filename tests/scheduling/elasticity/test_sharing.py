@@ -1,4 +1,4 @@
-"""Several systems on one machine: each sees of the others what they use of the processors."""
+"""Several systems on one machine see the processors that the others use."""
 
 import re
 
@@ -44,9 +44,7 @@ def test_systems_on_one_machine_do_not_oversubscribe_it(begins: tuple[int, ...])
 
 @pytest.mark.parametrize("work", [1.0, 0.7, 0.5])
 @pytest.mark.parametrize("before", [0, 4, 20])
-def test_the_level_comes_back_when_a_neighbour_has_left_the_processors(
-    before: int, work: float
-) -> None:
+def test_the_level_recovers_when_a_neighbour_has_left(before: int, work: float) -> None:
     """`work` is the throughput of two workers that share one processor's part, of their own."""
     strategy, level, levels = Rates(1, 2, processors=2), 1, []
     for period in range(before + 20 + 10):

@@ -147,14 +147,14 @@ def test_rows_of_stages_whose_time_is_not_known_count_as_one() -> None:
     assert look(counts, team).rows == pytest.approx(110)  # also where others' is known
 
 
-def test_time_without_rows_is_no_cost_of_any() -> None:
+def test_time_without_rows_is_not_charged() -> None:
     graph, costly, cheap = costly_and_cheap()
     costly.busy = 0.1  # for rounds without rows
     cheap.take(10)
     assert look(Counts(), Team(graph)).rows == pytest.approx(10)
 
 
-def test_what_waits_has_a_cost_too() -> None:
+def test_waiting_rows_have_a_cost() -> None:
     graph, costly, cheap = costly_and_cheap()
     counts, team = Counts(), Team(graph)
     for operator in (costly, cheap):

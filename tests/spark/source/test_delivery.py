@@ -18,9 +18,7 @@ from sums import failing, health, sums
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
 
 
-def test_a_task_that_fails_once_changes_nothing(
-    retrying: SparkSession, url: str, tmp_path: Path
-) -> None:
+def test_a_retried_task_changes_nothing(retrying: SparkSession, url: str, tmp_path: Path) -> None:
     (tmp_path / "marks").mkdir()
     frame = retrying.range(30_000, numPartitions=3)
     frame = frame.mapInArrow(failing(tmp_path / "marks", 1), "id long")
@@ -53,9 +51,7 @@ def test_empty_partitions_upload_nothing(retrying: SparkSession, url: str) -> No
     assert health(url)["committed"] == 2
 
 
-def test_a_frame_without_columns_is_refused_instead_of_being_empty(
-    retrying: SparkSession, url: str
-) -> None:
+def test_a_frame_without_columns_is_refused(retrying: SparkSession, url: str) -> None:
     frame = retrying.range(5).select()
     assert frame.count() == 5
     with pytest.raises(ConfigError, match="the frame has no columns"):
@@ -70,16 +66,14 @@ def test_a_frame_without_columns_is_refused_instead_of_being_empty(
             writer(StructType([]), False)
 
 
-def test_what_is_refused_is_readable_in_the_driver(
+def test_a_refusal_is_readable_in_the_driver(
     retrying: SparkSession, url: str, failure_of: Callable[[Callable[[], Any]], str]
 ) -> None:
     shown = failure_of(lambda: deliver(retrying.range(3), url, "nobody", job="job"))
     assert "the server has no entry point 'nobody'; it has 'sums'" in shown
 
 
-def test_a_batch_that_a_query_replays_counts_once(
-    retrying: SparkSession, url: str, tmp_path: Path
-) -> None:
+def test_a_replayed_batch_counts_once(retrying: SparkSession, url: str, tmp_path: Path) -> None:
     source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
     returned: list[tuple[int, bool]] = []
 
@@ -110,6 +104,6 @@ def test_a_batch_that_a_query_replays_counts_once(
     assert sums(url)[:2] == [200, sum(range(200))]
 
 
-def test_what_is_no_address_is_shown(retrying: SparkSession) -> None:
+def test_a_wrong_address_is_shown(retrying: SparkSession) -> None:
     with pytest.raises(ConfigError, match="url is the address of a server, or of several, not 5"):
         deliver(retrying.range(1), 5, "sums", job="job")  # type: ignore[arg-type]

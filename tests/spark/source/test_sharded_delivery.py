@@ -59,9 +59,7 @@ class DriverEnded(Exception):
     """Stands for the end of the driver's process."""
 
 
-def test_rows_of_executors_count_once_on_the_shards_of_their_keys(
-    cluster: SparkSession, shards: Shards
-) -> None:
+def test_rows_of_executors_count_once_on_the_shard(cluster: SparkSession, shards: Shards) -> None:
     frame = rows(cluster)
     assert deliver(frame, shards.urls, "seen", by="k", job="plain")
     assert shards.counts(0) == shards.expected(KEYS)
@@ -119,11 +117,7 @@ def test_a_driver_that_ends_between_commits_is_repeated(
 
 @pytest.mark.parametrize(("batch", "killed"), [(5, 0), (6, 1)])
 def test_a_server_that_is_killed_before_the_commits_gets_its_rows_anew(
-    cluster: SparkSession,
-    shards: Shards,
-    monkeypatch: pytest.MonkeyPatch,
-    batch: int,
-    killed: int,
+    cluster: SparkSession, shards: Shards, monkeypatch: pytest.MonkeyPatch, batch: int, killed: int
 ) -> None:
     commit = ShardedConnection.commit
 

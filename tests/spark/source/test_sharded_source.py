@@ -198,9 +198,7 @@ class Query:
         assert query.awaitTermination(120)
 
 
-def test_a_stream_has_the_rows_of_all_shards_and_releases_them(
-    known: SparkSession, urls: list[str], tmp_path: Path
-) -> None:
+def test_a_stream_reads_all_shards(known: SparkSession, urls: list[str], tmp_path: Path) -> None:
     query = Query(known, tmp_path / "checkpoint")
     publish(urls, 0, 100)
     query.run(urls)
@@ -241,9 +239,7 @@ RIGHT = {"url": "unix:/first, unix:/second", "entry": "sums", "by": "id"}
         ({"url": "unix:/first,there"}, "the option 'url': an address is unix:PATH .* not 'there'"),
     ],
 )
-def test_an_option_that_is_wrong_is_named_with_its_value(
-    said: dict[str, str | None], error: str
-) -> None:
+def test_a_wrong_option_is_named_with_its_value(said: dict[str, str | None], error: str) -> None:
     options = {name: value for name, value in (RIGHT | said).items() if value is not None}
     with pytest.raises(ConfigError, match=error):
         CallboardSource(options).writer(StructType(), overwrite=False)
@@ -254,6 +250,6 @@ def test_the_key_is_a_column_or_several(by: str, names: Any) -> None:
     assert SourceOptions(RIGHT | {"by": by}).place(BY).by == names
 
 
-def test_what_is_read_has_no_key() -> None:
+def test_reading_takes_no_key() -> None:
     with pytest.raises(ConfigError, match="the option 'by' is not known here"):
         CallboardSource(RIGHT).reader(StructType())

@@ -38,9 +38,7 @@ def append(frame: DataFrame, url: str, **options: str) -> None:
 # --- batches --------------------------------------------------------------------------------------
 
 
-def test_a_task_that_fails_once_changes_nothing(
-    known: SparkSession, url: str, tmp_path: Path
-) -> None:
+def test_a_retried_task_changes_nothing(known: SparkSession, url: str, tmp_path: Path) -> None:
     (tmp_path / "marks").mkdir()
     frame = known.range(30_000, numPartitions=3)
     append(frame.mapInArrow(failing(tmp_path / "marks", 1), "id long"), url)
@@ -111,7 +109,7 @@ def test_a_commit_that_raises_may_be_replayed(
     assert sums(url)[:2] == [1_000, sum(range(1_000))]
 
 
-def test_what_is_refused_is_readable_in_the_driver(
+def test_a_refusal_is_readable_in_the_driver(
     known: SparkSession, url: str, failure_of: Callable[[Callable[[], Any]], str]
 ) -> None:
     frame = known.range(3)
@@ -206,9 +204,7 @@ def test_a_batch_without_rows_is_committed(stream: Stream, url: str) -> None:
     assert sums(url)[0] == 0
 
 
-def test_a_query_that_is_stopped_in_a_batch_replays_it(
-    stream: Stream, url: str, tmp_path: Path
-) -> None:
+def test_a_stopped_query_replays_its_batch(stream: Stream, url: str, tmp_path: Path) -> None:
     reached, pipe = tmp_path / "reached", tmp_path / "pipe"
     os.mkfifo(reached)
     os.mkfifo(pipe)

@@ -1,4 +1,4 @@
-"""`format("callboard")`: what an actor publishes is read, each row once, across restarts."""
+"""`format("callboard")`: published rows are read, each once, across restarts."""
 
 from __future__ import annotations
 
@@ -73,9 +73,7 @@ def test_a_frame_has_what_is_published_and_not_released(known: SparkSession, url
     assert [row.id for row in load(known, url, partitions="3").collect()] == [9_998, 9_999]
 
 
-def test_a_task_that_fails_reads_the_same_rows_again(
-    known: SparkSession, url: str, tmp_path: Path
-) -> None:
+def test_a_retried_task_reads_the_same_rows(known: SparkSession, url: str, tmp_path: Path) -> None:
     (tmp_path / "marks").mkdir()
     publish(url, 0, 20_000)
     frame = load(known, url, partitions="2").select("id")

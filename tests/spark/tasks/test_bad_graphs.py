@@ -48,22 +48,20 @@ ARROW_METHODS = ["map_partitions", "map_in_arrow", "apply_in_arrow", "cogroup_in
         ({"output": "one"}, "cogroup_in_arrow", "the entries of a cogroup are ('left', 'right')"),
     ],
 )
-def test_a_graph_that_is_none_for_a_method_is_refused_on_the_driver(
-    options: Any, method: str, says: str
-) -> None:
+def test_a_graph_unfit_for_a_method_is_refused(options: Any, method: str, says: str) -> None:
     with pytest.raises(ConfigError) as refused:
         getattr(spark_graph(two_and_two(), **options), method)
     assert says in str(refused.value)
 
 
-def test_what_has_no_collector_can_only_be_fed() -> None:
+def test_a_graph_without_a_collector_can_only_be_fed() -> None:
     graph = spark_graph(entry("x").to(print))
     for method in ARROW_METHODS[:3]:
         with pytest.raises(ConfigError, match="no collectors: only foreach_partition"):
             getattr(graph, method)
 
 
-def test_what_a_function_makes_is_checked_in_the_task() -> None:
+def test_the_graph_a_function_makes_is_checked_in_the_task() -> None:
     function = spark_graph(lambda system, context: two_and_two()).map_partitions
     with pytest.raises(ConfigError, match="the graph has the entries 'a', 'b': choose one"):
         list(function([1]))
@@ -102,7 +100,7 @@ def test_an_option_of_a_run_is_checked_in_the_task() -> None:
 
 
 @pytest.mark.parametrize("graph", [7, None, entry("x").key_by(lambda row: row)])
-def test_what_is_no_graph_is_refused(graph: Any) -> None:
+def test_only_graphs_and_streams_are_taken(graph: Any) -> None:
     with pytest.raises(ConfigError, match="a graph or a stream, not"):
         spark_graph(graph)
 

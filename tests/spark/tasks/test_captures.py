@@ -1,4 +1,4 @@
-"""What a partition function takes along to the workers, and what it refuses to."""
+"""Objects that a partition function takes along to the workers, or refuses."""
 
 from __future__ import annotations
 
@@ -134,9 +134,7 @@ def test_a_broadcast_variable_is_read_in_every_task(spark: SparkSession, lifetim
         broadcast.destroy()
 
 
-def test_a_destroyed_broadcast_variable_fails_no_job_that_never_used_it(
-    spark: SparkSession,
-) -> None:
+def test_a_destroyed_broadcast_fails_no_job_that_never_used_it(spark: SparkSession) -> None:
     names = spark.sparkContext.broadcast(["a"])
     foreach_partition(partial(lookup, names))
     names.destroy()

@@ -1,4 +1,4 @@
-"""What tasks count for the driver, and when it is seen there."""
+"""Counters of tasks, and the moment when the driver sees them."""
 
 from __future__ import annotations
 
@@ -108,9 +108,7 @@ def counts_of(counters: TaskCounters) -> dict[str, tuple[int, ...]]:
     }
 
 
-def test_rows_and_dead_letters_are_counted_by_the_name_of_the_build_function(
-    spark: SparkSession,
-) -> None:
+def test_rows_and_dead_letters_are_counted_by_build_function(spark: SparkSession) -> None:
     counters = TaskCounters(spark)
     rows = spark.sparkContext.parallelize(range(100), 4)
     assert rows.mapPartitions(map_partitions(evens, counters=counters)).count() == 50
@@ -151,9 +149,7 @@ def test_a_graphs_rows_are_counted_and_the_ones_that_it_skips(spark: SparkSessio
     assert counts_of(counters)["x"][:2] == (2, 30)
 
 
-def test_the_driver_sees_the_tasks_that_have_ended_while_others_run(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_the_driver_sees_ended_tasks_while_others_run(spark: SparkSession, tmp_path: Path) -> None:
     counters = TaskCounters(spark)
     gate = tmp_path / "gate"
 
@@ -186,7 +182,7 @@ def test_a_failed_attempt_counts_nothing(retrying: SparkSession) -> None:
     assert counts_of(counters) == {"failing_first": (2, 40, 0, 0, 0)}
 
 
-def test_what_has_no_context_is_refused() -> None:
+def test_counters_need_a_spark_context() -> None:
     class Connect:
         @property
         def sparkContext(self) -> Any:  # noqa: N802

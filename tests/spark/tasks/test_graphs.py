@@ -204,7 +204,7 @@ class Watched:
         self.counts.append(len(self.alive))
 
 
-def test_what_a_collector_gets_is_dropped_where_nobody_wants_it() -> None:
+def test_outputs_that_nobody_collects_are_dropped() -> None:
     rows = entry("x", Watched)
     both = Graph(rows.collect(), rows.to(Watched.count))
     spark_graph(both, batch_size=10).foreach_partition(Watched() for _ in range(1000))
@@ -318,9 +318,7 @@ def test_an_error_of_the_input_is_raised_as_it_is() -> None:
         ),
     ],
 )
-def test_an_output_that_is_no_row_of_the_schema_is_refused(
-    output: Any, options: Any, says: str
-) -> None:
+def test_an_output_outside_the_schema_is_refused(output: Any, options: Any, says: str) -> None:
     function = spark_graph(entry("x").map(output), rows="dict", **options).map_in_arrow
     with pytest.raises(SchemaError) as raised:
         list(function(batches(3)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,9 +65,7 @@ def test_each_key_of_a_frame_by_key_comes_in_order_to_one_run(spark: SparkSessio
     assert len(found) == len(wanted)  # no key is in two partitions
 
 
-def test_a_frame_that_is_not_by_key_is_seen_not_to_be(
-    spark: SparkSession, failure_of: Failure
-) -> None:
+def test_a_frame_not_by_key_is_detected(spark: SparkSession, failure_of: Failure) -> None:
     frame = spark.createDataFrame(clicks(500), CLICK).coalesce(1)
     shown = failure_of(frame.mapInArrow(visits().map_in_arrow, VISITS).collect)
     assert "operator 'Ordered' failed at input " in shown
@@ -109,9 +106,7 @@ def test_rows_of_one_order_are_sorted_by_the_other_columns(spark: SparkSession) 
         ({"frame": [1]}, "frame is a frame of Spark, not [1]"),
     ],
 )
-def test_a_wrong_argument_of_by_key_is_refused_at_the_call(
-    spark: SparkSession, options: dict[str, Any], says: str
-) -> None:
+def test_wrong_arguments_of_by_key(spark: SparkSession, options: dict[str, Any], says: str) -> None:
     frame = spark.createDataFrame(clicks(1), CLICK)
     chosen: dict[str, Any] = {"frame": frame, "key": "user", "order": "ts", "partitions": 2}
     with pytest.raises(ConfigError) as refused:
@@ -125,9 +120,7 @@ def test_a_frame_with_two_columns_of_a_name_is_refused(spark: SparkSession) -> N
         by_key(frame.select("*", "user"), "user", order="ts", partitions=2)
 
 
-def test_a_column_that_cannot_be_sorted_by_is_named_by_spark(
-    spark: SparkSession, failure_of: Failure
-) -> None:
+def test_spark_names_an_unsortable_column(spark: SparkSession, failure_of: Failure) -> None:
     frame = spark.range(3).select(col("id"), create_map(lit("a"), col("id")).alias("pairs"))
     shown = failure_of(lambda: by_key(frame, "id", order="id", partitions=2).collect())
     assert "pairs" in shown
@@ -198,27 +191,3 @@ def test_rows_of_every_common_type_come_and_go(spark: SparkSession) -> None:
     assert frame.mapInArrow(same.map_in_arrow, frame.schema).collect() == frame.collect()
     grouped = frame.groupBy("id").applyInArrow(same.apply_in_arrow, frame.schema)
     assert grouped.orderBy("id").collect() == frame.collect()
-
-
-def test_results_that_are_enough_do_not_wait_for_an_operator_that_is_stuck(
-    spark: SparkSession,
-) -> None:
-    def second(n: int) -> int:
-        if n > 0:
-            threading.Event().wait()
-        return n
-
-    stuck = spark_graph(
-        entry("n", int).map(second), threading="dynamic", batch_size=1, drain_timeout=3600.0
-    )
-    rdd = spark.sparkContext.parallelize(range(100), 1)
-    assert rdd.mapPartitions(stuck.map_partitions).take(1) == [0]
-    same = spark_graph(entry("n", int))
-    assert rdd.mapPartitions(same.map_partitions).collect() == list(range(100))
-
-
-def test_a_limit_above_the_results_leaves_the_next_job_whole(spark: SparkSession) -> None:
-    frame = spark.range(50_000, numPartitions=2)
-    back = frame.mapInArrow(spark_graph(entry("x")).map_in_arrow, "id long")
-    assert len(back.limit(10).collect()) == 10
-    assert back.filter(col("id") >= 0).count() == 50_000

@@ -23,8 +23,7 @@ def test_few_keys_are_counted_exactly(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    "expression",
-    ["id % 10", "concat('key ', id % 10)", "cast(concat('key ', id % 10) as binary)"],
+    "expression", ["id % 10", "concat('key ', id % 10)", "cast(concat('key ', id % 10) as binary)"]
 )
 def test_many_keys_are_counted_within_the_bounds(spark: SparkSession, expression: str) -> None:
     # Every second row has one of ten keys, the others one of their own.
@@ -60,8 +59,8 @@ def test_an_empty_frame_has_no_keys(spark: SparkSession) -> None:
     assert list(hot) == []
 
 
-@pytest.mark.parametrize("epsilon", [0, 1, float("nan"), "much"])
-def test_an_epsilon_that_is_none_is_refused_at_once(spark: SparkSession, epsilon: Any) -> None:
+@pytest.mark.parametrize("epsilon", [0, 1])
+def test_a_wrong_epsilon_is_refused(spark: SparkSession, epsilon: Any) -> None:
     with pytest.raises((ValueError, TypeError), match="epsilon"):
         hot_keys(spark.range(10), "id", epsilon=epsilon)
 
@@ -79,9 +78,7 @@ def test_an_epsilon_that_is_none_is_refused_at_once(spark: SparkSession, epsilon
         ("id = 1", "boolean"),
     ],
 )
-def test_keys_of_another_type_are_refused_at_once(
-    spark: SparkSession, expression: str, sort: str
-) -> None:
+def test_keys_of_another_type_are_refused(spark: SparkSession, expression: str, sort: str) -> None:
     frame = spark.range(10).selectExpr(f"{expression} as key")
     with pytest.raises(TypeError, match=f"the column 'key' of {sort}$"):
         hot_keys(frame, "key")

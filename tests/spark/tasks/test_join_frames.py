@@ -87,9 +87,7 @@ def test_it_gives_the_pairs_of_a_plain_program(spark: SparkSession, partitions: 
     assert sorted(found) == sorted(by_hand(*rows(3_000, 1)))
 
 
-def test_each_partition_has_all_rows_of_its_keys_and_gives_them_in_order(
-    spark: SparkSession,
-) -> None:
+def test_each_partition_gives_all_rows_of_its_keys_in_order(spark: SparkSession) -> None:
     result = job(*frames(spark, 2_000), partitions=12)
     assert result.rdd.getNumPartitions() == 12  # more than there are keys, so some are empty
     homes: dict[str, set[int]] = {}
@@ -107,9 +105,7 @@ def test_rows_without_a_partner_leave_too(spark: SparkSession) -> None:
     left, right = rows(400, 2)
     right = right[:40]
     result = job(
-        spark.createDataFrame(left, TRADE),
-        spark.createDataFrame(right, QUOTE),
-        joined(how="outer"),
+        spark.createDataFrame(left, TRADE), spark.createDataFrame(right, QUOTE), joined(how="outer")
     )
     pairs = by_hand(left, right)
     prices, bids = {found[2] for found in pairs}, {found[4] for found in pairs}
@@ -181,9 +177,7 @@ def test_null_as_the_order_is_refused(spark: SparkSession, failure_of: Failure) 
     assert "'bid': 30.0" in told
 
 
-def test_a_stream_with_another_order_than_the_frames_has_late_rows(
-    spark: SparkSession, failure_of: Failure
-) -> None:
+def test_a_stream_in_another_order_has_late_rows(spark: SparkSession, failure_of: Failure) -> None:
     by_price = trades.join(
         quotes, by=("price", "bid"), within=1, where=Equal("symbol"), combine=pair
     )
@@ -205,16 +199,14 @@ def test_a_stream_with_another_order_than_the_frames_has_late_rows(
         (lambda trade, quote: (2**63, "A", 1.0, 2, 3.0), "does not fit column 'ts'"),
     ],
 )
-def test_an_output_that_is_no_row_of_the_schema_is_refused(
+def test_an_output_outside_the_schema_is_refused(
     spark: SparkSession, failure_of: Failure, combine: Any, says: str
 ) -> None:
     told = failure_of(lambda: job(*frames(spark, 100), joined(combine=combine)).collect())
     assert says in told
 
 
-def test_null_where_the_schema_has_none_is_refused(
-    spark: SparkSession, failure_of: Failure
-) -> None:
+def test_null_in_a_not_null_column_is_refused(spark: SparkSession, failure_of: Failure) -> None:
     schema = PAIR.replace("bid double", "bid double not null")
     stream = joined(combine=lambda trade, quote: (*pair(trade, quote)[:4], None))
     told = failure_of(lambda: job(*frames(spark, 100), stream, schema=schema).collect())
@@ -237,15 +229,13 @@ def test_null_where_the_schema_has_none_is_refused(
         ({"stream": joined().union(entry("more"))}, "'right', 'more'"),
     ],
 )
-def test_a_wrong_argument_is_refused_at_the_call(
-    spark: SparkSession, options: Row, says: str
-) -> None:
+def test_wrong_arguments_are_refused(spark: SparkSession, options: Row, says: str) -> None:
     with pytest.raises(ConfigError) as refused:
         job(*frames(spark, 1), **options)
     assert says in str(refused.value)
 
 
-def test_what_is_no_frame_is_refused(spark: SparkSession) -> None:
+def test_only_frames_are_joined(spark: SparkSession) -> None:
     left, _ = frames(spark, 1)
     other: Any = [{"ts": 1, "symbol": "A"}]
     with pytest.raises(ConfigError, match="right is a frame of Spark, not "):

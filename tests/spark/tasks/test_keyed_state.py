@@ -157,7 +157,7 @@ def test_a_class_has_its_arguments() -> None:
         (lambda state, row: (None, [7]), "an output is a dictionary or a tuple with the columns"),
     ],
 )
-def test_what_fits_no_schema_is_refused(receive: Any, says: str) -> None:
+def test_a_wrong_state_or_output_is_refused(receive: Any, says: str) -> None:
     _, send = by_apply(keyed_state(receive, state=STATE, schema=OUT))
     with pytest.raises(SchemaError) as raised:
         send([1])
@@ -256,9 +256,7 @@ def test_the_same_in_a_processor_of_transform_with_state(feed: Feed, spark: Spar
         spark.conf.unset(store)
 
 
-def test_a_graph_in_a_streaming_query_is_a_run_for_each_partition_of_a_micro_batch(
-    feed: Feed,
-) -> None:
+def test_a_streaming_query_runs_a_graph_for_each_partition(feed: Feed) -> None:
     counted = entry("x").fold(0, lambda rows, batch: rows + batch.num_rows).map(lambda n: ("", n))
     graph = spark_graph(counted, schema=OUT)
 

@@ -1,4 +1,4 @@
-"""One class, one answer: what the rows, states and outputs of `keyed_state` are by each method."""
+"""Rows, states and outputs of `keyed_state` are equal by every method."""
 
 from __future__ import annotations
 
@@ -144,9 +144,7 @@ def applied(keyed: KeyedState) -> tuple[Any, Any]:
     return store.kept, given.iloc[0, 0]
 
 
-def test_an_hour_that_comes_twice_is_kept_and_put_out_as_the_instant_that_it_is(
-    new_york: None,
-) -> None:
+def test_an_hour_that_comes_twice_keeps_its_instant(new_york: None) -> None:
     second = datetime(2024, 11, 3, 1, 30, fold=1)  # as Spark's own rows have it
     keyed = keyed_state(
         lambda state, row: ((second,), [(second,)]),
@@ -167,9 +165,7 @@ def test_an_hour_that_comes_twice_is_kept_and_put_out_as_the_instant_that_it_is(
         (1.0, NAN, "an output has NaN in column 'x', which pandas cannot tell from null"),
     ],
 )
-def test_a_value_that_spark_would_make_null_of_is_refused(
-    state: Any, output: Any, says: str
-) -> None:
+def test_a_value_that_would_become_null_is_refused(state: Any, output: Any, says: str) -> None:
     double = _schema("x double")
     keyed = keyed_state(lambda old, row: ((state,), [(output,)]), state=double, schema=double)
     with pytest.raises(SchemaError, match=says):
@@ -182,7 +178,7 @@ def test_an_integer_in_a_column_of_floats_is_a_float() -> None:
     assert repr(applied(keyed)) == "((1.0,), 2.0)"
 
 
-def test_a_time_with_a_zone_is_none_without_one() -> None:
+def test_a_time_with_a_zone_becomes_a_clock_time_without_one() -> None:
     ntz = _schema("at timestamp_ntz")
     at = datetime(2024, 1, 1, tzinfo=ZoneInfo("Europe/Paris"))
     keyed = keyed_state(lambda old, row: ((None,), [(at,)]), state=ntz, schema=ntz)
@@ -238,9 +234,7 @@ def run(spark: SparkSession, folder: Path, change: Callable[[Any], Any], *files:
     return found
 
 
-def test_all_values_are_the_same_by_apply_and_by_processor(
-    in_new_york: SparkSession, tmp_path: Path
-) -> None:
+def test_apply_and_processor_give_equal_values(in_new_york: SparkSession, tmp_path: Path) -> None:
     spark = in_new_york
     spark.conf.set("spark.sql.session.timeZone", "Europe/Paris")
     try:

@@ -48,6 +48,6 @@ def test_a_native_actor_that_fails_is_readable_too(batches: Any) -> None:
         list(map_in_arrow(pass_on)([b"bytes"]))
 
 
-def test_what_a_native_actor_cannot_take_is_an_error_that_shows_it(batches: Any) -> None:
+def test_a_value_that_a_native_actor_cannot_take_is_shown(batches: Any) -> None:
     with pytest.raises(TypeError, match=r"not \[{'a': 1}\]"):
         list(map_partitions(pass_on)([{"a": 1}]))

@@ -83,7 +83,7 @@ def test_a_lone_surrogate_of_an_actor_or_an_operator_is_escaped() -> None:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_what_is_raised_in_the_tasks_own_thread_can_be_reported(error: BaseException) -> None:
+def test_an_error_of_the_tasks_thread_can_be_reported(error: BaseException) -> None:
     told = failed_with(lambda: reported(raising(error))(1))
     assert told.startswith(f"the task failed in partition 0: {type(error).__name__}")
 

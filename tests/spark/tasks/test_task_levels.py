@@ -28,7 +28,7 @@ def test_a_level_is_within_the_tasks_cpus(workers: Any, cpus: int, wanted: Any) 
         assert settings.config == {"workers": wanted}
 
 
-def test_so_is_that_of_a_configuration_which_is_loaded_already() -> None:
+def test_the_level_in_a_loaded_configuration_is_limited_too() -> None:
     settings = SystemSettings.read(Config.load({"workers": (3, 8)}), None).for_task(2)
     assert (settings.config.least_workers, settings.config.workers) == (2, 2)
     assert settings.config.elasticity is not None

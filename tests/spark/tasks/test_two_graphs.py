@@ -16,12 +16,6 @@ from callboard.spark import PartitionContext, map_partitions
 from callboard.spark.errors import PartitionFailed
 
 
-def test_the_results_of_one_graph_may_be_the_rows_of_another() -> None:
-    inner = map_partitions(graphs.echo, batch_size=2)
-    outer = map_partitions(graphs.tally, flush=True, batch_size=3)
-    assert next(outer(inner(range(10))))[3] == 10
-
-
 def test_two_graphs_of_one_task_may_have_the_same_names_and_different_settings() -> None:
     inner = map_partitions(graphs.echo, workers=1, batch_size=2)
     outer = map_partitions(graphs.echo, workers=2, batch_size=3)
@@ -70,7 +64,7 @@ def test_a_failure_in_one_graph_fails_the_task_and_leaves_nothing_to_the_next() 
     assert next(count(range(5)))[3] == 5
 
 
-def test_of_two_graphs_that_may_be_kept_the_one_that_was_opened_first_is() -> None:
+def test_the_first_opened_of_two_graphs_is_kept() -> None:
     list(map_partitions(graphs.echo)([]))  # so that none is kept from an earlier test
     count = map_partitions(graphs.kept_tally, flush=True, lifetime="process")
     inner = map_partitions(graphs.echo, lifetime="process", batch_size=2)
