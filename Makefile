@@ -7,6 +7,7 @@
 # make wheels   build and try a release's wheels, for the interpreters that PYTHONS="python3.11 python3.13t" names
 # make stress   run the native structures under a model checker and sanitizers
 # make dev      an editable install in .venv-dev, built in build/dev and rebuilt whenever it is imported
+# make shape    lay out the sources as they are installed, as links, for editors and type checkers; compiles nothing
 # make compile  rebuild build/dev now, and show the compiler's messages
 # make clean    remove all that the above have made
 #
@@ -15,6 +16,7 @@
 # SETUP="..." to meson when the wheel is built.
 PYTHON ?= python3
 ARGS ?=
+SHAPE ?= build/shape
 SETUP ?=
 
 NAME := $(notdir $(PYTHON))
@@ -49,7 +51,7 @@ KILLS ?= 300
 ROUNDS ?= 100
 STRESS_SECONDS ?= 60
 
-.PHONY: demo test soak bench docs lint types stress wheels dev compile clean
+.PHONY: demo test soak bench docs lint types stress wheels dev shape compile clean
 .DELETE_ON_ERROR:
 
 demo:
@@ -95,6 +97,14 @@ wheels:
 	.ci/wheels $(or $(PYTHONS),$(PYTHON))
 
 dev: $(DEV)/.editable
+
+# Folders as links, so that new files are there at once. The version is only known to a build.
+shape:
+	rm -rf $(SHAPE)
+	mkdir -p $(SHAPE)/callboard
+	@ln -s $(filter-out %/version.py.in %/__pycache__,$(wildcard $(CURDIR)/actors/*)) $(SHAPE)/callboard
+	@ln -s $(CURDIR)/core $(CURDIR)/mailbox $(CURDIR)/scheduling $(SHAPE)/callboard
+	cp actors/version.py.in $(SHAPE)/callboard/version.py
 
 compile: $(DEV)/.editable
 	PATH="$(DEV_BIN):$$PATH" meson compile -C build/dev

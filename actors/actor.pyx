@@ -13,7 +13,7 @@ from callboard._inside.sending.ref cimport CLOSED, ActorRef, Envelope, Extra, no
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport current_variables
 
-from callboard._inside.later import tell_outcome, timed_tell
+from callboard._inside.delayed_messages import tell_outcome, timed_tell
 from callboard.core.errors import CallboardError
 from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
@@ -120,7 +120,7 @@ class Actor:
         cdef ActorRef ref = own(self)
         cdef Extra extra = ref.extras()
         if not callable(handler):
-            raise TypeError(f"become() wants a callable that takes a message, not {safe_repr(handler)}")
+            raise TypeError(f"become() expects a callable that takes a message, got {safe_repr(handler)}")
         recall(ref)
         if extra.behaviours is None:
             extra.behaviours = []
@@ -222,7 +222,7 @@ class Actor:
         cdef ActorRef mine = own(self)
         cdef Extra extra = mine.extras()
         if not isinstance(ref, ActorRef):
-            raise TypeError(f"watch() wants the ref of an actor in this process, not {safe_repr(ref)}")
+            raise TypeError(f"watch() expects the ref of an actor in this process, got {safe_repr(ref)}")
         refuse_task(mine)
         if extra.watching is None:
             extra.watching = {}

@@ -92,7 +92,7 @@ class DeadLetters:
         it raises, that is logged, SystemExit included.
         """
         if not callable(subscriber) and not hasattr(subscriber, "tell"):
-            raise TypeError(f"subscribe() wants a ref or a function, not {safe_repr(subscriber)}")
+            raise TypeError(f"subscribe() expects a ref or a function, got {safe_repr(subscriber)}")
         with self._lock:
             self._subscribers = [*self._subscribers, subscriber]
 

@@ -1,4 +1,4 @@
-"""Says in words what a worker runs, and why a system is not idle."""
+"""Diagnosis in words: what a worker runs, and why a system is not idle."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def why_not_idle(runtime: Runtime) -> str:
     )
     lines.extend(_some(f"{ref._short_path} {queued(ref, holder)[1]}" for ref in ready))
     system = runtime.system
-    for graph in [] if system is None else system._graphs():
+    for graph in [] if system is None else system._observer.graphs():
         held_up = (each for each in graph.waits() if each.reason != "no input")
         lines.extend(_some(map(str, held_up)))
     return "\n".join(lines) or "no actor is in work just now: messages keep coming"

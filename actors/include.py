@@ -1,4 +1,4 @@
-"""Where another package finds callboard's C++ headers."""
+"""The folder of callboard's C++ headers, for packages with native actors."""
 
 from pathlib import Path
 

@@ -89,7 +89,7 @@ class PriorityMailbox(Mailbox):
     def __post_init__(self) -> None:
         if not callable(self.key):
             raise ConfigError(
-                f"a PriorityMailbox wants a function as key, not {safe_repr(self.key)}"
+                f"a PriorityMailbox expects a function as key, got {safe_repr(self.key)}"
             )
         _check(1 if self.capacity is None else self.capacity, self.overflow, self.timeout)
         if self.overflow == "drop_oldest":

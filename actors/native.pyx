@@ -197,7 +197,7 @@ cdef class NativeActor:
         """Fail with a Python exception. For subclasses that hold the interpreter."""
         self.own()
         if not isinstance(error, BaseException):
-            raise TypeError(f"fail_with() wants an exception, not {safe_repr(error)}")
+            raise TypeError(f"fail_with() expects an exception, got {safe_repr(error)}")
         complete_ask(self, None, error)
         # Not here: the end of the actor is the end of this object, which receive() still uses.
         self.own_ref.send_system(SystemKind.failed, self.own_ref, error)

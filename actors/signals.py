@@ -1,4 +1,4 @@
-"""Signals that end a program: a system that heeds them drains before it stops."""
+"""Signals that end a program: a system that handles them drains before it stops."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Signals:
         self.count = 0
 
     def install(self, numbers: Iterable[int]) -> None:
-        """Heed these signals. Raises CallboardError outside the main thread, ConfigError."""
+        """Handle these signals. Raises CallboardError outside the main thread, ConfigError."""
         if threading.current_thread() is not threading.main_thread():
             raise CallboardError(
                 "install_signal_handlers() is called in the main thread, the only one that Python "
@@ -35,36 +35,36 @@ class Signals:
             listed = list(numbers)
         except TypeError:
             raise ConfigError(
-                f"install_signal_handlers() wants a list of signals, not {safe_repr(numbers)}"
+                f"install_signal_handlers() expects a list of signals, got {safe_repr(numbers)}"
             ) from None
         chosen = [_checked(number) for number in listed]
         for number in chosen:
             if number not in _before:
                 _before[number] = signal.signal(number, _handle)
             with _lock:
-                _heeding[number] = (*_others(self, number), weakref.ref(self))
+                _handling[number] = (*_others(self, number), weakref.ref(self))
 
     def restore(self) -> None:
-        """Heed no more signals. The last system to do so brings the handlers from before back."""
-        for number in list(_heeding):
+        """Handle no more signals. The last system to do so restores the handlers from before."""
+        for number in list(_handling):
             with _lock:
-                heeding = _heeding[number] = _others(self, number)
-            if not heeding and threading.current_thread() is threading.main_thread():
+                handling = _handling[number] = _others(self, number)
+            if not handling and threading.current_thread() is threading.main_thread():
                 _give_back(number)
 
 
-# By signal: the systems that heed it, and the handler from before. A system may stop in any thread,
+# By signal: the systems that handle it, and the handler from before. A system stops in any thread,
 # but handlers are set in the main one, so the next signal gives back a handler that is left here
 # without a system. A tuple of systems is replaced as a whole, with the lock: a handler may be
 # reading it, and takes none.
 _lock = threading.RLock()
-_heeding: dict[int, tuple[weakref.ref[Signals], ...]] = {}
+_handling: dict[int, tuple[weakref.ref[Signals], ...]] = {}
 _before: dict[int, Any] = {}
 
 
 def _others(signals: Signals, number: int) -> tuple[weakref.ref[Signals], ...]:
-    """Return the systems that heed a signal, without `signals`, and without those that are gone."""
-    return tuple(ref for ref in _heeding.get(number, ()) if ref() not in (signals, None))
+    """Return the systems that handle a signal, without `signals` and those that are gone."""
+    return tuple(ref for ref in _handling.get(number, ()) if ref() not in (signals, None))
 
 
 def _checked(number: Any) -> signal.Signals:
@@ -78,12 +78,12 @@ def _checked(number: Any) -> signal.Signals:
 
 
 def _handle(number: int, frame: FrameType | None) -> None:
-    heeding = [signals for ref in _heeding.get(number, ()) if (signals := ref()) is not None]
-    if not heeding:
+    handling = [signals for ref in _handling.get(number, ()) if (signals := ref()) is not None]
+    if not handling:
         _give_back(number)
         signal.raise_signal(number)
         return
-    for signals in heeding:
+    for signals in handling:
         signals.count += 1
     if number == signal.SIGINT:
         raise KeyboardInterrupt
@@ -92,6 +92,6 @@ def _handle(number: int, frame: FrameType | None) -> None:
 
 def _give_back(number: int) -> None:
     before = _before.pop(number, None)
-    _heeding.pop(number, None)
+    _handling.pop(number, None)
     if signal.getsignal(number) is _handle:
         signal.signal(number, signal.SIG_DFL if before is None else before)

@@ -4,62 +4,61 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from functools import partial
 from types import BuiltinFunctionType, FunctionType, TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, overload
 
+from callboard._inside.delayed_messages import start_timer
 from callboard._inside.directory import Directory
-from callboard._inside.later import Scheduled
 from callboard._inside.life import exit as _exit
-from callboard._inside.pooling import Pooling
-from callboard._inside.receiving.event_loop import EventLoop
 from callboard._inside.sending.ref import ActorRef
-from callboard._inside.sending.runtime import Runtime
-from callboard._inside.spawn import Spawning, spawn
+from callboard._inside.spawn import spawn
 from callboard.core import checks
 from callboard.core.errors import (
     CallboardError,
-    DrainTimeout,
+    ConfigError,
     GraphError,
     PolicyError,
     SystemClosed,
 )
 from callboard.core.handles import CopiedAsItself
 from callboard.core.log import log
-from callboard.core.text import did_you_mean, safe_repr
+from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block
 from callboard.core.threads.green import refuse_green_threads
 from callboard.core.threads.interpreter import has_gil
-from callboard.core.threads.wait_queue import WaitQueue
 from callboard.dead_letters import DeadLetters
-from callboard.diagnosis import all_actors, why_not_idle
-from callboard.hosting import Hosted
+from callboard.diagnosis import all_actors
 from callboard.mailboxes import BoundedMailbox
-from callboard.observing.observed import Observed
+from callboard.observing.observer import Observer
+from callboard.observing.waits import waits_of
 from callboard.scheduling.config import Config
 from callboard.scheduling.placement import rebalance
-from callboard.scheduling.team import Team, obstacle_to_waiting
+from callboard.scheduling.team import Team
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder
-from callboard.signals import Signals
-from callboard.stopping import (
-    LAST_WORDS,
-    STOP_TIMEOUT,
-    begin_stop,
-    drain,
-    drained_and_left,
-    left_behind,
-    log_left_behind,
-    on_change,
-    time_left,
-)
+from callboard.shutdown import STOP_TIMEOUT, Shutdown
+from callboard.startup import check_classes, make_runtime, start_workers
+from callboard.statistics import collect
 from callboard.supervision import Supervision
 from callboard.timers import Timers
-from callboard.tuned import check_classes
-from callboard.workforce import start_workers
+
+if TYPE_CHECKING:
+    from typing import ParamSpec, TypeVarTuple, Unpack
+
+    from callboard._inside.answers.future import Future
+    from callboard._inside.arguments import ActorOptions, SpawnOptions
+    from callboard.actor import Actor, AnyActor
+    from callboard.observing.wait import WaitReport
+    from callboard.recipient import Recipient
+    from callboard.routers.router import Router
+    from callboard.scheduling.monitor import Statistics
+    from callboard.timers import Timer
+
+    A = TypeVar("A")
+    M = TypeVar("M")
+    P = ParamSpec("P")
+    Ts = TypeVarTuple("Ts")
 
 R = TypeVar("R", covariant=True)
 
@@ -70,7 +69,7 @@ class Runnable(Protocol[R]):
     def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
 
 
-class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, CopiedAsItself):
+class ActorSystem(CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
     That takes `drain_timeout` seconds in all, and half a second more at most, in which actors stop
@@ -155,41 +154,177 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         token = self.config.workers > 1 and has_gil()  # its holder runs Python actors
         self._open(Team(token), Timers(self.config.name))
         try:
-            self._traces.begin(self.config.trace)
-            self._open_endpoint()
+            self._observer.traces.begin(self.config.trace)
+            if self.config.observable:
+                self._observer.open_endpoint()
             start_workers(self._runtime, self.config)
         except (CallboardError, OSError):
             self._runtime.closed = True
-            self._end_observing()
+            self._observer.close()
             _exit.forget(self)
             raise
         log.info("system started", system=self.config.name, workers=self.config.workers)
 
+    _shutdown_class = Shutdown
+
     def _open(self, team: Team, timers: Timers, *, manual: bool = False) -> None:
-        config = self.config
-        letters = DeadLetters(config.name)
-        runtime = Runtime(team, config.name, letters, timers, config, config.quantum, manual)
-        self._runtime = runtime
-        self._observe(runtime)
-        self._change = WaitQueue()  # notified when no top-level actor is left
-        self._signals = Signals()
-        self._leave_by: float | None = None  # when the `with` block's end is to be over
-        runtime.placement = config.placement_policy()
-        runtime.counted = config.counted
-        runtime.tuned = config.tuned
-        if config.monitoring != "off":
-            runtime.records = self._records
-        runtime.notes_channels = config.monitoring in ("channels", "workers")
-        runtime.carrying = config.context == "sender"
-        team.observe(config.monitoring, runtime.placement.timed)
-        team.time_slice = 0.0 if manual else config.time_slice  # a logical clock stands still
-        runtime.event_loop = EventLoop(config.name)
+        """Make the parts, of which none refers to the system: nothing keeps it alive."""
+        self._runtime = runtime = make_runtime(self.config, team, timers, manual)
+        self._observer = Observer(runtime)
+        self._shutdown = self._shutdown_class(runtime, self._observer)
+        self._directory = Directory(runtime)
         runtime.system_ref = weakref.ref(self)
-        runtime.spawner = partial(spawn, runtime)
-        runtime.on_change = partial(on_change, runtime, self._change)
+        if self.config.monitoring != "off":
+            runtime.records = self._observer.records
         _exit.remember(self, runtime)
 
-    # --- running ---------------------------------------------------------------------------------
+    # --- actors ----------------------------------------------------------------------------------
+
+    # No type stands for "a class's parameters, and options": see `Spawns` in actor.pyi.
+    @overload
+    def spawn(
+        self, cls: Callable[P, AnyActor[M, A]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> ActorRef[M, A]: ...
+
+    @overload
+    def spawn(
+        self,
+        cls: Callable[[Unpack[Ts]], AnyActor[M, A]],
+        /,
+        *args: *Ts,
+        **options: Unpack[SpawnOptions],
+    ) -> ActorRef[M, A]: ...
+
+    # mypy 1.18 finds that this takes no `*Ts` with options, though it takes everything.
+    def spawn(self, cls: Any, /, *args: Any, **kwargs: Any) -> ActorRef[Any]:  # type: ignore[misc]
+        """Make an actor of class `cls` and return its ref at once.
+
+        The object is made by the worker that the actor lives on: `ref.ready` is a future of that,
+        and fails if it fails. Keyword arguments with the names of options are options: see
+        `SpawnOptions`. All others go to the class with `args`. `cls` may be a `partial` of a class,
+        whose arguments are never options, or a generic class with its parameters, `Box[int]`.
+
+        A class may have attributes `mailbox`, `supervision`, `dedicated`, `event_loop` and
+        `concurrency`: its actors' options where the spawn has none.
+
+        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. Arguments that the class does
+        not take, such as a mistyped option, raise a SpawnError that is a TypeError, too. So does an
+        option that the class has an argument of the same name for, unless that is given by position
+        or by the `partial`.
+        """
+        return spawn(self._runtime, None, cls, args, kwargs)
+
+    def pool(
+        self,
+        cls: Callable[[Unpack[Ts]], AnyActor[M, A]],
+        /,
+        *args: *Ts,
+        processes: int | None = None,
+        elastic: Any = None,
+        router: Any = None,
+        by: Any = None,
+        pickle: bool = False,
+        types: Any = (),
+        name: str | None = None,
+        **options: Unpack[ActorOptions],
+    ) -> Router[M, A]:
+        """Start worker processes with one actor of `cls` in each, and return a router over them.
+
+        `processes` is their number: without it, one for each usable core. With `elastic`, an
+        Elastic of `callboard.routers` or a pair of bounds, it follows the queues. Arguments and
+        options of `spawn` go to each actor; `name` is that of the actor that keeps the processes.
+        The router is a RoundRobinRouter, or one of the class `router`, or a KeyRouter with `by`.
+
+        Messages, answers and arguments are values that `callboard.remote` can send, with
+        dataclasses and enumerations that are named in `types`. With `pickle` all others are
+        pickled. The processes import `cls` by its name. See `docs/pools.md`.
+
+        Raises SpawnError, CodecError, ConfigError, TypeError, ValueError, and OSError.
+        """
+        from callboard.pools.pool import spawn_pool
+
+        return spawn_pool(
+            self,
+            cls,
+            args,
+            {**options},
+            processes=processes,
+            elastic=elastic,
+            router=router,
+            by=by,
+            pickle=pickle,
+            types=types,
+            name=name,
+        )
+
+    @overload
+    def find(self, what: str, /) -> ActorRef[Any]: ...
+
+    @overload
+    def find(self, what: type[Actor[M]], /) -> list[ActorRef[M]]: ...
+
+    @overload
+    def find(self, what: type, /) -> list[ActorRef[Any]]: ...
+
+    def find(self, what: str | type, /) -> Any:
+        """Return the live actor at a path such as `/shop/cart`, or the live actors of a class.
+
+        The names of a path are those given at the spawns; an actor without one is found by its
+        `ref.name`, too. The actors of a class, and of its subclasses, are a list, parents before
+        their children.
+
+        Raises CallboardError if there is no actor at the path.
+        """
+        if isinstance(what, type):
+            return self._directory.of_class(what)
+        return self._directory.at(what)
+
+    def wait_for(self, path: str, timeout: float | None = None) -> Future[ActorRef[Any]]:
+        """Return a future of the ref of the actor at `path`: done when that is spawned, or at once.
+
+        The actor's start may still fail: see `ref.ready`. The future fails with AskTimeout after
+        `timeout` seconds, and with SystemClosed when the system is stopped. Raises ForkedSystem.
+        """
+        return self._directory.expect(path, timeout)
+
+    @property
+    def name(self) -> str:
+        """The name given at the start."""
+        return self.config.name
+
+    @property
+    def actors(self) -> list[ActorRef[Any]]:
+        """The top-level actors, in the order of their spawning."""
+        return self._runtime.top
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """The messages that were told and not handled."""
+        return self._runtime.dead_letters
+
+    # --- timers ----------------------------------------------------------------------------------
+
+    def after(self, seconds: float, message: Any, *, to: Recipient[Any]) -> Timer:
+        """Send `message` to an actor or another Recipient once, after `seconds`.
+
+        Return a timer with `cancel()`.
+
+        In any thread. The timer ends with the system. Raises SystemClosed, ForkedSystem.
+        """
+        return start_timer(self._runtime, seconds, None, message, to, False)
+
+    def every(
+        self, seconds: float, message: Any, *, to: Recipient[Any], coalesce: bool = False
+    ) -> Timer:
+        """Send `message` to an actor or another Recipient every `seconds`.
+
+        Return a timer with `cancel()`. With `coalesce` no message is sent while the last one waits
+        or is in work. In any thread. The timer ends with the system. Raises SystemClosed,
+        ForkedSystem.
+        """
+        return start_timer(self._runtime, seconds, seconds, message, to, coalesce)
+
+    # --- graphs ----------------------------------------------------------------------------------
 
     def run(
         self,
@@ -257,26 +392,6 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
             restore=restore,
         )
 
-    @property
-    def name(self) -> str:
-        """The name given at the start."""
-        return self.config.name
-
-    @property
-    def actors(self) -> list[ActorRef[Any]]:
-        """The top-level actors, in the order of their spawning."""
-        return self._runtime.top
-
-    @property
-    def dead_letters(self) -> DeadLetters:
-        """The messages that were told and not handled."""
-        return self._runtime.dead_letters
-
-    @property
-    def is_closed(self) -> bool:
-        """True from the moment when the system was told to stop."""
-        return self._runtime.closing
-
     # --- tuning ----------------------------------------------------------------------------------
 
     def rebalance(self, policy: Any = None) -> int:
@@ -289,18 +404,51 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         """
         self._runtime.refuse_fork()
         chosen = self.config.placement_policy(policy)
-        if self._runtime.team.steals:
+        team = self._runtime.team
+        if team.steals:
             raise PolicyError(
                 f"the actors of {self.name!r} cannot be arranged by {safe_repr(chosen)}: under "
                 "dynamic threading they run where they are woken; use threading='assigned'"
             )
-        workers = self._runtime.team.workers
-        moves = rebalance(list(all_actors(self._runtime)), workers, chosen)
+        moves = rebalance(list(all_actors(self._runtime)), team.workers, chosen)
         for actor, worker in moves:
             worker.take_over(actor)
         return len(moves)
 
-    # --- becoming idle ---------------------------------------------------------------------------
+    # --- observing -------------------------------------------------------------------------------
+
+    def statistics(self) -> Statistics:
+        """Return the figures of every live actor and every worker, to be printed or looked into.
+
+        Times and queues are known if the system was made with a `monitoring` level.
+        """
+        return collect(self._runtime)
+
+    def why_waiting(self, stuck_after: float = 1.0) -> WaitReport:
+        """Return why each live actor, and each operator of a running graph, does nothing just now.
+
+        Print it, or look into it: see WaitReport. An actor that has been in one message for
+        `stuck_after` seconds or longer is stuck, and its entry has its Python stack. In any thread,
+        at every monitoring level; it disturbs no actor.
+        """
+        seconds = checks.seconds("stuck_after", stuck_after, error=ConfigError)
+        return waits_of(self._runtime, seconds)
+
+    # --- becoming idle, and stopping -------------------------------------------------------------
+
+    @property
+    def is_run_here(self) -> bool:
+        """True in the one thread that may run the system, step by step: see `ManualSystem`."""
+        return False
+
+    def _run_until(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
+        """Run until `predicate()` is true, where `is_run_here` is."""
+        raise NotImplementedError
+
+    @property
+    def is_closed(self) -> bool:
+        """True from the moment when the system was told to stop."""
+        return self._runtime.closing
 
     def drain(self, timeout: float | None = None) -> None:
         """Wait until no message, and no row of a run, waits or is in work anywhere.
@@ -309,29 +457,21 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         `drain_timeout`. Raises DrainTimeout, which says which actors are in the way, since when,
         and where in their code.
         """
-        self._runtime.refuse_fork()
-        seconds = self._time_of_drain(timeout)
-        self._refuse_worker("drain()")
-        if not self._runtime.closed and not self._runtime.team.wait_until_idle(0.0):
-            refuse_to_block("drain()", "await adrain()")
-            drain(self._runtime, seconds)
+        self._shutdown.drain(timeout)
+
+    def adrain(self, timeout: float | None = None) -> Future[None]:
+        """Like drain(), but return a future at once, to be awaited in an event loop.
+
+        Raises CallboardError in an actor, as drain() does.
+        """
+        return self._shutdown.adrain(timeout)
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until all actors have stopped, or until the failure of one has stopped the system.
 
         Returns False after `timeout` seconds without that; None waits for ever.
         """
-        self._runtime.refuse_fork()
-        seconds = checks.timeout("the timeout of join()", timeout)
-        self._refuse_worker("join()")
-        if self._wait_ended(0.0):
-            return True
-        refuse_to_block("join()", "call it in a thread, by asyncio.to_thread()")
-        return self._wait_ended(seconds)
-
-    def _run_until(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
-        """Run until `predicate()` is true, where `is_run_here` is."""
-        raise NotImplementedError
+        return self._shutdown.join(timeout)
 
     def stop(self, timeout: float = STOP_TIMEOUT) -> None:
         """Stop all actors after the messages in work, then the event loop and the workers.
@@ -341,54 +481,15 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         actor, or a worker, does not come back by then; its thread is left behind. In a coroutine
         use `astop()`: this raises WouldBlock.
         """
-        seconds = checks.seconds("the timeout of stop()", timeout)
-        runtime = self._runtime
-        if not (runtime.forked or runtime.closed or self._only_asks_for_stop):
-            refuse_to_block("stop()", "await astop()")
-        self._stop(seconds)
+        self._shutdown.stop(timeout)
 
-    def _stop(self, seconds: float) -> None:
-        """Stop, whatever thread that holds up."""
-        deadline = time.monotonic() + seconds
-        runtime = self._runtime
-        if runtime.forked or runtime.closed:
-            return
-        self._tell_unmet()
-        begin_stop(runtime)
-        for graph in self._graphs():
-            graph.leave_waits()
-        if obstacle_to_waiting(runtime.team) is not None:
-            return
-        ended = self._wait_ended(seconds)
-        stuck = "" if ended else why_not_idle(runtime)
-        runtime.timers.close()
-        runtime.event_loop.close(time_left(deadline))
-        team = runtime.team
-        team.tell_stopping()
-        if ended and not team.end(time_left(deadline)):
-            ended, stuck = False, why_not_idle(runtime)
-        runtime.closed = True
-        with ExitStack() as ends:  # all are called, the last first, also if Ctrl-C comes out of one
-            if not ended:
-                ends.callback(_exit.leave_behind, runtime)
-            ends.callback(self._signals.restore)
-            ends.callback(_exit.forget, self)
-            ends.callback(self._end_observing)
-            for graph in self._graphs():
-                ends.callback(graph.end_with_system)
-        log.info("system stopped", system=self.name)
-        if not ended:
-            raise left_behind(self.name, f"did not stop in {seconds:.3g} s", stuck)
+    def astop(self, timeout: float = STOP_TIMEOUT) -> Future[None]:
+        """Like stop(), but return a future at once, to be awaited in an event loop.
 
-    def _tell_unmet(self) -> None:
-        """Say which options of the configuration were for actors that never came."""
-        names = [name for _, name in self._runtime.named]
-        for entry in self.config.unmet if not self.is_closed else ():
-            hint = did_you_mean(entry.partition(".")[2], names)
-            log.warning(f"no actor came for {entry} of the configuration{hint}", system=self.name)
-
-    def _wait_ended(self, timeout: float | None) -> bool:
-        return self._change.wait_for(lambda: not self._runtime.top, timeout)
+        The stop goes on after a cancelled `await`. The future fails with DrainTimeout where stop()
+        raises it.
+        """
+        return self._shutdown.astop(timeout)
 
     def install_signal_handlers(
         self, signals: Iterable[int] = (signal.SIGTERM, signal.SIGINT)
@@ -406,21 +507,18 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         """
         self._runtime.refuse_fork()
         if self._runtime.closed:
-            raise SystemClosed(f"the system {self.name!r} was stopped: it heeds no signals")
-        self._signals.install(signals)
+            raise SystemClosed(f"the system {self.name!r} was stopped: it handles no signals")
+        self._shutdown.signals.install(signals)
 
     def _drain_for_signal(self) -> None:
-        """Drain if one signal has come, and not yet the second one that ends it."""
-        if self._signals.count == 1:
-            left = None if self._leave_by is None else self._leave_by - time.monotonic()
-            self.drain(None if left is None else max(left, 0.0))
+        self._shutdown.drain_for_signal(self)
 
     def __enter__(self) -> Self:
         if not self.is_run_here:
             try:
                 refuse_to_block("the end of `with`", "use `async with`")
             except CallboardError:
-                self._stop(STOP_TIMEOUT)
+                self._shutdown.stop_blocking(STOP_TIMEOUT)
                 raise
         return self
 
@@ -430,44 +528,19 @@ class ActorSystem(Spawning, Pooling, Hosted, Observed, Directory, Scheduled, Cop
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._runtime.forked:
-            return
-        if not self._only_asks_for_stop:
-            refuse_to_block("the end of `with`", "await astop(), and use `async with`")
-        seconds = self.config.drain_timeout
-        taken = self._time_taken(error)
-        deadline = self._leave_by = time.monotonic() + seconds - taken
-        late: DrainTimeout | None = None
-        leaving = error
-        try:
-            try:  # here, and not in a function, at whose begin a signal could raise
-                if kind is None:
-                    self.drain()
-            except (KeyboardInterrupt, SystemExit):
-                self._drain_for_signal()
-                raise
-            else:
-                self._drain_for_signal()
-        except DrainTimeout as timeout:
-            late = timeout
-        except BaseException as raised:
-            leaving = raised
-            raise
-        finally:
-            left = max(min(deadline - time.monotonic(), STOP_TIMEOUT - taken), LAST_WORDS)
-            try:
-                self.stop(left)
-            except DrainTimeout as behind:
-                if leaving is not None:
-                    log_left_behind(self.name, behind)
-                elif late is None:
-                    raise
-                else:
-                    late = drained_and_left(self.name, seconds, behind)
-        if late is not None:
-            raise late
-        if kind is None and self._runtime.failure is not None:
-            raise self._runtime.failure
+        self._shutdown.leave(self, error)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._shutdown.leave_soon(self, error)
+        self._shutdown.signals.restore()  # which sets handlers in the main thread only
 
     def __repr__(self) -> str:
         state = "stopped" if self._runtime.closed else f"{len(self._runtime.team.workers)} workers"

@@ -1,4 +1,4 @@
-"""How objects of ours behave: a handle's copy is the handle, and `dir()` shows no insides."""
+"""Handles: a copy of one is the handle itself, and `dir()` shows only public names."""
 
 from __future__ import annotations
 

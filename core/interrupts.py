@@ -1,4 +1,4 @@
-"""Exceptions of signal handlers: they come from outside, and pass where other errors are caught."""
+"""Exceptions raised by signal handlers, which pass where other errors are caught."""
 
 from __future__ import annotations
 

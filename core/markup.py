@@ -1,4 +1,4 @@
-"""HTML for notebooks. Each text is escaped here, so a name with markup is shown as it is."""
+"""HTML for notebooks. All text is escaped here, so markup in a name is shown and not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of users' values, whose own methods may fail, and of times."""
+"""Text of users' values, whose own methods may fail, and of times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tracebacks that begin where a user's code does, and what threads do just now."""
+"""Tracebacks that begin in the user's code, and the current frames of threads."""
 
 from __future__ import annotations
 

@@ -17,6 +17,8 @@ CYTHON_CIMPORT = re.compile(
 )
 CYTHON_EXTERN = re.compile(r"""^\s*cdef\s+extern\s+from\s+["']<?([^"'>]+)>?["']""", re.MULTILINE)
 CYTHON_TEXT = re.compile(r"""^\s*include\s+["']([^"']+)["']""", re.MULTILINE)
+BY_STRING = re.compile(r"\b(?:import_module|__import__)\b")
+OUR_STRING = re.compile(r"""["'](callboard(?:\.\w+)+)["']""")
 INCLUDE = re.compile(r"""^\s*#\s*include\s*[<"]([^>"]+)[>"]""", re.MULTILINE)
 
 
@@ -30,8 +32,11 @@ def sources(root: Path) -> list[Path]:
 def names_imported(path: Path, text: str, *, for_types: bool = True) -> Iterator[str]:
     """Yield each name that a Python or Cython source imports, with its module's.
 
-    Without `for_types`, what stands under `if TYPE_CHECKING` is left out.
+    Imports inside functions count, and so do strings with names of ours in a source that imports by
+    string. Without `for_types`, what stands under `if TYPE_CHECKING` is left out.
     """
+    if BY_STRING.search(text):
+        yield from OUR_STRING.findall(text)
     if path.suffix in {".py", ".pyi"}:
         for node in walk(ast.parse(text), for_types):
             if isinstance(node, ast.Import):

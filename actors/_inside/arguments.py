@@ -1,4 +1,4 @@
-"""The arguments of a spawn: its options, and that the class takes the others, said at the call."""
+"""The arguments of a spawn: options, and arguments of the class, checked at the call."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def divided(
     """
     cls, args, fixed = taken_apart(cls, args)
     if not isinstance(cls, type):
-        raise SpawnError(f"{call} wants a class, a subclass of Actor, not {safe_repr(cls)}")
+        raise SpawnError(f"{call} expects a subclass of Actor, got {safe_repr(cls)}")
     given = {name: value for name, value in options.items() if value is not None}
     refuse_misfit(cls, args, fixed, {**given, **kwargs}, OF_ACTORS | options.keys(), call)
     own = {name: value for name, value in kwargs.items() if name not in OF_ACTORS}

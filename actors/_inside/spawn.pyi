@@ -2,7 +2,6 @@ from typing import Any
 
 from callboard._inside.sending.ref import ActorRef
 from callboard._inside.sending.runtime import Runtime
-from callboard.actor import Spawns
 
 def spawn(
     runtime: Runtime,
@@ -20,6 +19,3 @@ def spawn_divided(
     options: dict[str, Any],
 ) -> ActorRef[Any]: ...
 def check_options(runtime: Runtime, cls: type, options: dict[str, Any]) -> None: ...
-
-class Spawning(Spawns):
-    _runtime: Runtime

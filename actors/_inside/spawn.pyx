@@ -262,7 +262,7 @@ cdef Recipe recipe_of(cls):
     if isinstance(recipe, Recipe) and (<Recipe>recipe).cls is cls:  # and not of a base
         return <Recipe>recipe
     if not isinstance(cls, type):
-        raise SpawnError(f"spawn() wants a class, a subclass of Actor, not {safe_repr(cls)}")
+        raise SpawnError(f"spawn() expects a subclass of Actor, got {safe_repr(cls)}")
     recipe = recipes.get(cls)
     if recipe is None:
         recipe = inspect_class(cls)
@@ -277,14 +277,15 @@ cdef Recipe inspect_class(cls):
     cdef Recipe recipe = Recipe.__new__(Recipe)
     recipe.native = issubclass(cls, NativeActor)
     if not recipe.native and not issubclass(cls, Actor):
-        raise SpawnError(f"spawn() wants a subclass of Actor, and {cls.__qualname__} is not one")
+        raise SpawnError(f"spawn() expects a subclass of Actor, got {cls.__qualname__}")
     receive = inspect.getattr_static(cls, "receive", None)
     if receive is None and not recipe.native:
         raise SpawnError(f"{cls.__qualname__} has no method `receive(self, message)`")
     if not recipe.native and not callable(getattr(cls, "receive")):
         raise SpawnError(f"{cls.__qualname__}.receive is {safe_repr(receive)}, which cannot be called")
     if inspect.isgeneratorfunction(receive) or inspect.isasyncgenfunction(receive):
-        raise SpawnError(f"{cls.__qualname__}.receive has a `yield`, and nobody would iterate over it")
+        raise SpawnError(f"{cls.__qualname__}.receive has a `yield`, which makes it a generator: a handler returns its
+        answer")
     may_start = not recipe.native and not getattr(cls, "_callboard_runs", False)
     for hook in ("on_start", "on_stop", "on_failure", "receive_many"):
         is_own = hook in ("on_start", "on_stop") and may_start
@@ -299,7 +300,7 @@ cdef Recipe inspect_class(cls):
     recipe.many = hasattr(cls, "receive_many")
     recipe.runs = getattr(cls, "_callboard_runs", False)
     if recipe.runs and not inspect.iscoroutinefunction(cls.run):
-        raise SpawnError(f"{cls.__qualname__} is a task, and its run() is to be `async def run(self)`")
+        raise SpawnError(f"{cls.__qualname__} is a task: its run() has to be `async def run(self)`")
     recipe.defaults = defaults_of(cls)
     base = NativeActor if recipe.native else Actor
     recipe.starts = cls.on_start is not base.on_start
@@ -373,7 +374,7 @@ cdef int limit(ActorRef ref, mailbox) except -1:
     if mailbox is not None:
         if not isinstance(mailbox, Mailbox):
             raise SpawnError(
-                f"spawn() wants a BoundedMailbox or a PriorityMailbox as mailbox, not {safe_repr(mailbox)}")
+                f"spawn() expects a BoundedMailbox or a PriorityMailbox as mailbox, got {safe_repr(mailbox)}")
         ref.intake = mailbox.make_intake()
         if ref.recipe.native and ref.intake is not None:
             raise SpawnError(
@@ -415,7 +416,7 @@ cdef int carry(ActorRef ref, context) except -1:
 cdef int take_name(ActorRef ref, name) except -1:
     cdef Runtime runtime = ref.runtime
     if not isinstance(name, str) or not name or "/" in name:
-        raise SpawnError(f"an actor's name is a non-empty string without '/', not {safe_repr(name)}")
+        raise SpawnError(f"an actor's name has to be a non-empty string without '/', got {safe_repr(name)}")
     if runtime.names.setdefault((ref.parent, name), ref) is not ref:
         where = "the system" if ref.parent is None else ref.parent._short_path
         raise SpawnError(f"{where} has an actor named {name!r} already")
@@ -481,24 +482,3 @@ cdef int join_family(ActorRef ref) except -1:
             parent.children_of = {}
         parent.children_of[ref] = None
     return 0
-
-
-class Spawning:
-    """The part of ActorSystem that spawns."""
-
-    def spawn(self, cls, /, *args, **kwargs):
-        """Make an actor of class `cls` and return its ref at once.
-
-        The object is made by the worker that the actor lives on: `ref.ready` is a future of that, and fails if it
-        fails. Keyword arguments with the names of options are options: see `SpawnOptions`. All others go to the
-        class with `args`. `cls` may be a `partial` of a class, whose arguments are never options, or a generic class
-        with its parameters, `Box[int]`.
-
-        A class may have attributes `mailbox`, `supervision`, `dedicated`, `event_loop` and `concurrency`: its actors'
-        options where the spawn has none.
-
-        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. Arguments that the class does not take, such as a
-        mistyped option, raise a SpawnError that is a TypeError, too. So does an option that the class has an argument
-        of the same name for, unless that is given by position or by the `partial`.
-        """
-        return spawn(self._runtime, None, cls, args, kwargs)

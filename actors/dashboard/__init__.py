@@ -1,4 +1,8 @@
-"""A running system in the browser: `system.serve_dashboard()`, `callboard dashboard`.
+"""A running system in the browser: `serve_dashboard(system)`, and `callboard dashboard`.
 
 It needs Starlette and uvicorn, the extra `dashboard`.
 """
+
+from callboard.dashboard.serving import Dashboard, serve_dashboard
+
+__all__ = ["Dashboard", "serve_dashboard"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from callboard.observing.layout import DOWN, HEIGHT, WIDTH, Corner, lay_out, path_of
-from callboard.observing.pictures import RunRow, plain
+from callboard.observing.top_frames import RunRow, plain
 
 _GAP = 8  # pixels between a text and the end of its line
 

@@ -1,45 +1,18 @@
-"""The page: one file, which needs no build and nothing from elsewhere."""
+"""The page: the files in `static` as one, which needs no build and nothing from elsewhere."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from importlib.resources import files
 
-from callboard.dashboard.script import SCRIPT
-from callboard.dashboard.style import STYLE
+_STATIC = files("callboard.dashboard") / "static"
+STYLE, SCRIPT, _HTML = (
+    (_STATIC / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "page.html")
+)
 
-BODY = """
-<svg width="0" height="0"><defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4"
-markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs></svg>
-<p id="trouble"></p>
-<h1 id="system">callboard</h1>
-<p><span id="reasons"></span><br><span id="level"></span></p>
-<div id="systems"></div>
-<div id="servers"></div>
-<div id="plots"></div>
-<h2>Workers</h2>
-<div id="workers"></div>
-<div id="runs"></div>
-<div id="classes"></div>
-<h2>Actors</h2>
-<p>
-<label>whose path or class has <input id="part" size="16"></label>
-<label>at most <input id="most" type="number" value="30" min="1" max="1000"></label>
-<label><input id="pause" type="checkbox"> pause all</label>
-</p>
-<div id="actors"></div>
-<details id="forest"><summary>Tree of actors</summary><div id="tree" class="wide"></div></details>
-<div id="letters"></div>
-<details id="postbox"><summary>Dead letters with their messages</summary><div id="kept"></div>
-</details>
-<div id="failures"></div>
-<div id="stacks"></div>
-"""
-
-PAGE = (
-    '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-    '<meta name="viewport" content="width=device-width, initial-scale=1"><title>callboard</title>'
-    f"<style>{STYLE}</style></head><body>{BODY}<script>{SCRIPT}</script></body></html>\n"
+PAGE = _HTML.replace('<link rel="stylesheet" href="page.css">', f"<style>{STYLE}</style>").replace(
+    '<script src="page.js"></script>', f"<script>{SCRIPT}</script>"
 )
 
 

@@ -1,4 +1,4 @@
-"""Servers elsewhere whose health a dashboard shows, by connections that the program has."""
+"""Remote servers whose health a dashboard shows, by the program's connections to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dashboards at work: a thread that serves one, and the command."""
+"""Serving a dashboard in a thread, and the command `callboard dashboard`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from callboard.core import checks
 from callboard.core.errors import CallboardError, ConfigError
@@ -21,6 +21,9 @@ from callboard.dashboard.servers import RemoteServers
 from callboard.dashboard.systems import KnownSystems, OtherSystems, OwnSystem
 from callboard.dashboard.viewers import Viewers
 from callboard.observing.commands import none_found
+
+if TYPE_CHECKING:
+    from callboard.system import ActorSystem
 
 MOST_CONNECTIONS = 64
 """A page has so many at the most, and no more than a 16th of the process's descriptors."""
@@ -75,10 +78,12 @@ class Dashboard:
         )
         self._server = uvicorn.Server(options)
         _dashboards.add(self)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), name="dashboard", daemon=True
-        )
+        self._thread = threading.Thread(target=self._serve, name="dashboard", daemon=True)
         self._thread.start()
+
+    def _serve(self) -> None:
+        """Serve until stop(). The thread keeps the dashboard alive until then."""
+        self._server.run([self._socket])
 
     def stop(self) -> None:
         """Serve no more, from now on."""
@@ -137,10 +142,32 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 def serve_dashboard(
-    system: Any, host: str, port: int, token: str | None, servers: Iterable[Any]
+    system: ActorSystem,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str | None = None,
+    servers: Iterable[Any] = (),
 ) -> Dashboard:
-    """Serve the dashboard of a system in this process: see `ActorSystem.serve_dashboard()`."""
-    return Dashboard(OwnSystem(system), host, port, token, servers)
+    """Serve a page that shows the system, and return it: open its `url` in a browser.
+
+    Without a `port` it has one that is free. Only browsers on this machine reach it, unless `host`
+    says another address, and only those with the token, which is in the `url`, see the system. A
+    `token` of yours is 16 to 256 letters, digits and ._~!$&'()*+,;=:@/?-. A thread serves it until
+    its `stop()`, or the system's. It has 64 connections at most. From now on the system keeps its
+    latest 100 dead letters with their messages, to be shown.
+
+    `servers` are connections of `callboard.remote`, also to shards: the page shows how their
+    servers are, wherever these run.
+
+    Raises ModuleNotFoundError without the extra `dashboard`, ConfigError, and OSError if the port
+    is taken.
+    """
+    system._runtime.refuse_fork()
+    dashboard = Dashboard(OwnSystem(system), host, port, token, servers)
+    system._observer.keep_letters()
+    system._observer.stop_with_system(dashboard)
+    return dashboard
 
 
 def main(arguments: Sequence[str]) -> int:

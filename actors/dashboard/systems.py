@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from callboard.core.errors import CallboardError
 from callboard.observing.answers import who
@@ -13,6 +14,9 @@ from callboard.observing.commands import systems_of
 from callboard.observing.conversation import Watcher
 from callboard.observing.endpoint import refuse_another_user
 from callboard.observing.watching import SystemView
+
+if TYPE_CHECKING:
+    from callboard.system import ActorSystem
 
 OWN = "own"
 """The key of the system in the dashboard's own process."""
@@ -62,14 +66,15 @@ class OwnSystem:
     observable.
     """
 
-    def __init__(self, system: Any) -> None:
-        self._runtime = system._runtime
+    def __init__(self, system: ActorSystem) -> None:
+        self._observer = weakref.ref(system._observer)
+        self._runtime = system._observer.runtime
         self._children = _Sockets() if system.config.observable else None
 
     def find(self) -> list[dict[str, Any]]:
         """Return a few figures of each."""
-        system = self._runtime.system
-        found = [] if system is None else [{"key": OWN, **who(system)}]
+        observer = self._observer()
+        found = [] if observer is None else [{"key": OWN, **who(observer)}]
         if self._children is not None:
             found += self._children.find(lambda one: one["parent"] == os.getpid())
         return found

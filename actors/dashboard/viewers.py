@@ -1,4 +1,4 @@
-"""The browsers that look at a dashboard: each has views of systems of its own."""
+"""The browsers that show a dashboard: each has its own views of systems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from callboard.core.errors import CallboardError
 from callboard.dashboard.drawings import Drawing
 from callboard.dashboard.servers import RemoteServers
 from callboard.dashboard.systems import KnownSystems, Observing
-from callboard.observing.pictures import Picture, picture_of
+from callboard.observing.top_frames import TopFrame, frame_of
 
 MOST_VIEWERS = 8
 MOST_BOXES = 300
@@ -56,7 +56,7 @@ class _Viewer:
                 drawings[graph["number"]] = Drawing(shape) if fits else None
         self.drawings = drawings
         self.wanted = [number for number in numbers if number not in drawings]
-        values = _values(picture_of(before, now), drawings)
+        values = _values(frame_of(before, now), drawings)
         return values | {key: now[key] for key in ("served", "tree")} | {"kept": now["letters"]}
 
     def leave(self) -> None:
@@ -138,7 +138,7 @@ class Viewers:
         self._viewers.pop(name).leave()
 
 
-def _values(picture: Picture, drawings: dict[int, Drawing | None]) -> dict[str, Any]:
+def _values(picture: TopFrame, drawings: dict[int, Drawing | None]) -> dict[str, Any]:
     """Return a picture for JSON, with the operator of each run that has the largest load."""
     found: dict[str, Any] = asdict(picture)
     for run, values in zip(picture.runs, found["runs"], strict=True):

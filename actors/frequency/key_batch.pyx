@@ -6,7 +6,7 @@ from libcpp.vector cimport vector
 
 from callboard._inside.sending.values cimport buffer_of
 from callboard.core.asserting cimport holds
-from callboard.core.instants cimport as_key
+from callboard.rows.instants cimport as_key
 from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.encoding cimport read_integers, read_runs
 

@@ -12,7 +12,7 @@ from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 from callboard.core.asserting cimport holds
-from callboard.core.instants cimport as_given, as_key
+from callboard.rows.instants cimport as_given, as_key
 from callboard.core.mix cimport mix
 from callboard.frequency.counting.counters cimport ObjectCounters, hash_of_object, no_slot
 from callboard.frequency.counting.key_column cimport KeyColumn

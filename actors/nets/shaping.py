@@ -13,7 +13,7 @@ from callboard.nets.terms.network import (
     Sync,
 )
 from callboard.nets.types.places import Place, places_in
-from callboard.observing.shape import GraphShape
+from callboard.observing.layout import GraphShape
 
 JUNCTION = "junction"
 """The kind of boxes at which lines only part or meet."""

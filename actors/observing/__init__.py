@@ -1,8 +1,9 @@
 """Seeing a system at work: its figures, why its actors wait, and traces of what they did."""
 
-from callboard.observing.thresholds import MailboxEvent, MailboxWatch
-from callboard.observing.tracing.talk_picture import TalkEdge, TalkPicture
-from callboard.observing.wait import Wait, Waits
+from callboard.observing.thresholds import MailboxEvent, MailboxWatch, watch_mailboxes
+from callboard.observing.tracing.message_graph import MessageEdge, MessageGraph, message_graph
+from callboard.observing.tracing.record import dump_trace, record_trace
+from callboard.observing.wait import WaitRecord, WaitReport
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder
 from callboard.scheduling.tracing.recording import TraceFile
 
@@ -10,9 +11,13 @@ __all__ = [
     "FlightRecorder",
     "MailboxEvent",
     "MailboxWatch",
-    "TalkEdge",
-    "TalkPicture",
+    "MessageEdge",
+    "MessageGraph",
     "TraceFile",
-    "Wait",
-    "Waits",
+    "WaitRecord",
+    "WaitReport",
+    "dump_trace",
+    "message_graph",
+    "record_trace",
+    "watch_mailboxes",
 ]

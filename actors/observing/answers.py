@@ -1,4 +1,4 @@
-"""The answers to observers of a system: values for JSON."""
+"""The answers to single questions of observers, as values for JSON."""
 
 from __future__ import annotations
 
@@ -9,73 +9,72 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from callboard._inside.sending.runtime import Runtime
-from callboard.observing.wait import Waits
+from callboard.observing.waits import waits_of
+from callboard.observing.watching import STUCK_AFTER
 from callboard.statistics import collect
 
 
 class Observable(Protocol):
-    """The part of a system that is looked into."""
+    """The part of an Observer that answers are made of."""
 
-    _runtime: Runtime
+    runtime: Runtime
 
-    def _served(self) -> list[dict[str, Any]]:
-        """Return the health of the servers by which others reach it."""
+    def served(self) -> list[dict[str, Any]]:
+        """Return the health of the servers by which others reach the system."""
         ...
 
-    def waits(self) -> Waits:
-        """Return why each actor and operator does nothing."""
+    def graphs(self) -> list[Any]:
+        """Return the graphs and pools that run."""
         ...
 
 
-def info(system: Observable) -> dict[str, Any]:
-    """Return the system's name and process, and how many of what there are."""
-    waits = system.waits()
+def info(observer: Observable) -> dict[str, Any]:
+    """Return the system's name and process, and how many actors wait for which reason."""
+    runtime = observer.runtime
     return {
         "pid": os.getpid(),
         "parent": os.getppid(),
-        "system": system._runtime.name,
+        "system": runtime.name,
         "program": " ".join(sys.orig_argv),
-        "workers": len(system._runtime.team.workers),
-        "reasons": waits.reasons,
-        "dead_letters": system._runtime.dead_letters.reasons,
-        "failures": system._runtime.dead_letters.failure_count,
+        "workers": len(runtime.team.workers),
+        "reasons": waits_of(runtime, STUCK_AFTER).reasons,
+        "dead_letters": runtime.dead_letters.reasons,
+        "failures": runtime.dead_letters.failure_count,
     }
 
 
-def who(system: Observable) -> dict[str, Any]:
+def who(observer: Observable) -> dict[str, Any]:
     """Return what tells systems from each other, and a few figures that cost next to nothing."""
-    runtime = system._runtime
+    runtime = observer.runtime
     letters = runtime.dead_letters
     return {
         "pid": os.getpid(),
         "parent": os.getppid(),
         "system": runtime.name,
-        "served": system._served(),
+        "served": observer.served(),
         "dispatches": sum(worker.dispatches for worker in runtime.team.everyone),
         "dead_letters": letters.count,
         "failures": letters.failure_count,
     }
 
 
-def waits(system: Observable) -> list[dict[str, Any]]:
+def waits(observer: Observable) -> list[dict[str, Any]]:
     """Return why each actor and operator does nothing."""
-    return [asdict(wait) for wait in system.waits()]
+    return [asdict(wait) for wait in waits_of(observer.runtime, STUCK_AFTER)]
 
 
-def dump(system: Observable) -> dict[str, Any]:
+def dump(observer: Observable) -> dict[str, Any]:
     """Return all that is known."""
-    figures = collect(system._runtime)
-    letters = system._runtime.dead_letters
-    whole = system._runtime.system
-    graphs = whole._graphs() if whole is not None else ()
-    return info(system) | {
+    figures = collect(observer.runtime)
+    letters = observer.runtime.dead_letters
+    return info(observer) | {
         "monitoring": figures.monitoring,
         "actors": [asdict(one) for one in figures.actors],
         "workers": [asdict(one) for one in figures.workers],
         "channels": [asdict(one) for one in figures.channels],
         "classes": [asdict(one) for one in figures.classes],
-        "graphs": [graph.figures() for graph in graphs],
-        "waits": waits(system),
+        "graphs": [graph.figures() for graph in observer.graphs()],
+        "waits": waits(observer),
         "latest_failures": [[path, report.summary] for path, report in letters.failures],
     }
 
@@ -88,7 +87,7 @@ ANSWERS: dict[str, Callable[[Observable], Any]] = {
 }
 
 
-def answer(system: Observable, question: str) -> Any:
-    """Answer a question; None to one that there is not."""
+def answer(observer: Observable, question: str) -> Any:
+    """Answer a question; None to an unknown one."""
     known = ANSWERS.get(question)
-    return None if known is None else known(system)
+    return None if known is None else known(observer)

@@ -1,4 +1,4 @@
-"""The part of the tree of actors that an observer sees: the open branches, and no others."""
+"""The part of the tree of actors that an observer sees: its open branches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from callboard.observing.scan import first_children
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
     from callboard._inside.sending.runtime import Runtime
-    from callboard.observing.wait import Wait
+    from callboard.observing.wait import WaitRecord
 
 MOST_LINES = 400
 """The longest tree that is shown. Each line costs the process some microseconds."""
@@ -19,7 +19,7 @@ ROOT = "0"
 
 
 def branches(
-    runtime: Runtime, opened: Mapping[str, int], wait_of: Callable[[ActorRef[Any]], Wait]
+    runtime: Runtime, opened: Mapping[str, int], wait_of: Callable[[ActorRef[Any]], WaitRecord]
 ) -> list[dict[str, Any]]:
     """Return the lines of the tree, for JSON: parents before their children.
 

@@ -1,4 +1,4 @@
-"""Conversations with observers that stay: one question after the other on one connection.
+"""Connections of observers that stay: one question after the other on one connection.
 
 Each has a thread and a view of the system, which are gone when its observer is.
 """

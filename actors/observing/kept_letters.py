@@ -1,4 +1,4 @@
-"""The latest dead letters of a system that is looked into."""
+"""The latest dead letters of a system, kept to be shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the boxes and lines of a picture of a graph stand.
+"""The shape of a graph that runs, and where its boxes and lines are drawn.
 
 A column for each distance from the entries; rows go from left to right. A box is in the row in the
 middle of those that it has lines from, or below it. A line that passes a column has a place in it,
@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 # In pixels.
 WIDTH, HEIGHT = 150, 44
@@ -20,6 +21,19 @@ MARGIN = 12
 Corner = tuple[int, int]
 # An item of a column: the number of a box; or a line that passes it, by number, end and column.
 Item = int | tuple[int, int, int]
+
+
+class GraphShape(NamedTuple):
+    """Boxes in an order in which each comes after those that it has lines from; for JSON.
+
+    A box is its name, its kind and the key of its figures, which may be empty. A line is the
+    numbers of the boxes from which and to which it goes, and its text. `backs` are lines that go
+    back to a box before.
+    """
+
+    boxes: list[tuple[str, str, str]]
+    lines: list[tuple[int, int, str]]
+    backs: list[tuple[int, int, str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ except ModuleNotFoundError as _missing:
 
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
-    from callboard.observing.observed import Observed
+    from callboard.system import ActorSystem
 
 __all__ = ["instrument", "traceparent"]
 
@@ -42,7 +42,7 @@ _W3C = TraceContextTextMapPropagator()
 
 
 def instrument(
-    system: Observed,
+    system: ActorSystem,
     *,
     tracer_provider: trace.TracerProvider | None = None,
     fan_out: int | None = None,

@@ -32,8 +32,10 @@ except ModuleNotFoundError as _missing:
 
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
+    from callboard._inside.sending.runtime import Runtime
     from callboard.core.monitoring.time_distribution import TimeDistribution
-    from callboard.observing.observed import EndedGraph, Observed, RunningGraph
+    from callboard.observing.observer import EndedGraph, RunningGraph
+    from callboard.system import ActorSystem
 
 __all__ = ["SystemCollector"]
 
@@ -84,13 +86,13 @@ class SystemCollector(Collector):
     Raises ConfigError. `collect()` may be called in any thread.
     """
 
-    def __init__(self, *systems: Observed, actors: Iterable[str] = ()) -> None:
+    def __init__(self, *systems: ActorSystem, actors: Iterable[str] = ()) -> None:
         self._patterns = [actors] if isinstance(actors, str) else list(actors)
         names: Counter[str] = Counter()
         for system in systems:
             if not hasattr(system, "_runtime"):
                 raise ConfigError(f"metrics are of actor systems, not of {safe_repr(system)}")
-            names[system._runtime.name] += 1
+            names[system.name] += 1
         for name, count in names.items():
             if count > 1:
                 raise ConfigError(f"metrics tell systems by name, and {count} are named {name!r}")
@@ -173,7 +175,7 @@ class _Families:
 class _Source:
     """The figures of one system, whose counters never fall though actors and runs end."""
 
-    def __init__(self, system: Observed, patterns: list[str]) -> None:
+    def __init__(self, system: ActorSystem, patterns: list[str]) -> None:
         self._system = weakref.ref(system)
         self._patterns = patterns
         self._scan = ActorScan(system._runtime)
@@ -184,13 +186,12 @@ class _Source:
         self._lock = threading.Lock()
         self._ended: deque[EndedGraph] = deque()  # whose last figures are to be counted
         self._scan.count_ended()
-        system._count_ends(self)
+        system._observer.count_ends(self)
 
     def add_to(self, families: _Families) -> None:
         system = self._system()
-        if system is None or system._runtime.closed:
+        if system is None or (runtime := system._runtime).closed:
             return
-        runtime = system._runtime
         name = runtime.name
         self._scan.add_to(self._classes)
         by_label: dict[str, list[float]] = {}
@@ -208,7 +209,7 @@ class _Source:
         families.add("failures", runtime.dead_letters.failure_count, name)
         with self._lock:
             self._add_runs(system, families, name)
-        for path, ref in self._named(system) if self._patterns else ():
+        for path, ref in self._named(runtime) if self._patterns else ():
             figures = ref.messages, ref.busy_ns / 1e9, ref.queue_length or 0
             families.add_all(_NAMED, figures, name, path)
             own = ref._own_times()
@@ -247,18 +248,18 @@ class _Source:
                 total[i] += max(one[key] - old.get(key, 0), 0)  # some are estimates
         return now
 
-    def _named(self, system: Observed) -> Iterator[tuple[str, ActorRef[Any]]]:
+    def _named(self, runtime: Runtime) -> Iterator[tuple[str, ActorRef[Any]]]:
         """Yield the actors that the patterns name. One path is one series."""
         seen = set()
-        for ref, path in actors_and_paths(system._runtime):
+        for ref, path in actors_and_paths(runtime):
             if path not in seen and any(fnmatchcase(path, one) for one in self._patterns):
                 seen.add(path)
                 yield path, ref
 
-    def _add_runs(self, system: Observed, families: _Families, name: str) -> None:
+    def _add_runs(self, system: ActorSystem, families: _Families, name: str) -> None:
         for values in self._operators.values():
             values[3:] = 0.0, 0.0  # the gauges
-        for run in system._graphs():
+        for run in system._observer.graphs():
             for one in self._count(run)["operators"]:
                 gauges = self._operators[one["name"]]
                 gauges[3] += one["queued"]

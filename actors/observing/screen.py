@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from callboard.core.text import time_in_words
-from callboard.observing.pictures import ActorRow, ClassRow, Picture, RunRow
+from callboard.observing.top_frames import ActorRow, ClassRow, RunRow, TopFrame
 
 # The reasons that somebody should look at, and their colours.
 COLOURS = {
@@ -23,7 +23,7 @@ COLOURS = {
 }
 
 
-def draw(frame: Picture, sort: str, *, stacks: bool, footer: str = "") -> RenderableType:
+def draw(frame: TopFrame, sort: str, *, stacks: bool, footer: str = "") -> RenderableType:
     """Return what shows a frame."""
     parts: list[RenderableType] = [_head(frame), _workers(frame)]
     parts += [_run(run) for run in frame.runs]
@@ -40,7 +40,7 @@ def draw(frame: Picture, sort: str, *, stacks: bool, footer: str = "") -> Render
     return Group(*parts)
 
 
-def _head(frame: Picture) -> Text:
+def _head(frame: TopFrame) -> Text:
     text = Text()
     text.append(frame.system, "bold")
     live = "1 actor" if frame.live == 1 else f"{frame.live:,} actors"
@@ -76,7 +76,7 @@ def _texts(*cells: str, style: str = "") -> Iterator[Text]:
         yield Text(cell, style)
 
 
-def _workers(frame: Picture) -> Table:
+def _workers(frame: TopFrame) -> Table:
     table = _table("worker", "runs", "busy", "dispatches/s", "in message", right=2)
     for row in frame.workers:
         since = "" if row.in_message is None else f"{row.in_message:.3f} s"
@@ -144,7 +144,7 @@ def _run(run: RunRow) -> Table:
     return table
 
 
-def _troubles(frame: Picture) -> Iterator[Text]:
+def _troubles(frame: TopFrame) -> Iterator[Text]:
     """Yield the dead letters and failures, if there are any."""
     if frame.letters:
         counts = (f"{reason} {count:,} ({rate:,.1f}/s)" for reason, count, rate in frame.letters)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from callboard.core.errors import ConfigError
+from callboard.core import checks
+from callboard.core.errors import CallboardError, ConfigError
 from callboard.core.interrupts import comes_from_signal
 from callboard.core.log import log
 from callboard.core.text import safe_repr
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
     from callboard._inside.sending.runtime import Runtime
     from callboard.recipient import Recipient
+    from callboard.system import ActorSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ Subscriber = Callable[[MailboxEvent], object]
 class MailboxWatch:
     """Looks at all mailboxes again and again, until it is stopped, or its system is.
 
-    Made by `system.watch_mailboxes()`. Leaving its `with` block stops it.
+    Made by `watch_mailboxes()`. Leaving its `with` block stops it.
     """
 
     def __init__(
@@ -142,6 +144,40 @@ class MailboxWatch:
         at: TracebackType | None,
     ) -> None:
         self.stop()
+
+
+def watch_mailboxes(
+    system: ActorSystem,
+    *,
+    high: int,
+    low: int | None = None,
+    every: float = 1.0,
+    to: Recipient[MailboxEvent] | Subscriber | None = None,
+) -> MailboxWatch:
+    """Log an event for each mailbox in which `high` messages wait; hand it to `to`, as well.
+
+    The next event of that mailbox is that `low` or less wait, half of `high` without it, or that
+    the actor has ended. A thread looks each `every` seconds, so a mailbox that is long for less
+    time may have no event; it calls the function. Senders and receivers do no more work. An event
+    about the mailbox of the ref `to` itself is logged, and not sent to it. The watch ends with the
+    system, with its `stop()`, and when nobody has what this returns.
+
+    Raises CallboardError below the monitoring level "mailboxes", at which mailboxes without limits
+    are not counted, and ConfigError.
+    """
+    runtime = system._runtime
+    runtime.refuse_fork()
+    if not (runtime.counted or runtime.manual):  # a manual system has no levels
+        raise CallboardError(
+            f"the system {runtime.name!r} counts no mailboxes, because monitoring is "
+            f"{runtime.config.monitoring!r}: make it with monitoring='mailboxes'"
+        )
+    most = checks.whole("`high`", high, error=ConfigError)
+    least = most // 2 if low is None else checks.whole("`low`", low, 0, error=ConfigError)
+    seconds = checks.seconds("`every`", every, zero=False, error=ConfigError)
+    watch = MailboxWatch(runtime, most, least, seconds, to)
+    system._observer.stop_with_system(watch)
+    return watch
 
 
 def _watch(reference: weakref.ref[MailboxWatch], stopped: threading.Event, every: float) -> None:

@@ -3,26 +3,62 @@
 from __future__ import annotations
 
 import argparse
+import os
+import select
 import sys
+import termios
 import time
+import tty
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from callboard.core.errors import CallboardError
 from callboard.observing.commands import none_found, say_silent, systems_of
 from callboard.observing.conversation import Watcher
 from callboard.observing.endpoint import refuse_another_user
-from callboard.observing.keyboard import Keyboard
-from callboard.observing.pictures import picture_of
+from callboard.observing.top_frames import frame_of
 
 Systems = list[tuple[Path, dict[str, Any]]]
 
 SORTS = {"l": "load", "r": "rate", "u": "queue", "t": "total"}
 """The orders of actors, by their keys."""
 KEYS = "q quit  p pause  s stacks  / filter  + - lines  sort by: l load  r rate  u queue  t total"
+
+
+class Keyboard:
+    """Reads the keys that are pressed, one at a time, until its `with` block is left.
+
+    Where the standard input is no terminal there are none. One thread.
+    """
+
+    def __init__(self) -> None:
+        self._input = sys.stdin.fileno() if sys.stdin.isatty() else None
+        self._before: list[Any] = []
+
+    def __enter__(self) -> Self:
+        if self._input is not None:
+            self._before = termios.tcgetattr(self._input)
+            tty.setcbreak(self._input)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._input is not None:
+            termios.tcsetattr(self._input, termios.TCSADRAIN, self._before)
+
+    def wait(self, seconds: float) -> str:
+        """Wait for input for so many seconds at most. Return it, which may be several keys."""
+        watched = [] if self._input is None else [self._input]
+        ready, _, _ = select.select(watched, [], [], max(seconds, 0.0))
+        return os.read(ready[0], 1024).decode(errors="replace") if ready else ""
 
 
 @dataclass
@@ -152,7 +188,7 @@ def _print(watcher: Watcher, options: argparse.Namespace) -> int:
                 raise
             print(f"{before['system']} has ended", file=sys.stderr)
             return 0
-        frame, before = picture_of(before, now), now
+        frame, before = frame_of(before, now), now
         console.print(draw(frame, view.sort, stacks=view.stacks))
         if options.once:
             return 0
@@ -168,7 +204,7 @@ def _live(watcher: Watcher, options: argparse.Namespace) -> int:
 
     view = _view(options)
     before = _look(watcher, view)
-    frame = picture_of(None, before)
+    frame = frame_of(None, before)
     due = time.monotonic() + min(options.every, 0.5)
     try:
         with (
@@ -184,7 +220,7 @@ def _live(watcher: Watcher, options: argparse.Namespace) -> int:
                 if time.monotonic() >= due:
                     due = time.monotonic() + options.every
                     now = _look(watcher, view)  # while it is paused, too, which keeps it near
-                    frame, before = frame if view.paused else picture_of(before, now), now
+                    frame, before = frame if view.paused else frame_of(before, now), now
     except ConnectionError:
         print(f"{frame.system} has ended", file=sys.stderr)
     return 0

@@ -36,7 +36,7 @@ MOST_LINES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitRecord:
     """Why one actor or operator does nothing, or what it does."""
 
     kind: Literal["actor", "operator", "entry", "process"]
@@ -58,8 +58,8 @@ class Wait:
         return f"{self.name} {self.words}{stack}"
 
 
-class Waits(tuple[Wait, ...]):
-    """The result of `ActorSystem.waits()`.
+class WaitReport(tuple[WaitRecord, ...]):
+    """The result of `ActorSystem.why_waiting()`.
 
     The actors, parents before their children, then the operators of running graphs in their order.
     Its text begins with the number of each reason. Then it has a line for each entry, those that
@@ -74,7 +74,7 @@ class Waits(tuple[Wait, ...]):
         counts = Counter(wait.reason for wait in self)
         return {reason: counts[reason] for reason in sorted(counts, key=_rank)}
 
-    def of(self, name: str) -> Wait:
+    def of(self, name: str) -> WaitRecord:
         """Return the first entry of an actor's path, or of an operator's name. Raises KeyError."""
         for wait in self:
             if wait.name == name:
@@ -95,7 +95,7 @@ class Waits(tuple[Wait, ...]):
         )
 
     def __repr__(self) -> str:
-        return f"<Waits: {self._counts()}>"
+        return f"<WaitReport: {self._counts()}>"
 
     def __str__(self) -> str:
         return "\n".join([self._counts(), *_lines(self)])
@@ -109,16 +109,16 @@ def _rank(reason: str) -> int:
     return REASONS.index(reason) if reason in REASONS else len(REASONS)
 
 
-def _lines(waits: Iterable[Wait]) -> Iterator[str]:
+def _lines(waits: Iterable[WaitRecord]) -> Iterator[str]:
     shown = _shown(waits)
     yield from map(str, shown[:MOST_LINES])
     yield from _more(shown)
 
 
-def _shown(waits: Iterable[Wait]) -> list[Wait]:
+def _shown(waits: Iterable[WaitRecord]) -> list[WaitRecord]:
     return sorted((one for one in waits if one.reason != "no input"), key=lambda w: _rank(w.reason))
 
 
-def _more(shown: list[Wait]) -> list[str]:
+def _more(shown: list[WaitRecord]) -> list[str]:
     more = len(shown) - MOST_LINES
     return [f"... and {more} more"] if more > 0 else []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.core.tracebacks import current_frames, format_stack
 from callboard.diagnosis import actors_and_paths, at_work, holder_of_token, queued
-from callboard.observing.wait import Wait, Waits
+from callboard.observing.wait import WaitRecord, WaitReport
 
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
@@ -33,7 +33,7 @@ _BY_WORDS = {
 }
 
 
-def waits_of(runtime: Runtime, stuck_after: float) -> Waits:
+def waits_of(runtime: Runtime, stuck_after: float) -> WaitReport:
     """Say of every live actor, and every operator of a running graph, why it does nothing."""
     working = at_work(runtime)
     holder = holder_of_token(runtime, working)
@@ -43,8 +43,8 @@ def waits_of(runtime: Runtime, stuck_after: float) -> Waits:
         for ref, path in actors_and_paths(runtime)
     ]
     system = runtime.system
-    graphs = [] if system is None else system._graphs()
-    return Waits(itertools.chain(actors, *(graph.waits() for graph in graphs)))
+    graphs = [] if system is None else system._observer.graphs()
+    return WaitReport(itertools.chain(actors, *(graph.waits() for graph in graphs)))
 
 
 def wait_of(
@@ -55,7 +55,7 @@ def wait_of(
     stuck_after: float,
     frames: Mapping[int, FrameType],
     loop: threading.Thread | None,
-) -> Wait:
+) -> WaitRecord:
     """Say why one actor does nothing. `frames` are those of `current_frames()`.
 
     `loop` is the thread of the system's event loop.
@@ -68,14 +68,14 @@ def wait_of(
         )
     words = ref.waits_for
     if words is not None:  # an actor that waits for room is in work, too
-        return Wait("actor", path, _reason(words), f"waits for {words}")
+        return WaitRecord("actor", path, _reason(words), f"waits for {words}")
     if ref.number in working:
         worker, seconds = working[ref.number]
         where = f"worker {worker.name}"
         return _in_message(
             path, "been in one message", where, worker.thread, seconds, stuck_after, frames
         )
-    return Wait("actor", path, *queued(ref, holder))
+    return WaitRecord("actor", path, *queued(ref, holder))
 
 
 def _reason(words: str) -> str:
@@ -90,11 +90,11 @@ def _in_message(
     seconds: float,
     stuck_after: float,
     frames: Mapping[int, FrameType],
-) -> Wait:
+) -> WaitRecord:
     """Return the entry of an actor that a worker runs, or the event loop."""
     if seconds < stuck_after:
-        return Wait("actor", path, "running", f"runs on {where}", seconds)
+        return WaitRecord("actor", path, "running", f"runs on {where}", seconds)
     words = f"has {what} for {seconds:.1f} s, on {where}"
     frame = None if thread is None else frames.get(thread.ident or 0)
     stack = "" if frame is None else "".join(format_stack(frame))
-    return Wait("actor", path, "stuck", words, seconds, stack)
+    return WaitRecord("actor", path, "stuck", words, seconds, stack)

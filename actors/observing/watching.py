@@ -1,4 +1,4 @@
-"""The answers to an observer that stays: figures since its last question, of the first actors."""
+"""The answers to an observer that stays connected: figures since its last question."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from callboard.observing.branches import MOST_LINES
 from callboard.observing.branches import branches as tree_of
 from callboard.observing.kept_letters import MOST_LETTERS
 from callboard.observing.scan import ActorScan
-from callboard.observing.wait import REASONS, Wait
+from callboard.observing.wait import REASONS, WaitRecord
 from callboard.observing.waits import wait_of
 from callboard.scheduling.monitor import ClassStatistics
 from callboard.statistics import figures_of_actor, figures_of_worker
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from callboard._inside.sending.runtime import Runtime
 
 STUCK_AFTER = 1.0
-"""The seconds after which an actor in one message is stuck, as in `system.waits()`."""
+"""The seconds after which an actor in one message is stuck, as in `system.why_waiting()`."""
 MOST_ACTORS = 1000
 MOST_OPERATORS = 500
 MOST_CLASSES = 20
@@ -96,7 +96,7 @@ class SystemView:
         tokens = (working[ref.number][0] for ref in in_work if needs_token(ref))
         holder = next(tokens, None) if team.token else None
         frames = current_frames()
-        waits: dict[ActorRef[Any], Wait] = {}
+        waits: dict[ActorRef[Any], WaitRecord] = {}
         for ref in {*others, *(entry[2] for entry in first)}:
             waits[ref] = wait_of(ref, ref._short_path, working, holder, STUCK_AFTER, frames, loop)
         inside = {
@@ -105,7 +105,7 @@ class SystemView:
         tree = []
         if branches:
 
-            def wait(ref: ActorRef[Any]) -> Wait:
+            def wait(ref: ActorRef[Any]) -> WaitRecord:
                 found = waits.get(ref)
                 path = ref._short_path
                 return found or wait_of(ref, path, working, holder, STUCK_AFTER, frames, loop)
@@ -137,9 +137,9 @@ class SystemView:
             ],
             "level": None if level is None else str(level),
             "graphs": self._operators(shapes),
-            "served": [] if system is None else system._served(),
+            "served": [] if system is None else system._observer.served(),
             "tree": tree,
-            "letters": [] if system is None else system._letters.latest(letters),
+            "letters": [] if system is None else system._observer.letters.latest(letters),
             "dead_letters": dead.reasons,
             "failures": dead.failure_count,
             "latest_failures": [[path, report.summary] for path, report in dead.failures[-5:]],
@@ -171,7 +171,7 @@ class SystemView:
     def _operators(self, shapes: Collection[int]) -> list[dict[str, Any]]:
         system = self._runtime.system
         found = []
-        for graph in [] if system is None else system._graphs():
+        for graph in [] if system is None else system._observer.graphs():
             if graph not in self._graphs:
                 self._graphs[graph] = next(self._numbers)
             number = self._graphs[graph]
@@ -184,13 +184,13 @@ class SystemView:
         return sorted(found, key=lambda one: one["number"])
 
 
-def _count(waits: Iterable[Wait]) -> dict[str, int]:
+def _count(waits: Iterable[WaitRecord]) -> dict[str, int]:
     counts = Counter(wait.reason for wait in waits)
     return {reason: counts[reason] for reason in REASONS if reason in counts}
 
 
 def _actor(
-    ref: ActorRef[Any], wait: Wait, in_message: float | None, messages: int, busy_ns: int
+    ref: ActorRef[Any], wait: WaitRecord, in_message: float | None, messages: int, busy_ns: int
 ) -> dict[str, Any]:
     figures = asdict(figures_of_actor(ref, wait.name, in_message))
     figures |= {"class": ref.actor_class.__name__, "reason": wait.reason, "words": wait.words}

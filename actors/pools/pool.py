@@ -22,7 +22,7 @@ from callboard.core.errors import CallboardError, SpawnError
 from callboard.core.log import log
 from callboard.core.text import safe_repr
 from callboard.core.threads.cores import usable_cores
-from callboard.observing.wait import Wait
+from callboard.observing.wait import WaitRecord
 from callboard.pools.child import ENTRY, encode_arguments
 from callboard.pools.importing import main_place, place_of, refuse_if_imported
 from callboard.pools.in_flight import InFlight
@@ -93,7 +93,7 @@ class ProcessFamily:
         """Whether there are no processes any more."""
         return self.is_over
 
-    def waits(self) -> list[Wait]:
+    def waits(self) -> list[WaitRecord]:
         """Say of each process what the pool waits for."""
         with self._lock:
             processes = [*self.processes]
@@ -399,7 +399,7 @@ def spawn_pool(
     except BaseException:
         pool.stop(after_queue=False)
         raise
-    system._running.add(pool)
+    system._observer.add_graph(pool)
     return made
 
 

@@ -12,7 +12,7 @@ from threading import Lock, RLock
 from typing import Any
 
 from callboard.core.log import log
-from callboard.observing.wait import Wait
+from callboard.observing.wait import WaitRecord
 from callboard.pools.child import GRACE
 from callboard.pools.process_ref import ProcessRef
 from callboard.remote.client.connection import Connection
@@ -123,18 +123,20 @@ class WorkerProcess:
         if heard >= 0:
             os.close(heard)
 
-    def wait_of(self) -> Wait:
+    def wait_of(self) -> WaitRecord:
         """Say what its pool waits for. Any thread."""
         waiting = self.ref.queue_length
         number = "no number yet" if self.pid is None else f"number {self.pid}"
         messages = "a message" if waiting == 1 else f"{waiting} messages"
         if not waiting:
-            return Wait("process", self.ref.path, "no input", f"(process {number}) has no messages")
+            return WaitRecord(
+                "process", self.ref.path, "no input", f"(process {number}) has no messages"
+            )
         if not self.was_ready:
             words = f"(process {number}) is starting, and is to handle {messages}"
         else:
             words = f"(process {number}) has not handled {messages}"
-        return Wait("process", self.ref.path, "process", words)
+        return WaitRecord("process", self.ref.path, "process", words)
 
     def figures(self) -> dict[str, Any]:
         """Return the number of the process, and what it has to do, for JSON. Any thread."""

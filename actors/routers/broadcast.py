@@ -7,11 +7,11 @@ from typing import Any, Generic, TypeVar
 
 from callboard._inside.answers.future import Future
 from callboard.core import checks
-from callboard.core.batches import iterator_over
 from callboard.core.text import safe_repr
 from callboard.recipient import Recipient, atell_many_to, atell_to, together
 from callboard.routers.gathered import GatheredAnswers, all_answers, first_answers, gathered
 from callboard.routers.router import Router
+from callboard.rows.batches import iterator_over
 
 M = TypeVar("M", contravariant=True)
 T = TypeVar("T")

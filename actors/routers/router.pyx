@@ -24,7 +24,7 @@ from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context, current_context
 
 from callboard.core.handles import public_names
-from callboard.core.batches import iterator_over
+from callboard.rows.batches import iterator_over
 from callboard.core.errors import CallboardError
 from callboard.recipient import atell_many_to, atell_to, together
 from callboard.routers.checks import checked_refs

@@ -1,4 +1,4 @@
-"""A system that the calling thread runs."""
+"""A system without threads, which the test runs step by step."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from callboard.core.text import safe_repr
 from callboard.diagnosis import why_not_idle
 from callboard.scheduling.config import Config
 from callboard.scheduling.replay import ManualTeam, ManualWorker, Seeded
+from callboard.shutdown import Shutdown
 from callboard.system import ActorSystem
 from callboard.testing.manual_loop import ManualEventLoop
 from callboard.testing.probe import Probe
@@ -34,6 +35,35 @@ class Taken(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path} <- {self.message}"
+
+
+class ManualShutdown(Shutdown):
+    """The end of a ManualSystem: what would wait for other threads runs the system instead."""
+
+    @property
+    def _system(self) -> Any:
+        return self._runtime.system
+
+    @property
+    def is_run_here(self) -> bool:
+        """True in the thread that made the system."""
+        return bool(self._system.is_run_here)
+
+    def drain(self, timeout: float | None = None) -> None:
+        """Run until the system is idle."""
+        self._system.drain(timeout)
+
+    def join(self, timeout: float | None) -> bool:
+        """Run until all actors have ended."""
+        self._runtime.refuse_fork()
+        self.refuse_worker("join()")
+        return bool(self._system._run_until(lambda: not self._runtime.top, timeout))
+
+    def wait_ended(self, timeout: float | None) -> bool:
+        """Take all steps that there are, whatever fails in them."""
+        if self.is_run_here:
+            self._system._take_all_steps()
+        return not self._runtime.top
 
 
 class ManualSystem(ActorSystem):
@@ -60,6 +90,8 @@ class ManualSystem(ActorSystem):
 
     All actors live on this one worker, also those spawned with `dedicated=True`.
     """
+
+    _shutdown_class = ManualShutdown
 
     def __init__(
         self,
@@ -147,7 +179,7 @@ class ManualSystem(ActorSystem):
 
         Raises DrainTimeout if that takes more than the system's `max_steps`.
         """
-        self._refuse_worker("run_until()")
+        self._shutdown.refuse_worker("run_until()")
         return self._run_until(predicate, timeout)
 
     def _run_until(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
@@ -187,7 +219,7 @@ class ManualSystem(ActorSystem):
     def advance(self, seconds: float) -> None:
         """Let `seconds` pass: fire each timer at its time, and run until idle after each."""
         seconds = checks.seconds("the time that passes", seconds)
-        self._refuse_worker("advance()")
+        self._shutdown.refuse_worker("advance()")
         end = self.now + seconds
         steps = self._steps()
         self.run_until_idle()
@@ -225,7 +257,7 @@ class ManualSystem(ActorSystem):
         without it, the system's `drain_timeout`. Raises DrainTimeout.
         """
         self._runtime.refuse_fork()
-        self._refuse_worker("drain()")
+        self._shutdown.refuse_worker("drain()")
         seconds = self.config.drain_timeout if timeout is None else timeout
         if not self._run_until(lambda: self._worker.is_team_idle, seconds):
             raise DrainTimeout(
@@ -238,17 +270,13 @@ class ManualSystem(ActorSystem):
 
         The clock goes on by `timeout` seconds at most; without it, as far as there are timers.
         """
-        self._runtime.refuse_fork()
-        self._refuse_worker("join()")
-        return self._run_until(lambda: not self._runtime.top, timeout)
+        return self._shutdown.join(timeout)
 
-    def _wait_ended(self, timeout: float | None) -> bool:
-        if self.is_run_here:
-            steps = self._steps()
-            while self._take_step():  # a failure does not keep the system from its end
-                next(steps)
-            self._failed.clear()
-        return not self._runtime.top
+    def _take_all_steps(self) -> None:
+        steps = self._steps()
+        while self._take_step():  # a failure does not keep the system from its end
+            next(steps)
+        self._failed.clear()
 
     def __exit__(
         self,

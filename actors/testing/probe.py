@@ -45,6 +45,7 @@ class Probe(CopiedAsItself):
         answer: Callable[[Any], object] | None = None,
     ) -> None:
         self._system = system
+        self._is_manual = system._runtime.manual
         self._inbox = _Inbox()
         self._sender: ActorRef[Any] | None = None
         self.ref: ActorRef[Any] = system.spawn(
@@ -107,13 +108,13 @@ class Probe(CopiedAsItself):
 
     def _wait(self, timeout: float | None) -> bool:
         checks.timeout("an expectation's timeout", timeout)
-        if self._system._runtime.manual:
+        if self._is_manual:
             system: Any = self._system
             return bool(system.run_until(lambda: bool(self._inbox.letters), timeout or 0.0))
         return self._inbox.wait(_PATIENCE if timeout is None else timeout)
 
     def _place(self, timeout: float | None) -> str:
-        if self._system._runtime.manual:
+        if self._is_manual:
             return f"{self.ref.path}; {self._system!r} is idle"
         return f"{self.ref.path} in {_PATIENCE if timeout is None else timeout} s"
 

@@ -1,4 +1,4 @@
-"""Running a test under many seeds."""
+"""Running a test with many seeds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def replay(seeds: int | Iterable[int] = 20) -> Callable[[Callable[..., Any]], Ca
         seeds = range(checks.whole("seeds", seeds, 0))
     chosen = tuple(checks.whole("a seed", seed, -(2**63), 2**64 - 1) for seed in seeds)
     if not chosen:
-        raise ValueError("replay() wants one seed or more")
+        raise ValueError("replay() expects at least one seed")
 
     def decorate(test: Callable[..., Any]) -> Callable[..., None]:
         signature = inspect.signature(test)

@@ -1,4 +1,4 @@
-"""Files for their user alone, opened so that what others put in their place leads nobody astray."""
+"""Files that only their owner may read, opened without following links of others."""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ MODULES = (
     "callboard",
     "callboard.asks",
     "callboard.channels",
+    "callboard.dashboard",
     "callboard.frequency",
     "callboard.native",
     "callboard.nets",

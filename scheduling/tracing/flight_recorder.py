@@ -26,7 +26,7 @@ class FlightRecorder:
 
     With a `path` the file is written when an actor fails and when a drain times out, at most once
     in `seconds`, and replaces the one before. `signal` is the number of a signal that has it
-    written, too; the system is made in the main thread then. `system.write_trace()` writes it at
+    written, too; the system is made in the main thread then. `dump_trace(system)` writes it at
     any time.
 
     Memory holds the last `seconds`, and at most `limit` bytes. One of `arrows` messages has an

@@ -78,7 +78,7 @@ def test_unbecome_at_the_first_handler_is_an_error(system: ActorSystem) -> None:
 @pytest.mark.parametrize("handler", [None, "receive"])
 def test_become_wants_a_callable_and_names_what_it_got(system: ActorSystem, handler: Any) -> None:
     ref = system.spawn(Scripted)
-    with pytest.raises(TypeError, match=rf"become\(\) wants a callable .*, not {handler!r}"):
+    with pytest.raises(TypeError, match=rf"become\(\) expects a callable .*, got {handler!r}"):
         ref.ask(lambda actor: actor.become(handler)).result(timeout=30)
 
 

@@ -78,7 +78,7 @@ def test_a_wait_for_an_actor_ends_in_time(manual: ManualSystem) -> None:
     manual.spawn(Shop, name="other")
     with pytest.raises(ValueError, match=r"the timeout of wait_for\(\)"):
         manual.afind("/shop", -1)
-    with pytest.raises(TypeError, match="wants a path"):
+    with pytest.raises(TypeError, match="expects a path"):
         manual.afind(Shop)  # type: ignore[arg-type]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, DrainTimeout, Future
-from callboard.stopping import LAST_WORDS, STOP_TIMEOUT
+from callboard.shutdown import LAST_WORDS, STOP_TIMEOUT
 from callboard.streams import entry
 from callboard.streams.running.execution import Execution
 
@@ -126,7 +126,7 @@ def test_a_subscriber_that_blocks_a_worker_does_not_hold_stop_up(opened: threadi
 def test_actors_that_can_stop_do_so_though_the_drain_took_all_the_time(
     opened: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("callboard.system.LAST_WORDS", LONG)  # which a busy machine may need
+    monkeypatch.setattr("callboard.shutdown.LAST_WORDS", LONG)  # which a busy machine may need
     stopped = threading.Event()
 
     class Endless(Actor[None]):
@@ -186,7 +186,7 @@ def test_a_drain_that_took_all_the_time_leaves_a_moment_for_the_stop_and_one_err
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert LAST_WORDS == 0.35
-    monkeypatch.setattr("callboard.system.LAST_WORDS", moment)
+    monkeypatch.setattr("callboard.shutdown.LAST_WORDS", moment)
     entered = threading.Event()
     system = Recorded("shop", workers=1, drain_timeout=0.1)
     ref = system.spawn(kind(opened), entered, name="stuck")
@@ -272,8 +272,7 @@ def test_nested_blocks_share_time(opened: threading.Event, monkeypatch: pytest.M
 
     monkeypatch.setattr(Execution, "cancel", cancel)
     system = Recorded(workers=1, drain_timeout=30.0)
-    monkeypatch.setattr("callboard.system.STOP_TIMEOUT", 1.0)
-    monkeypatch.setattr("callboard.hosting.STOP_TIMEOUT", 1.0)
+    monkeypatch.setattr("callboard.shutdown.STOP_TIMEOUT", 1.0)
 
     def leave() -> None:
         with system, _stuck_run(system, threading.Event(), opened) as run, run:  # as of two runs

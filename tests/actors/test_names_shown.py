@@ -99,7 +99,6 @@ def test_each_public_class_with_insides_hides_them() -> None:
         (ActorRef.stop, "(self, /, *, after_queue=False)"),
         (Future.result, "(self, /, timeout=None)"),
         (Actor.spawn, "(self, cls, /, *args, **kwargs)"),
-        (ActorSystem.spawn, "(self, cls, /, *args, **kwargs)"),
         (NativeActor.spawn, "(self, cls, /, *args, **kwargs)"),
     ],
 )

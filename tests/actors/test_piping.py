@@ -96,7 +96,7 @@ def test_an_outcome_for_an_actor_that_has_stopped_is_a_dead_letter(manual: Manua
     [
         (lambda self: self.pipe(5), r"pipe\(\) wants futures, not 5"),
         (lambda self: self.pipe(self.sleep(1), to=5), "goes to a ref or another recipient, not 5"),
-        (lambda self: self.pipe(self.sleep(1), wrap=5), "wants a function as `wrap`, not 5"),
+        (lambda self: self.pipe(self.sleep(1), wrap=5), "expects a function as `wrap`, got 5"),
     ],
 )
 def test_wrong_arguments_are_errors_at_the_call(call: Any, error: str) -> None:

@@ -73,7 +73,7 @@ def test_a_message_whose_key_fails_has_failed_and_no_other(system: ActorSystem, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"key": 7}, "a PriorityMailbox wants a function as key, not 7"),
+        ({"key": 7}, "a PriorityMailbox expects a function as key, got 7"),
         ({"key": abs, "overflow": "drop_oldest"}, "cannot drop_oldest"),
     ],
 )

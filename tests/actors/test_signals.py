@@ -16,6 +16,7 @@ PREAMBLE = """
 import os, signal, sys, threading, time
 import callboard._inside.life.exit
 from callboard import Actor, ActorSystem, DrainTimeout
+from callboard.shutdown import Shutdown
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores Ctrl-C
 callboard._inside.life.exit.EXIT_TIMEOUT = 60.0  # on a busy machine an exit takes its time
@@ -145,11 +146,12 @@ class Noting(ActorSystem):
         print("drains", flush=True)
         return super().adrain(timeout)
 
-    def _stop(self, seconds):
-        for actor in self.actors:
-            actor.stop()  # before the counter goes on: it handles no more
-        go.set()
-        super()._stop(seconds)
+    class _shutdown_class(Shutdown):
+        def stop_blocking(self, seconds):
+            for actor in self._runtime.top:
+                actor.stop()  # before the counter goes on: it handles no more
+            go.set()
+            super().stop_blocking(seconds)
 
 async def main():
     async with Noting() as system:
@@ -326,7 +328,7 @@ def test_handlers_are_installed_in_the_main_thread_alone() -> None:
 def test_signals_are_given_as_a_list(signals: Any) -> None:
     with (
         ActorSystem() as system,
-        pytest.raises(ConfigError, match=f"wants a list of signals, not {signals!r}"),
+        pytest.raises(ConfigError, match=f"expects a list of signals, got {signals!r}"),
     ):
         system.install_signal_handlers(signals)
 
@@ -343,7 +345,7 @@ def test_a_signal_that_cannot_be_handled_is_refused(number: Any) -> None:
 def test_a_stopped_system_heeds_no_signals() -> None:
     with ActorSystem() as system:
         pass
-    with pytest.raises(SystemClosed, match="heeds no signals"):
+    with pytest.raises(SystemClosed, match="handles no signals"):
         system.install_signal_handlers()
 
 
@@ -353,7 +355,7 @@ def test_a_handler_may_read_who_heeds_its_signal_while_another_thread_stops_a_sy
     first.install([number])
     second.install([number])
     try:
-        reading = iter(signals._heeding[number])
+        reading = iter(signals._handling[number])
         next(reading)
         other = threading.Thread(target=second.restore)
         other.start()

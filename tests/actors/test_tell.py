@@ -139,7 +139,7 @@ def test_an_iterable_may_tell_the_same_actor_while_it_is_read(system: ActorSyste
 
 def test_tell_many_of_what_is_not_iterable_names_it(system: ActorSystem) -> None:
     recorder = system.spawn(Recorder)
-    with pytest.raises(TypeError, match=r"tell_many\(\) wants an iterable of messages, not 7"):
+    with pytest.raises(TypeError, match=r"tell_many\(\) expects an iterable of messages, got 7"):
         recorder.tell_many(7)  # type: ignore[arg-type]
 
 

@@ -151,7 +151,7 @@ def test_a_system_has_timers_for_any_actor(manual: ManualSystem) -> None:
                 coalesce=True,
             ),
             ValueError,
-            "wants a mailbox that drops nothing",
+            "expects a mailbox that drops nothing",
         ),
         (
             lambda system: system.every(1, "m", to=system.spawn(Doing, []), coalesce=1),

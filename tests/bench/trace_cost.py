@@ -59,7 +59,7 @@ def written(folder: Path, level: str) -> tuple[float, float]:
         system.drain()
         (worker,) = system._runtime.team.workers
         records, _, _ = take_records(worker, 0)
-        names = system._records.paths
+        names = system._observer.records.paths
         count = len(records) // RECORD_SIZE
         began = time.process_time()
         with path.open("wb", buffering=0) as file:

@@ -305,7 +305,7 @@ def test_a_task_has_a_coroutine_for_its_work(system: ActorSystem) -> None:
         def run(self) -> None:  # type: ignore[override]
             pass
 
-    with pytest.raises(SpawnError, match="run\\(\\) is to be `async def run"):
+    with pytest.raises(SpawnError, match="run\\(\\) has to be `async def run"):
         system.spawn(IsNoCoroutine)
     ref = system.spawn(HasNoRun)
     system.drain(WAIT)

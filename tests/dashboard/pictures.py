@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard import Actor, ActorSystem, BoundedMailbox
+from callboard.dashboard import serve_dashboard
 from callboard.streams import entry
 from tests.dashboard.browser import Browser
 
@@ -53,7 +54,7 @@ def main(folder: Path) -> None:
         system.spawn(Shop, 8, name="carts")
         late = system.spawn(Stock, name="till")
         late.stop()
-        page = system.serve_dashboard()
+        page = serve_dashboard(system)
         valid = entry("clicks").filter(bool, name="valid")
         orders = entry("orders").map(price)
         run = system.run(valid.union(orders).map(str, name="format").collect())

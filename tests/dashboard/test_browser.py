@@ -18,6 +18,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from callboard import Actor, ActorSystem
+from callboard.dashboard import serve_dashboard
 from callboard.nets import box, star
 from callboard.observing.branches import MOST_LINES
 from callboard.streams import entry
@@ -61,7 +62,7 @@ def test_a_system_is_shown_and_markup_is_text(browser: Browser) -> None:
         holder: Any = system.spawn(Holder, name="holder")
         holder.tell(passage)
         assert passage.entered.wait(30)
-        browser.open(system.serve_dashboard().url)
+        browser.open(serve_dashboard(system).url)
         browser.wait_for(shows("/holder"))
         text = browser.text()
         assert browser.value("document.title") == "shop - callboard"
@@ -75,7 +76,7 @@ def test_a_system_is_shown_and_markup_is_text(browser: Browser) -> None:
 def test_a_wrong_token_shows_nothing(browser: Browser) -> None:
     with ActorSystem("shop", workers=1) as system:
         system.spawn(Box, name="box")
-        browser.open(system.serve_dashboard().url[:-3])
+        browser.open(serve_dashboard(system).url[:-3])
         browser.wait_for(shows("the token is wrong"))
         assert "/box" not in browser.text()
 
@@ -83,7 +84,7 @@ def test_a_wrong_token_shows_nothing(browser: Browser) -> None:
 def test_an_actor_that_fails_appears(browser: Browser) -> None:
     with ActorSystem("shop", workers=1) as system:
         box = system.spawn(Box, name="box")
-        browser.open(system.serve_dashboard().url)
+        browser.open(serve_dashboard(system).url)
         browser.wait_for(shows("/box"))
         assert "failures" not in browser.text()
         box.tell("fail")
@@ -108,7 +109,7 @@ def test_a_run_is_drawn_with_its_rates_and_its_slowest_operator(browser: Browser
         feeder = threading.Thread(target=feed)
         feeder.start()
         try:
-            browser.open(system.serve_dashboard().url)
+            browser.open(serve_dashboard(system).url)
             browser.wait_for("document.querySelectorAll('.run rect:not(.load)').length === 6")
             browser.wait_for("document.querySelector('.run g.slowest text').textContent === 'slow'")
             # From left to slow, from there to the union, and from that to the collector.
@@ -141,7 +142,7 @@ def test_a_net_is_drawn_with_the_records_that_came(browser: Browser) -> None:
         feeder = threading.Thread(target=feed)
         feeder.start()
         try:
-            browser.open(system.serve_dashboard().url)
+            browser.open(serve_dashboard(system).url)
             browser.wait_for("document.querySelector('.run path.back')")
             browser.wait_for(
                 "[...document.querySelectorAll('.run svg > text')].some("
@@ -156,7 +157,7 @@ def test_branches_of_the_tree_open_and_close(browser: Browser) -> None:
     with ActorSystem("shop", workers=1) as system:
         parent = system.spawn(Parent, 120, name="parent")
         parent.ready.result(30)
-        browser.open(system.serve_dashboard().url)
+        browser.open(serve_dashboard(system).url)
         browser.wait_for(shows("/parent"))
         assert browser.value("document.querySelectorAll('#tree .line').length") == 0
         browser.value("document.getElementById('forest').open = true")
@@ -173,7 +174,7 @@ def test_a_tree_is_cut_and_says_so(browser: Browser) -> None:
     with ActorSystem("shop", workers=1) as system:
         for name in ("first", "second"):
             system.spawn(Parent, MOST_LINES, name=name).ready.result(30)
-        browser.open(system.serve_dashboard().url)
+        browser.open(serve_dashboard(system).url)
         browser.value("document.getElementById('forest').open = true")
         for number in (1, MOST_LINES + 2):
             browser.value(f"opened.set('{number}', {MOST_LINES})")
@@ -184,7 +185,7 @@ def test_a_tree_is_cut_and_says_so(browser: Browser) -> None:
 
 def test_dead_letters_are_shown_with_their_messages_as_text(browser: Browser) -> None:
     with ActorSystem("shop", workers=1) as system:
-        page = system.serve_dashboard()
+        page = serve_dashboard(system)
         gone = system.spawn(Box, name="gone")
         gone.stop()
         gone.ended.result(30)
@@ -202,7 +203,7 @@ def test_actors_are_searched_by_path_and_by_class(browser: Browser) -> None:
     with ActorSystem("shop", workers=1) as system:
         system.spawn(Box, name="first")
         system.spawn(Parent, 1, name="second")
-        browser.open(system.serve_dashboard().url)
+        browser.open(serve_dashboard(system).url)
         browser.wait_for(shows("/second/child-0"))
         for part, found in (("Par", ["/second"]), ("irs", ["/first"]), ("Nobody", [])):
             browser.value(f"document.getElementById('part').value = {part!r}")
@@ -220,7 +221,7 @@ def test_a_narrow_screen_is_not_scrolled_to_the_side(browser: Browser, dark: boo
         run = system.run(entry("n").map(abs, name="m" * 100).filter(bool).collect())
         passage.leave.set()
         browser.resize(360, 740, dark=dark)
-        browser.open(system.serve_dashboard().url)
+        browser.open(serve_dashboard(system).url)
         browser.value("document.getElementById('forest').open = true")
         browser.value("document.getElementById('postbox').open = true")
         browser.wait_for(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,9 +23,8 @@ pytest.importorskip("uvicorn")
 
 from callboard import ActorSystem, CallboardError, ConfigError
 from callboard.__main__ import main
-from callboard.dashboard import app, serving
-from callboard.dashboard.page import BODY, PAGE
-from callboard.dashboard.script import SCRIPT
+from callboard.dashboard import app, serve_dashboard, serving
+from callboard.dashboard.page import PAGE, SCRIPT
 from callboard.dashboard.servers import RemoteServers
 from callboard.dashboard.viewers import MOST_VIEWERS, Viewers
 from callboard.streams import entry
@@ -40,7 +40,7 @@ def test_pictures_have_what_happened_since_the_last_one() -> None:
         box = system.spawn(Box, name="box")
         box.tell(1)
         system.drain(60)
-        url = system.serve_dashboard().url
+        url = serve_dashboard(system).url
         first = picture(url, viewer="a")
         assert (first["system"], first["live"]) == ("shop", 1)
         box.tell(2)
@@ -59,7 +59,7 @@ def test_a_name_that_utf8_cannot_encode_is_shown() -> None:
     with ActorSystem("shop", workers=1) as system:
         system.spawn(Box, name="odd\ud800").tell(1)
         system.drain(60)
-        (row,) = picture(system.serve_dashboard().url)["actors"]
+        (row,) = picture(serve_dashboard(system).url)["actors"]
         assert row["path"].startswith("/odd")
 
 
@@ -74,7 +74,7 @@ def test_the_slowest_operator_of_a_run_is_marked() -> None:
         return row
 
     with ActorSystem("shop", workers=1) as system:
-        url = system.serve_dashboard().url
+        url = serve_dashboard(system).url
         run = system.run(entry("n").filter(bool).map(slow).collect(), batch_size=1)
         picture(url)
         run.send("n", range(1, 60))
@@ -88,7 +88,7 @@ def test_the_slowest_operator_of_a_run_is_marked() -> None:
 @pytest.mark.parametrize("token", ["", "wrong", "\xe9"])
 def test_without_the_token_nothing_is_seen(token: str) -> None:
     with ActorSystem("secret", workers=1) as system:
-        url = system.serve_dashboard().url
+        url = serve_dashboard(system).url
         status, text, _ = get(url, "picture?most=1", token=token)
         assert status == 401
         assert "secret" not in text
@@ -111,7 +111,7 @@ def test_without_the_token_nothing_is_seen(token: str) -> None:
 )
 def test_wrong_questions_are_refused(query: str) -> None:
     with ActorSystem("shop", workers=1) as system:
-        url = system.serve_dashboard().url
+        url = serve_dashboard(system).url
         assert get(url, f"picture?{query}")[0] == 400
         assert picture(url)["live"] == 0
 
@@ -119,20 +119,28 @@ def test_wrong_questions_are_refused(query: str) -> None:
 def test_the_page_makes_text_only_and_nothing_else_may_run_in_it() -> None:
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
         assert word not in PAGE
-    assert {f"'{name}'" for name in re.findall(r'id="(\w+)"', BODY)} >= set(
+    assert {f"'{name}'" for name in re.findall(r'id="(\w+)"', PAGE)} >= set(
         re.findall(r"at\(('\w+')\)", SCRIPT)
     )
     with ActorSystem("shop", workers=1) as system:
-        _, _, headers = get(system.serve_dashboard().url)
+        _, _, headers = get(serve_dashboard(system).url)
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert headers["Cache-Control"] == "no-store"
 
 
+def test_the_script_is_valid_javascript(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs node")
+    (tmp_path / "page.js").write_text(SCRIPT)
+    subprocess.run([node, "--check", tmp_path / "page.js"], check=True)
+
+
 def test_it_ends_with_its_system() -> None:
     with ActorSystem("shop", workers=1) as system:
-        first, second = system.serve_dashboard(), system.serve_dashboard()
+        first, second = serve_dashboard(system), serve_dashboard(system)
         picture(first.url)
         first.stop()
         with pytest.raises(urllib.error.URLError):
@@ -146,7 +154,7 @@ def test_it_ends_with_its_system() -> None:
 def test_options_are_checked_and_a_port_is_taken_once() -> None:
     with ActorSystem("shop", workers=1) as system:
         with pytest.raises(ConfigError, match="16 to 256 characters"):
-            system.serve_dashboard(token="short")
+            serve_dashboard(system, token="short")
         for token in (
             "with a space 123456",
             "1234567890\u00e4bcdefg",
@@ -154,17 +162,17 @@ def test_options_are_checked_and_a_port_is_taken_once() -> None:
             "a" * 257,
         ):
             with pytest.raises(ConfigError, match="`token` is a string of 16 to 256 char"):
-                system.serve_dashboard(token=token)
+                serve_dashboard(system, token=token)
         with pytest.raises(ConfigError, match="`port`"):
-            system.serve_dashboard(port=-1)
+            serve_dashboard(system, port=-1)
         token = "0123456789abcdef"
-        assert picture(system.serve_dashboard(token="._~!$&'()*+,;=:@/?-").url)["live"] == 0
-        page = system.serve_dashboard(token=token)
+        assert picture(serve_dashboard(system, token="._~!$&'()*+,;=:@/?-").url)["live"] == 0
+        page = serve_dashboard(system, token=token)
         assert page.url.endswith(f"/#{token}")
         assert token not in repr(page)
         port = int(page.url.split(":")[2].partition("/")[0])
         with pytest.raises(OSError, match="in use"):
-            system.serve_dashboard(port=port)
+            serve_dashboard(system, port=port)
 
 
 def test_browsers_that_are_gone_are_forgotten() -> None:
@@ -255,7 +263,7 @@ def test_silent_connections_leave_room_for_others(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(app, "FIRST_REQUEST", 600.0)  # so that time closes none
     before = len(os.listdir("/proc/self/fd"))
     with ActorSystem("shop", workers=1) as system, contextlib.ExitStack() as ends:
-        url = system.serve_dashboard().url
+        url = serve_dashboard(system).url
         picture(url)
         silent = [ends.enter_context(contextlib.closing(connected(url))) for _ in range(100)]
         for connection in silent[:-8]:  # their ends have been closed, the oldest first
@@ -269,7 +277,7 @@ def test_silent_connections_leave_room_for_others(monkeypatch: pytest.MonkeyPatc
 def test_a_connection_without_a_whole_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "FIRST_REQUEST", 0.05)
     with ActorSystem("shop", workers=1) as system:
-        url = system.serve_dashboard().url
+        url = serve_dashboard(system).url
         for said in (b"", b"GET / HTTP/1.1\r\nHost: here\r\n"):
             with contextlib.closing(connected(url)) as connection:
                 connection.sendall(said)
@@ -281,7 +289,7 @@ def test_a_connection_without_a_whole_request_is_closed(monkeypatch: pytest.Monk
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_forked_child_leaves_the_sockets_to_its_parent() -> None:
     with ActorSystem("shop", workers=1) as system:
-        page = system.serve_dashboard()
+        page = serve_dashboard(system)
         with contextlib.closing(connected(page.url)) as connection:
             picture(page.url)
             entered, leave = os.pipe()
@@ -309,7 +317,7 @@ def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch
         ActorSystem("shop", workers=1) as system,
         pytest.raises(ModuleNotFoundError, match=r"pip install 'callboard\[dashboard\]'"),
     ):
-        system.serve_dashboard()
+        serve_dashboard(system)
 
 
 def test_the_command_shows_another_process(folder: Path, capsys: Any) -> None:

@@ -16,7 +16,7 @@ from callboard.dashboard.systems import OwnSystem
 from callboard.dashboard.viewers import MOST_BOXES, Viewers
 from callboard.nets import box, choice, feedback, filter, split, star, sync  # noqa: A004
 from callboard.nets.shaping import shape_of
-from callboard.observing.pictures import RunRow, picture_of
+from callboard.observing.top_frames import RunRow, frame_of
 from callboard.observing.watching import SystemView
 from callboard.streams import entry
 from callboard.testing import ManualSystem
@@ -28,7 +28,7 @@ def looks(system: ActorSystem, between: Any) -> tuple[Drawing, RunRow]:
     before = view.look(shapes=[1])
     between()
     now = view.look()
-    (run,) = picture_of(before, now | {"seconds": 1.0}).runs
+    (run,) = frame_of(before, now | {"seconds": 1.0}).runs
     return Drawing(before["graphs"][0]["shape"]), run
 
 
@@ -123,7 +123,7 @@ def test_a_net_has_its_figures_while_a_box_is_at_work() -> None:
         left.set()
         system.drain(60)
         now = view.look()
-    (shown,) = picture_of(before, now | {"seconds": 1.0}).runs
+    (shown,) = frame_of(before, now | {"seconds": 1.0}).runs
     stays, after = shown.operators
     assert (shown.rate, stays.rate_in, after.rate_in) == (7, 7, 7)
     assert stays.load >= stays.cost > 0

@@ -14,6 +14,7 @@ pytest.importorskip("uvicorn")
 
 from callboard import ActorRef, ActorSystem
 from callboard.core.text import short_repr
+from callboard.dashboard import serve_dashboard
 from callboard.observing import kept_letters
 from callboard.observing.kept_letters import MOST_LETTERS, KeptLetters
 from tests.dashboard.asking import get, picture
@@ -44,7 +45,7 @@ def gone_of(system: ActorSystem) -> ActorRef[Any]:
 
 def test_the_latest_come_first_and_a_repr_that_raises_is_named() -> None:
     with ActorSystem("shop", workers=1) as system:
-        url = system.serve_dashboard().url
+        url = serve_dashboard(system).url
         gone = gone_of(system)
         for message in (*range(MOST_LETTERS + 5), Mute()):
             gone.tell(message)
@@ -60,7 +61,7 @@ def test_the_latest_come_first_and_a_repr_that_raises_is_named() -> None:
 
 def test_a_message_is_let_go_when_it_was_shown() -> None:
     with ActorSystem("shop", workers=1) as system:
-        url = system.serve_dashboard().url
+        url = serve_dashboard(system).url
         gone, message = gone_of(system), Heavy()
         there = weakref.ref(message)
         gone.tell(message)
@@ -96,7 +97,7 @@ def test_a_system_that_nobody_can_look_into_keeps_none() -> None:
         del message
         gc.collect()
         assert there() is None
-        url = system.serve_dashboard().url
+        url = serve_dashboard(system).url
         assert picture(url, letters=1)["kept"] == []
         gone.tell(2)
         assert [one["message"] for one in picture(url, letters=1)["kept"]] == ["2"]
@@ -104,7 +105,7 @@ def test_a_system_that_nobody_can_look_into_keeps_none() -> None:
 
 def test_an_error_is_shown_with_a_failed_message() -> None:
     with ActorSystem("shop", workers=1) as system:
-        url = system.serve_dashboard().url
+        url = serve_dashboard(system).url
         system.spawn(Box, name="box").tell("fail")
         system.drain(60)
         (found,) = picture(url, letters=1)["kept"]
@@ -139,5 +140,5 @@ def test_a_short_repr_is_bounded(value: object) -> None:
 @pytest.mark.parametrize("branches", ["0", "0:", "0:x", "0:401", "1:-1"])
 def test_wrong_branches_are_refused(branches: str) -> None:
     with ActorSystem("shop", workers=1) as system:
-        url = system.serve_dashboard().url
+        url = serve_dashboard(system).url
         assert get(url, f"picture?most=1&branches={branches}")[0] == 400

@@ -14,6 +14,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from callboard import Actor, ActorSystem, ConfigError
+from callboard.dashboard import serve_dashboard
 from callboard.observing.commands import systems_of
 from callboard.remote import Server, connect, serve_entries
 from tests.dashboard.asking import get, picture
@@ -53,7 +54,7 @@ def test_processes_of_a_pool_are_shown_and_looked_into(folder: Path) -> None:
         pool = system.pool(Work, processes=2, name="work")
         for ref in pool.refs:
             ref.ask(1).result(60)
-        url = system.serve_dashboard().url
+        url = serve_dashboard(system).url
         until(lambda: len(systems_of(None)) == 3)
         seen = picture(url)
         assert (seen["key"], names(seen)[0], sorted(names(seen)[1:])) == (
@@ -76,14 +77,14 @@ def test_processes_of_a_pool_are_shown_and_looked_into(folder: Path) -> None:
 def test_a_pool_of_a_system_that_is_not_observable_has_no_sockets(folder: Path) -> None:
     with ActorSystem("shop", workers=1) as system:
         system.pool(Work, processes=1).ask(1).result(60)
-        assert names(picture(system.serve_dashboard().url)) == ["shop"]
+        assert names(picture(serve_dashboard(system).url)) == ["shop"]
         assert not folder.exists()
 
 
 @pytest.mark.parametrize("key", ["nobody", "../own", "1-0"])
 def test_a_system_that_is_not_in_the_list_is_refused(key: str, folder: Path) -> None:
     with ActorSystem("shop", workers=1, observable=True) as system:
-        status, text, _ = get(system.serve_dashboard().url, f"picture?most=1&system={key}")
+        status, text, _ = get(serve_dashboard(system).url, f"picture?most=1&system={key}")
     assert (status, text) == (400, f"there is no system {key!r} here")
 
 
@@ -91,7 +92,7 @@ def test_a_served_system_says_how_its_server_is(tmp_path: Path) -> None:
     with ActorSystem("shop", workers=1) as system:
         box: Any = system.spawn(Box, name="box")
         server = Server(system, serve_entries(box), f"unix:{tmp_path}/s")
-        url = system.serve_dashboard().url
+        url = serve_dashboard(system).url
         with connect(str(server.address)) as connection:
             connection.ref("box").tell(1)
             connection.flush(60)
@@ -106,7 +107,7 @@ def test_servers_elsewhere_are_shown_by_their_health(tmp_path: Path) -> None:
         box: Any = other.spawn(Box, name="box")
         server = Server(other, serve_entries(box), f"unix:{tmp_path}/s")
         with connect(str(server.address)) as connection:
-            url = system.serve_dashboard(servers=[connection]).url
+            url = serve_dashboard(system, servers=[connection]).url
 
             def state() -> str:
                 (found,) = picture(url)["servers"]
@@ -124,7 +125,7 @@ def test_a_wrong_connection_is_refused() -> None:
         ActorSystem("shop", workers=1) as system,
         pytest.raises(ConfigError, match="connections to servers, not 'tcp:shop:1'"),
     ):
-        system.serve_dashboard(servers=["tcp:shop:1"])
+        serve_dashboard(system, servers=["tcp:shop:1"])
 
 
 def test_shards_are_shown_together(folder: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, ConfigError, PriorityMailbox
-from callboard.observing import FlightRecorder
+from callboard.observing import FlightRecorder, dump_trace, message_graph, record_trace
 from tests.observing import text_traces
 from tests.observing.actors import Box, Holder, Passage
 from tests.observing.reading import Message, ReadTrace, read
@@ -65,7 +65,7 @@ def test_each_arrow_begins_once_and_ends_once(how: str, mailbox: Any, tmp_path: 
     with tokenless("net", workers=2, monitoring="times") as system:
         box = system.spawn(Box, name="box", mailbox=mailbox)
         sender = system.spawn(Sender, box, name="sender")
-        with system.tracing(path, arrows=1) as trace:
+        with record_trace(system, path, arrows=1) as trace:
             for _ in range(5):
                 sender.tell((how, 200))
             system.drain(60)
@@ -87,7 +87,7 @@ def test_one_message_in_n_has_an_arrow(tmp_path: Path) -> None:
     with ActorSystem(workers=1, monitoring="times") as system:
         box = system.spawn(Box, name="box")
         sender = system.spawn(Sender, box, name="sender")
-        with system.tracing(path, arrows=100):
+        with record_trace(system, path, arrows=100):
             for how in ["tell", "tell_many", "atell", "ask"] * 5:
                 sender.tell((how, 1000))
             system.drain(60)
@@ -106,7 +106,7 @@ def test_two_receivers_by_turns_have_about_as_many_arrows_each(tmp_path: Path) -
 
     with ActorSystem(workers=1, monitoring="times") as system:
         boxes = [system.spawn(Box, name=f"box-{i}") for i in range(2)]
-        with system.tracing(path, arrows=10):
+        with record_trace(system, path, arrows=10):
             system.spawn(Turns).tell(5000)
             system.drain(60)
     texts = [one.text for one in begins_of(read(path)).values()]
@@ -127,7 +127,7 @@ def test_a_message_that_becomes_a_dead_letter_ends_nowhere_and_says_so(tmp_path:
         passage = Passage()
         stopper.tell(passage)
         assert passage.entered.wait(30)
-        with system.tracing(path, arrows=1):
+        with record_trace(system, path, arrows=1):
             sender.ask(("tell", 7)).result(30)
             passage.leave.set()
             system.drain(60)
@@ -144,7 +144,7 @@ def test_a_message_that_a_full_mailbox_drops_ends_nowhere_and_says_so(tmp_path: 
     with ActorSystem(workers=1, monitoring="times") as system:
         box = system.spawn(Box, name="box", mailbox=BoundedMailbox(3, "drop_oldest"))
         sender = system.spawn(Sender, box, name="sender")
-        with system.tracing(path, arrows=1):
+        with record_trace(system, path, arrows=1):
             sender.tell(("tell", 10))
             system.drain(60)
     found = read(path)
@@ -157,7 +157,7 @@ def test_messages_from_outside_have_no_arrow(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
     with ActorSystem(workers=1, monitoring="times") as system:
         box = system.spawn(Box, name="box")
-        with system.tracing(path, arrows=1):
+        with record_trace(system, path, arrows=1):
             box.tell_many(range(100))
             box.ask(0).result(30)
     assert read(path).messages == []
@@ -167,7 +167,7 @@ def test_a_sender_that_is_not_monitored_has_no_arrow(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
     with ActorSystem(workers=1, monitoring="times", monitored=[Box]) as system:
         box, other = system.spawn(Box, name="box"), system.spawn(Holder)
-        with system.tracing(path, arrows=1):
+        with record_trace(system, path, arrows=1):
             system.spawn(Sender, box).tell(("tell", 10))
             system.spawn(Sender, other).tell(("tell", 0))
             system.drain(60)
@@ -177,13 +177,13 @@ def test_a_sender_that_is_not_monitored_has_no_arrow(tmp_path: Path) -> None:
 def test_actors_that_are_spawned_while_a_trace_is_recorded_have_arrows(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
     with ActorSystem(workers=1, monitoring="times") as system:
-        with system.tracing(path, arrows=1):
+        with record_trace(system, path, arrows=1):
             box = system.spawn(Box, name="box")
             system.spawn(Sender, box, name="sender").tell(("tell", 3))
             system.drain(60)
         system.find("/sender").tell(("tell", 3))
         system.drain(60)
-        assert system.picture().samples == 4  # and the first one, from outside
+        assert message_graph(system).samples == 4  # and the first one, from outside
     assert len(ends_of(read(path))) == 3
 
 
@@ -193,7 +193,7 @@ def test_the_flight_recorder_has_arrows(tmp_path: Path) -> None:
         box = system.spawn(Box, name="box")
         system.spawn(Sender, box, name="sender").tell(("tell", 20))
         system.drain(60)
-        system.write_trace(path)
+        dump_trace(system, path)
     found = read(path)
     assert len(begins_of(found)) == len(ends_of(found)) == 20
 
@@ -204,7 +204,7 @@ def test_a_trace_as_text_has_no_lines_of_sampled_messages(tmp_path: Path) -> Non
         box = system.spawn(Box, name="box")
         sender = system.spawn(Sender, box, name="sender")
         system.drain(60)
-        with system.tracing(path, arrows=1):
+        with record_trace(system, path, arrows=1):
             sender.tell(("tell", 10))
             system.drain(60)
     assert [line.path for line in text_traces.read(path)] == ["/sender", "/box"]
@@ -214,7 +214,7 @@ def test_a_wrong_number_of_arrows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
     with ActorSystem(workers=1, monitoring="times") as system:
         with pytest.raises(ConfigError, match="`arrows` of a trace is a whole number"):
-            system.tracing(path, arrows=0)
+            record_trace(system, path, arrows=0)
         assert not path.exists()
     with pytest.raises(ConfigError, match="`arrows` of a FlightRecorder is a whole number"):
         FlightRecorder(arrows=True)

@@ -17,7 +17,7 @@ import pytest
 
 from callboard import Actor, ActorSystem, CallboardError, ConfigError
 from callboard.__main__ import main
-from callboard.observing import commands, endpoint
+from callboard.observing import answers, commands, endpoint
 from callboard.observing.endpoint import ask, folder_of_sockets
 from tests.observing.actors import Box, Holder, Passage
 
@@ -54,8 +54,7 @@ def test_a_system_that_was_not_made_for_it_has_no_socket(folder: Path, capsys: O
 def test_info_tree_and_dump_show_a_system(
     folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waits = ActorSystem.waits
-    monkeypatch.setattr(ActorSystem, "waits", lambda system: waits(system, 600.0))
+    monkeypatch.setattr(answers, "STUCK_AFTER", 600.0)
     passage = Passage()
     with (
         ActorSystem("shop", workers=1, observable=True) as system,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from callboard import ActorSystem, CallboardError, ConfigError, DrainTimeout
-from callboard.observing import FlightRecorder
+from callboard.observing import FlightRecorder, dump_trace, record_trace
 from tests.observing.actors import Box, Holder, Passage
 from tests.observing.reading import read
 
@@ -59,12 +59,12 @@ def test_a_trace_is_written_at_any_time(tmp_path: Path) -> None:
         for count in (1, 2):
             box.ask(0).result(30)
             system.drain(60)
-            system.write_trace(path)
+            dump_trace(system, path)
             assert sum(one.amount for one in read(path).of("/box")) == count
-        system.write_trace(other)
+        dump_trace(system, other)
         assert other.read_text().count(" /box disp ") == box.dispatches
         with pytest.raises(FileNotFoundError):
-            system.write_trace(tmp_path / "nowhere" / "now.txt")
+            dump_trace(system, tmp_path / "nowhere" / "now.txt")
         box.tell("fail")  # there is no path to write to
     assert sorted(tmp_path.iterdir()) == [path, other]
 
@@ -76,10 +76,10 @@ def test_memory_is_bounded_and_the_latest_is_kept(path: Path, limit: int) -> Non
         box = system.spawn(Box, name="box")
         box.tell_many(range(50_000))
         system.drain(60)
-        flight = system._traces._flight
+        flight = system._observer.traces._flight
         assert flight is not None
         assert flight._size <= limit
-        system.write_trace(path)
+        dump_trace(system, path)
         assert flight._size <= limit
     assert len(read(path).of("/box")) <= limit // 80
 
@@ -90,7 +90,7 @@ def test_older_records_are_forgotten(path: Path) -> None:
         box.tell("fail")
         box.tell_many(range(50_000))
         system.drain(60)
-        system.write_trace(path)
+        dump_trace(system, path)
     found = read(path)
     assert len(found.of("/box")) < 20_000
     assert found.texts() == []
@@ -175,8 +175,8 @@ def test_traces_are_for_their_user_and_follow_no_link(tmp_path: Path) -> None:
     mask = os.umask(0)
     try:
         with ActorSystem(workers=1, trace=FlightRecorder()) as system:
-            system.write_trace(tmp_path / "latest")
-            with system.tracing(tmp_path / "all"):
+            dump_trace(system, tmp_path / "latest")
+            with record_trace(system, tmp_path / "all"):
                 pass
     finally:
         os.umask(mask)
@@ -185,7 +185,7 @@ def test_traces_are_for_their_user_and_follow_no_link(tmp_path: Path) -> None:
     with (
         ActorSystem(workers=1, monitoring="times") as system,
         pytest.raises(OSError, match="symbolic links"),
-        system.tracing(tmp_path / "link"),
+        record_trace(system, tmp_path / "link"),
     ):
         pass
     assert not (tmp_path / "elsewhere").exists()

@@ -59,7 +59,7 @@ def test_statistics_and_waits_are_tables() -> None:
         text = shown(system.statistics())
         assert f"/{EVIL} shop-0 1 1" in text
         assert "shop-0 has been in a message of /holder" in text
-        text = shown(system.waits(stuck_after=0.0))
+        text = shown(system.why_waiting(stuck_after=0.0))
         assert "/holder stuck has been in one message" in text
         assert "in pass_through" in text
         passage.leave.set()
@@ -73,7 +73,7 @@ def test_waits_of_many_actors_are_cut() -> None:
         assert passage.entered.wait(30)
         for i in range(120):
             system.spawn(Box, name=f"box-{i}")
-        assert "... and 21 more" in shown(system.waits())
+        assert "... and 21 more" in shown(system.why_waiting())
         passage.leave.set()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, BoundedMailbox, CallboardError, ConfigError
-from callboard.observing import MailboxEvent
+from callboard.observing import MailboxEvent, watch_mailboxes
 from callboard.testing import ManualSystem
 from tests.observing.actors import Box, Holder, Passage
 from tests.waiting import until
@@ -25,7 +25,7 @@ def test_a_mailbox_between_the_two_has_no_further_event(caplog: pytest.LogCaptur
     with ManualSystem(name="shop") as system:  # its actors take one message in a step
         ref = system.spawn(Box, name="box", mailbox=BoundedMailbox(100))
         events: list[MailboxEvent] = []
-        watch = system.watch_mailboxes(high=10, low=4, every=LONG_TIME, to=events.append)
+        watch = watch_mailboxes(system, high=10, low=4, every=LONG_TIME, to=events.append)
 
         def kinds_at(messages: int) -> list[str]:
             """Have so many messages wait, and return the kinds of the events at this."""
@@ -54,7 +54,7 @@ def test_an_actor_that_ends_is_low_again() -> None:
         holder: Any = system.spawn(Holder)
         holder.tell_many([passage, passage, passage])
         assert passage.entered.wait(30)
-        watch = system.watch_mailboxes(high=2, every=LONG_TIME)
+        watch = watch_mailboxes(system, high=2, every=LONG_TIME)
         assert [event.kind for event in watch.look()] == ["mailbox_high"]
         holder.stop()
         assert watch.look() == []  # it is in its message
@@ -73,7 +73,7 @@ def test_events_come_by_themselves_and_to_a_ref() -> None:
     with ActorSystem(workers=2, monitoring="mailboxes") as system:
         listener = system.spawn(Listener, dedicated=True)
         holder: Any = system.spawn(Holder, mailbox=BoundedMailbox(10))
-        with system.watch_mailboxes(high=1, low=0, every=0.01, to=listener):
+        with watch_mailboxes(system, high=1, low=0, every=0.01, to=listener):
             holder.tell_many([passage, passage])
             until(lambda: kinds == ["mailbox_high"])
             passage.leave.set()
@@ -83,7 +83,7 @@ def test_events_come_by_themselves_and_to_a_ref() -> None:
 def test_an_actor_gets_no_event_about_its_own_mailbox(caplog: pytest.LogCaptureFixture) -> None:
     with ManualSystem() as system:
         listener = system.spawn(Box, name="listener", mailbox=BoundedMailbox(10))
-        watch = system.watch_mailboxes(high=1, every=LONG_TIME, to=listener)
+        watch = watch_mailboxes(system, high=1, every=LONG_TIME, to=listener)
         listener.tell(0)
         assert watch.look() == [MailboxEvent("mailbox_high", listener, 1)]
         assert listener.queue_length == 1
@@ -107,7 +107,7 @@ def test_a_subscriber_that_looks_changes_no_order() -> None:
                 other.join(60)
                 meanwhile.append(len(events))
 
-        watch = system.watch_mailboxes(high=1, every=LONG_TIME, to=note)
+        watch = watch_mailboxes(system, high=1, every=LONG_TIME, to=note)
         for ref in refs:
             ref.tell(0)
         watch.look()
@@ -125,7 +125,7 @@ def test_a_failing_subscriber_is_logged(caplog: pytest.LogCaptureFixture) -> Non
         holder: Any = system.spawn(Holder, mailbox=BoundedMailbox(10))
         holder.tell_many([passage, passage])
         assert passage.entered.wait(30)
-        watch = system.watch_mailboxes(high=1, every=LONG_TIME, to=fail)
+        watch = watch_mailboxes(system, high=1, every=LONG_TIME, to=fail)
         assert len(watch.look()) == 1
         passage.leave.set()
     assert "a subscriber of mailboxes' events failed" in caplog.text
@@ -139,11 +139,11 @@ def threads_of_watches() -> int:
 def test_a_watch_ends_with_its_system_or_when_nobody_has_it() -> None:
     with ActorSystem(workers=1, monitoring="mailboxes") as system:
         system.spawn(Box)
-        watches = [system.watch_mailboxes(high=1, every=0.01)]
+        watches = [watch_mailboxes(system, high=1, every=0.01)]
         dropped = weakref.ref(watches.pop())
         gc.collect()
         until(lambda: dropped() is None and threads_of_watches() == 0)
-        watches.append(system.watch_mailboxes(high=1, every=LONG_TIME))
+        watches.append(watch_mailboxes(system, high=1, every=LONG_TIME))
         assert threads_of_watches() == 1
     until(lambda: threads_of_watches() == 0)
 
@@ -162,7 +162,7 @@ def test_wrong_options_are_refused(options: dict[str, Any], text: str) -> None:
         ActorSystem(workers=1, monitoring="mailboxes") as system,
         pytest.raises(ConfigError, match=text),
     ):
-        system.watch_mailboxes(**options)
+        watch_mailboxes(system, **options)
 
 
 @pytest.mark.parametrize("level", ["off", "times"])
@@ -172,4 +172,4 @@ def test_a_system_that_does_not_count_mailboxes_refuses_to_watch_them(level: str
         ActorSystem("shop", workers=1, monitoring=level) as system,
         pytest.raises(CallboardError, match=text),
     ):
-        system.watch_mailboxes(high=5)
+        watch_mailboxes(system, high=5)

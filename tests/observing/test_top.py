@@ -19,8 +19,8 @@ from callboard.__main__ import main
 from callboard.observing import watching
 from callboard.observing.conversation import MOST_CONVERSATIONS, Watcher
 from callboard.observing.endpoint import refuse_another_user
-from callboard.observing.pictures import OperatorRow, picture_of
 from callboard.observing.top import View, without_children
+from callboard.observing.top_frames import OperatorRow, frame_of
 from callboard.streams import entry
 from tests.observing.actors import Box, Holder, Passage, Pinger
 from tests.waiting import until
@@ -107,14 +107,14 @@ def test_rates_and_loads_are_those_between_two_looks(folder: Path) -> None:
         system.drain(60)
         now = watcher.look(most=5)
         watcher.close()
-    frame = picture_of(before, now)
+    frame = frame_of(before, now)
     (row,) = frame.actors
     assert (row.path, row.cls, row.messages, row.queue) == ("/box", "Box", 1500, 0)
     assert row.rate * frame.seconds == pytest.approx(500)
     assert row.load is not None
     assert 0 < row.load <= 1
     assert frame.workers[0].rate > 0
-    first = picture_of(None, before)
+    first = frame_of(None, before)
     assert first.actors[0].rate == first.workers[0].rate == 0
 
 
@@ -131,7 +131,7 @@ def test_operators_have_rates_costs_and_reasons(folder: Path) -> None:
         before = watcher.look()
         run.send("n", range(5))
         assert passage.entered.wait(30)
-        frame = picture_of(before, watcher.look())
+        frame = frame_of(before, watcher.look())
         (one,) = frame.runs
         assert one.rate * frame.seconds == pytest.approx(5)
         assert [row.name for row in one.operators] == ["slow", "bool", "collect"]
@@ -139,7 +139,7 @@ def test_operators_have_rates_costs_and_reasons(folder: Path) -> None:
         assert one.operators[0].words.startswith("has 1 worker at work")
         passage.leave.set()
         assert len(run.finish(60)) == 4
-        assert picture_of(None, watcher.look()).runs == ()
+        assert frame_of(None, watcher.look()).runs == ()
         watcher.close()
 
 
@@ -163,7 +163,7 @@ def test_watermarks_have_their_lag_and_runs_their_latency(
         run.send("n", range(40))
         run.snapshot()  # all rows are through
         system.drain(60)  # a lane counts its rows after it has handed them on
-        frame = picture_of(None, watcher.look())
+        frame = frame_of(None, watcher.look())
         (one,) = frame.runs
         assert [row.watermark_lag for row in one.operators] == [7, 7, 7]
         assert one.p50 is not None
@@ -197,7 +197,7 @@ def test_watermarks_have_their_lag_and_runs_their_latency(
 
 
 def operators_of(watcher: Watcher) -> tuple[OperatorRow, ...]:
-    (one,) = picture_of(None, watcher.look()).runs
+    (one,) = frame_of(None, watcher.look()).runs
     return one.operators
 
 
@@ -210,14 +210,14 @@ def test_classes_have_the_percentiles_since_the_last_look(
         before = watcher.look()
         box.tell_many(range(1000))
         system.drain(60)
-        frame = picture_of(before, watcher.look())
+        frame = frame_of(before, watcher.look())
         (row,) = frame.classes
         assert (row.name, round(row.rate * frame.seconds)) == ("Box", 1000)
         assert row.p50 is not None
         assert row.p99 is not None
         assert 0 < row.p50 <= row.p99
         assert row.mailbox_p99 is not None
-        assert picture_of(before, watcher.look()).classes == ()
+        assert frame_of(before, watcher.look()).classes == ()
         watcher.close()
         pinger, other = system.spawn(Pinger), system.spawn(Pinger)
         pinger.tell(other)

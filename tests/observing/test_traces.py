@@ -20,6 +20,7 @@ from callboard import (
     ConfigError,
     Supervision,
 )
+from callboard.observing import dump_trace, record_trace
 from callboard.streams import entry
 from tests.observing import text_traces
 from tests.observing.actors import Box, Holder, Passage, Pinger
@@ -50,7 +51,7 @@ def test_a_trace_has_each_dispatch_once(level: str, workers: int, tmp_path: Path
     path = tmp_path / "run.perfetto-trace"
     with (
         tokenless("net", workers=workers, monitoring=level) as system,
-        system.tracing(path) as trace,
+        record_trace(system, path) as trace,
     ):
         actors = ping_pong(system, 3000)
         system.spawn(Box, name="box").tell_many(range(5000))
@@ -77,7 +78,7 @@ def test_a_trace_has_each_dispatch_once(level: str, workers: int, tmp_path: Path
 def test_more_records_than_a_worker_keeps_are_all_written(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
     with ActorSystem(workers=1, quantum=1, monitoring="workers") as system:
-        with system.tracing(path) as trace:
+        with record_trace(system, path) as trace:
             box = system.spawn(Box, name="box")
             box.tell_many(range(30_000))
             system.drain(60)
@@ -101,7 +102,7 @@ class Helper(Actor[Any]):
 def test_a_dispatch_within_another_lies_inside_it(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
     with ActorSystem(workers=1, monitoring="workers") as system:
-        with system.tracing(path):
+        with record_trace(system, path):
             box = system.spawn(Box, name="box", mailbox=BoundedMailbox(2, "help"))
             helper = system.spawn(Helper, box, name="helper")
             helper.tell_many([0] * 50)
@@ -123,7 +124,7 @@ def test_waits_of_workers_are_slices_beside_the_dispatches(tmp_path: Path) -> No
         box = system.spawn(Box, name="box")
         system.drain(60)
         begun = system.statistics().workers[0].waits
-        with system.tracing(path):
+        with record_trace(system, path):
             while system.statistics().workers[0].waits < begun + 2:
                 box.ask(0).result(30)
             system.drain(60)
@@ -141,7 +142,7 @@ def test_the_length_of_a_mailbox_is_a_counter(tmp_path: Path) -> None:
     with ActorSystem(workers=1, **options) as system:
         box, holder = system.spawn(Box, name="box"), system.spawn(Holder)
         system.drain(60)
-        with system.tracing(path):
+        with record_trace(system, path):
             passage = Passage()
             holder.tell(passage)
             assert passage.entered.wait(30)
@@ -155,7 +156,7 @@ def test_the_length_of_a_mailbox_is_a_counter(tmp_path: Path) -> None:
 
 def test_failures_restarts_and_dead_letters_are_instants(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
-    with ActorSystem(workers=1, monitoring="times") as system, system.tracing(path):
+    with ActorSystem(workers=1, monitoring="times") as system, record_trace(system, path):
         box = system.spawn(Box, name="box", supervision=Supervision("restart"))
         box.tell("fail")
         system.drain(60)
@@ -176,7 +177,7 @@ def test_slices_of_operators_lie_in_the_dispatches_of_lanes(tmp_path: Path) -> N
     rows = entry("rows", int)
     graph = rows.map(abs, name="absolute").map(float, name="as float").collect()
     with ActorSystem(workers=1, monitoring="times") as system:
-        with system.tracing(path):
+        with record_trace(system, path):
             run = system.run(graph, batch_size=10)
             run.send("rows", range(1000))
             assert run.finish(timeout=60) == list(map(float, range(1000)))
@@ -200,7 +201,7 @@ def test_text_has_the_same_dispatches(tmp_path: Path) -> None:
     with ActorSystem("net", workers=1, monitoring="workers") as system:
         box = system.spawn(Box, name="box")
         system.drain(60)
-        with system.tracing(path), system.tracing(other):
+        with record_trace(system, path), record_trace(system, other):
             box.tell_many(range(1000))
             system.drain(60)
             box.stop()
@@ -235,7 +236,7 @@ def test_a_trace_has_what_happens_while_it_is_written_alone(tmp_path: Path) -> N
         box.ask(0).result(30)
         system.drain(60)
         before = box.dispatches
-        with system.tracing(path) as trace:
+        with record_trace(system, path) as trace:
             box.ask(0).result(30)
             system.drain(60)
         during = box.dispatches
@@ -249,8 +250,8 @@ def test_a_trace_ends_at_its_limit(tmp_path: Path, caplog: pytest.LogCaptureFixt
     path, other = tmp_path / "run.perfetto-trace", tmp_path / "run.txt"
     with (
         ActorSystem(workers=1, quantum=1, monitoring="times") as system,
-        system.tracing(path, limit=500_000),
-        system.tracing(other, limit=500_000),
+        record_trace(system, path, limit=500_000),
+        record_trace(system, other, limit=500_000),
     ):
         box = system.spawn(Box, name="box")
         box.tell_many(range(50_000))
@@ -265,8 +266,8 @@ def test_a_trace_of_a_burst_that_is_longer_than_its_limit_has_what_fits(tmp_path
     path, other = tmp_path / "run.perfetto-trace", tmp_path / "run.txt"
     with (
         ActorSystem(workers=1, quantum=1, monitoring="times") as system,
-        system.tracing(path, limit=20_000),
-        system.tracing(other, limit=40_000),
+        record_trace(system, path, limit=20_000),
+        record_trace(system, other, limit=40_000),
     ):
         system.spawn(Box, name="box").tell_many(range(5_000))
         system.drain(60)
@@ -276,7 +277,7 @@ def test_a_trace_of_a_burst_that_is_longer_than_its_limit_has_what_fits(tmp_path
 
 
 def test_a_full_disk_ends_a_trace_only(caplog: pytest.LogCaptureFixture) -> None:
-    with ActorSystem(workers=1, monitoring="times") as system, system.tracing("/dev/full"):
+    with ActorSystem(workers=1, monitoring="times") as system, record_trace(system, "/dev/full"):
         assert system.spawn(Box).ask(0).result(30) is None
     assert caplog.text.count("a trace could not be written; no more is") == 1
 
@@ -285,18 +286,18 @@ def test_wrong_arguments_are_refused_at_the_call(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
     with ActorSystem(workers=1) as system:
         with pytest.raises(CallboardError, match="keeps no records, because monitoring is off"):
-            system.tracing(path)
+            record_trace(system, path)
         with pytest.raises(CallboardError, match="has no flight recorder: make it with trace="):
-            system.write_trace(path)
+            dump_trace(system, path)
     with ActorSystem(workers=1, monitoring="times") as system:
         with pytest.raises(ConfigError, match="a trace's path is the path of a file, not 3"):
-            system.tracing(3)  # type: ignore[arg-type]
+            record_trace(system, 3)  # type: ignore[arg-type]
         with pytest.raises(ConfigError, match="the format of a trace is one of perfetto, text"):
-            system.tracing(path, format="xml")
+            record_trace(system, path, format="xml")
         with pytest.raises(ConfigError, match="the limit of a trace is a whole number"):
-            system.tracing(path, limit=0)
+            record_trace(system, path, limit=0)
         with pytest.raises(FileNotFoundError):
-            system.tracing(tmp_path / "nowhere" / "run.perfetto-trace")
+            record_trace(system, tmp_path / "nowhere" / "run.perfetto-trace")
     with pytest.raises(FileNotFoundError):
         ActorSystem(workers=1, trace=tmp_path / "nowhere" / "run.perfetto-trace")
     with pytest.raises(ConfigError, match="trace, if it is no FlightRecorder, is the path of a"):
@@ -307,8 +308,8 @@ def test_workers_that_have_ended_are_forgotten_and_their_dispatches_are_not(tmp_
     path, other = tmp_path / "run.perfetto-trace", tmp_path / "run.txt"
     with (
         ActorSystem(workers=1, monitoring="times") as system,
-        system.tracing(path) as trace,
-        system.tracing(other),
+        record_trace(system, path) as trace,
+        record_trace(system, other),
     ):
         for number in range(60):
             box = system.spawn(Box, name=f"box-{number}", dedicated=True)
@@ -331,11 +332,12 @@ def test_a_forked_child_leaves_the_file_to_its_parent(tmp_path: Path) -> None:
     program = f"""
 import os, sys
 from callboard import Actor, ActorSystem
+from callboard.observing import record_trace
 class Box(Actor[int]):
     def receive(self, message: int) -> None:
         pass
 with ActorSystem(workers=1, monitoring="times") as system:
-    with system.tracing({str(path)!r}):
+    with record_trace(system, {str(path)!r}):
         system.spawn(Box, name="box").ask(0).result(30)
         system.drain(30)
         child = os.fork()

@@ -23,25 +23,25 @@ from callboard import (
 )
 from callboard.channels import channel
 from callboard.core.threads.interpreter import has_gil
-from callboard.observing import Wait
+from callboard.observing import WaitRecord
 from callboard.policies import Fixed
 from tests.observing import actors
 from tests.observing.actors import Box, Holder, Passage
 from tests.waiting import until
 
 
-def becomes(system: ActorSystem, name: str, reason: str, **options: Any) -> Wait:
+def becomes(system: ActorSystem, name: str, reason: str, **options: Any) -> WaitRecord:
     """Wait until an actor waits for that reason, and return the entry."""
-    until(lambda: system.waits(**options).of(name).reason == reason)
-    return system.waits(**options).of(name)
+    until(lambda: system.why_waiting(**options).of(name).reason == reason)
+    return system.why_waiting(**options).of(name)
 
 
 def test_an_actor_without_a_message_has_no_input() -> None:
     with ActorSystem(workers=1) as system:
         system.spawn(Box, name="box")
         system.drain(60)
-        waits = system.waits()
-    assert waits.of("/box") == Wait("actor", "/box", "no input", "waits for a message")
+        waits = system.why_waiting()
+    assert waits.of("/box") == WaitRecord("actor", "/box", "no input", "waits for a message")
     assert waits.reasons == {"no input": 1}
     assert str(waits) == "no input 1"
 
@@ -51,9 +51,9 @@ def test_an_actor_in_a_message_runs_and_is_stuck_after_a_while() -> None:
     with ActorSystem("shop", workers=1) as system:
         system.spawn(Holder, name="holder").tell(passage)
         assert passage.entered.wait(30)
-        runs = system.waits(stuck_after=1000).of("/holder")
-        stuck = system.waits(stuck_after=0).of("/holder")
-        text = str(system.waits(stuck_after=0))
+        runs = system.why_waiting(stuck_after=1000).of("/holder")
+        stuck = system.why_waiting(stuck_after=0).of("/holder")
+        text = str(system.why_waiting(stuck_after=0))
         passage.leave.set()
     assert (runs.reason, runs.words, runs.stack) == ("running", "runs on worker shop-0", "")
     assert stuck.reason == "stuck"
@@ -74,9 +74,9 @@ def test_a_ready_actor_behind_another_is_queued() -> None:
         system.spawn(Holder, name="holder").tell(passage)
         assert passage.entered.wait(30)
         box.tell(0)
-        wait = system.waits().of("/box")
+        wait = system.why_waiting().of("/box")
         passage.leave.set()
-    assert wait == Wait(
+    assert wait == WaitRecord(
         "actor", "/box", "queued", "is ready, and waits for its turn on worker shop-0"
     )
 
@@ -90,11 +90,11 @@ def test_a_ready_actor_that_needs_the_interpreter_is_told_who_has_it() -> None:
         system.spawn(Holder, name="holder", placement=Fixed(0)).tell(passage)
         assert passage.entered.wait(30)
         box.tell(0)
-        wait = system.waits().of("/box")
+        wait = system.why_waiting().of("/box")
         with pytest.raises(DrainTimeout) as late:
             system.drain(0.0)
         passage.leave.set()
-    assert wait == Wait(
+    assert wait == WaitRecord(
         "actor", "/box", "token", "waits for the interpreter, which worker shop-0 has"
     )
     assert "\n/box waits for the interpreter, which worker shop-0 has" in str(late.value)
@@ -165,16 +165,16 @@ def test_an_actor_that_blocks_the_event_loop_is_stuck_there(concurrency: int) ->
         blocks = system.spawn(Blocks, name="blocks", event_loop=True, concurrency=concurrency)
         blocks.tell(passage)
         assert passage.entered.wait(30)
-        runs = system.waits(stuck_after=1000).of("/blocks")
-        stuck = system.waits(stuck_after=0).of("/blocks")
-        reasons = system.waits(stuck_after=0).reasons
+        runs = system.why_waiting(stuck_after=1000).of("/blocks")
+        stuck = system.why_waiting(stuck_after=0).of("/blocks")
+        reasons = system.why_waiting(stuck_after=0).reasons
         waits_for = blocks.waits_for
         with pytest.raises(DrainTimeout) as late:
             system.drain(0.0)
         passage.leave.set()
         later.set_result(None)
         system.drain(60)
-        after = system.waits(stuck_after=0).reasons
+        after = system.why_waiting(stuck_after=0).reasons
     assert (runs.reason, runs.words) == ("running", "runs on the event loop")
     assert stuck.reason == "stuck"
     assert stuck.words.startswith("has not awaited for ")
@@ -203,7 +203,7 @@ def test_a_task_that_an_actor_left_behind_is_named_if_it_blocks_the_event_loop()
     with ActorSystem(workers=1) as system:
         system.spawn(Leaves, name="leaves", event_loop=True).tell(passage)
         assert passage.entered.wait(30)
-        wait = system.waits(stuck_after=0).of("/leaves")
+        wait = system.why_waiting(stuck_after=0).of("/leaves")
         passage.leave.set()
     assert wait.reason == "stuck"
     assert "in pass_through\n" in wait.stack
@@ -297,7 +297,7 @@ def test_the_text_begins_with_what_explains_a_standstill() -> None:
         becomes(system, "/waiter", "timer")
         system.spawn(Holder, name="holder").tell(passage)
         assert passage.entered.wait(30)
-        waits = system.waits(stuck_after=0)
+        waits = system.why_waiting(stuck_after=0)
         passage.leave.set()
         waiter.stop()
     assert [wait.name for wait in waits] == ["/idle", "/waiter", "/holder"]
@@ -306,7 +306,7 @@ def test_the_text_begins_with_what_explains_a_standstill() -> None:
     assert lines[0] == "stuck 1, timer 1, no input 1"
     assert lines[1].startswith("/holder has been in one message for ")
     assert lines[-1] == "/waiter waits for a timer"
-    assert repr(waits) == "<Waits: stuck 1, timer 1, no input 1>"
+    assert repr(waits) == "<WaitReport: stuck 1, timer 1, no input 1>"
     with pytest.raises(KeyError, match="/nobody"):
         waits.of("/nobody")
 
@@ -320,7 +320,7 @@ def test_a_text_of_many_stays_short() -> None:
         assert passage.entered.wait(30)
         for box in boxes:
             box.tell(0)
-        lines = str(system.waits(stuck_after=1000)).splitlines()
+        lines = str(system.why_waiting(stuck_after=1000)).splitlines()
         passage.leave.set()
     assert lines[0] == "queued 500, running 1"
     assert len(lines) == 102
@@ -340,7 +340,7 @@ def test_waits_can_be_asked_for_while_everything_goes_on() -> None:
         for _ in range(4):
             system.spawn(Restless).tell(0)
         for _ in range(200):
-            assert "other" not in system.waits().reasons
+            assert "other" not in system.why_waiting().reasons
         stop.set()
 
 
@@ -349,4 +349,4 @@ def test_a_wrong_time_is_refused() -> None:
         ActorSystem(workers=1) as system,
         pytest.raises(ConfigError, match="stuck_after is a number of seconds from 0"),
     ):
-        system.waits(stuck_after=-1)
+        system.why_waiting(stuck_after=-1)

@@ -16,7 +16,7 @@ from tests.waiting import until
 
 
 def reason(system: ActorSystem, name: str) -> tuple[str, str]:
-    wait = system.waits(stuck_after=1000).of(name)
+    wait = system.why_waiting(stuck_after=1000).of(name)
     return wait.reason, wait.words
 
 
@@ -24,7 +24,7 @@ def test_an_operator_without_rows_has_no_input() -> None:
     rows = entry("rows", int)
     with ActorSystem(workers=1) as system, system.run(rows.map(abs, name="absolute").collect()):
         assert reason(system, "absolute") == ("no input", "has no input")
-    assert system.waits() == ()
+    assert system.why_waiting() == ()
 
 
 def stopping_at(passage: Passage, seen: list[int]) -> Any:
@@ -119,10 +119,10 @@ def test_an_operator_that_holds_rows_names_the_silent_input(threading: Any, name
         run.send("trades", ({"t": n, "k": n} for n in range(2_000)))
         system.drain(60)
         held = "holds 2,000 rows until 'quotes as dicts' sends a row or a watermark"
-        assert [wait.words for wait in system.waits() if wait.reason == "input"] == [held]
+        assert [wait.words for wait in system.why_waiting() if wait.reason == "input"] == [held]
         run.send("quotes", [{"t": 3_000, "k": n} for n in range(3_000)])
         system.drain(60)
-        left = [wait.words for wait in system.waits() if wait.reason == "input"]
+        left = [wait.words for wait in system.why_waiting() if wait.reason == "input"]
         assert len(left) == 1
         assert left[0].endswith(" rows until 'trades' sends a row or a watermark")
         run.cancel()
@@ -156,7 +156,7 @@ def test_a_merge_waits_for_the_input_that_is_furthest_behind_and_not_for_idle_on
 
         def words() -> str:
             system.run_until(lambda: False, timeout=0)
-            return system.waits().of("merge").words
+            return system.why_waiting().of("merge").words
 
         run.send("a", [1, 2, 5])
         assert words() == "holds 3 rows until 'b' and 'c' send a row or a watermark"

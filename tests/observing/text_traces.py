@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from callboard import ActorSystem
+from callboard.observing import dump_trace
 
 DISPATCH = re.compile(
     r"(?P<time>\d+) (?P<worker>\S+) tid (?P<task>\d+) (?P<path>\S+) disp (?P<dispatch>\d+)"
@@ -84,5 +85,5 @@ def recorded(system: ActorSystem) -> list[str]:
     """Return the lines that a system's flight recorder has."""
     with TemporaryDirectory() as folder:
         file = Path(folder, "run.txt")
-        system.write_trace(file)
+        dump_trace(system, file)
         return file.read_text().splitlines()

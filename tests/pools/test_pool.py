@@ -339,12 +339,12 @@ def test_a_drain_that_times_out_names_the_process_that_it_waits_for(tmp_path: Pa
         pool = system.pool(Work, str(tmp_path), processes=1, name="work")
         (process,) = pids(pool)
         eventually(lambda: pool._family.processes[0].was_ready, "it says that it has started")
-        assert system.waits().of("/work/1").reason == "no input"
+        assert system.why_waiting().of("/work/1").reason == "no input"
         pool.tell(["sleep", 3_600])
         words = rf"/work/1 \(process number {process}\) has not handled a message"
         with pytest.raises(DrainTimeout, match=words):
             system.drain(0.01)
-        assert system.waits().of("/work/1").reason == "process"
+        assert system.why_waiting().of("/work/1").reason == "process"
         pool.stop()
 
 
@@ -420,7 +420,7 @@ def test_a_pool_says_what_is_wrong(system: ActorSystem, tmp_path: Path) -> None:
     folder = str(tmp_path)
     with pytest.raises(SpawnError, match="Local is defined in a function: define it in a module"):
         system.pool(Local, processes=1)
-    with pytest.raises(SpawnError, match="wants a class, a subclass of Actor, not 3"):
+    with pytest.raises(SpawnError, match="expects a subclass of Actor, got 3"):
         system.pool(3, processes=1)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="processes is a whole number of 1 or more, not 0"):
         system.pool(Work, folder, processes=0)
@@ -432,7 +432,7 @@ def test_a_pool_says_what_is_wrong(system: ActorSystem, tmp_path: Path) -> None:
         system.pool(Work, folder, processes=1, router=LeastLoadedRouter, by="key")
     with pytest.raises(ValueError, match="pickle is True or False"):
         system.pool(Work, folder, processes=1, pickle="yes")  # type: ignore[arg-type]
-    with pytest.raises(SpawnError, match="wants a BoundedMailbox or a PriorityMailbox"):
+    with pytest.raises(SpawnError, match="expects a BoundedMailbox or a PriorityMailbox"):
         system.pool(Work, folder, processes=1, mailbox=5)  # type: ignore[arg-type]
     with pytest.raises(SpawnError, match="dedicated is True or False, not 'yes'"):
         system.pool(Work, folder, processes=1, dedicated="yes")  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard import ActorSystem
-from callboard.observing.pictures import picture_of
+from callboard.observing.top_frames import frame_of
 from callboard.observing.watching import SystemView
 from callboard.remote.errors import ConnectionLost
 from tests.pools.workers import Work
@@ -30,7 +30,7 @@ def test_a_process_that_has_ended_is_counted_at_its_place(tmp_path: Path) -> Non
         view = SystemView(system._runtime)
 
         def process() -> Mapping[str, Any]:
-            (run,) = picture_of(None, view.look()).runs
+            (run,) = frame_of(None, view.look()).runs
             (one,) = run.processes
             return one
 
@@ -46,8 +46,8 @@ def test_processes_of_pools_have_reasons(tmp_path: Path) -> None:
         pool = system.pool(Work, str(tmp_path), processes=1, name="work")
         pool.ask(1).result(60)
         system.drain(60)
-        (one,) = picture_of(None, SystemView(system._runtime).look()).runs
+        (one,) = frame_of(None, SystemView(system._runtime).look()).runs
         assert one.title == "pool /work"
         assert [(row.name, row.words) for row in one.operators] == [
-            ("/work/1", system.waits().of("/work/1").words)
+            ("/work/1", system.why_waiting().of("/work/1").words)
         ]

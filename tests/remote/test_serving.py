@@ -145,7 +145,7 @@ def test_an_entry_point_that_is_not_there_is_an_error_at_the_call(connection: Co
 def test_a_value_without_an_encoding_is_an_error_at_the_call(connection: Connection) -> None:
     with pytest.raises(CodecError, match="object cannot be encoded"):
         connection.ref("notes").tell(object())
-    with pytest.raises(TypeError, match="wants an iterable"):
+    with pytest.raises(TypeError, match="expects an iterable"):
         connection.ref("notes").tell_many(3)  # type: ignore[arg-type]
 
 

@@ -308,7 +308,7 @@ def test_inputs_are_rows_by_entry(inputs: Any) -> None:
 
 @pytest.mark.parametrize("what", ["ab", b"ab", {"a": 1}, 5, None])
 def test_a_single_row_is_refused_where_rows_are_wanted(what: Any) -> None:
-    with pytest.raises(TypeError, match=r"run_sequentially\(\) wants an iterable of rows, not"):
+    with pytest.raises(TypeError, match=r"run_sequentially\(\) expects an iterable of rows, got"):
         rows.collect().run_sequentially({"rows": what})
 
 

@@ -246,7 +246,7 @@ def test_pairs_of_an_entry_and_rows_are_sent_as_they_come(system: ActorSystem) -
     ("rows", "error", "says"),
     [
         ({"c": [1]}, GraphError, "no entry 'c'"),
-        ({"a": "text"}, TypeError, "results\\(\\) wants an iterable of rows, not one str"),
+        ({"a": "text"}, TypeError, "results\\(\\) expects an iterable of rows, got one str"),
         (7, RunError, "rows by their entries, not 7"),
         ("text", RunError, "rows by their entries, not 'text'"),
     ],
@@ -263,7 +263,7 @@ def test_an_unknown_entry_is_refused(system: ActorSystem, rows: Any, error: Any,
     [
         (("c", [2]), GraphError, "no entry 'c'"),
         ((1, 2, 3), RunError, "pairs of an entry and rows, not (1, 2, 3)"),
-        (("a", 7), TypeError, "iterable of rows, not 7"),
+        (("a", 7), TypeError, "iterable of rows, got 7"),
     ],
 )
 def test_a_wrong_pair_ends_the_run(system: ActorSystem, pair: Any, error: Any, says: str) -> None:

@@ -253,7 +253,7 @@ def test_an_unknown_entry_is_refused_with_those_that_there_are(system: ActorSyst
 @pytest.mark.parametrize("rows", [7, "text", {"a": 1}, b"bytes"])
 def test_rows_are_an_iterable(system: ActorSystem, rows: Any) -> None:
     run = system.run(shape())
-    with pytest.raises(TypeError, match="send\\(\\) wants an iterable of rows, not"):
+    with pytest.raises(TypeError, match="send\\(\\) expects an iterable of rows, got"):
         run.send("numbers", rows)
     run.finish(timeout=60)
 

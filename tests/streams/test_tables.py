@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.core.batches import rows_in
+from callboard.rows.batches import rows_in
 from callboard.streams import GraphError, RunError, StreamError, batches, entry
 
 pa = pytest.importorskip("pyarrow")
@@ -82,7 +82,7 @@ def test_a_table_is_its_rows_wherever_rows_are_wanted(table: Callable[[], Any]) 
 
 def test_a_lazy_table_is_refused_as_rows() -> None:
     some = of_lazy_polars()
-    said = r"wants an iterable of rows, not one LazyFrame: .*, as by \.collect\(\)\.iter_rows"
+    said = r"expects an iterable of rows, got one LazyFrame: .*, as by \.collect\(\)\.iter_rows"
     with ActorSystem() as system:
         run = system.run(rows.collect())
         with pytest.raises(TypeError, match=r"send\(\) " + said):
@@ -114,7 +114,7 @@ def test_a_table_is_refused_as_messages(table: Callable[[], Any]) -> None:
     with ActorSystem() as system:
         ref = system.spawn(Silent)
         with pytest.raises(
-            TypeError, match=r"tell_many\(\) wants an iterable of messages, not one .*, as by \."
+            TypeError, match=r"tell_many\(\) expects an iterable of messages, got one .*, as by \."
         ):
             ref.tell_many(table())
 

@@ -16,6 +16,7 @@ import pytest
 
 from callboard import Actor, ActorSystem
 from callboard.core.errors import ConfigError, WouldBlock
+from callboard.observing import record_trace
 from callboard.streams import Run, RunEnded, RunError, StreamError, WhatIf, entry
 from callboard.streams.experiments.what_if import Period, WhatIfs, compared
 from callboard.testing import ManualSystem
@@ -249,7 +250,7 @@ def test_an_actor_does_not_hold_up_its_worker() -> None:
 
 def test_traces_see_the_slices_of_a_run_under_experiment(tmp_path: Any) -> None:
     with ActorSystem(monitoring="times") as system:
-        with system.tracing(tmp_path / "t.json", format="json"):
+        with record_trace(system, tmp_path / "t.json", format="json"):
             run = system.run(two(computing(100), computing(100)), batch_size=8, window=8)
             over = threading.Event()
 

@@ -37,19 +37,23 @@ class Clock(Actor[str]):
 # --- being made ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("when", ["_open", "_observe"])
-def test_a_system_whose_making_is_interrupted_stops_at_the_interpreters_exit(when: str) -> None:
+@pytest.mark.parametrize("after", ["callboard.system.Observer", "ManualSystem._open"])
+def test_a_system_whose_making_is_interrupted_stops_at_the_interpreters_exit(after: str) -> None:
     program = f"""
+import callboard.system
 from callboard.testing import ManualSystem
-made = ManualSystem.{when}
-class Interrupted(ManualSystem):
-    def {when}(self, *args, **kwargs):
-        made(self, *args, **kwargs)
+made = {after}
+def interrupted(*args, **kwargs):
+    made(*args, **kwargs)
+    raise KeyboardInterrupt
+{after} = interrupted
+class Kept(ManualSystem):
+    def __init__(self):
         kept.append(self)
-        raise KeyboardInterrupt
+        super().__init__()
 kept = []
 try:
-    Interrupted()
+    Kept()
 except KeyboardInterrupt:
     print("interrupted")
 """

@@ -31,7 +31,7 @@ from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport make_ready
 
 from callboard.core import checks
-from callboard.core.batches import iterator_over
+from callboard.rows.batches import iterator_over
 from callboard.core.errors import AskDeadlock, CallboardError
 from callboard.core.markup import table
 from callboard.core.text import safe_repr

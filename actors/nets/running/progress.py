@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
-from callboard.core.progress_line import ProgressLine
 from callboard.nets.running.messages import NetStatistics
+from callboard.observing.progress_line import ProgressLine
 
 
 class NetProgress(ProgressLine):

@@ -13,7 +13,6 @@ from typing import Any, Self, TypeVar
 
 from callboard._inside.answers.future import Future
 from callboard.core import checks
-from callboard.core.batches import Batches
 from callboard.core.errors import (
     ActorStopped,
     AskCancelled,
@@ -25,7 +24,7 @@ from callboard.core.handles import CopiedAsItself, public_names
 from callboard.core.markup import paragraph
 from callboard.core.text import counted, safe_repr, short_repr
 from callboard.core.threads.blocking import blocking, in_thread, refuse_to_block
-from callboard.hosting import InThread, Sending, until_done
+from callboard.in_thread import InThread, Sending, until_done
 from callboard.nets.drawing import mermaid_of_run
 from callboard.nets.errors import NetEnded, NetError, NetTimeout
 from callboard.nets.kernel.building import parts_within
@@ -56,6 +55,7 @@ from callboard.nets.running.trace import Trace
 from callboard.nets.terms.labels import Record
 from callboard.nets.terms.network import Box, Net, Placed, runners
 from callboard.nets.types.typed import infer
+from callboard.rows.batches import Batches
 from callboard.system import ActorSystem
 
 V = TypeVar("V")
@@ -113,7 +113,7 @@ class NetRun(CopiedAsItself):
         self._conductor = system.spawn(Conductor, setting, window, **options)
         leave_nothing(system.dead_letters, self._conductor)
         self._sight = NetSight(net, self._conductor, setting)
-        system._running.add(self._sight)
+        system._observer.add_graph(self._sight)
         setting.on_end = self._sight.note_end
 
     def send(self, records: Iterable[Any], *, timeout: float | None = None) -> None:
@@ -370,7 +370,7 @@ class NetRun(CopiedAsItself):
 
     def _leaving(self, error: BaseException | None) -> AbstractContextManager[float]:
         system = self._conductor.system
-        return nullcontext(CANCEL) if system is None else system._leaving(error)
+        return nullcontext(CANCEL) if system is None else system._shutdown.leaving(error)
 
     async def __aenter__(self) -> Self:
         return self

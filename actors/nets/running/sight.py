@@ -9,8 +9,8 @@ from callboard.core.text import safe_str
 from callboard.nets.running.setting import Setting, seen_at
 from callboard.nets.shaping import shape_of
 from callboard.nets.terms.network import Net
-from callboard.observing.shape import GraphShape
-from callboard.observing.wait import Wait
+from callboard.observing.layout import GraphShape
+from callboard.observing.wait import WaitRecord
 
 _LONGEST = 60
 
@@ -38,13 +38,13 @@ class NetSight:
         """Hear from the run's actor that the figures are the last ones."""
         system = self._conductor.system
         if system is not None:
-            system._note_end(self)
+            system._observer.note_end(self)
 
     def is_anybody_at_work(self) -> bool:
         """Tell whether the figures may still change."""
         return False
 
-    def waits(self) -> list[Wait]:
+    def waits(self) -> list[WaitRecord]:
         """Return nothing: the run's actor says why it waits."""
         return []
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.core import checks
 from callboard.core.errors import CallboardError, ConfigError
 from callboard.diagnosis import all_actors
-from callboard.observing.tracing.talk import Talk
+from callboard.observing.tracing.message_counts import MessageCounts
 from callboard.scheduling.tracing.flight_recorder import ARROWS, FlightRecorder, check_arrows
 from callboard.scheduling.tracing.formats import check_path
 from callboard.scheduling.tracing.recording import Flight, RecordReader, TraceFile, not_recorded
@@ -37,7 +37,7 @@ class Traces:
         self._flight: Flight | None = None
         self._signal: tuple[int, Any] | None = None  # and its handler from before
         self._arrows: dict[TraceFile | Flight, int] = {}  # one of so many messages has one
-        self._talk: Talk | None = None
+        self._counts: MessageCounts | None = None
 
     def begin(self, wanted: str | FlightRecorder | None) -> None:
         """Record from the start, as the system's setting says. Raises CallboardError, OSError."""
@@ -46,7 +46,7 @@ class Traces:
             self._flight = Flight(wanted, self._runtime.name, reader, self._records.paths)
             self._arrows[self._flight] = wanted.arrows
             if wanted.signal is not None:
-                self._heed(wanted.signal, self._flight)
+                self._handle_signal(wanted.signal, self._flight)
             self._records.add_reader(self._flight.take)
             self._runtime.dead_letters.observer = self.note
             self._sample()
@@ -57,6 +57,7 @@ class Traces:
         self, path: Any, format_name: str | None, limit: Any, arrows: Any, *, from_now: bool
     ) -> TraceFile:
         """Begin a trace in a file. Raises CallboardError, ConfigError, OSError."""
+        self._runtime.refuse_fork()
         checked = check_path("a trace's path", path)
         most = checks.whole("the limit of a trace", limit, error=ConfigError)
         every = check_arrows("`arrows` of a trace", arrows)
@@ -77,6 +78,7 @@ class Traces:
 
     def write(self, path: Any) -> None:
         """Write the flight recorder's trace. Raises CallboardError without one, OSError."""
+        self._runtime.refuse_fork()
         checked = check_path("a trace's path", path)
         if self._flight is None:
             raise CallboardError(
@@ -108,16 +110,17 @@ class Traces:
             signal.signal(*self._signal)
             self._signal = None
 
-    def talk(self) -> Talk:
-        """Return what the traces so far have seen of who tells whom. Raises CallboardError."""
-        if self._talk is None:
+    def message_counts(self) -> MessageCounts:
+        """Return who has told whom how often, as traces have seen it. Raises CallboardError."""
+        self._runtime.refuse_fork()
+        if self._counts is None:
             raise CallboardError(
                 f"the system {self._runtime.name!r} has had no trace, which knows the messages "
-                "between actors: draw the picture after `with system.tracing(path)`, or make the "
-                "system with trace="
+                "between actors: draw the graph after `with record_trace(system, path)`, or make "
+                "the system with trace="
             )
-        self._talk.read()
-        return self._talk
+        self._counts.read()
+        return self._counts
 
     def _sample(self) -> None:
         """Have as many messages be samples as the traces want that now; none without a trace."""
@@ -126,18 +129,20 @@ class Traces:
         with self._lock:
             every = min(self._arrows.values(), default=0)
             runtime = self._runtime
-            if self._talk is None:
-                self._talk = Talk(RecordReader(self._workers, from_now=True), self._records)
+            if self._counts is None:
+                self._counts = MessageCounts(
+                    RecordReader(self._workers, from_now=True), self._records
+                )
             if every == runtime.sampled_every:
                 return
-            self._talk.begin(every)
+            self._counts.begin(every)
             runtime.sampled_every = every
             for ref in list(all_actors(runtime)):
                 ref._be_sampled(every != 0)
             if every:
-                self._records.add_reader(self._talk.take)
+                self._records.add_reader(self._counts.take)
             else:
-                self._records.remove_reader(self._talk.take)
+                self._records.remove_reader(self._counts.take)
 
     def _workers(self) -> list[WorkerThread]:
         team = self._runtime.team  # whose lists are read without its lock: see RecordReader
@@ -150,7 +155,7 @@ class Traces:
         self._sample()
         self._records.remove_reader(trace.take)
 
-    def _heed(self, number: int, flight: Flight) -> None:
+    def _handle_signal(self, number: int, flight: Flight) -> None:
         if threading.current_thread() is not threading.main_thread():
             raise CallboardError(
                 "a FlightRecorder with a signal is for a system that is made in the main thread, "

@@ -16,7 +16,7 @@ from callboard.core.errors import AskTimeout, CallboardError, ConfigError
 from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block
-from callboard.hosting import InThread
+from callboard.in_thread import InThread
 from callboard.recipient import TOLD
 from callboard.remote.client.published import PublishedRows
 from callboard.remote.client.remote_ref import RemoteRef

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from callboard import Future
 from callboard.core import checks
-from callboard.core.batches import iterator_over
 from callboard.core.errors import CallboardError
 from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
@@ -18,6 +17,7 @@ from callboard.remote.client.session import RemoteSession, SessionOwner
 from callboard.remote.protocol.conversation import Submission
 from callboard.remote.protocol.kinds import LONGEST_TRACE, MessageKind
 from callboard.remote.wire.arrow_ipc import write_batch
+from callboard.rows.batches import iterator_over
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from callboard.core import checks
-from callboard.core.batches import iterator_over
 from callboard.core.errors import AskTimeout
 from callboard.core.handles import public_names
 from callboard.remote.client.upload_request import UploadConnection, UploadRequest
@@ -21,6 +20,7 @@ from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.protocol.staged_rows import BatchName, Layout, StagedAttempt
 from callboard.remote.wire.arrow_ipc import write_batch
 from callboard.remote.wire.frames import Buffer
+from callboard.rows.batches import iterator_over
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,7 +18,7 @@ from callboard.core.log import log
 from callboard.core.text import sendable
 from callboard.core.threads.blocking import refuse_to_block
 from callboard.core.threads.wait_queue import WaitQueue
-from callboard.hosting import InThread
+from callboard.in_thread import InThread
 from callboard.remote.errors import SecurityError, StateError, UploadRefused
 from callboard.remote.protocol.kinds import ANSWERED, Farewell, farewell
 from callboard.remote.protocol.server_side import ServerLimits, StagingRequest
@@ -116,7 +116,7 @@ class Server:
         self.loop = self._io.loop
         let_go_in_children(self)
         self._io.call(self._listen)
-        system._servers.add(self)
+        system._observer.add_server(self)
         log.info("server started", address=str(self.address), entries=", ".join(self.entries))
 
     def _open_state(

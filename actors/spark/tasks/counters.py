@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from callboard.core.checks import whole
 from callboard.core.errors import ConfigError
 from callboard.core.handles import public_names
-from callboard.core.progress_line import ProgressLine
 from callboard.core.text import safe_repr
+from callboard.observing.progress_line import ProgressLine
 
 if TYPE_CHECKING:
     from callboard import ActorSystem

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.core.errors import ConfigError
-from callboard.core.instants import instant_of
 from callboard.core.text import safe_repr
+from callboard.rows.instants import instant_of
 from callboard.spark.errors import OrderError
 from callboard.spark.frames.frame_rows import pieces
 from callboard.spark.tasks.graph_task import SIDES, GraphTask, graph_task

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from callboard.core.batches import Batches
 from callboard.core.checks import whole
 from callboard.core.errors import ConfigError
+from callboard.rows.batches import Batches
 from callboard.spark.errors import AnswerError
 from callboard.spark.frames.answers import record_batches
 from callboard.spark.frames.schema import checked, parsed

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from callboard.core.instants import instant_of
+from callboard.rows.instants import instant_of
 from callboard.streams.checks import check_count, check_function
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator

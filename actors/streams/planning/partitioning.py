@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import pairwise
 from typing import Any
 
-from callboard.core.instants import instant_of
 from callboard.core.text import safe_repr
+from callboard.rows.instants import instant_of
 from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
 from callboard.streams.errors import GraphError
 

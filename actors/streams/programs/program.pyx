@@ -19,7 +19,7 @@ from libc.math cimport NAN, isfinite
 from libc.stdint cimport INT64_MAX
 
 from callboard.core.asserting cimport holds
-from callboard.core.instants cimport instant_of
+from callboard.rows.instants cimport instant_of
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 from datetime import datetime

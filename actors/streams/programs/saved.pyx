@@ -5,7 +5,7 @@ import threading
 
 from cpython.object cimport PyObject
 
-from callboard.core.instants cimport as_given
+from callboard.rows.instants cimport as_given
 
 from callboard.core.threads.interpreter import has_gil
 

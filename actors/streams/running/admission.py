@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.core import checks
-from callboard.core.batches import Batches
 from callboard.core.errors import AskCancelled, ConfigError
 from callboard.core.log import log
 from callboard.core.text import safe_repr
+from callboard.rows.batches import Batches
 from callboard.streams.checks import MOST, check_entry
 from callboard.streams.errors import RunError, RunTimeout
 from callboard.streams.planning.plan import Plan, collected_by, result_of, start

@@ -14,8 +14,8 @@ from callboard.core.errors import ConfigError
 from callboard.core.log import log
 from callboard.core.text import counted, safe_repr
 from callboard.core.threads.blocking import refuse_to_block
-from callboard.observing.shape import GraphShape
-from callboard.observing.wait import Wait
+from callboard.observing.layout import GraphShape
+from callboard.observing.wait import WaitRecord
 from callboard.scheduling.flow.heuristics import LastInPipeline
 from callboard.scheduling.worker import on_worker, shares_worker_here
 from callboard.streams.checks import MOST
@@ -106,7 +106,7 @@ class Execution:
         self._ends_with_system = False
         self.tally.lane = self.crew.lanes[0]
         self.ended = self._closed = False
-        system._running.add(self)
+        system._observer.add_graph(self)
 
     # --- who may call -----------------------------------------------------------------------------
 
@@ -204,7 +204,7 @@ class Execution:
                 self._end_unfinished()  # what came so far is not the result
                 raise RunEnded(f"{system!r} was stopped before {self!r} ended")
 
-    def waits(self) -> list[Wait]:
+    def waits(self) -> list[WaitRecord]:
         """Say of each operator, and of the rows to come in, why nothing is done there."""
         return waits_of_operators(self.flow, self._plan.names_of_inputs())
 
@@ -265,7 +265,9 @@ class Execution:
 
     def end_with_system(self) -> None:
         """End, as its system has stopped: close files and sinks. In any thread."""
-        is_left = self.system._leave_by is not None  # by the end of `with`, and not by stop()
+        is_left = (
+            self.system._shutdown.leave_by is not None
+        )  # by the end of `with`, and not by stop()
         if is_left and self.flow.admitted and not self.flow.is_stopped:
             entries = ", ".join(self._plan.entries)
             log.warning("a run was never finished", run=repr(self), entries=entries)
@@ -337,7 +339,7 @@ class Execution:
             self._standstill.end()
             self._team.unfollow(self.flow)
             self.crew.lanes.stop()
-            self.system._note_end(self)
+            self.system._observer.note_end(self)
         self._close()
 
     def _close(self, deadline: float = 0.0) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from callboard.core import checks
-from callboard.core.progress_line import ProgressLine
+from callboard.observing.progress_line import ProgressLine
 from callboard.streams.running.statistics import RunStatistics
 
 _WIDTH = 20  # of the bar

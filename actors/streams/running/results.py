@@ -8,10 +8,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from callboard.core.batches import Batches, is_table
 from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import in_thread, running_task
+from callboard.rows.batches import Batches, is_table
 from callboard.streams.checks import check_entry
 from callboard.streams.errors import RunError, RunTimeout
 from callboard.streams.running.untaken import Untaken

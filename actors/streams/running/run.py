@@ -13,7 +13,7 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError, WouldBlock
 from callboard.core.handles import CopiedAsItself
 from callboard.core.markup import paragraph
-from callboard.hosting import InThread, Sending, until_done
+from callboard.in_thread import InThread, Sending, until_done
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.policies import choose_placement
 from callboard.streams.errors import RunError, StreamError
@@ -263,7 +263,7 @@ class Run(CopiedAsItself, Generic[R]):
         if kind is None:
             self.finish()
         else:
-            with self._work.system._leaving(error) as left:
+            with self._work.system._shutdown.leaving(error) as left:
                 self.cancel(min(CANCEL, left))
 
     async def __aenter__(self) -> Self:
@@ -277,7 +277,7 @@ class Run(CopiedAsItself, Generic[R]):
                 await self.afinish()
         finally:
             if not self._work.ended:
-                with self._work.system._leaving(error) as left:
+                with self._work.system._shutdown.leaving(error) as left:
                     cancellation = await until_done(self.acancel(min(CANCEL, left)))
                 if cancellation is not None:
                     raise cancellation

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from contextvars import copy_context
 from typing import Any
 
-from callboard.core.batches import Batches, is_table
 from callboard.core.text import safe_repr
+from callboard.rows.batches import Batches, is_table
 from callboard.streams.checks import check_entry
 from callboard.streams.errors import GraphError, StreamError
 from callboard.streams.planning.plan import Plan, close, collected_by, result_of, start

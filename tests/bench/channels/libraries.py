@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
+from callboard.observing import record_trace
 from channels.parts import Part, Receive, Send
 from savina.result import Result
 from usage import Watch
@@ -182,7 +183,7 @@ class Callboard(Library):
         answers: SimpleQueue[Any] = SimpleQueue()
         with TemporaryDirectory() as folder, ActorSystem(**self.options) as system:
             if self.logs:
-                system.tracing(Path(folder, "run.perfetto-trace"))
+                record_trace(system, Path(folder, "run.perfetto-trace"))
             watch = Watch()
             for cls, *arguments in (*beside, *parts):
                 derived = self.derive(cls, answers.put)

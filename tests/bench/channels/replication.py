@@ -13,6 +13,7 @@ from typing import Any
 
 from callboard import ActorSystem
 from callboard.channels import ChannelClosed, Receiver, Selection, Sender, Task, channel
+from callboard.observing import record_trace
 from channels.libraries import TIMEOUT
 from savina.result import Result
 from usage import Watch
@@ -75,7 +76,7 @@ def run(
     answers: SimpleQueue[Any] = SimpleQueue()
     with TemporaryDirectory() as folder, ActorSystem(**{"workers": 1, **options}) as system:
         if logs:
-            system.tracing(Path(folder, "run.perfetto-trace"))
+            record_trace(system, Path(folder, "run.perfetto-trace"))
         watch = Watch()
         first, source = channel(ROOM)
         outs = []

@@ -11,6 +11,7 @@ from typing import Any
 
 from callboard import ActorSystem
 from callboard.nets import Net, box, parse
+from callboard.observing import record_trace
 from nets.running import TIMEOUT, outcome
 from savina.result import Result
 from usage import Watch
@@ -57,7 +58,7 @@ def logged(
 ) -> tuple[list[Any], dict[str, float], int]:
     """Run the net, and write all that is monitored to a file."""
     with TemporaryDirectory() as folder, ActorSystem(**{"workers": 1, **options}) as system:
-        system.tracing(Path(folder, "run.perfetto-trace"))
+        record_trace(system, Path(folder, "run.perfetto-trace"))
         watch = Watch()
         run = system.run(net)
         run.send(rows, timeout=TIMEOUT)

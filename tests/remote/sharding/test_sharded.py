@@ -90,7 +90,7 @@ def test_a_row_without_a_key_is_refused(connection: ShardedConnection) -> None:
         notes.tell({"j": 1})
     with pytest.raises(CodecError, match=r"a key is .*, not a builtins\.list"):
         notes.tell_many([{"k": []}])
-    with pytest.raises(TypeError, match=r"tell_many\(\) wants an iterable of rows, not 3"):
+    with pytest.raises(TypeError, match=r"tell_many\(\) expects an iterable of rows, got 3"):
         notes.tell_many(3)  # type: ignore[arg-type]
     for by in (3, [], ["k", 3]):
         with pytest.raises((ConfigError, TypeError)):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from callboard.core import checks
-from callboard.core.batches import frame_rows, is_table, iterator_over, refuse_twins
 from callboard.core.text import safe_repr
+from callboard.rows.batches import frame_rows, is_table, iterator_over, refuse_duplicate_columns
 from callboard.streams.checks import MOST
 from callboard.streams.errors import GraphError
 from callboard.streams.programs.columns.fitting_rows import FittingRows, batch_of_all
@@ -22,7 +22,7 @@ def rows_of(batch: Any) -> Iterable[Any]:
     if hasattr(batch, "read_all"):  # the batches of a reader
         batch = batch.read_all()
     if is_table(batch) or hasattr(batch, "to_pylist"):
-        refuse_twins(batch)
+        refuse_duplicate_columns(batch)
     for method in ("to_pylist", "to_dicts", "tolist"):
         if hasattr(batch, method):
             rows = getattr(batch, method)()
@@ -42,7 +42,7 @@ def batches(table: Any, n: int = 8_192) -> Iterator[Any]:
     anything else, and ValueError if two columns have one name. Needs pyarrow.
     """
     n = checks.whole("n", n, most=MOST)
-    refuse_twins(table)
+    refuse_duplicate_columns(table)
     return _cut(_arrow_batches(table), n)
 
 

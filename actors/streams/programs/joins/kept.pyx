@@ -3,7 +3,7 @@
 import cython
 
 from callboard.core.asserting cimport holds
-from callboard.core.instants cimport instant_of
+from callboard.rows.instants cimport instant_of
 from callboard.streams.programs.joins.comparisons cimport Comparison
 from callboard.streams.programs.rows.tables cimport check_key
 from callboard.streams.programs.unawaited cimport refuse_unawaited

@@ -8,7 +8,7 @@ import cython
 
 from libc.stdint cimport int64_t
 
-from callboard.core.instants cimport instant_of
+from callboard.rows.instants cimport instant_of
 from callboard.streams.programs.merging.idle_sources cimport IdleSources
 from callboard.streams.programs.merging.merge cimport Merge
 from callboard.streams.programs.merging.time_order cimport TimeOrder

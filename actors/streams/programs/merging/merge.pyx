@@ -10,7 +10,7 @@ from collections import deque
 from libc.stdint cimport int64_t
 
 from callboard.core.asserting cimport holds
-from callboard.core.instants cimport in_zone, zone_of
+from callboard.rows.instants cimport in_zone, zone_of
 from callboard.streams.programs.program cimport Batch, Program, Watermark, watermark_at
 from callboard.streams.programs.saved import Columns
 

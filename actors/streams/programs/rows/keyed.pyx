@@ -9,7 +9,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from callboard.core.asserting cimport holds
-from callboard.core.instants cimport as_given
+from callboard.rows.instants cimport as_given
 from callboard.streams.programs.program cimport Batch, Program, Watermark, outputs_of, pass_on
 from callboard.streams.errors import FailedRow
 from callboard.streams.programs.program import Raised, SideOutput

@@ -15,7 +15,7 @@ from cpython.object cimport PyObject_Hash
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.core.asserting cimport holds
-from callboard.core.instants cimport as_given, as_key, instant_of
+from callboard.rows.instants cimport as_given, as_key, instant_of
 from callboard.scheduling.flow.stage cimport Division, Range, Share
 from callboard.streams.programs.program cimport (
     Batch, DividedBatch, Part, Program, PyVectorcall_Function, Watermark, call_one, pass_on,

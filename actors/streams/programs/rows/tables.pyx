@@ -4,12 +4,12 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from callboard.core.asserting cimport holds
-from callboard.core.instants cimport as_given
+from callboard.rows.instants cimport as_given
 
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_value
 
-cdef extern from "callboard/core/instants.hpp" namespace "callboard":
+cdef extern from "callboard/rows/instants.hpp" namespace "callboard":
     bint is_as_tuple(object value)
 
 cdef extern from "Python.h":

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from callboard.core.instants import in_zone, instant_of, zone_of
 from callboard.core.text import safe_repr
+from callboard.rows.instants import in_zone, instant_of, zone_of
 
 # The number that a division gives is wrong by no more than what three roundings move.
 _TRIES = 8

@@ -10,7 +10,7 @@ from callboard.streams.programs.program cimport (
     Batch, Program, PyVectorcall_Function, Watermark, call_one, pass_on, time_as_number,
     vectorcallfunc, watermark_at,
 )
-from callboard.core.instants cimport in_zone, instant_of, zone_of
+from callboard.rows.instants cimport in_zone, instant_of, zone_of
 from callboard.core.text import safe_repr
 from callboard.streams.programs.windows.bounds import check_time
 

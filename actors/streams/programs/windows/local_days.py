@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from callboard.core.instants import in_zone, zone_of
 from callboard.core.text import safe_repr
+from callboard.rows.instants import in_zone, zone_of
 from callboard.streams.errors import GraphError
 
 _DAY = timedelta(days=1)

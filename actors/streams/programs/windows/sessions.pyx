@@ -9,7 +9,7 @@ import cython
 from libc.stdint cimport int64_t
 
 from callboard.core.asserting cimport holds
-from callboard.core.instants cimport in_zone, instant_of, zone_of
+from callboard.rows.instants cimport in_zone, instant_of, zone_of
 from callboard.core.text import safe_repr
 from callboard.streams.programs.rows.keyed cimport Timed
 from callboard.streams.programs.program import Raised, SideOutput

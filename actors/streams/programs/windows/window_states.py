@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from callboard.core.instants import instant_of
+from callboard.rows.instants import instant_of
 from callboard.streams.programs.program import Raised, SideOutput
 from callboard.streams.programs.unawaited import Answering, check_answer
 from callboard.streams.programs.windows.bounds import Bounds, check_time

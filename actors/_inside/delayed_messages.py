@@ -1,4 +1,4 @@
-"""Messages that are told later: by a timer, or when a future is done."""
+"""Delayed messages: those of timers, and the outcomes of futures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from callboard.core import checks
 from callboard.core.errors import SystemClosed
 from callboard.core.text import safe_repr
 from callboard.messages import PipeFailed
-from callboard.recipient import Recipient, is_recipient, tell_without_waiting
+from callboard.recipient import is_recipient, tell_without_waiting
 
 if TYPE_CHECKING:
     from callboard.timers import Timer
@@ -44,7 +44,7 @@ def timed_tell(
     if not isinstance(to, ActorRef):
         raise TypeError(f"coalesce=True is for the timers of actors, not of {safe_repr(to)}")
     if not to._keeps_messages:
-        raise ValueError(f"coalesce=True wants a mailbox that drops nothing, not that of {to!r}")
+        raise ValueError(f"coalesce=True expects a mailbox that drops nothing, got that of {to!r}")
     return Coalesced(to, partial(tell, message))
 
 
@@ -72,7 +72,7 @@ def tell_outcome(
     """Tell a recipient the answer of `future` when it is there, or PipeFailed. Raises TypeError."""
     tell = teller("the outcome of a future", to, variables)
     if wrap is not None and not callable(wrap):
-        raise TypeError(f"pipe() wants a function as `wrap`, not {safe_repr(wrap)}")
+        raise TypeError(f"pipe() expects a function as `wrap`, got {safe_repr(wrap)}")
 
     def deliver(done: Future[Any]) -> None:
         try:
@@ -85,37 +85,12 @@ def tell_outcome(
     checked("pipe()", future).add_done_callback(deliver)
 
 
-class Scheduled:
-    """The part of ActorSystem that tells later."""
-
-    _runtime: Runtime
-
-    def after(self, seconds: float, message: Any, *, to: Recipient[Any]) -> Timer:
-        """Send `message` to an actor or another Recipient once, after `seconds`.
-
-        Return a timer with `cancel()`.
-
-        In any thread. The timer ends with the system. Raises SystemClosed, ForkedSystem.
-        """
-        return self._start_timer(seconds, None, message, to, False)
-
-    def every(
-        self, seconds: float, message: Any, *, to: Recipient[Any], coalesce: bool = False
-    ) -> Timer:
-        """Send `message` to an actor or another Recipient every `seconds`.
-
-        Return a timer with `cancel()`. With `coalesce` no message is sent while the last one waits
-        or is in work. In any thread. The timer ends with the system. Raises SystemClosed,
-        ForkedSystem.
-        """
-        return self._start_timer(seconds, seconds, message, to, coalesce)
-
-    def _start_timer(
-        self, seconds: float, period: float | None, message: Any, to: Any, coalesce: bool
-    ) -> Timer:
-        runtime = self._runtime
-        runtime.refuse_fork()
-        if runtime.closed:
-            raise SystemClosed(f"the system {runtime.name!r} was stopped: it has no timers")
-        action = timed_tell(to, message, contextvars.copy_context(), coalesce)
-        return runtime.timers.call_after(seconds, action, period)
+def start_timer(
+    runtime: Runtime, seconds: float, period: float | None, message: Any, to: Any, coalesce: bool
+) -> Timer:
+    """Have a timer of the system tell `message` after `seconds`, and then in each `period`."""
+    runtime.refuse_fork()
+    if runtime.closed:
+        raise SystemClosed(f"the system {runtime.name!r} was stopped: it has no timers")
+    action = timed_tell(to, message, contextvars.copy_context(), coalesce)
+    return runtime.timers.call_after(seconds, action, period)

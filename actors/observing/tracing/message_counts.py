@@ -18,7 +18,7 @@ MOST_PAIRS = 100_000
 """The messages of so many pairs of actors are counted apart."""
 
 
-class Talk:
+class MessageCounts:
     """The estimated messages between the actors of one system, by their numbers."""
 
     def __init__(self, reader: RecordReader, records: Records) -> None:

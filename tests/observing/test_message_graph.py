@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, CallboardError, ConfigError
-from callboard.observing import TalkEdge, TalkPicture
+from callboard.observing import MessageEdge, MessageGraph, message_graph, record_trace
 from tests.observing.actors import Box, Pinger
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -24,23 +24,23 @@ class Parser(Actor[str]):
             self.store.tell(word)
 
 
-def words(path: Path, arrows: int, lines: int, **names: str) -> TalkPicture:
+def words(path: Path, arrows: int, lines: int, **names: str) -> MessageGraph:
     with (
         ActorSystem("words", workers=1, monitoring="times") as system,
-        system.tracing(path, arrows=arrows),
+        record_trace(system, path, arrows=arrows),
     ):
         store = system.spawn(Box, name=names.get("store", "store"))
         parser = system.spawn(Parser, store, name=names.get("parser", "parser"))
         parser.tell_many(["to be", "or not to be"] * (lines // 2))
         system.drain(60)
-    return system.picture()  # which may be stopped
+    return message_graph(system)  # which may be stopped
 
 
 def test_a_picture_has_an_edge_for_each_pair_that_talks(tmp_path: Path) -> None:
     picture = words(tmp_path / "run.perfetto-trace", 1, 100)
     assert picture.edges == (
-        TalkEdge("/parser", "/store", 300),
-        TalkEdge("(outside)", "/parser", 100),
+        MessageEdge("/parser", "/store", 300),
+        MessageEdge("(outside)", "/parser", 100),
     )
     assert picture.nodes == ("/parser", "/store", "(outside)")
     assert (picture.system, picture.by, picture.samples, picture.left_out) == (
@@ -54,7 +54,7 @@ def test_a_picture_has_an_edge_for_each_pair_that_talks(tmp_path: Path) -> None:
         "(outside)  ->  /parser  100\n"
         "messages of words, estimated from samples: 400"
     )
-    assert repr(picture) == "<TalkPicture of 'words': nodes 3, edges 2>"
+    assert repr(picture) == "<MessageGraph of 'words': nodes 3, edges 2>"
 
 
 def test_numbers_of_messages_are_estimated_from_the_samples(tmp_path: Path) -> None:
@@ -72,15 +72,15 @@ def test_an_ask_comes_from_the_asker(tmp_path: Path) -> None:
 
     with ActorSystem(workers=1, monitoring="times") as system:
         box = system.spawn(Box, name="box")
-        with system.tracing(tmp_path / "run.perfetto-trace", arrows=1):
+        with record_trace(system, tmp_path / "run.perfetto-trace", arrows=1):
             system.spawn(Asker, name="asker").tell(box)
             system.drain(60)
-        assert TalkEdge("/asker", "/box", 1) in system.picture().edges
+        assert MessageEdge("/asker", "/box", 1) in message_graph(system).edges
 
 
 def test_a_picture_by_class_has_all_actors_of_a_class_as_one(tmp_path: Path) -> None:
     with ActorSystem(workers=1, monitoring="times") as system:
-        with system.tracing(tmp_path / "run.perfetto-trace", arrows=1):
+        with record_trace(system, tmp_path / "run.perfetto-trace", arrows=1):
             boxes = [system.spawn(Box) for _ in range(30)]
             parsers = [system.spawn(Parser, box) for box in boxes]
             for parser in parsers:
@@ -88,14 +88,14 @@ def test_a_picture_by_class_has_all_actors_of_a_class_as_one(tmp_path: Path) -> 
             system.drain(60)
             boxes[0].stop()
             system.drain(60)
-        assert system.picture() == system.picture("class")
-        assert system.picture().edges == (
-            TalkEdge("Parser", "Box", 90),
-            TalkEdge("(outside)", "Parser", 30),
+        assert message_graph(system) == message_graph(system, "class")
+        assert message_graph(system).edges == (
+            MessageEdge("Parser", "Box", 90),
+            MessageEdge("(outside)", "Parser", 30),
         )
-        assert len(system.picture("actor").edges) == 60
+        assert len(message_graph(system, "actor").edges) == 60
         with pytest.raises(ConfigError, match="`by` is one of actor, class, not 'path'"):
-            system.picture("path")
+            message_graph(system, "path")
 
 
 def test_a_picture_counts_on_from_trace_to_trace_and_not_between(tmp_path: Path) -> None:
@@ -103,25 +103,26 @@ def test_a_picture_counts_on_from_trace_to_trace_and_not_between(tmp_path: Path)
     with ActorSystem(workers=1, monitoring="times") as system:
         box = system.spawn(Box, name="box")
         for _ in range(2):
-            with system.tracing(path, arrows=1):
+            with record_trace(system, path, arrows=1):
                 box.tell(0)
                 system.drain(60)
                 box.tell(0)
                 system.drain(60)
-                assert system.picture().edges
+                assert message_graph(system).edges
             box.tell_many(range(100))
             system.drain(60)
-        assert system.picture().edges == (TalkEdge("(outside)", "/box", 4),)
+        assert message_graph(system).edges == (MessageEdge("(outside)", "/box", 4),)
 
 
 def test_without_a_trace_the_error_says_how_to_have_one() -> None:
     with (
         ActorSystem("words", workers=1, monitoring="times") as system,
         pytest.raises(
-            CallboardError, match=r"the system 'words' has had no trace.*tracing\(path\)"
+            CallboardError,
+            match=r"the system 'words' has had no trace.*record_trace\(system, path\)",
         ),
     ):
-        system.picture()
+        message_graph(system)
 
 
 def test_a_picture_has_a_box_for_each_node_and_a_line_for_each_edge(tmp_path: Path) -> None:
@@ -145,12 +146,12 @@ def test_circles_and_actors_that_tell_themselves_are_drawn(tmp_path: Path) -> No
         ping.tell(pong)
         pong.tell(ping)
         system.drain(60)
-        with system.tracing(tmp_path / "run.perfetto-trace", arrows=1):
+        with record_trace(system, tmp_path / "run.perfetto-trace", arrows=1):
             ping.tell(9)
             loner.tell(5)
             system.drain(60)
-        picture = system.picture()
-    assert TalkEdge("/loner", "/loner", 5) in picture.edges
+        picture = message_graph(system)
+    assert MessageEdge("/loner", "/loner", 5) in picture.edges
     assert len(ET.fromstring(picture._repr_svg_()).findall(f"./{SVG}g/{SVG}path")) == 5
 
 
@@ -165,8 +166,8 @@ def test_names_with_markup_are_shown_as_text(tmp_path: Path) -> None:
 
 def test_an_empty_picture_is_one(tmp_path: Path) -> None:
     with ActorSystem("quiet", workers=1, monitoring="times") as system:
-        with system.tracing(tmp_path / "run.perfetto-trace"):
+        with record_trace(system, tmp_path / "run.perfetto-trace"):
             pass
-        picture = system.picture()
+        picture = message_graph(system)
     assert str(picture) == "messages of quiet, estimated from samples: 0"
     ET.fromstring(picture._repr_svg_())

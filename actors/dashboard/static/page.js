@@ -1,10 +1,8 @@
-"""The page at work: it asks for a picture each second, and shows it.
+// The page at work: it asks for a frame each second, and shows it.
+//
+// All that comes from the system becomes text nodes and attributes of shapes, never markup. The token
+// is behind the `#` of the address, which browsers do not send; the script sends it as a header.
 
-All that comes from the system becomes text nodes and attributes of shapes, never markup. The token
-is behind the `#` of the address, which browsers do not send; the script sends it as a header.
-"""
-
-SCRIPT = """
 'use strict';
 const token = location.hash.slice(1);
 const viewer = Array.from(crypto.getRandomValues(new Uint8Array(12)), b => b.toString(16)).join('');
@@ -51,7 +49,7 @@ function duration(value) {
 }
 function percent(value) { return value === null ? '-' : (100 * value).toFixed(1) + '%'; }
 function short(text, most) {
-  return text.length > most ? text.slice(0, most - 1) + '\\u2026' : text;
+  return text.length > most ? text.slice(0, most - 1) + '\u2026' : text;
 }
 
 // A column: its name, what a row has there, and whether that is a figure; then its order, a class.
@@ -59,7 +57,7 @@ function table(columns, rows, classOf, choose) {
   const made = element('table');
   const head = made.createTHead().insertRow();
   for (const [name, , isFigure, sorts] of columns) {
-    const cell = element('th', sorts === sort ? name + ' \\u2193' : name, isFigure ? 'figure' : '');
+    const cell = element('th', sorts === sort ? name + ' \u2193' : name, isFigure ? 'figure' : '');
     if (sorts) {
       cell.classList.add('sorts');
       cell.addEventListener('click', () => { sort = sorts; look(); });
@@ -189,7 +187,7 @@ function branch(line) {
     return made;
   }
   const isOpen = opened.has(line.number), toggle = line.children === 0 ? element('button', ' ') :
-    button(isOpen ? '\\u25be' : '\\u25b8', isOpen ? 'close' : 'open',
+    button(isOpen ? '\u25be' : '\u25b8', isOpen ? 'close' : 'open',
       () => isOpen ? opened.delete(line.number) : opened.set(line.number, FIRST));
   toggle.disabled = line.children === 0;
   made.append(toggle, document.createTextNode(line.name), element('span', line.class),
@@ -315,4 +313,3 @@ async function go() {
   setTimeout(go, failed > 3 ? 5000 : 1000);
 }
 look().then(() => setTimeout(go, 300));
-"""

@@ -31,13 +31,13 @@ def iterator_over(caller: str, rows: Any, what: str = "rows") -> Iterator[Any]:
     if kind is not list and is_table(rows):
         methods = [said for method, said in _ROWS_BY.items() if hasattr(kind, method)]
         raise TypeError(
-            f"{caller} wants an iterable of {what}, not one {kind.__name__}: give it the table's "
+            f"{caller} expects an iterable of {what}, got one {kind.__name__}: give it the table's "
             f"rows, or its batches{', as by ' + methods[0] if methods else ''}"
         )
     try:
         return iter(rows)
     except TypeError:
-        raise TypeError(f"{caller} wants an iterable of {what}, not {safe_repr(rows)}") from None
+        raise TypeError(f"{caller} expects an iterable of {what}, got {safe_repr(rows)}") from None
 
 
 def rows_in(table: Any, size: int) -> Iterator[dict[str, Any]] | None:
@@ -50,7 +50,7 @@ def rows_in(table: Any, size: int) -> Iterator[dict[str, Any]] | None:
     kind = type(table)
     if not is_table(table):
         return None
-    refuse_twins(table)
+    refuse_duplicate_columns(table)
     if hasattr(kind, "to_batches") and hasattr(kind, "to_pylist"):
         batches = table.to_batches(max_chunksize=size)
         return (row for batch in batches for row in batch.to_pylist())
@@ -99,7 +99,7 @@ def _has_texts(column: Any) -> bool:
     )
 
 
-def refuse_twins(table: Any) -> None:
+def refuse_duplicate_columns(table: Any) -> None:
     """Raise ValueError if two columns of a table or a batch have one name: rows would lose one."""
     if hasattr(table, "collect_schema"):
         return  # Polars refuses them
@@ -130,7 +130,7 @@ class Batches:
 
     A table has its rows, as dictionaries: see rows_in(), which raises ValueError.
 
-    Rows with a method `try_receive_many(most)`, such as a channel's receiver, come in batches of
+    Rows with a method `receive_many_nowait(most)`, such as a channel's receiver, come in batches of
     those that are there: no row waits until its batch is full.
 
     From when `is_given_up()` on no more rows are taken.
@@ -150,12 +150,12 @@ class Batches:
         if isinstance(rows, str | bytes | bytearray | Mapping):
             kind = type(rows).__name__
             raise TypeError(
-                f"{caller} wants an iterable of rows, not one {kind}: {safe_repr(rows)}"
+                f"{caller} expects an iterable of rows, got one {kind}: {safe_repr(rows)}"
             )
         at_once = size if isinstance(size, int) else _OF_TABLE
         table = None if type(rows) is list else rows_in(rows, at_once)
         self._rows = iterator_over(caller, rows) if table is None else table
-        self._take_waiting = getattr(rows, "try_receive_many", None)
+        self._take_waiting = getattr(rows, "receive_many_nowait", None)
         self._size = size
         self._is_given_up = is_given_up
         self._list = rows if type(rows) is list else None  # to be sliced, which is faster

@@ -98,7 +98,7 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class TopFrame:
     """All that is shown at one time."""
 
     system: str
@@ -123,12 +123,12 @@ class Picture:
     """For each actor that is stuck, its path with words, and its stack."""
 
 
-def picture_of(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Picture:
+def frame_of(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> TopFrame:
     """Return the frame of an answer and the one before it. Without that, all rates are 0."""
     seconds = now["seconds"] if before is not None else 0.0
     old = before if before is not None else now
     workers = tuple(_workers(old, now, seconds))
-    return Picture(
+    return TopFrame(
         system=plain(now["system"]),
         monitoring=now["monitoring"],
         seconds=seconds,

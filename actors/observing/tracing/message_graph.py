@@ -1,4 +1,4 @@
-"""A picture of who talks to whom: as text, and as SVG for notebooks."""
+"""The graph of messages between actors: who sends to whom, as text, and as SVG for notebooks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING
 
+from callboard.core import checks
+from callboard.core.errors import ConfigError
 from callboard.core.text import sendable
-from callboard.observing.tracing.talk import UNKNOWN, Talk
+from callboard.observing.tracing.message_counts import UNKNOWN, MessageCounts
+
+if TYPE_CHECKING:
+    from callboard.system import ActorSystem
 
 BY = ("actor", "class")
 OUTSIDE = "(outside)"
@@ -18,7 +24,7 @@ OUTSIDE = "(outside)"
 MOST_ACTORS = 24
 """More actors than that are drawn as their classes, if nothing else was asked for."""
 MOST_DRAWN = 60
-"""The pairs with the most messages that a picture has."""
+"""The pairs with the most messages that a graph shows."""
 
 # In pixels.
 _WIDTH, _HEIGHT = 160, 34
@@ -28,8 +34,8 @@ _LETTERS = 22  # of a name that fit into a box
 
 
 @dataclass(frozen=True, slots=True)
-class TalkEdge:
-    """That one actor, or class of actors, tells and asks another."""
+class MessageEdge:
+    """The messages that one actor, or class of actors, sends to another."""
 
     sender: str
     receiver: str
@@ -38,7 +44,7 @@ class TalkEdge:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class TalkPicture:
+class MessageGraph:
     """The actors of a system, and how often they tell and ask each other.
 
     Its text is a table, and a notebook shows it drawn.
@@ -48,7 +54,7 @@ class TalkPicture:
     system: str
     by: str
     """The nodes are each an "actor", named by path, or a "class"."""
-    edges: tuple[TalkEdge, ...]
+    edges: tuple[MessageEdge, ...]
     """The busiest first."""
     samples: int
     """How many messages this was made of."""
@@ -85,17 +91,33 @@ class TalkPicture:
         return _svg(self.nodes, self.edges, self._summary())
 
     def __repr__(self) -> str:
-        return f"<TalkPicture of {self.system!r}: nodes {len(self.nodes)}, edges {len(self.edges)}>"
+        return (
+            f"<MessageGraph of {self.system!r}: nodes {len(self.nodes)}, edges {len(self.edges)}>"
+        )
 
     def _summary(self) -> str:
         text = f"messages of {self.system}, estimated from samples: {self.samples:,}"
         return text + (f"; left out, about: {self.left_out:,}" if self.left_out else "")
 
 
-def picture_of(talk: Talk, system: str, by: str | None) -> TalkPicture:
-    """Make a picture of what is known now. `by` is one of BY, or None."""
-    names = talk.names()
-    messages, others, samples = talk.counts()
+def message_graph(system: ActorSystem, by: str | None = None) -> MessageGraph:
+    """Return who tells and asks whom, and about how often, as the traces so far have seen it.
+
+    It is made of the samples that traces take of messages: those with arrows, and some from
+    outside. A notebook draws it, and its text is a table. `by` is "actor", "class", or None: actors
+    if they are few, else their classes.
+
+    Raises CallboardError without a trace, and ConfigError.
+    """
+    if by is not None:
+        checks.one_of("`by`", by, BY, error=ConfigError)
+    return graph_of(system._observer.traces.message_counts(), system.name, by)
+
+
+def graph_of(counted: MessageCounts, system: str, by: str | None) -> MessageGraph:
+    """Make a graph of what is known now. `by` is one of BY, or None."""
+    names = counted.names()
+    messages, others, samples = counted.counts()
     if by is None:
         actors = {number for pair in messages for number in pair}
         by = "actor" if len(actors) <= MOST_ACTORS else "class"
@@ -111,11 +133,11 @@ def picture_of(talk: Talk, system: str, by: str | None) -> TalkPicture:
         counts[name(sender), name(receiver)] += count
     drawn = counts.most_common(MOST_DRAWN)
     left_out = others + counts.total() - sum(count for _, count in drawn)
-    edges = tuple(TalkEdge(*pair, count) for pair, count in drawn)
-    return TalkPicture(system, by, edges, samples, left_out)
+    edges = tuple(MessageEdge(*pair, count) for pair, count in drawn)
+    return MessageGraph(system, by, edges, samples, left_out)
 
 
-def _columns(nodes: tuple[str, ...], edges: tuple[TalkEdge, ...]) -> dict[str, int]:
+def _columns(nodes: tuple[str, ...], edges: tuple[MessageEdge, ...]) -> dict[str, int]:
     """Put a node one column behind the first that tells it; in front are those that none tells."""
     told = {edge.receiver for edge in edges if edge.receiver != edge.sender}
     receivers: dict[str, list[str]] = defaultdict(list)
@@ -146,7 +168,7 @@ def _corners(columns: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     return corners
 
 
-def _svg(nodes: tuple[str, ...], edges: tuple[TalkEdge, ...], summary: str) -> str:
+def _svg(nodes: tuple[str, ...], edges: tuple[MessageEdge, ...], summary: str) -> str:
     corners = _corners(_columns(nodes, edges))
     width = max([400, *(x + _WIDTH for x, _ in corners.values())]) + _MARGIN
     height = max([0, *(y + _HEIGHT for _, y in corners.values())]) + 2 * _MARGIN
@@ -179,7 +201,7 @@ def _box(name: str, x: int, y: int) -> str:
     )
 
 
-def _line(edge: TalkEdge, corners: Mapping[str, tuple[int, int]], most: int) -> str:
+def _line(edge: MessageEdge, corners: Mapping[str, tuple[int, int]], most: int) -> str:
     """Draw an edge. One that goes back, or to its own node, leaves above and comes in above."""
     x, y = corners[edge.sender]
     to_x, to_y = corners[edge.receiver]

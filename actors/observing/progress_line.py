@@ -1,4 +1,4 @@
-"""A line of text that says how something gets on, and is written anew from time to time."""
+"""A progress line: text in a terminal or notebook that is rewritten from time to time."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from cpython.datetime cimport PyDateTime_Check, import_datetime
 
 from datetime import datetime, timezone
 
-cdef extern from "callboard/core/instants.hpp" namespace "callboard":
+cdef extern from "callboard/rows/instants.hpp" namespace "callboard":
     bint is_plain(object value)
     bint is_as_tuple(object value)
     bint is_as_list(object value)

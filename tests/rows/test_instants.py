@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from callboard.core.instants import as_given, as_key, in_zone, instant_of, zone_of
+from callboard.rows.instants import as_given, as_key, in_zone, instant_of, zone_of
 
 PARIS = ZoneInfo("Europe/Paris")
 FIRST = datetime(2026, 10, 25, 2, 30, tzinfo=PARIS)  # is there twice

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callboard.core.progress_line import ProgressLine
+from callboard.observing.progress_line import ProgressLine
 
 
 class Line(ProgressLine):
