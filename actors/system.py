@@ -6,8 +6,9 @@ import os
 import signal
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
 from types import BuiltinFunctionType, FunctionType, TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, overload
 
 from callboard._inside.delayed_messages import start_timer
 from callboard._inside.directory import Directory
@@ -24,7 +25,7 @@ from callboard.core.errors import (
 )
 from callboard.core.handles import CopiedAsItself
 from callboard.core.log import log
-from callboard.core.text import safe_repr
+from callboard.core.text import did_you_mean, safe_repr
 from callboard.core.threads.blocking import refuse_to_block
 from callboard.core.threads.green import refuse_green_threads
 from callboard.core.threads.interpreter import has_gil
@@ -44,7 +45,7 @@ from callboard.supervision import Supervision
 from callboard.timers import Timers
 
 if TYPE_CHECKING:
-    from typing import ParamSpec, TypeVarTuple, Unpack
+    from typing import TypeVarTuple, Unpack
 
     from callboard._inside.answers.future import Future
     from callboard._inside.arguments import ActorOptions, SpawnOptions
@@ -57,16 +58,16 @@ if TYPE_CHECKING:
 
     A = TypeVar("A")
     M = TypeVar("M")
-    P = ParamSpec("P")
     Ts = TypeVarTuple("Ts")
 
+P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 
 
-class Runnable(Protocol[R]):
-    """A graph as a system sees it."""
+class Runnable(Protocol[P, R]):
+    """A graph as a system sees it. Its options are the parameters of the method that starts it."""
 
-    def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
+    def _run_in(self, system: ActorSystem, /, *args: P.args, **options: P.kwargs) -> R: ...
 
 
 class ActorSystem(CopiedAsItself):
@@ -326,48 +327,13 @@ class ActorSystem(CopiedAsItself):
 
     # --- graphs ----------------------------------------------------------------------------------
 
-    def run(
-        self,
-        graph: Runnable[R],
-        *,
-        threading: Any = None,
-        placement: Any = None,
-        policy: Any = None,
-        batch_size: int | None = None,
-        window: int = 256,
-        time_slice: float = 0.0005,
-        markers: int = 64,
-        hot_keys: int = 0,
-        restore: Any = None,
-    ) -> R:
-        """Start a graph of streams in this system, and return its Run.
+    def run(self, graph: Runnable[P, R], *args: P.args, **options: P.kwargs) -> R:
+        """Start a graph of streams, or a net, in this system, and return its Run, or NetRun.
 
-        - `threading`: the model of operators that have none by `stream.run_on()`. The default is
-          the configuration's, else `dynamic`. Each has the same results, order and errors.
+        The options are those of the graph: see `Graph` of streams, and `Net`.
 
-          - `dynamic`: any worker runs any operator, a stateful one in one at a time.
-          - `manual`: the thread that calls `send()` and `finish()`, always the same one or the same
-            actor, runs all operators. Behind `stream.new_thread()` another thread takes over.
-          - `dedicated`: each operator has a thread of its own.
-          - `assigned`: each operator lives on a worker, as `placement` says, until
-            `run.rebalance()` moves it.
-        - `placement`: the policy, or the name of one, that assigns operators: see `spawn`. The
-          default is the configuration's, else `round_robin`.
-        - `policy`: the heuristic that chooses among `dynamic` operators; the default is the
-          configuration's, else `last_in_pipeline`.
-        - `batch_size`: the most rows that go through the graph together. By default there are 512,
-          and fewer where an operator takes more than 4 µs for a row, so that a batch takes it 2 ms.
-          Smaller batches have a lower latency, larger ones a lower cost.
-        - `window`: how many batches may be on their way, a power of two. It bounds memory.
-        - `time_slice`: how long a worker stays with an operator, in seconds.
-        - `markers`: the latency of one of so many batches is measured; 0 measures none.
-        - `hot_keys`: the statistics of keyed operators in Python have so many of the keys that come
-          most often.
-        - `restore`: the `Snapshot` that the run goes on with, the path of one, or `SnapshotStore`,
-          a directory of them.
-
-        Raises ConfigError for invalid values, GraphError for anything but a graph, and
-        SnapshotError for a snapshot that is broken, or of another graph.
+        Raises GraphError for anything but a graph or a net, and TypeError for an option that the
+        graph does not have.
         """
         self._runtime.refuse_fork()
         if self._runtime.closed:
@@ -379,18 +345,14 @@ class ActorSystem(CopiedAsItself):
                 "run() takes a net, or a graph, which a sink such as collect() makes of a stream, "
                 f"not {safe_repr(graph)}{hint}"
             )
-        return graph._run_in(
-            self,
-            threading=threading,
-            placement=placement,
-            policy=policy,
-            batch_size=batch_size,
-            window=window,
-            time_slice=time_slice,
-            markers=markers,
-            hot_keys=hot_keys,
-            restore=restore,
-        )
+        known = signature(graph._run_in).parameters
+        for name in options:
+            if name not in known:
+                raise TypeError(
+                    f"run() of a {type(graph).__name__} got an unexpected option {name!r}"
+                    f"{did_you_mean(name, known)}"
+                )
+        return graph._run_in(self, *args, **options)
 
     # --- tuning ----------------------------------------------------------------------------------
 

@@ -67,11 +67,8 @@ ORDERS = [
             "/types",
             "/json_lines",
             "/drawing",
-            "/shaping",
-            "/markup",
             "/kernel",
             "/running",
-            "/boxes",
             "/building",
             "",
         )

@@ -63,7 +63,7 @@ SEEDS = {
         "tests/actors/test_room_on_event_loop.py",
     ),
     "a channel is looked at for circles though nobody noted it": Seed(
-        "actors/channels/circles.pyx",
+        "actors/channels/wait.pyx",
         "                return False\n            side.is_noted = True\n",
         "                return False\n",
         "tests/channels/test_circles.py",

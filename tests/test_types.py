@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
 from callboard import Actor, ActorRef, ActorSystem, Future, Recipient, Supervision, Terminated
+from callboard.nets import Net
 from callboard.policies import Blocks, PlacementPolicy
 from callboard.remote import RemoteRef, Server, ShardedRef, serve_entries
 from callboard.remote.errors import ConnectionLost
@@ -127,7 +128,7 @@ class Visits:
     def receive(self, page: str) -> list[int]:
         return [len(page)]
 
-def chain(pages: Stream[str], system: ActorSystem) -> None:
+def chain(pages: Stream[str], net: Net, system: ActorSystem) -> None:
     reveal_type(entry("pages"))  # -> Stream[Any]
     reveal_type(entry("pages", str))  # -> Stream[str]
     reveal_type(pages.map(len))  # -> Stream[int]
@@ -156,6 +157,10 @@ def chain(pages: Stream[str], system: ActorSystem) -> None:
     reveal_type(system.run(graph))  # -> Run[list[int]]
     reveal_type(system.run(graph).finish())  # -> list[int]
     reveal_type(system.run(graph).results())  # -> Results[int]
+    system.run(graph, batch_size=3, restore="folder")
+    system.run(graph, windows=3)  # -> Unexpected keyword argument "windows"
+    system.run(net, window=3)
+    system.run(net, batch_size=3)  # -> Unexpected keyword argument "batch_size"
     reveal_type(pages.to(print))  # -> Graph[None]
     reveal_type(Graph(graph, pages.collect(name="pages")))  # -> Graph[dict[str, list[Any]]]
 """

@@ -1,4 +1,4 @@
-"""Asking no more where asks fail."""
+"""Circuit breakers, which stop asking where asks fail."""
 
 from __future__ import annotations
 

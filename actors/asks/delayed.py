@@ -1,4 +1,4 @@
-"""An ask that begins later, or anew."""
+"""Asks that begin later, or again."""
 
 from __future__ import annotations
 

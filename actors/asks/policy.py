@@ -1,4 +1,4 @@
-"""The base of policies: how they call, and whose timers they use."""
+"""The base class of policies: how they ask, and whose timers they use."""
 
 from __future__ import annotations
 
@@ -95,5 +95,5 @@ def kinds_of(what: str, on: Any) -> tuple[type[BaseException], ...]:
     """Return the classes of exceptions that an option has, one or a tuple. Raises TypeError."""
     kinds = on if isinstance(on, tuple) else (on,)
     if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
-        raise TypeError(f"{what} wants classes of exceptions, not {safe_repr(on)}")
+        raise TypeError(f"{what} expects classes of exceptions, got {safe_repr(on)}")
     return kinds

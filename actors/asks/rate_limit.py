@@ -1,4 +1,4 @@
-"""Asking no faster than allowed."""
+"""Rate limits of asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking again."""
+"""Retries of asks."""
 
 from __future__ import annotations
 

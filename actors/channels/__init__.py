@@ -15,10 +15,9 @@ from callboard.channels.errors import (
     ChannelOwnershipError,
     ChannelTimeout,
 )
-from callboard.channels.making import channel
 from callboard.channels.receiver import Receiver
 from callboard.channels.selection import Selection, select
-from callboard.channels.sender import Sender
+from callboard.channels.sender import Sender, channel
 from callboard.channels.task import Task
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The common part of the ends of a channel: each belongs to one user at a time."""
+"""The base class of senders and receivers: each end belongs to one user at a time."""
 
 import threading
 import types

@@ -1,4 +1,4 @@
-"""Operations that may have to wait: tried at once, and again whenever the other side has done something."""
+"""Operations that may wait: tried at once, and again whenever the other side has acted."""
 
 import asyncio
 
@@ -7,10 +7,9 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from callboard._inside.answers.future cimport driven_by_worker
-from callboard.channels.circles cimport note_full
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
-from callboard.channels.wait cimport ChannelWait, begin_wait, now
+from callboard.channels.wait cimport ChannelWait, begin_wait, note_full, now
 from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport (
     PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult, reraise, set_steps,

@@ -354,7 +354,7 @@ cdef class Pipe:
             self.wake_noted()
 
     cdef void end_receiver(self) noexcept:
-        """A receiver wants no more; what is there it may still take."""
+        """A receiver takes no new values; it may still take those that are there."""
         cdef bint last
         with cython.critical_section(self.receivers):
             self.receivers.ends -= 1

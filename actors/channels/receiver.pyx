@@ -1,4 +1,4 @@
-"""A channel's end for values to come out."""
+"""Receivers, which take values out of a channel."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -15,7 +15,7 @@ from callboard.core.awaitable cimport Spare
 from callboard.scheduling.context cimport current_context
 
 from callboard.channels.errors import ChannelClosed, ChannelEmpty, ChannelOwnershipError
-from callboard.channels.piping import Piping
+from callboard.channels.task import Piping
 from callboard.core import checks
 
 cdef object NOTHING = object()

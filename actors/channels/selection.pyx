@@ -1,4 +1,4 @@
-"""Waiting for any of many ends, at a cost that does not grow with their number."""
+"""Waits for any of several ends, at a cost that does not grow with their number."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -150,7 +150,7 @@ cdef class Selection:
         """Wait for `end`, too. Raises TypeError, and ChannelOwnershipError if it is another user's or there already."""
         cdef Membership membership
         if not isinstance(end, ChannelEnd):
-            raise TypeError(f"a Selection wants senders and receivers, not {safe_repr(end)}")
+            raise TypeError(f"Selection() expects senders and receivers, got {safe_repr(end)}")
         (<ChannelEnd>end).use()
         if end in self.members:
             raise ChannelOwnershipError(f"{end!r} is in the selection already")

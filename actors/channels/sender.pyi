@@ -1,7 +1,8 @@
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from callboard.channels.end import ChannelEnd
 from callboard.channels.operation import Operation
+from callboard.channels.receiver import Receiver
 
 _T = TypeVar("_T")
 
@@ -19,3 +20,7 @@ class Sender(ChannelEnd[_T], Generic[_T]):
 class Send(Operation[None]):
     @property
     def sent(self) -> bool: ...
+
+def channel(
+    capacity: int, *, on_deadlock: Literal["raise", "grow"] = "raise"
+) -> tuple[Sender[Any], Receiver[Any]]: ...

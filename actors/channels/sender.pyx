@@ -1,4 +1,4 @@
-"""A channel's end for values to go in."""
+"""Senders, which put values into a channel, and `channel()`, which makes both ends."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -7,6 +7,7 @@ from callboard.channels.activity cimport end_closed, end_replaced
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport Pipe, ChannelSide
+from callboard.channels.receiver cimport Receiver
 from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport Spare
 from callboard.scheduling.context cimport current_context
@@ -15,6 +16,8 @@ from callboard.channels.errors import ChannelClosed, ChannelOwnershipError
 from callboard.core import checks
 
 cdef Spare sends
+# The room is allocated at once: 8 GiB at most.
+cdef object MOST = 2**30
 
 
 cdef class Sender(ChannelEnd):
@@ -212,3 +215,23 @@ cdef class Send(Operation):
 
 
 make_awaitable(Send)
+
+
+def channel(capacity, *, on_deadlock="raise"):
+    """Make a channel with room for `capacity` values, and return its sender and its receiver.
+
+    At capacity 0 a value goes from hand to hand: `send()` waits until it was received. If tasks wait for each other
+    in a circle in which this channel is full, one of them gets ChannelDeadlock; with `on_deadlock="grow"` the channel's
+    room is doubled instead.
+
+    A stream of LPEL (Prokesch 2011, section 4.4). Raises ValueError for a capacity that is no whole
+    number from 0 on.
+    """
+    cdef Pipe pipe
+    cdef Sender sender = Sender.__new__(Sender)
+    cdef Receiver receiver = Receiver.__new__(Receiver)
+    room = checks.whole("a channel's capacity", capacity, 0, MOST)
+    grows = checks.one_of("on_deadlock", on_deadlock, ("raise", "grow")) == "grow"
+    pipe = Pipe.__new__(Pipe, room, grows)
+    sender.pipe = receiver.pipe = pipe
+    return sender, receiver

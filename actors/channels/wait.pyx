@@ -1,18 +1,46 @@
-"""A wait at a channel: for a value, or for room."""
+"""Waits at a channel, for a value or for room, and circles of them, in which tasks wait for each other for ever.
+
+
+The edges of the graph are waits. A wait for room leads to the one actor that has the channel's only receiver, and a
+wait for a value to the one that has the only sender. A wait for an answer leads to the actor that was asked, if that is
+in the middle of a message, or to the answer that it is deferred to. Nothing else is an edge: a wait with a time limit
+ends by itself, and a selection, a thread or an event loop may go on in another way. So each actor waits for one other
+at most, and following the edges finds a circle. One without a full channel is no error: its tasks wait for input.
+
+Nobody looks for circles on the way of a value. An actor that begins to wait for room notes the channel's side once, and
+a timer looks from then on, as long as somebody waits there.
+
+A wait that is not done in the second pass was not done in the first one either, and is the same object: so there was a
+moment at which all of the circle's actors were suspended. Each can be resumed by the next one alone, so they stay so.
+(A stop or a cancellation completes the wait first, or finds it completed.)
+
+On artificial deadlocks see Prokesch 2011, section 3.1.1; on channels that grow Parks 1995, "Bounded Scheduling of
+Process Networks".
+"""
 
 import asyncio
 import time
 
+cimport cython
+
+from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.channels.end cimport ChannelEnd
-from callboard.channels.pipe cimport Line
+from callboard.channels.pipe cimport ChannelSide, Line, Pipe
 from callboard.core.asserting cimport holds
 from callboard.core.monitoring.records cimport state_any, state_input, state_output
 from callboard.scheduling.handle cimport Handle, actor_here
 
+from callboard.channels.errors import ChannelDeadlock
 from callboard.core.errors import AskTimeout, CallboardError
 from callboard.core.threads.blocking import running_trio
+
+# When it looks for the first time after somebody began to wait, and the longest time between two looks, in seconds.
+cdef double FIRST_LOOK = 0.05
+cdef double LONGEST_PAUSE = 0.5
+# How many waits of a circle an error names from its beginning, and how many from its end.
+cdef int SHOWN = 10
 
 
 cdef class ChannelWait(Future):
@@ -91,3 +119,206 @@ cdef ChannelWait begin_wait(object end, Line line):
     wait.line = line
     wait.is_rest = line.is_input()
     return wait if line.join(wait) else None
+
+
+# --- circles ---------------------------------------------------------------------------------------------------------
+
+
+cdef int note_full(ChannelWait wait) except -1:
+    """An actor begins to wait for room."""
+    cdef ChannelSide side = <ChannelSide>wait.line
+    cdef ActorRef ref = (<ChannelEnd>wait.end).owner
+    cdef Runtime runtime
+    cdef CircleWatch watch
+    if side.is_noted or ref is None:
+        return 0
+    runtime = ref.runtime
+    with cython.critical_section(runtime):
+        if runtime.circles is None:
+            watch = CircleWatch.__new__(CircleWatch)
+            watch.timers = runtime.timers
+            watch.manual = runtime.manual
+            runtime.circles = watch
+        else:
+            watch = <CircleWatch>runtime.circles
+    watch.note(side)
+    return 0
+
+
+cdef class CircleWatch:
+    """Looks for the circles of one system."""
+
+    def __cinit__(self):
+        self.sides = []
+
+    cdef bint add(self, ChannelSide side) noexcept:
+        """Look at `side` when it is time. False: it is in the list already."""
+        with cython.critical_section(side):
+            if side.is_noted:
+                return False
+            side.is_noted = True
+        with cython.critical_section(self):
+            self.sides.append(side)
+        return True
+
+    cdef void note(self, ChannelSide side) noexcept:
+        """Look at `side` from now on, as long as somebody waits there."""
+        cdef bint is_first
+        if not self.add(side):
+            return
+        with cython.critical_section(self):
+            is_first = not self.is_due and not self.manual
+            if is_first:
+                self.is_due = True
+                self.pause = FIRST_LOOK
+        if is_first:
+            self.timers.call_after(FIRST_LOOK, self.look_again)
+
+    def look_again(self):
+        """Look, on the timers' thread, and later again if somebody waits for room."""
+        cdef bint again
+        try:
+            self.look()
+        finally:
+            with cython.critical_section(self):
+                again = self.is_due = bool(self.sides)
+                self.pause = min(2 * self.pause, LONGEST_PAUSE)
+            if again:
+                self.timers.call_after(self.pause, self.look_again)
+
+    def look(self):
+        """Break each circle that is there. Return whether one was."""
+        cdef ChannelWait wait
+        cdef set seen = set()
+        cdef bint found = False
+        for wait in self.still_full():
+            circle = circle_from(wait, seen)
+            if circle is not None and is_closed(<list>circle):
+                break_up(<list>circle)
+                found = True
+        return found
+
+    cdef list still_full(self):
+        """Return the waits for room, and forget the sides at which nobody waits."""
+        cdef ChannelSide side
+        cdef list waits = []
+        cdef list sides
+        with cython.critical_section(self):
+            sides, self.sides = self.sides, []
+        for side in sides:
+            assert holds(side.is_noted)
+            with cython.critical_section(side):
+                side.is_noted = False
+                line = side.waits()
+            if line:  # who comes later notes it by itself, if this does not
+                self.add(side)  # the look in work says when
+            waits += [wait for wait in line if isinstance(wait, ChannelWait)]
+        return waits
+
+
+cdef bint may_end_by_itself(Future wait) except -1:
+    """Whether it is over, or has a time limit."""
+    cdef bint is_timed
+    if isinstance(wait, ChannelWait):
+        return wait.flag.is_set() or (<ChannelWait>wait).expires
+    with cython.critical_section(wait):
+        is_timed = wait._timer is not None
+    return wait.flag.is_set() or is_timed
+
+
+cdef ActorRef waited_for(Future wait):
+    """Return the one actor that can end the wait; None if others could, or time."""
+    cdef ChannelSide other
+    cdef ActorRef found = None
+    if may_end_by_itself(wait):
+        return None
+    if not isinstance(wait, ChannelWait):
+        return <ActorRef>wait.target if isinstance(wait.target, ActorRef) else None
+    if not isinstance((<ChannelWait>wait).end, ChannelEnd):
+        return None
+    pipe = (<ChannelEnd>(<ChannelWait>wait).end).pipe
+    other = pipe.receivers if (<ChannelWait>wait).line.sends else pipe.senders
+    with cython.critical_section(other):
+        if other.ends == 1 and len(other.users) == 1:
+            found = <ActorRef>other.users[0]
+    return found
+
+
+cdef Future wait_of(ActorRef ref):
+    """Return what an actor waits for in the middle of its work, with nothing else in work; or None."""
+    cdef object awaited = None if ref is None else ref.awaited()
+    if awaited is None or ref.recipe.event_loop:  # its other coroutines may go on
+        return None
+    if ref.has_own_worker() and not isinstance(awaited, ChannelWait):  # result() may have a time limit
+        return None
+    return <Future>awaited
+
+
+cdef Future next_of(Future wait):
+    """Return the wait that must end before this one can, or None."""
+    cdef Future following = None
+    if not isinstance(wait, ChannelWait) and not may_end_by_itself(wait):
+        with cython.critical_section(wait):
+            following = wait.deferred_to
+    return wait_of(waited_for(wait)) if following is None else following
+
+
+cdef object circle_from(Future wait, set seen):
+    """Follow the edges. Return the waits of a circle that they end in, if none of these was `seen` before."""
+    cdef list path = []
+    while wait is not None and wait not in seen:
+        seen.add(wait)
+        path.append(wait)
+        wait = next_of(wait)
+    if wait is None or wait not in path:
+        return None
+    return path[path.index(wait):]
+
+
+cdef bint is_closed(list circle) except -1:
+    """Whether these waits are there still, in the second pass, and a channel is full."""
+    cdef bint is_full = False
+    for position, wait in enumerate(circle):
+        if next_of(<Future>wait) is not circle[(position + 1) % len(circle)]:
+            return False
+        is_full |= waits_for_room(wait)
+    return is_full
+
+
+cdef bint waits_for_room(wait) noexcept:
+    return isinstance(wait, ChannelWait) and (<ChannelWait>wait).line.sends
+
+
+cdef int break_up(list circle) except -1:
+    """Let the smallest of the channels that may grow do so; without one, fail a wait for room."""
+    cdef Pipe pipe
+    cdef Pipe smallest = None
+    assert holds(circle and len(set(circle)) == len(circle))
+    for wait in filter(waits_for_room, circle):
+        pipe = (<ChannelEnd>(<ChannelWait>wait).end).pipe
+        if pipe.grows and (smallest is None or pipe.channel.capacity() < smallest.channel.capacity()):
+            smallest = pipe
+    if smallest is not None:
+        smallest.grow()
+        return 0
+    assert holds(any([waits_for_room(each) for each in circle]))
+    while not waits_for_room(circle[0]):
+        circle.append(circle.pop(0))
+    (<Future>circle[0]).complete(None, ChannelDeadlock(f"each waits for the next: {in_words(circle)}"))
+    return 0
+
+
+cdef str in_words(list circle):
+    cdef list steps = []
+    cdef str first = (<ChannelEnd>(<ChannelWait>circle[0]).end).user_name
+    cdef str waiter = first
+    for wait in circle:
+        steps.append(f"{waiter} waits for {wait._what}")
+        following = waited_for(<Future>wait)
+        if following is None:  # an end was closed meanwhile
+            break
+        waiter = following._short_path
+    if len(steps) > 2 * SHOWN + 1:
+        steps[SHOWN:-SHOWN] = [f"... {len(steps) - 2 * SHOWN} more ..."]
+    steps.append(first)
+    return " -> ".join(steps)

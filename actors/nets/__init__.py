@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from callboard.nets.boxes import box
 from callboard.nets.building import (
+    box,
     choice,
     feedback,
     filter,  # noqa: A004 - the term's name
@@ -22,16 +22,16 @@ from callboard.nets.errors import (
     NetSyntaxError,
     NetTimeout,
     NetTypeError,
-    NetWarning,
     RecordError,
 )
 from callboard.nets.language.parsing import parse
+from callboard.nets.running.reports import Trace, TraceStep
 from callboard.nets.running.run import NetResults, NetRun
 from callboard.nets.running.sequential import NetOperator
-from callboard.nets.running.trace import Trace, TraceStep
 from callboard.nets.terms.labels import Record
 from callboard.nets.terms.network import Box, Net
 from callboard.nets.types.hints import Tag
+from callboard.nets.types.lint import lint
 from callboard.nets.types.typed import Typed, accepts, infer
 
 __all__ = [
@@ -46,7 +46,6 @@ __all__ = [
     "NetSyntaxError",
     "NetTimeout",
     "NetTypeError",
-    "NetWarning",
     "Record",
     "RecordError",
     "Tag",
@@ -60,6 +59,7 @@ __all__ = [
     "filter",
     "infer",
     "join",
+    "lint",
     "mermaid",
     "net",
     "ordered",

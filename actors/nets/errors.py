@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping
 from copy import copy
-from types import FrameType
 from typing import Any
 
 from callboard.core.errors import CallboardError
@@ -76,20 +73,6 @@ class NetEnded(NetError):
 
 class NetTimeout(NetError, TimeoutError):
     """A call of a run took longer than its timeout. `sent` records went in, `unsent` did not."""
-
-
-class NetWarning(UserWarning):
-    """A net can run, and a part of it is probably not as it was meant."""
-
-
-def warn(text: str) -> None:
-    """Warn of a net, at the line of its user's that has called us."""
-    level = 1
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("callboard."):
-        frame = frame.f_back
-        level += 1
-    warnings.warn(text, NetWarning, stacklevel=level)
 
 
 def _shown(text: str) -> str:

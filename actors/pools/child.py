@@ -32,8 +32,7 @@ from callboard import (
 from callboard._inside.spawn import spawn_divided
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_str, sendable, short_repr
-from callboard.pools.importing import import_all, import_class
-from callboard.pools.pickling import make_codec
+from callboard.pools.pickling import import_all, import_class, make_codec
 from callboard.remote.errors import CodecError
 from callboard.remote.protocol.server_side import ServerLimits
 from callboard.remote.server.peer import Peer

@@ -1,4 +1,4 @@
-"""Whether messages are on their way to a process: the system is not idle meanwhile."""
+"""Messages on their way to a process: until they are handled, the system is not idle."""
 
 from __future__ import annotations
 

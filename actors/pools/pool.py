@@ -24,9 +24,8 @@ from callboard.core.text import safe_repr
 from callboard.core.threads.cores import usable_cores
 from callboard.observing.wait import WaitRecord
 from callboard.pools.child import ENTRY, encode_arguments
-from callboard.pools.importing import main_place, place_of, refuse_if_imported
 from callboard.pools.in_flight import InFlight
-from callboard.pools.pickling import make_codec
+from callboard.pools.pickling import main_place, make_codec, place_of, refuse_if_imported
 from callboard.pools.process import WorkerProcess
 from callboard.pools.process_ref import ProcessRef
 from callboard.remote.client.connection import Connection
@@ -364,7 +363,7 @@ def spawn_pool(
     given |= {"types": types or None, "pickle": pickle or None}
     cls, args, kwargs, options = divided("pool()", cls, args, kwargs, given)
     if not issubclass(cls, Actor):
-        raise SpawnError(f"pool() wants a subclass of Actor, not {safe_repr(cls)}")
+        raise SpawnError(f"pool() expects a subclass of Actor, got {safe_repr(cls)}")
     bounds = None if elastic is None else AutoScale.of(elastic, PERIOD)
     if processes is None:
         processes = usable_cores() if bounds is None else bounds.least

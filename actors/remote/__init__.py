@@ -22,10 +22,14 @@ from callboard.remote.protocol.server_side import ServerLimits
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.protocol.staged_rows import StagedAttempt
 from callboard.remote.server.server import Server
-from callboard.remote.sharding.connection import ShardedConnection, connect_sharded
+from callboard.remote.sharding.connection import (
+    ShardAttempt,
+    ShardedConnection,
+    ShardedUpload,
+    connect_sharded,
+)
 from callboard.remote.sharding.keys import shard_of
 from callboard.remote.sharding.ref import ShardedRef
-from callboard.remote.sharding.upload import ShardAttempt, ShardedUpload
 from callboard.remote.staging.entries import serve_entries
 from callboard.remote.staging.persistent import KeyedRow, PersistentActor, RowKey, with_keys
 from callboard.remote.storage.store import StagingLimits

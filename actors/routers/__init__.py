@@ -5,12 +5,9 @@ Routers choose a ref at `tell`; a topic tells its subscribers. See `docs/routers
 
 from __future__ import annotations
 
-from callboard.routers.broadcast import BroadcastRouter
-from callboard.routers.by_key import KeyRouter
+from callboard.routers.broadcast import BroadcastRouter, GatheredAnswers
 from callboard.routers.elastic import AutoScale
-from callboard.routers.gathered import GatheredAnswers
-from callboard.routers.least_loaded import LeastLoadedRouter
-from callboard.routers.router import RoundRobinRouter, Router
+from callboard.routers.router import KeyRouter, LeastLoadedRouter, RoundRobinRouter, Router
 from callboard.routers.topic import Subscribe, Topic, Unsubscribe
 
 __all__ = [

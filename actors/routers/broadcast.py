@@ -1,17 +1,116 @@
-"""Each message to all refs."""
+"""Routers that send each message to all refs, and the outcomes of an ask of all as one future."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from callboard._inside.answers.future import Future
 from callboard.core import checks
 from callboard.core.text import safe_repr
 from callboard.recipient import Recipient, atell_many_to, atell_to, together
-from callboard.routers.gathered import GatheredAnswers, all_answers, first_answers, gathered
 from callboard.routers.router import Router
 from callboard.rows.batches import iterator_over
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredAnswers:
+    """The outcomes of one question to several refs, each by its ref, in the order of the refs."""
+
+    answers: Mapping[Recipient[Any], Any]
+    """The answers that came."""
+    failures: Mapping[Recipient[Any], BaseException]
+    """The errors of the other asks: AskTimeout for an answer that did not come in time."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all have answered."""
+        return not self.failures
+
+
+def gathered(
+    refs: Sequence[Recipient[Any]], asked: Sequence[Future[Any]]
+) -> Future[GatheredAnswers]:
+    """Return a future of the outcomes of all asks. It does not fail."""
+    future: Future[GatheredAnswers] = Future()
+
+    def finish() -> None:
+        answers, failures = {}, {}
+        for ref, answer in zip(refs, asked, strict=True):
+            error = answer.exception()
+            if error is None:
+                answers[ref] = answer.result()
+            else:
+                failures[ref] = error
+        future.set_result(GatheredAnswers(answers, failures))
+
+    count_down(asked, finish)
+    return future
+
+
+def count_down(futures: Sequence[Future[Any]], finish: Callable[[], object]) -> None:
+    """Call `finish()` when all futures are done, in the thread that completes the last one."""
+    left = len(futures)
+    lock = Lock()
+
+    def note(_: object) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            if left:
+                return
+        finish()
+
+    for future in futures:
+        future.add_done_callback(note)
+
+
+def first_answers(asked: Sequence[Future[Any]], wanted: int) -> Future[list[Any]]:
+    """Return a future of the first answers, as they come. It fails when too few can come."""
+    future: Future[list[Any]] = Future()
+    answers: list[Any] = []
+    failures = 0
+    lock = Lock()
+
+    def note(answer: Future[Any]) -> None:
+        nonlocal failures
+        error = answer.exception()
+        with lock:
+            if error is not None:
+                failures += 1
+                if failures != len(asked) - wanted + 1:
+                    return
+            else:
+                if len(answers) < wanted:
+                    answers.append(answer.result())
+                if len(answers) < wanted:
+                    return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(list(answers))
+
+    for answer in asked:
+        answer.add_done_callback(note)
+    return future
+
+
+def all_answers(asked: Sequence[Future[Any]]) -> Future[list[Any]]:
+    """Return a future of all answers, in the order of the asks. It fails as the first does."""
+    future: Future[list[Any]] = Future()
+
+    def note(answer: Future[Any]) -> None:
+        error = answer.exception()
+        if error is not None:
+            future.set_exception(error)
+
+    for answer in asked:
+        answer.add_done_callback(note)
+    count_down(asked, lambda: future.done() or future.set_result([a.result() for a in asked]))
+    return future
+
 
 M = TypeVar("M", contravariant=True)
 T = TypeVar("T")
@@ -59,9 +158,9 @@ class BroadcastRouter(Router[M, Any], Generic[M]):
         """
         count = len(self.refs)
         if first is not None and (isinstance(first, bool) or not isinstance(first, int)):
-            raise TypeError(f"first wants an int, not {first!r}")
+            raise TypeError(f"first= expects an int, got {first!r}")
         if first is not None and not 1 <= first <= count:
-            raise ValueError(f"first wants 1 to {count} answers, not {first}")
+            raise ValueError(f"first= expects 1 to {count} answers, got {first}")
         asked = self._of_each(lambda ref: ref.ask(message, timeout))
         return all_answers(asked) if first is None else first_answers(asked, first)
 

@@ -212,7 +212,7 @@ def spawn_family(
         raise TypeError(f"a router is spawned by a system or an actor, not {safe_repr(spawner)}")
     bounds = None if elastic is None else AutoScale.of(elastic)
     if count is None and bounds is None:
-        raise TypeError("spawn() wants the number of routees: routees=4, or elastic=(1, 8)")
+        raise TypeError("spawn() expects the number of routees: routees=4, or elastic=(1, 8)")
     if count is None:
         assert bounds is not None
         count = bounds.least

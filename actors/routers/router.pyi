@@ -10,6 +10,7 @@ from callboard._inside.sending.ref import ActorRef
 from callboard.actor import AnyActor, Spawns
 from callboard.failures import ActorEnd
 from callboard.recipient import Recipient
+from callboard.remote.sharding.keys import By
 from callboard.routers.elastic import AutoScale
 
 _M = TypeVar("_M", contravariant=True)
@@ -83,3 +84,37 @@ class RoundRobinRouter(Router[_M, _R]):
         name: str | None = None,
         **options: Unpack[ActorOptions],
     ) -> RoundRobinRouter[_N, _A]: ...
+
+@disjoint_base
+class LeastLoadedRouter(Router[_M, _R]):
+    @classmethod
+    def spawn(
+        cls,
+        spawner: Spawns,
+        actor: Callable[[Unpack[_Ts]], AnyActor[_N, _A]],
+        /,
+        *args: *_Ts,
+        routees: int | None = None,
+        elastic: AutoScale | tuple[int, int] | None = None,
+        name: str | None = None,
+        **options: Unpack[ActorOptions],
+    ) -> LeastLoadedRouter[_N, _A]: ...
+    def _note_answer(self, routee: Routee, _: Any) -> None: ...
+
+@disjoint_base
+class KeyRouter(Router[_M, _R]):
+    def __init__(self, refs: Iterable[Recipient[_M]], by: By) -> None: ...
+    @classmethod
+    def spawn(  # type: ignore[override]
+        cls,
+        spawner: Spawns,
+        actor: Callable[[Unpack[_Ts]], AnyActor[_N, _A]],
+        /,
+        *args: *_Ts,
+        by: By,
+        routees: int | None = None,
+        elastic: AutoScale | tuple[int, int] | None = None,
+        name: str | None = None,
+        **options: Unpack[ActorOptions],
+    ) -> KeyRouter[_N, _A]: ...
+    def of_key(self, key: Any) -> Recipient[_M]: ...

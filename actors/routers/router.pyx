@@ -1,4 +1,6 @@
-"""The part that routers share, and round robin. A router chooses in the sender's thread, and counts who is sending.
+"""Routers to one ref at a time: in turn, to the least loaded, or by key.
+
+A router chooses in the sender's thread, and counts who is sending.
 
 A message is chosen for a routee and handed over in two steps. Between them another thread may remove the routee. So
 a routee counts the messages that are chosen for it, and it is told to stop, after its queue, when it is removed and
@@ -13,7 +15,7 @@ from functools import partial
 cimport cython
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.envelope cimport to_tell
@@ -26,8 +28,8 @@ from callboard.scheduling.context cimport Context, current_context
 from callboard.core.handles import public_names
 from callboard.rows.batches import iterator_over
 from callboard.core.errors import CallboardError
-from callboard.recipient import atell_many_to, atell_to, together
-from callboard.routers.checks import checked_refs
+from callboard.core.text import safe_repr
+from callboard.recipient import is_recipient, atell_many_to, atell_to, together
 
 # So many messages of tell_many() are divided among the routees at a time.
 cdef Py_ssize_t PORTION = 256
@@ -91,6 +93,20 @@ cdef inline int leave(Router router, Routee routee, Py_ssize_t messages) except 
         routee.messages -= messages
         is_last = routee.removed and routee.messages == 0
     return stop_removed(routee) if is_last else 0
+
+
+cdef tuple checked_refs(str what, refs):
+    """Return the refs of a router. Raises TypeError, or ValueError if there is none."""
+    try:
+        found = tuple(refs)
+    except TypeError:
+        raise TypeError(f"{what} expects several refs, got {safe_repr(refs)}") from None
+    for ref in found:
+        if not is_recipient(ref):
+            raise TypeError(f"{what} expects refs, got {safe_repr(ref)}")
+    if not found:
+        raise ValueError(f"{what} expects at least one ref")
+    return found
 
 
 cdef class Router:
@@ -430,3 +446,103 @@ cdef class RoundRobinRouter(Router):
             hand_to(routee, message)
         finally:
             leave(self, routee, 1)
+
+
+cdef class LeastLoadedRouter(Router):
+    """Sends each message to the ref with the fewest messages before it; among equals, in turn.
+
+    The messages are those in a mailbox that counts them: that of an actor which the router has spawned, a bounded or
+    prioritised one, or any under monitoring. Elsewhere they are the asks of this router without an answer, and an
+    actor of this process that is at work has one more. Order and safety are those of RoundRobinRouter.
+    """
+
+    _counts = True
+
+    cdef Py_ssize_t turn
+
+    cdef Routee pick(self, uint64_t key):
+        cdef tuple routees = self.routees
+        cdef Py_ssize_t count = len(routees)
+        cdef Py_ssize_t at = self.turn % count
+        cdef Py_ssize_t best = at
+        cdef Py_ssize_t least = -1
+        cdef Py_ssize_t load
+        cdef Routee routee
+        for _ in range(count):
+            routee = <Routee>routees[at]
+            if not routee.has_ended():
+                load = routee.load()
+                if least < 0 or load < least:
+                    least = load
+                    best = at
+                    if load == 0:
+                        break
+            at += 1
+            if at == count:
+                at = 0
+        self.turn = best + 1
+        return <Routee>routees[best]
+
+    cdef int note_asked(self, Routee routee, future) except -1:
+        with cython.critical_section(self):
+            routee.asks += 1
+        future.add_done_callback(partial(self._note_answer, routee))
+        return 0
+
+    def _note_answer(self, Routee routee, _):
+        with cython.critical_section(self):
+            routee.asks -= 1
+
+
+cdef Py_ssize_t place_of(uint64_t key, Py_ssize_t places) noexcept:
+    """Return the place of a key's hash among so many: jump consistent hash.
+
+    Lamping and Veach, "A fast, minimal memory, consistent hash algorithm" (2014), figure 1. It takes no memory, and
+    some ln(places) steps. With one place more, one key of so many moves, and goes to the new place. A ring or
+    rendezvous hashing could give up any place; a router gives up the last ones only.
+    """
+    cdef int64_t place = -1
+    cdef int64_t next_place = 0
+    while next_place < places:
+        place = next_place
+        key = key * <uint64_t>2862933555777941757 + 1
+        next_place = <int64_t>((place + 1) * (<double>(<int64_t>1 << 31) / <double>((key >> 33) + 1)))
+    return place
+
+
+cdef class KeyRouter(Router):
+    """Sends each message to the ref that has its key. Safe in every thread.
+
+    Messages of a key that one sender sent are handled in their order, as long as the number of refs is the same. A
+    key has the same place in every process. With n refs in place of n - 1, one key of n moves to the new one. A
+    message that is sent after a resize may be handled before those that the key's ref of before has still to handle.
+    """
+
+    cdef object hash_of_row
+
+    def __init__(self, refs, by):
+        """`by` is a field's name, several names, or a function of the message. Raises ConfigError for another."""
+        from callboard.remote.sharding.keys import ShardKey
+
+        Router.__init__(self, refs)
+        self.hash_of_row = ShardKey(by, 1).hash_of_row
+
+    @classmethod
+    def spawn(cls, spawner, actor, /, *args, by, routees=None, elastic=None, name=None, **kwargs):
+        """As `RoundRobinRouter.spawn`, with `by` as in KeyRouter(). A replaced actor leaves its keys to the next."""
+        from callboard.routers.family import spawn_family
+
+        return spawn_family(partial(cls, by=by), spawner, actor, args, kwargs, routees, elastic, name, False, by=by)
+
+    def of_key(self, key):
+        """Return the ref of a key. Raises CodecError for anything but a key."""
+        from callboard.remote.sharding.key_hash import key_hash
+
+        routees = self.routees_now()
+        return (<Routee>routees[place_of(key_hash(key), len(routees))]).recipient
+
+    cdef uint64_t key_of(self, message) except? 0:
+        return self.hash_of_row(message)
+
+    cdef Routee pick(self, uint64_t key):
+        return <Routee>self.routees[place_of(key, len(self.routees))]

@@ -19,9 +19,9 @@ class Subscribe:
 
     def __post_init__(self) -> None:
         if not is_recipient(self.ref):
-            raise TypeError(f"Subscribe wants a ref, not {safe_repr(self.ref)}")
+            raise TypeError(f"Subscribe() expects a ref, got {safe_repr(self.ref)}")
         if not isinstance(self.kind, type):
-            raise TypeError(f"Subscribe wants a class, not {safe_repr(self.kind)}")
+            raise TypeError(f"Subscribe() expects a class, got {safe_repr(self.kind)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,12 +67,29 @@ inline constexpr char record_sent = 'f', record_taken = 't', record_lost = 'd'; 
 // One dispatch of one actor; one wait or the end of the worker (actor 0); one channel that the dispatch used whose
 // record comes next (see ChannelUse); one slice of work at a stage of a stream graph, within a dispatch; or one sampled
 // message that the dispatch sent, took or made a dead letter of (see Recorder).
+//
+// The use of a channel has names of its own for five of the words.
 struct DispatchRecord {
-    std::int64_t time{0};       // monotonic ns, at the end
-    std::int64_t spent{0};      // ns
-    std::uint64_t actor{0};     // its number
-    std::uint64_t dispatch{0};  // its count of dispatches
-    std::uint64_t messages{0};  // in this dispatch
+    union {
+        std::int64_t time{0};  // monotonic ns, at the end
+        std::int64_t channel;  // its number
+    };
+    union {
+        std::int64_t spent{0};  // ns
+        std::int64_t moved;     // values that went through the end, ever
+    };
+    union {
+        std::uint64_t actor{0};  // its number
+        std::uint64_t mode;      // of the end
+    };
+    union {
+        std::uint64_t dispatch{0};  // its count of dispatches
+        std::uint64_t state;        // of the end
+    };
+    union {
+        std::uint64_t messages{0};  // in this dispatch
+        std::uint64_t happened;     // the bits use_*
+    };
     std::int64_t queue{-1};     // messages that wait, -1: not counted
     std::int64_t created{0};    // monotonic ns, of the actor
     std::uint64_t uses{0};      // how many channels it used
@@ -90,27 +107,28 @@ struct ChannelUse {
     bool has_woken{false};     // it woke another user of the channel
     bool has_moved{false};     // values went through it
 
+    static constexpr std::uint64_t use_blocked = 1, use_woke = 2, use_moved = 4;
+
     DispatchRecord as_record() const {
-        const int flags = (has_blocked ? 1 : 0) | (has_woken ? 2 : 0) | (has_moved ? 4 : 0);
         DispatchRecord record;
-        record.time = channel;
-        record.spent = static_cast<std::int64_t>(moved);
-        record.actor = static_cast<std::uint64_t>(mode);
-        record.dispatch = static_cast<std::uint64_t>(state);
-        record.messages = static_cast<std::uint64_t>(flags);
+        record.channel = channel;
+        record.moved = static_cast<std::int64_t>(moved);
+        record.mode = static_cast<std::uint64_t>(mode);
+        record.state = static_cast<std::uint64_t>(state);
+        record.happened = (has_blocked ? use_blocked : 0) | (has_woken ? use_woke : 0) | (has_moved ? use_moved : 0);
         record.kind = record_use;
         return record;
     }
 
     static ChannelUse of(const DispatchRecord& record) {
         ChannelUse use;
-        use.channel = record.time;
-        use.moved = static_cast<std::uint64_t>(record.spent);
-        use.mode = static_cast<char>(record.actor);
-        use.state = static_cast<char>(record.dispatch);
-        use.has_blocked = record.messages & 1;
-        use.has_woken = record.messages & 2;
-        use.has_moved = record.messages & 4;
+        use.channel = record.channel;
+        use.moved = static_cast<std::uint64_t>(record.moved);
+        use.mode = static_cast<char>(record.mode);
+        use.state = static_cast<char>(record.state);
+        use.has_blocked = record.happened & use_blocked;
+        use.has_woken = record.happened & use_woke;
+        use.has_moved = record.happened & use_moved;
         return use;
     }
 };

@@ -404,7 +404,7 @@ def test_numbers_out_of_range_are_errors_at_the_call(make: Any) -> None:
     [(Retry, {"on": "all"}), (CircuitBreaker, {"on": 5}), (AskPolicy, {"system": 5})],
 )
 def test_other_kinds_of_options_are_errors_at_the_call(policy: Any, options: Any) -> None:
-    with pytest.raises(TypeError, match=r"wants classes of|is an ActorSystem"):
+    with pytest.raises(TypeError, match=r"expects classes of|is an ActorSystem"):
         policy(**options)
 
 

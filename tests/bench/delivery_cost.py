@@ -19,8 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from callboard.remote import Connection, connect
-from callboard.remote.sharding.columns import divide_batch
-from callboard.remote.sharding.keys import By, ShardKey
+from callboard.remote.sharding.keys import By, ShardKey, divide_batch
 from remote.committing import settle
 
 BENCH = Path(__file__).parent

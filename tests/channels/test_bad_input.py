@@ -163,10 +163,10 @@ def test_an_end_cannot_be_pickled_and_its_copy_is_the_same() -> None:
 @pytest.mark.parametrize("thing", [None, 3, "end", asyncio.Queue, object()])
 def test_a_selection_wants_ends(thing: Any) -> None:
     _, receiver = channel(1)
-    with pytest.raises(TypeError, match="wants senders and receivers"):
+    with pytest.raises(TypeError, match="expects senders and receivers"):
         select([receiver, thing])
     selection = Selection([receiver])
-    with pytest.raises(TypeError, match="wants senders and receivers"):
+    with pytest.raises(TypeError, match="expects senders and receivers"):
         selection.add(thing)
     with pytest.raises(ChannelOwnershipError, match="in the selection already"):
         selection.add(receiver)

@@ -15,7 +15,7 @@ from callboard.dashboard.servers import RemoteServers
 from callboard.dashboard.systems import OwnSystem
 from callboard.dashboard.viewers import MOST_BOXES, Viewers
 from callboard.nets import box, choice, feedback, filter, split, star, sync  # noqa: A004
-from callboard.nets.shaping import shape_of
+from callboard.nets.drawing import shape_of
 from callboard.observing.top_frames import RunRow, frame_of
 from callboard.observing.watching import SystemView
 from callboard.streams import entry

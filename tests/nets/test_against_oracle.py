@@ -26,8 +26,6 @@ from tests.nets.strategies import Drawn, nets_with_records, parts_of
 pytest.importorskip("callboard.nets.running")
 
 # Random nets have branches that no record goes to.
-pytestmark = pytest.mark.filterwarnings("ignore::callboard.nets.NetWarning")
-
 TIMEOUT = 60.0
 
 

@@ -180,7 +180,7 @@ def test_wrong_operands_are_refused_with_their_values(
         (star, (step, "{a}"), {"limit": 0}, "a star's limit is a whole number of 1 or more, not 0"),
         (star, (step, "{a}"), {"ordered": 1}, "ordered is True or False, not 1"),
         (split, (step, "<t>"), {"placed": None}, "placed is True or False, not None"),
-        (split, (step, "t"), {"placed": True}, "placed=True wants a tag, the number of a worker"),
+        (split, (step, "t"), {"placed": True}, "placed=True expects a tag, the number of a worker"),
         (sync, ("{a}", "{b}"), {"timeout": -1}, "a cell's timeout is a number of seconds"),
         (choice, (step, last), {"ties": "any"}, "ties is one of first, fair, not 'any'"),
         (join, ("i", ("a", "b")), {"timeout": "1"}, "a join's timeout is a number of seconds"),

@@ -355,11 +355,11 @@ def test_a_router_is_an_entry_of_a_server(tmp_path: Path) -> None:
 def test_routers_say_what_is_wrong(manual: ManualSystem) -> None:
     _, refs = keepers(manual, 2)
     for make in ROUTERS:
-        with pytest.raises(ValueError, match="wants at least one ref"):
+        with pytest.raises(ValueError, match="expects at least one ref"):
             make([])
-        with pytest.raises(TypeError, match="wants several refs, not 3"):
+        with pytest.raises(TypeError, match="expects several refs, got 3"):
             make(3)
-        with pytest.raises(TypeError, match="wants refs, not 'x'"):
+        with pytest.raises(TypeError, match="expects refs, got 'x'"):
             make([*refs, "x"])
         with pytest.raises(TypeError, match="not 3"):
             make(refs).tell_many(3)
@@ -372,9 +372,9 @@ def test_routers_say_what_is_wrong(manual: ManualSystem) -> None:
         with pytest.raises(TypeError):
             pickle.dumps(router)
     for wrong in (0, 3):
-        with pytest.raises(ValueError, match=f"1 to 2 answers, not {wrong}"):
+        with pytest.raises(ValueError, match=f"1 to 2 answers, got {wrong}"):
             BroadcastRouter(refs).ask(0, first=wrong)
-    with pytest.raises(TypeError, match="first wants an int, not True"):
+    with pytest.raises(TypeError, match="first= expects an int, got True"):
         BroadcastRouter(refs).ask(0, first=True)
     with pytest.raises(ValueError, match="twice"):
         BroadcastRouter([*refs, refs[0]])

@@ -428,7 +428,7 @@ def test_elastic_says_what_is_wrong() -> None:
 def test_spawning_says_what_is_wrong_and_leaves_nothing_behind(manual: ManualSystem) -> None:
     with pytest.raises(TypeError, match="spawned by a system or an actor, not 3"):
         RoundRobinRouter.spawn(3, Note, routees=2)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="wants the number of routees"):
+    with pytest.raises(TypeError, match="expects the number of routees"):
         RoundRobinRouter.spawn(manual, Note, [])
     with pytest.raises(ValueError, match="the number of routees"):
         RoundRobinRouter.spawn(manual, Note, [], routees=0)
@@ -436,7 +436,7 @@ def test_spawning_says_what_is_wrong_and_leaves_nothing_behind(manual: ManualSys
         refused = rf"routees={wrong} is not within elastic=\(2, 3\)"
         with pytest.raises(ValueError, match=refused):
             RoundRobinRouter.spawn(manual, Note, [], routees=wrong, elastic=(2, 3))
-    with pytest.raises(SpawnError, match="wants a subclass of Actor"):
+    with pytest.raises(SpawnError, match="expects a subclass of Actor"):
         RoundRobinRouter.spawn(manual, int, routees=2)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="noted"):
         RoundRobinRouter.spawn(manual, Note, routees=2)  # type: ignore[arg-type]

@@ -61,11 +61,11 @@ def test_each_publisher_has_its_order() -> None:
 
 def test_subscriptions_say_what_is_wrong() -> None:
     wrong: Any = 3
-    with pytest.raises(TypeError, match="wants a ref, not 3"):
+    with pytest.raises(TypeError, match="expects a ref, got 3"):
         Subscribe(wrong)
     with ManualSystem() as system:
         _, refs = keepers(system, 1)
-        with pytest.raises(TypeError, match="wants a class, not 3"):
+        with pytest.raises(TypeError, match="expects a class, got 3"):
             Subscribe(refs[0], wrong)
 
 

@@ -20,7 +20,7 @@ cdef class Runtime:
     cdef public object on_spawn        # called after each spawn, once somebody waits for an actor
     cdef public object spans           # of OpenTelemetry, around handlers; or None: see observing/opentelemetry.py
     cdef public tuple scans            # weak references to the ActorScans that count ended actors
-    cdef public object circles         # looks for circles of full channels: see channels/circles.pyx
+    cdef public object circles         # looks for circles of full channels: see channels/wait.pyx
     cdef public object records         # of the workers, where there are some: see statistics.py
     cdef dict children                 # top-level actors, in the order of their spawning
     cdef dict times                    # of each class of actors, by its name: see times_of()

@@ -1,4 +1,4 @@
-"""From terms to nodes."""
+"""Builds the nodes of a run from the terms of a net."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from callboard.nets.kernel.nodes import (
     SyncNode,
     Unstarted,
 )
-from callboard.nets.kernel.ordering import Drip, Enter, Leave
+from callboard.nets.kernel.ordering import Enter, Leave, OrderedFeedback
 from callboard.nets.kernel.planning import Planner
 from callboard.nets.terms.labels import name_of
 from callboard.nets.terms.network import (
@@ -133,7 +133,7 @@ class Builder:
             case Split():
                 node = SplitNode(path, planner.split(named, net), inner[0], may_end(net.body))
             case Feedback(_, backs):
-                kind = Drip if keeps else FeedbackNode
+                kind = OrderedFeedback if keeps else FeedbackNode
                 return self._known(kind(path, planner.test(path, backs), inner[0]))
             case _:
                 raise AssertionError(net)

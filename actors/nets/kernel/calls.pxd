@@ -1,6 +1,6 @@
 """Calls of boxes that run elsewhere."""
 
-from callboard.nets.kernel.carrier cimport Entity
+from callboard.nets.kernel.carrier cimport Entity, EntityState
 from callboard.nets.kernel.record cimport MovingRecord
 
 
@@ -14,3 +14,10 @@ cdef class BoxCall:
     cdef public Py_ssize_t tries
     cdef public bint is_over  # nothing more comes of it
     cdef bint has_given
+
+
+cdef class CalledBoxState(EntityState):
+    cdef Py_ssize_t running  # calls
+    cdef list waiting  # the records for which no call has begun
+    cdef object function  # the replica's own, if each has one
+    cdef list in_order  # the calls whose outputs are to be in order, the first one first

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any, final
 
-from callboard.nets.kernel.carrier import Carrier, NetNode
+from callboard.nets.kernel.carrier import Carrier, EntityState, NetNode
 from callboard.nets.kernel.record import MovingRecord, Shape
 
 _Planner = Callable[[Shape], Any]
@@ -18,6 +18,9 @@ class BoxCall:
     def box(self) -> CalledBoxNode: ...
     @property
     def function(self) -> Callable[..., Any]: ...
+
+@final
+class CalledBoxState(EntityState): ...
 
 @final
 class CalledBoxNode(NetNode):
@@ -41,3 +44,5 @@ class CalledBoxNode(NetNode):
     def give(self, carrier: Carrier, of: BoxCall, values: list[Any]) -> None: ...
     def let_pass(self, carrier: Carrier, of: BoxCall) -> None: ...
     def end(self, carrier: Carrier, of: BoxCall) -> None: ...
+
+def records_left(carrier: Carrier) -> list[MovingRecord]: ...

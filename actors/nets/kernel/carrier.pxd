@@ -10,6 +10,7 @@ cdef extern from "callboard/core/tick_clock.hpp" namespace "callboard" nogil:
 
 
 cdef class Entity
+cdef class EntityState
 cdef class Carrier
 
 
@@ -47,9 +48,18 @@ cdef class Entity:
     cdef NetNode node
     cdef Entity after  # where its outputs go
     cdef object inner  # the entities in it, once there are any
-    cdef object state
+    cdef object state  # an EntityState; the function of a box's replica; whether a choice's initialisers have run
 
     cdef Entity following(self)
+
+
+cdef class EntityState:
+    cdef list contents(self)
+
+
+cdef class KeptRecords(EntityState):
+    cdef Py_ssize_t filled  # how many patterns have a record
+    cdef list records  # for each pattern its record, or None
 
 
 cdef class Carrier:

@@ -31,6 +31,12 @@ class NetNode:
 @final
 class Entity: ...
 
+@disjoint_base
+class EntityState: ...
+
+@final
+class KeptRecords(EntityState): ...
+
 @final
 class Carrier:
     outputs: list[Any]

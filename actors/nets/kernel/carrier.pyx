@@ -91,6 +91,22 @@ cdef class Entity:
         return f"<entity of {self.node!r}>"
 
 
+cdef class EntityState:
+    """The state of an entity. Each kind of node that has one names its fields in a subclass."""
+
+    cdef list contents(self):
+        """Return the records, calls and entities in it, for the end of a run."""
+        return []
+
+
+@cython.final
+cdef class KeptRecords(EntityState):
+    """The state of a synchrocell that has some of its records."""
+
+    cdef list contents(self):
+        return self.records
+
+
 cdef Entity new_entity(NetNode node, Entity after):
     cdef Entity entity = Entity.__new__(Entity)
     entity.node = node
@@ -104,7 +120,7 @@ cdef Entity past(Entity entity):
 
 
 cdef void dissolve(Entity entity, Entity after) noexcept:
-    """Have an entity be no more: what points to it goes on to `after` from now on."""
+    """Remove an entity: what points to it leads on to `after` from now on."""
     entity.node.alive -= 1
     entity.node = None
     entity.after = after
@@ -368,7 +384,7 @@ cdef class Carrier:
 cdef list kept_in(Entity cell):
     """Return the records that a synchrocell keeps, each once."""
     found = []
-    for record in (<list>cell.state)[1:]:
+    for record in (<KeptRecords>cell.state).records:
         if record is not None and record not in found:
             found.append(record)
     return found

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any, final
 
-from callboard.nets.kernel.carrier import Carrier, Entity, NetNode
+from callboard.nets.kernel.carrier import Carrier, Entity, EntityState, NetNode
 from callboard.nets.kernel.record import Assembler, MovingRecord, Shape
 from callboard.nets.terms.labels import Label
 
@@ -43,6 +43,9 @@ class SyncNode(NetNode):
     ) -> None: ...
 
 @final
+class TicketQueue(EntityState): ...
+
+@final
 class Unstarted:
     def start(self, carrier: Carrier) -> None: ...
 
@@ -58,6 +61,9 @@ class ChoiceNode(NetNode):
         in_order: bool,
     ) -> None: ...
     def start(self, carrier: Carrier, at: Entity, record: MovingRecord | None) -> None: ...
+
+@final
+class ReplicaCount(EntityState): ...
 
 @final
 class StarNode(NetNode):

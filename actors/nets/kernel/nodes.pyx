@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t
 
-from callboard.nets.kernel.carrier cimport Carrier, Entity, NetNode, dissolve, past
+from callboard.nets.kernel.carrier cimport Carrier, Entity, EntityState, KeptRecords, NetNode, dissolve, past
 from callboard.nets.kernel.record cimport MovingRecord, Shape, Ticket, new_record, ticket_in
 
 from callboard.nets.errors import RecordError
@@ -231,9 +231,9 @@ cdef class SyncPlan:
 
 @cython.final
 cdef class SyncNode(NetNode):
-    """A synchrocell. The state of its entity is a list: how many patterns are filled, and the records that filled them.
+    """A synchrocell. A record that fills several patterns is kept at each.
 
-    A record that fills several is kept at each. `merger` says for the shapes of the kept records, in order, what the
+    `merger` says for the shapes of the kept records, in order, what the
     merged one's shape is, and for each of its values the number of the record and the slot there.
     """
 
@@ -249,25 +249,27 @@ cdef class SyncNode(NetNode):
 
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
         cdef SyncPlan plan = <SyncPlan>self.plan(record.shape)
-        cdef list kept = <list>at.state
+        cdef KeptRecords kept = <KeptRecords>at.state
         cdef list fills = []
         cdef Py_ssize_t index
         for index in range(len(plan.patterns)):
             number = plan.patterns[index]
             guard = plan.guards[index]
-            if kept is not None and kept[<Py_ssize_t>number + 1] is not None:
+            if kept is not None and kept.records[<Py_ssize_t>number] is not None:
                 continue
             if guard is None or apply(guard, record.values):
                 fills.append(number)
         if not fills:
             return at.following()
         if kept is None:
-            kept = at.state = [0] + [None] * self.patterns
+            kept = KeptRecords.__new__(KeptRecords)
+            kept.records = [None] * self.patterns
+            at.state = kept
             carrier.keep(at)
         for number in fills:
-            kept[<Py_ssize_t>number + 1] = record
-        kept[0] += len(fills)
-        if kept[0] < self.patterns:
+            kept.records[<Py_ssize_t>number] = record
+        kept.filled += len(fills)
+        if kept.filled < self.patterns:
             # It has no claim on order any more, and nobody waits for what comes of it.
             if record.ticket is not None:
                 if record.ticket.trace is not None:
@@ -277,17 +279,17 @@ cdef class SyncNode(NetNode):
         cdef Entity after = at.following()
         carrier.keep_no_more(at)
         dissolve(at, after)
-        self.merge(kept, record)
+        self.merge(kept.records, record)
         return after
 
     cdef int merge(self, list kept, MovingRecord last) except -1:
-        first = kept[1]
-        key = tuple([(<MovingRecord>each).shape for each in kept[1:]]), tuple([each is first for each in kept[1:]])
+        first = kept[0]
+        key = tuple([(<MovingRecord>each).shape for each in kept]), tuple([each is first for each in kept])
         found = self.merges.get(key)
         if found is None:
             found = self.merges[key] = self.merger(*key)
         shape, places = <tuple>found
-        last.values = tuple([(<MovingRecord>kept[number + 1]).values[slot] for number, slot in <list>places])
+        last.values = tuple([(<MovingRecord>kept[number]).values[slot] for number, slot in <list>places])
         last.shape = <Shape>shape
         return 0
 
@@ -295,13 +297,22 @@ cdef class SyncNode(NetNode):
 # --- choices ---------------------------------------------------------------------------------------------------------
 
 
+@cython.final
+cdef class TicketQueue(EntityState):
+    """The state of an ordered net's end: the tickets of the records in the net, in their order."""
+
+    cdef list contents(self):
+        return [self.first]
+
+
 cdef int put_first(Entity region, MovingRecord record) except -1:
     """Have a record enter an ordered net before all that are in it."""
+    cdef TicketQueue tickets = <TicketQueue>region.state
     cdef Ticket ticket = ticket_in(region, record)
-    ticket.following = region.inner
-    if region.inner is None:
-        region.state = ticket
-    region.inner = record.ticket = ticket
+    ticket.following = tickets.first
+    if tickets.first is None:
+        tickets.last = ticket
+    tickets.first = record.ticket = ticket
     return 0
 
 
@@ -404,11 +415,17 @@ cdef bint is_true(object test, tuple values) except -1:
 
 
 @cython.final
+cdef class ReplicaCount(EntityState):
+    """The state that the entities of one star share: how many replicas it has."""
+
+    cdef Py_ssize_t number
+
+
+@cython.final
 cdef class StarNode(NetNode):
     """A serial replication. A plan tells whether a record leaves.
 
-    Each replica has an entity before it, whose `inner` is the replica, made when the first record comes for it. The
-    `state` of these entities is shared: a list with the number of replicas there are.
+    Each replica has an entity before it, whose `inner` is the replica, made when the first record comes for it.
     """
 
     cdef NetNode body
@@ -431,22 +448,22 @@ cdef class StarNode(NetNode):
             inner = inner.following()
             at.inner = inner
             if inner.node is self:  # nothing is left of the replica, so nothing is decided here
-                (<list>at.state)[0] -= 1
+                (<ReplicaCount>at.state).number -= 1
                 dissolve(at, inner)
         return inner
 
     cdef Entity unfold(self, Entity at, MovingRecord record):
         """Make another replica."""
         if at.state is None:
-            at.state = [0]
-        cdef list replicas = <list>at.state
-        if replicas[0] >= self.limit:
+            at.state = ReplicaCount.__new__(ReplicaCount)
+        cdef ReplicaCount replicas = <ReplicaCount>at.state
+        if replicas.number >= self.limit:
             came = ", ".join([f"{(<NetNode>each).passed} to {(<NetNode>each).path}" for each in self.within])
             raise RecordError(
                 f"{self.place}: {record!r} ran away: it is the first to need more than {self.limit} replicas in series."
                 f" In these, records came so often to the places: {came}"
             )
-        replicas[0] += 1
+        replicas.number += 1
         cdef Entity following = self.again.entity(at.following())
         if following.node is self:
             following.state = replicas
@@ -525,7 +542,7 @@ def sweep(Carrier carrier):
             inner = past(<Entity>replica.inner)
             if inner.node is not replica.node:
                 break
-            (<list>replica.state)[0] -= 1
+            (<ReplicaCount>replica.state).number -= 1
             dissolve(replica, inner)
             replica = inner
         replicas[value] = replica

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any, final
 
-from callboard.nets.kernel.carrier import NetNode
+from callboard.nets.kernel.carrier import EntityState, NetNode
 from callboard.nets.kernel.record import Shape
 
 @final
@@ -12,8 +12,11 @@ class Enter(NetNode):
     def __init__(self, path: str, body: NetNode, leave: Leave) -> None: ...
 
 @final
-class Drip(NetNode):
+class FeedbackState(EntityState): ...
+
+@final
+class OrderedFeedback(NetNode):
     def __init__(self, path: str, planner: Callable[[Shape], Any], body: NetNode) -> None: ...
 
 @final
-class DripEnd(NetNode): ...
+class OrderedFeedbackEnd(NetNode): ...

@@ -1,4 +1,4 @@
-"""Order: nets whose outputs leave in the order of their inputs.
+"""Ordered nets: their outputs leave in the order of the inputs.
 
 A record that enters an ordered net gets a ticket. All records that come of it have the same ticket. They leave the net
 when nothing can come of earlier tickets any more. S-Net's deterministic combinators (Prokesch 2011, 2.2.3) do the same
@@ -7,8 +7,8 @@ by control records that go through all branches.
 
 cimport cython
 
-from callboard.nets.kernel.carrier cimport Carrier, Entity, NetNode, past
-from callboard.nets.kernel.nodes cimport is_true
+from callboard.nets.kernel.carrier cimport Carrier, Entity, EntityState, NetNode, past
+from callboard.nets.kernel.nodes cimport TicketQueue, is_true
 from callboard.nets.kernel.record cimport MovingRecord, Ticket, new_record, ticket_in
 
 
@@ -21,14 +21,16 @@ cdef int flush(Entity region, Ticket first, Carrier carrier) except -1:
 
 @cython.final
 cdef class Leave(NetNode):
-    """The end of an ordered net: records leave in the order of their tickets.
+    """The end of an ordered net: records leave in the order of their tickets."""
 
-    `inner` of its entity is the first ticket, and `state` the last one.
-    """
+    cdef Entity entity(self, Entity after):
+        cdef Entity entity = NetNode.entity(self, after)
+        entity.state = TicketQueue.__new__(TicketQueue)
+        return entity
 
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
         cdef Ticket ticket = record.ticket
-        if ticket is not at.inner or ticket.buffered:
+        if ticket is not (<TicketQueue>at.state).first or ticket.buffered:
             if ticket.buffered is None:
                 ticket.buffered = []
             ticket.buffered.append(record)
@@ -58,14 +60,15 @@ cdef class Leave(NetNode):
 
     cdef int over(self, Entity at, Ticket ticket, Carrier carrier) except -1:
         """Close the first tickets, as far as nothing more comes of them; the next one's records may leave."""
-        cdef Ticket first = None if at.inner is None else <Ticket>at.inner
+        cdef TicketQueue tickets = <TicketQueue>at.state
+        cdef Ticket first = tickets.first
         cdef Ticket parent
         while first is not None and first.live == 0:
             parent = first.parent
             first = first.following
-            at.inner = first
+            tickets.first = first
             if first is None:
-                at.state = None
+                tickets.last = None
             if parent is not None:
                 carrier.release(parent)
         if first is not None and first.buffered:
@@ -93,23 +96,38 @@ cdef class Enter(NetNode):
 
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
         cdef Entity region = <Entity>at.state
+        cdef TicketQueue tickets = <TicketQueue>region.state
         cdef Ticket ticket = ticket_in(region, record)
-        if region.inner is None:
-            region.inner = ticket
+        if tickets.first is None:
+            tickets.first = ticket
         else:
-            (<Ticket>region.state).following = ticket
-        region.state = ticket
+            tickets.last.following = ticket
+        tickets.last = ticket
         record.ticket = ticket
         return at.following()
 
 
 @cython.final
-cdef class Drip(NetNode):
-    """A feedback in an ordered net: one record is in the body at a time.
+cdef class FeedbackState(EntityState):
+    """The state of a feedback in an ordered net."""
 
-    The state of its entity is a list: whether a record is in the body, the records that wait to go on from here, the
-    first last, those that come from outside, and what the body has put out for the record in it.
-    """
+    cdef bint is_busy  # a record is in the body
+    cdef list again  # the records that have come out of the body, the first one last
+    cdef list outside  # the records that have come from outside
+    cdef list outputs  # what the body has put out for the record in it
+
+    def __cinit__(self):
+        self.again = []
+        self.outside = []
+        self.outputs = []
+
+    cdef list contents(self):
+        return self.again + self.outside + self.outputs
+
+
+@cython.final
+cdef class OrderedFeedback(NetNode):
+    """A feedback in an ordered net: one record is in the body at a time."""
 
     cdef NetNode body
     cdef NetNode end
@@ -117,30 +135,28 @@ cdef class Drip(NetNode):
     def __init__(self, str path, object planner, NetNode body):
         super().__init__(path, planner)
         self.body = body
-        self.end = DripEnd(path, None)
+        self.end = OrderedFeedbackEnd(path, None)
 
     cdef Entity entity(self, Entity after):
         cdef Entity entity = NetNode.entity(self, after)
-        entity.state = [False, [], [], []]
+        entity.state = FeedbackState()
         return entity
 
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
-        cdef list state = <list>at.state
-        (<list>state[2]).append(record)
-        if not state[0]:
+        cdef FeedbackState state = <FeedbackState>at.state
+        state.outside.append(record)
+        if not state.is_busy:
             self.next(at, carrier)
         return None
 
     cdef int next(self, Entity at, Carrier carrier) except -1:
         """Let records leave, until one goes into the body."""
-        cdef list state = <list>at.state
-        cdef list again = <list>state[1]
-        cdef list outside = <list>state[2]
+        cdef FeedbackState state = <FeedbackState>at.state
         cdef list leaving = []
         cdef MovingRecord record
         cdef Ticket ticket
-        while again or outside:
-            record = <MovingRecord>(again.pop() if again else outside.pop(0))
+        while state.again or state.outside:
+            record = <MovingRecord>(state.again.pop() if state.again else state.outside.pop(0))
             if not is_true(self.plan(record.shape), record.values):
                 leaving.append(record)
                 continue
@@ -152,7 +168,7 @@ cdef class Drip(NetNode):
             ticket.live = 1
             ticket.region = at
             record.ticket = ticket
-            state[0] = True
+            state.is_busy = True
             carrier.push(past(<Entity>at.inner), record)
             break
         for record in reversed(leaving):
@@ -161,24 +177,23 @@ cdef class Drip(NetNode):
 
     cdef int over(self, Entity at, Ticket ticket, Carrier carrier) except -1:
         """The record's passage through the body is over."""
-        cdef list state = <list>at.state
-        outputs = <list>state[3]
-        state[3] = []
-        state[0] = False
-        (<list>state[1]).extend(reversed(outputs))
+        cdef FeedbackState state = <FeedbackState>at.state
+        state.is_busy = False
+        state.again.extend(reversed(state.outputs))
+        state.outputs = []
         self.next(at, carrier)
         carrier.release(ticket.parent)
         return 0
 
 
 @cython.final
-cdef class DripEnd(NetNode):
-    """Where records come out of the body of a Drip."""
+cdef class OrderedFeedbackEnd(NetNode):
+    """Where records come out of the body of an OrderedFeedback."""
 
     cdef Entity step(self, Entity at, MovingRecord record, Carrier carrier):
         cdef Ticket ticket = record.ticket
         record.ticket = ticket.parent
         ticket.parent.live += 1
-        (<list>at.after.state)[3].append(record)
+        (<FeedbackState>at.after.state).outputs.append(record)
         carrier.release(ticket)
         return None

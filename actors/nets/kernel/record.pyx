@@ -1,4 +1,4 @@
-"""Records on their way: a shape, which many share, and the values in its order."""
+"""Records at work: a shape, which many records share, and the values in its order."""
 
 cimport cython
 from cpython.dict cimport PyDict_Next

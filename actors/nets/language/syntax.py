@@ -1,19 +1,227 @@
-"""Texts into trees: comments are blanked, and lark's errors become ours."""
+"""The grammar of the text language, and the tree of a text.
+
+Comments are blanked, and lark's errors become ours.
+
+A label may be any name. The name of a net or a box is none of the words of definitions.
+
+`GT` is a `>` that something follows which can begin an operand, and `_CLOSE` is any other. So
+`{a} if <x > 1>` needs no parentheses.
+
+Postfix combinators bind most tightly, then `..`, then `||`, then `|`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Collection
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from callboard.core.log import log
 from callboard.nets.errors import NetSyntaxError
-from callboard.nets.language.grammar import GRAMMAR, STARTS, expected_words
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
+
+
+STARTS = (
+    "program",
+    "pattern",
+    "patterns",
+    "filter_text",
+    "signature",
+    "box_signature",
+    "expression",
+)
+
+GRAMMAR = r"""
+program: _definition*
+
+_definition: box | net | declared_net | type_definition | signature_definition
+box: _BOX NAME "(" box_signature ")" ";"
+net: _NET NAME ["(" signature ")"] [inner_scope _definition* "}"] _CONNECT network ";"
+declared_net: _NET NAME ["(" signature ")"] ";"
+type_definition: _TYPE NAME "=" type ";"
+signature_definition: _TYPESIG NAME "=" signature ";"
+inner_scope: "{"
+
+// Nets
+
+?network: choice
+?choice: _choice_branch ("|" _choice_branch)*
+_choice_branch: ordered_choice | typed_branch
+?ordered_choice: serial ("||" (serial | typed_branch))*
+    | typed_branch ("||" (serial | typed_branch))+
+typed_branch: "<" [type] _CLOSE serial
+?serial: _operand (".." _operand)*
+_operand: star | ordered_star | split | ordered_split | placed_split | ordered_placed_split
+    | feedback | placed | reference | function | filter | sync | "(" network ")"
+star: _operand "*" patterns
+ordered_star: _operand "**" patterns
+split: _operand "!" _split_label
+ordered_split: _operand "!!" _split_label
+placed_split: _operand "!" "@" _split_label
+ordered_placed_split: _operand "!!" "@" _split_label
+feedback: _operand "\\" patterns
+placed: _operand "@" INTEGER
+reference: NAME
+function: NAME "(" network ")"
+_split_label: label
+
+sync: "[|" patterns "|]"
+?filter_text: filter | filter_rules
+filter: "[" "]" | "[" filter_rules "]"
+filter_rules: variant "->" _rules
+_rules: rule | guarded_rule [_ELSE _rules]
+rule: outputs
+guarded_rule: guard _THEN outputs
+outputs: [output (";" output)*]
+output: "{" [_item ("," _item)*] "}"
+_item: field_item | "<" tag_item ("," tag_item)* _CLOSE
+field_item: LABEL ["=" LABEL]
+tag_item: _tag_name ["=" expression]
+_tag_name: plain_tag | binding_tag
+
+// Patterns and types
+
+patterns: pattern ("," pattern)*
+pattern: variant [guard]
+guard: _IF "<" expression _CLOSE
+variant: "{" [label ("," label)*] "}"
+label: LABEL | "<" _tag_name _CLOSE
+plain_tag: LABEL
+binding_tag: "#" LABEL
+
+type: _type_part ("|" _type_part)*
+_type_part: qualified_variant | type_name
+type_name: NAME
+qualified_variant: "{" [right_label ("," right_label)*] "}"
+?right_label: label | "=" label -> passed_through
+
+signature: _mapping ("," _mapping)*
+_mapping: mapping | initialiser_mapping | signature_name
+mapping: type "->" [type | open]
+initialiser_mapping: "->" [type | open]
+signature_name: NAME
+open: "..."
+
+box_signature: [box_labels] "->" [open | box_outputs]
+box_outputs: box_labels ("|" box_labels)*
+box_labels: "(" [box_label ("," box_label)*] ")"
+?box_label: label | label "=" -> passed_through
+
+// Expressions
+
+?expression: either | either "?" expression ":" expression -> conditional
+?either: both | either OR both -> binary
+?both: equality | both AND equality -> binary
+?equality: comparison | equality (EQ | NE) comparison -> binary
+?comparison: sum | comparison (LE | GE | LT | GT) sum -> binary
+?sum: product | sum (PLUS | MINUS) product -> binary
+?product: extreme | product (TIMES | OVER | MODULO) extreme -> binary
+?extreme: unary | extreme (MIN | MAX) unary -> binary
+?unary: number | signed
+?signed: negative_number | negation | other
+negative_number: MINUS INTEGER
+negation: MINUS signed -> unary
+number: INTEGER
+?other: tag_value | "(" expression ")" | NOT unary -> unary | ABS unary -> unary
+    | (MIN | MAX) "(" expression "," expression ")" -> called
+tag_value: TAG | "#" LABEL -> binding_tag_value
+
+OR: "||"
+AND: "&&"
+EQ: "=="
+NE: "!="
+LE: "<="
+GE: ">="
+LT: "<"
+GT.2: />(?=\s*(?:!\s*)*(?:(?!then\b)[^\W\d]|[0-9]|[(#]|-(?!>)))/
+PLUS: "+"
+MINUS: "-"
+TIMES: "*"
+OVER: "/"
+MODULO: "%"
+MIN.2: /min\b/
+MAX.2: /max\b/
+ABS.2: /abs\b/
+NOT: "!"
+_CLOSE: ">"
+
+_BOX: /box\b/
+_NET: /net\b/
+_TYPE: /type\b/
+_TYPESIG: /typesig\b/
+_CONNECT: /connect\b/
+_IF: /if\b/
+_THEN: /then\b/
+_ELSE: /else\b/
+
+NAME: /(?!(?:box|net|type|typesig|connect|if|then|else)\b)[^\W\d]\w*/
+LABEL: /[^\W\d]\w*/
+TAG: /(?!(?:abs|min|max)\b)[^\W\d]\w*/
+INTEGER: /[0-9]+\b/
+
+%ignore /\s+/
+"""
+
+_WORDS = {
+    "NAME": "a name",
+    "LABEL": "a label",
+    "INTEGER": "a number",
+    "_CLOSE": "'>'",
+    "$END": "the end",
+    "_BOX": "'box'",
+    "_NET": "'net'",
+    "_TYPE": "'type'",
+    "_TYPESIG": "'typesig'",
+    "_CONNECT": "'connect'",
+    "_IF": "'if'",
+    "_THEN": "'then'",
+    "_ELSE": "'else'",
+}
+_COMBINATORS = {"..", "|", "||", "*", "**", "!", "!!", "\\", "@"}
+_OPERANDS = {"TAG", "INTEGER", "#", "(", "!", "-", "ABS", "MIN", "MAX"}
+_OPERATORS = {
+    "||",
+    "&&",
+    "==",
+    "!=",
+    "<=",
+    ">=",
+    "<",
+    "GT",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "MIN",
+    "MAX",
+    "?",
+}
+
+
+def expected_words(terminals: Collection[str], signs: dict[str, str]) -> str:
+    """Say in words which tokens could stand here. `signs` has the text of those that are signs."""
+    texts = {signs.get(terminal, terminal) for terminal in terminals}
+    words = set()
+    for text in texts:
+        if ".." in texts and text in _COMBINATORS:
+            words.add("a combinator such as '..'")
+        elif "[|" in texts and text in {"NAME", "[", "[|", "(", "<"}:
+            words.add("a net")
+        elif "TAG" in texts and text in _OPERANDS:
+            words.add("an expression")
+        elif "?" in texts and text in _OPERATORS:
+            words.add("an operator")
+        else:
+            words.add(_WORDS.get(text, f"'{text}'"))
+    *most, last = sorted(words, key=lambda word: (word[0] == "'", word))
+    return f"{', '.join(most)} or {last}" if most else last
+
 
 _MOST_SHOWN = 160  # letters of a line in an error
 

@@ -1,54 +1,52 @@
-"""The actor of a run: it has the carrier, lets records in, and has boxes called elsewhere."""
+"""The actor of a run: it lets records in, carries them, and has slow boxes called elsewhere."""
 
 from __future__ import annotations
 
 import math
 import sys
 from collections import Counter, deque
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from callboard._inside.answers.future import Future
 from callboard.actor import Actor
 from callboard.core.interrupts import comes_from_signal
 from callboard.core.text import safe_repr
 from callboard.nets.errors import NetEnded, NetError
+from callboard.nets.kernel.calls import records_left
 from callboard.nets.kernel.nodes import sweep
 from callboard.nets.kernel.record import MovingRecord
-from callboard.nets.kernel.remains import remains
-from callboard.nets.running.calling import Callers
+from callboard.nets.running.box_workers import Callers
 from callboard.nets.running.failing import (
     RunFailed,
     as_record_error,
     effect_of,
     make_variant,
-    told_as,
+    run_error,
 )
 from callboard.nets.running.messages import (
-    Abandoned,
     Ask,
-    AskAgain,
     Asked,
+    CallEnded,
+    CallOutput,
+    CallTimeout,
     Cancel,
     Close,
-    Ended,
-    Expired,
     Finish,
     GiveBack,
-    Given,
     GoOn,
     Limit,
     Look,
-    NetStatistics,
+    RetryCall,
+    RunDropped,
     SentRows,
     Sweep,
     Take,
-    Unfinish,
-    Unlimit,
-    Untake,
     Withdraw,
 )
-from callboard.nets.running.setting import Setting, seen_at
+from callboard.nets.running.net_state import NetState, seen_at
+from callboard.nets.running.reports import NetStatistics
 
 HOPS = 20_000  # of a turn; then other actors of the worker have theirs
 _GO_ON = GoOn()
@@ -62,20 +60,20 @@ class Conductor(Actor[Any]):
     to the next.
     """
 
-    def __init__(self, setting: Setting, window: int) -> None:
-        self.setting = setting
+    def __init__(self, state: NetState, window: int) -> None:
+        self.net_state = state
         self.window = window
         runtime = self.system._runtime
         self.clock = runtime.timers.now
         self.callers = Callers(self, manual=runtime.manual)
-        self.carrier = setting.carrier
+        self.carrier = state.carrier
         self.carrier.failed = self._fail
         self.carrier.clock = self.clock
         self.carrier.most_elsewhere = window
         self.begun = False
         self.goes_on = False  # a GoOn is on its way
         self.waiting: deque[tuple[SentRows, Future[None]]] = deque()
-        self.events: deque[Given | Ended] = deque()
+        self.events: deque[CallOutput | CallEnded] = deque()
         self.asked: set[Asked] = set()
         self.takers: deque[Take] = deque()
         self.limits: dict[Limit, int] = {}
@@ -87,69 +85,61 @@ class Conductor(Actor[Any]):
         self.failure: NetError | None = None
         self.timers: dict[Any, Any] = {}
         self.sweeps_at = math.inf
-        self.seen = setting.seen
+        self.seen = state.seen
 
     # --- messages --------------------------------------------------------------------------------
 
     def receive(self, message: Any) -> Any:
         """Do what a message says, then carry what there is. On a worker's thread."""
-        answer: Any = None
-        match message:
-            case GoOn():
-                self.goes_on = False
-            case SentRows():
-                answer = self._wait_for_room(message)
-            case Ask(record, traced):
-                answer = self._ask(record, traced)
-            case Given() | Ended():
-                answer = self._note(message)
-            case Limit():
-                self.limits[message] = message.limit
-                self._heed_limits()
-            case Unlimit(limit):
-                self.limits.pop(limit, None)
-                self._heed_limits()
-            case Take():
-                self.takers.append(message)
-            case Untake(take):
-                if take in self.takers:
-                    self.takers.remove(take)
-                    take.answer.set_result([])
-            case GiveBack(outputs):
-                self.carrier.outputs = outputs + self.carrier.outputs
-                self.seen.put_out -= len(outputs)
-            case Finish():
-                answer = self._finish(message)
-            case Unfinish(finish):
-                self._unfinish(finish)
-            case Close():
-                self.is_closed = True
-            case Cancel():
-                self._end(NetEnded("the run was cancelled"))
-                return None
-            case Withdraw(rows):
+        handler = self._HANDLERS.get(type(message))
+        answer = None if handler is None else handler(self, message)
+        if type(message) is not Look:
+            self._advance()
+        return answer
+
+    def _note_go_on(self, _: GoOn) -> None:
+        self.goes_on = False
+
+    def _add_limit(self, limit: Limit) -> None:
+        self.limits[limit] = limit.limit
+        self._apply_limits()
+
+    def _add_taker(self, take: Take) -> None:
+        self.takers.append(take)
+
+    def _take_back(self, message: GiveBack) -> None:
+        self.carrier.outputs = message.outputs + self.carrier.outputs
+        self.seen.put_out -= len(message.outputs)
+
+    def _close(self, _: Close) -> None:
+        self.is_closed = True
+
+    def _cancel(self, _: Cancel) -> None:
+        self._end(NetEnded("the run was cancelled"))
+
+    def _drop(self, _: RunDropped) -> None:
+        self.is_dropped = self.is_closed = True
+        self._apply_limits()
+        if self.is_over:
+            self._leave()
+
+    def _withdraw(self, message: Withdraw) -> None:
+        """Forget a request."""
+        match message.request:
+            case SentRows() as rows:
                 rows.withdrawn = True
                 for each in [each for each in self.waiting if each[0] is rows]:
                     self.waiting.remove(each)
                     each[1].set_result(None)
-                answer = rows.sent
-            case Look():
-                return self._statistics()
-            case AskAgain(call):
-                self.timers.pop(call, None)
-                self._begin(call)
-            case Expired(call, attempt):
-                late = TimeoutError(self._why_late(call))
-                self._note(Ended(call, late, attempt, call.box.options.timeout), goes_on=True)
-            case Sweep():
-                self._sweep()
-            case Abandoned():  # it ends when nothing more comes of what was told
-                self.is_dropped = self.is_closed = True
-                self._heed_limits()
-                if self.is_over:
-                    self._leave()
-        self._advance()
-        return answer
+            case Limit() as limit:
+                self.limits.pop(limit, None)
+                self._apply_limits()
+            case Take() as take:
+                if take in self.takers:
+                    self.takers.remove(take)
+                    take.answer.set_result([])
+            case Finish() as finish:
+                self._unfinish(finish)
 
     def _wait_for_room(self, rows: SentRows) -> Future[None]:
         answer: Future[None] = Future()
@@ -163,30 +153,30 @@ class Conductor(Actor[Any]):
         """Take no more of these rows: an error for the sender, or dead letters if nobody waits."""
         if rows.told and not rows.withdrawn:
             for row in rows.rows[rows.sent :]:
-                self._bury(row, "stopped", error)
+                self._dead_letter(row, "stopped", error)
         answer.set_exception(error.again())
 
-    def _bury(self, record: Any, reason: str, error: NetError | None = None) -> None:
+    def _dead_letter(self, record: Any, reason: str, error: NetError | None = None) -> None:
         self.system.dead_letters.post(record, self.ref, None, reason, error)
 
-    def _ask(self, record: Any, traced: bool) -> Future[Any]:
-        asked = Asked([] if traced else None)
+    def _ask(self, ask: Ask) -> Future[Any]:
+        asked = Asked([] if ask.traced else None)
         if self.is_over or self.is_closed:
             asked.answer.set_exception(self.failure or NetEnded("the run takes no more records"))
         else:
             self.asked.add(asked)
-            self.waiting.append((SentRows([record], asked), Future()))
+            self.waiting.append((SentRows([ask.record], asked), Future()))
         return asked.answer
 
     def _finish(self, finish: Finish) -> Any:
         self.is_closed = True
         self.finishers[finish] = Future()
-        self._heed_limits()
+        self._apply_limits()
         if self.is_over:
             self._answer_finishers()
         return self.finishers[finish]
 
-    def _heed_limits(self) -> None:
+    def _apply_limits(self) -> None:
         """Set how many outputs may wait. Those that are left for finish() come all at once."""
         limits = () if self.finishers or self.is_dropped else self.limits.values()
         self.carrier.most_outputs = min(limits, default=sys.maxsize)
@@ -207,18 +197,18 @@ class Conductor(Actor[Any]):
     def on_stop(self) -> None:
         """Fail what waits: the system is stopping."""
         self._end(NetEnded("the run's system was stopped"))
-        self._bury_outputs()
-        self.setting.on_end()
+        self._dead_letter_outputs()
+        self.net_state.on_end()
 
     def _leave(self) -> None:
         """Stop this actor: its user is gone, and nothing more can come."""
-        self._bury_outputs()
+        self._dead_letter_outputs()
         self.stop()
 
-    def _bury_outputs(self) -> None:
+    def _dead_letter_outputs(self) -> None:
         outputs, self.carrier.outputs = self.carrier.outputs, []
         for output in outputs:
-            self._bury(output, "untaken")
+            self._dead_letter(output, "untaken")
 
     # --- carrying --------------------------------------------------------------------------------
 
@@ -232,7 +222,7 @@ class Conductor(Actor[Any]):
         try:
             if not self.begun:
                 self.begun = True
-                self.setting.begin()
+                self.net_state.begin()
             while carrier.hops < until:
                 if carrier.run(until - carrier.hops):
                     break
@@ -240,11 +230,11 @@ class Conductor(Actor[Any]):
                 if not carrier.is_idle:  # the outputs have to be taken first
                     break
                 if self.events:
-                    self._happen(self.events.popleft())
+                    self._handle(self.events.popleft())
                 elif not (self.waiting and self._let_in(until)):
                     break
         except RunFailed as failed:
-            self._bury(failed.record.as_dict(), "failed", failed.error)
+            self._dead_letter(failed.record.as_dict(), "failed", failed.error)
             self._end(failed.error, failed.record)
             return
         finally:
@@ -277,12 +267,12 @@ class Conductor(Actor[Any]):
             self.waiting.popleft()
             return True
         try:
-            carrier.take(self.setting.entry, rows.rows, rows.sent, self.window, until, rows.asked)
+            carrier.take(self.net_state.entry, rows.rows, rows.sent, self.window, until, rows.asked)
         except Exception as raised:
             error = as_record_error(raised)
             rows.sent = carrier.taken
             if rows.told:  # the other rows are not to blame
-                self._bury(rows.rows[rows.sent], "refused", error)
+                self._dead_letter(rows.rows[rows.sent], "refused", error)
                 rows.sent += 1
                 return True
             self.waiting.popleft()
@@ -343,28 +333,28 @@ class Conductor(Actor[Any]):
         try:
             sees_to_timeout = self.callers.call(call)
         except Exception as error:  # as of a process that can have no more threads
-            self._note(Ended(call, error, call.tries))
+            self._note(CallEnded(call, error, call.tries))
             return
         timeout = call.box.options.timeout
         if timeout is not None and not sees_to_timeout:
-            self.timers[call] = self.after(timeout, Expired(call, call.tries))
+            self.timers[call] = self.after(timeout, CallTimeout(call, call.tries))
 
-    def _note(self, event: Given | Ended, goes_on: bool = False) -> Future[None] | None:
+    def _note(self, event: CallOutput | CallEnded, goes_on: bool = False) -> Future[None] | None:
         """Remember what came of a call; a call that is over gives nothing more.
 
         `goes_on` says that its caller is at work still, though nobody waits for it any longer.
         """
         call = event.call
         answer = None
-        if isinstance(event, Given) and event.waits:
+        if isinstance(event, CallOutput) and event.waits:
             answer = event.answer = Future()
-        if isinstance(event, Ended) and not goes_on:
+        if isinstance(event, CallEnded) and not goes_on:
             self.callers.is_free(call, event.attempt)
         if event.attempt != call.tries or call.is_over or self.is_over:
             if answer is not None:
                 answer.set_exception(NetEnded("nothing more of this call is taken"))
             return answer
-        if isinstance(event, Ended):
+        if isinstance(event, CallEnded):
             call.box.has_tried(event.seconds)
             timer = self.timers.pop(call, None)
             if timer is not None:
@@ -372,17 +362,17 @@ class Conductor(Actor[Any]):
             if isinstance(event.error, Exception) and call.tries < call.box.options.retries:
                 pause = call.box.options.pause(call.tries)
                 call.tries += 1
-                self.timers[call] = self.after(pause, AskAgain(call))
+                self.timers[call] = self.after(pause, RetryCall(call))
                 return None
             call.is_over = True
         self.events.append(event)
         return answer
 
-    def _happen(self, event: Given | Ended) -> None:
+    def _handle(self, event: CallOutput | CallEnded) -> None:
         """Do what came of a call."""
         call, carrier = event.call, self.carrier
         node = call.box
-        if isinstance(event, Given):
+        if isinstance(event, CallOutput):
             try:
                 node.give(carrier, call, event.values)
             except Exception as error:
@@ -393,11 +383,11 @@ class Conductor(Actor[Any]):
             if event.error is not None and self._fail(node, call.record, event.error):
                 node.let_pass(carrier, call)
                 # Later calls' outputs go on when this record has gone on.
-                self.events.appendleft(Ended(call, None, event.attempt))
+                self.events.appendleft(CallEnded(call, None, event.attempt))
                 return
             node.end(carrier, call)
 
-    def _give_up(self, given: Given, error: Exception) -> None:
+    def _give_up(self, given: CallOutput, error: Exception) -> None:
         """End a call that has put out what is no output."""
         call = given.call
         call.is_over = True
@@ -406,13 +396,18 @@ class Conductor(Actor[Any]):
             timer.cancel()
         for event in [event for event in self.events if event.call is call]:
             self.events.remove(event)
-            if isinstance(event, Given) and event.answer is not None:
+            if isinstance(event, CallOutput) and event.answer is not None:
                 event.answer.set_exception(NetEnded("nothing more of this call is taken"))
-        self.events.appendleft(Ended(call, error, given.attempt))
+        self.events.appendleft(CallEnded(call, error, given.attempt))
 
-    @staticmethod
-    def _why_late(call: Any) -> str:
-        return f"{call.box.path}: the call took more than {call.box.options.timeout} s"
+    def _retry(self, message: RetryCall) -> None:
+        self.timers.pop(message.call, None)
+        self._begin(message.call)
+
+    def _time_out(self, message: CallTimeout) -> None:
+        call, timeout = message.call, message.call.box.options.timeout
+        late = TimeoutError(f"{call.box.path}: the call took more than {timeout} s")
+        self._note(CallEnded(call, late, message.attempt, timeout), goes_on=True)
 
     # --- errors ----------------------------------------------------------------------------------
 
@@ -421,7 +416,7 @@ class Conductor(Actor[Any]):
         if comes_from_signal(error):
             raise error  # it is for the thread, which runs a manual system
         node.failures += 1
-        made, effect = told_as(node, record, error), effect_of(node, error)
+        made, effect = run_error(node, record, error), effect_of(node, error)
         if effect == "fail":
             asked = record.asked
             if asked is None:
@@ -430,10 +425,10 @@ class Conductor(Actor[Any]):
                 asked.error = made
             return False
         if effect == "variant":
-            make_variant(node, record, made, self.setting.shapes)
+            make_variant(node, record, made, self.net_state.shapes)
             return True
         self.seen.skipped += 1
-        self._bury(record.as_dict(), "skipped", made)
+        self._dead_letter(record.as_dict(), "skipped", made)
         return False
 
     def _sweep_later(self) -> None:
@@ -444,14 +439,14 @@ class Conductor(Actor[Any]):
         self.sweeps_at = self.carrier.next_expiry
         self.timers[Sweep] = self.after(max(0.0, self.sweeps_at - self.clock()), Sweep())
 
-    def _sweep(self) -> None:
+    def _sweep(self, _: Sweep) -> None:
         self.sweeps_at = math.inf
         for record in self.carrier.expired(self.clock()):
-            self._bury(record.as_dict(), "unpaired")
+            self._dead_letter(record.as_dict(), "unpaired")
 
     # --- the end ---------------------------------------------------------------------------------
 
-    def _end(self, failure: NetError | None, buried: MovingRecord | None = None) -> None:
+    def _end(self, failure: NetError | None, reported: MovingRecord | None = None) -> None:
         """End the run: by a failure, maybe at a record, or since nothing more can come of it."""
         if self.is_over:
             return
@@ -459,16 +454,16 @@ class Conductor(Actor[Any]):
         self.failure = failure
         reason = "unpaired" if failure is None else "stopped"
         for event in self.events:
-            if isinstance(event, Given):
+            if isinstance(event, CallOutput):
                 with suppress(Exception):  # it is no output
                     event.call.box.give(self.carrier, event.call, event.values)
-        left = [] if failure is None else remains(self.carrier)
+        left = [] if failure is None else records_left(self.carrier)
         in_stack_or_cells = self.carrier.end()
         for record in {id(each): each for each in (*left, *in_stack_or_cells)}.values():
-            if record is not buried:
-                self._bury(record.as_dict(), reason, failure)
+            if record is not reported:
+                self._dead_letter(record.as_dict(), reason, failure)
         for event in self.events:
-            if isinstance(event, Given) and event.answer is not None:
+            if isinstance(event, CallOutput) and event.answer is not None:
                 event.answer.set_exception(NetEnded("the run has ended"))
         self.events.clear()
         for rows, answer in self.waiting:
@@ -502,9 +497,29 @@ class Conductor(Actor[Any]):
             elif not future.done():
                 future.set_exception(self._again())
 
-    def _statistics(self) -> NetStatistics:
+    def _statistics(self, _: Look) -> NetStatistics:
         seen, carrier = self.seen, self.carrier
         seen.hops, seen.elsewhere, seen.in_cells = carrier.hops, carrier.elsewhere, carrier.kept
         seen.calls = dict(sorted(Counter(call.box.path for call in carrier.running).items()))
-        seen.places = seen_at(self.setting.nodes)
+        seen.places = seen_at(self.net_state.nodes)
         return seen
+
+    _HANDLERS: ClassVar[dict[type[Any], Callable[[Conductor, Any], Any]]] = {
+        GoOn: _note_go_on,
+        SentRows: _wait_for_room,
+        Ask: _ask,
+        Limit: _add_limit,
+        Take: _add_taker,
+        GiveBack: _take_back,
+        Withdraw: _withdraw,
+        Finish: _finish,
+        Close: _close,
+        Cancel: _cancel,
+        RunDropped: _drop,
+        Look: _statistics,
+        CallOutput: _note,
+        CallEnded: _note,
+        RetryCall: _retry,
+        CallTimeout: _time_out,
+        Sweep: _sweep,
+    }

@@ -1,4 +1,4 @@
-"""Errors at records: by which exception they are told, and what the box's options make of them."""
+"""Errors at records: which exception reports them, and what the box's options do about them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from callboard.nets.kernel.record import MovingRecord, Shapes
 from callboard.nets.terms.labels import is_binding
 
 
-def told_as(node: NetNode, record: MovingRecord, error: BaseException) -> NetError:
+def run_error(node: NetNode, record: MovingRecord, error: BaseException) -> NetError:
     """Return the error of the run for an exception that a node raised at a record."""
     if isinstance(error, NetError):
         return error

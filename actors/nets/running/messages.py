@@ -1,11 +1,15 @@
-"""The messages of a run's actors."""
+"""The messages of a run's actors, and what becomes of those that the run's actor never saw."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from callboard._inside.answers.future import Future
+from callboard._inside.sending.ref import ActorRef
+from callboard.dead_letters import DeadLetters
+from callboard.nets.errors import NetEnded
 
 
 @dataclass(slots=True, eq=False)
@@ -46,25 +50,11 @@ class SentRows(NetMessage):
     withdrawn: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Withdraw(NetMessage):
-    """Take back what is not in the net yet. The answer is how many records are."""
-
-    rows: SentRows
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Limit(NetMessage):
     """Records wait while so many outputs are not taken."""
 
     limit: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unlimit(NetMessage):
-    """Nobody takes outputs by this limit any more."""
-
-    limit: Limit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,13 +65,6 @@ class Take(NetMessage):
     """
 
     answer: Future[list[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Untake(NetMessage):
-    """The taker waits no more. The answer to `take`, if it is not given, is an empty list."""
-
-    take: Take
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,10 +79,16 @@ class Finish(NetMessage):
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinish(NetMessage):
-    """The finisher waits no more, and has taken nothing."""
+class Withdraw(NetMessage):
+    """The sender of a request takes it back.
 
-    finish: Finish
+    - `SentRows`: the records that are not in the net yet stay outside.
+    - `Limit`: it no longer counts.
+    - `Take`: the answer, if it is not given, is an empty list.
+    - `Finish`: the sender has taken no outputs, and others may.
+    """
+
+    request: SentRows | Limit | Take | Finish
 
 
 class Close(NetMessage):
@@ -110,8 +99,8 @@ class Cancel(NetMessage):
     """Drop all records. The answer comes when that is done."""
 
 
-class Abandoned(NetMessage):
-    """The run was dropped by its user: the conductor ends with it."""
+class RunDropped(NetMessage):
+    """Nobody uses the run any more: the conductor ends when nothing more can come."""
 
 
 class Look(NetMessage):
@@ -123,7 +112,7 @@ class GoOn(NetMessage):
 
 
 @dataclass(slots=True)
-class Given(NetMessage):
+class CallOutput(NetMessage):
     """A box that runs elsewhere has put out values. The answer comes when they are in the net."""
 
     call: Any
@@ -134,7 +123,7 @@ class Given(NetMessage):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended(NetMessage):
+class CallEnded(NetMessage):
     """A box that runs elsewhere has ended a call. `error` is what it raised."""
 
     call: Any
@@ -144,14 +133,14 @@ class Ended(NetMessage):
 
 
 @dataclass(frozen=True, slots=True)
-class AskAgain(NetMessage):
+class RetryCall(NetMessage):
     """Call a box again."""
 
     call: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Expired(NetMessage):
+class CallTimeout(NetMessage):
     """A call has taken too long."""
 
     call: Any
@@ -162,27 +151,25 @@ class Sweep(NetMessage):
     """Look which records have been too long in unfinished synchrocells."""
 
 
-@dataclass(slots=True)
-class NetStatistics:
-    """How a run does.
+def settle_unread(dead_letters: DeadLetters, conductor: ActorRef[Any]) -> None:
+    """Handle messages that a run's actor has left when it stopped, or never saw.
 
-    - `hops`: how often a record came to an entity.
-    - `sent`, `put_out`: records that went into the net, and outputs that were taken.
-    - `in_cells`: synchrocells that have some of their records. `elsewhere`: records at boxes that
-      run on the event loop or on threads. `skipped`: records that errors made dead letters.
-    - `calls`: for each box that runs elsewhere, by its path, how many calls of it are at work.
-    - `places`: for each place in the net, by its path: the `records` that came, the `entities`
-      that there are, and how many were ever `made`. A box also has the records that are `waiting`
-      for a call, the `calls` that have ended, with their `tries` and `failures`, and the seconds
-      that all tries took (`busy`), one (`mean`), and the longest (`worst`). Elsewhere a try counts
-      from its beginning to its end.
+    Their records become dead letters, and those who wait for outputs get an error.
     """
+    dead_letters.expect_wake_ups(conductor, NetMessage, partial(_settle, dead_letters))
 
-    hops: int = 0
-    sent: int = 0
-    put_out: int = 0
-    in_cells: int = 0
-    elsewhere: int = 0
-    skipped: int = 0
-    calls: dict[str, int] = field(default_factory=dict)
-    places: dict[str, Any] = field(default_factory=dict)
+
+def _settle(dead_letters: DeadLetters, message: NetMessage, conductor: ActorRef[Any]) -> None:
+    match message:
+        case SentRows(rows, told=True):
+            for row in rows:
+                dead_letters.post(row, conductor, None, "stopped", _ended())
+        case GiveBack(outputs):
+            for output in outputs:
+                dead_letters.post(output, conductor, None, "untaken")
+        case Take(answer):
+            answer.set_exception(_ended())
+
+
+def _ended() -> NetEnded:
+    return NetEnded("the run has ended")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-import warnings
 from pathlib import Path
 
-from callboard.nets.errors import NetError, NetWarning
+from callboard.nets.errors import NetError
 from callboard.nets.json_lines import read_json_lines, write_json_lines
 from callboard.nets.language.parsing import parse
 from callboard.nets.terms.network import Net
@@ -42,6 +41,4 @@ def _net(file: Path, module: str | None, name: str | None) -> Net:
     given = {} if module is None else vars(importlib.import_module(module))
     boxes = {word: value for word, value in given.items() if callable(value)}
     boxes |= {word: value for word, value in given.items() if isinstance(value, Net)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NetWarning)  # the module may have more than the text uses
-        return parse(text, boxes, name=name)
+    return parse(text, boxes, name=name)

@@ -1,4 +1,4 @@
-"""A run of a net as its user sees it."""
+"""The handle of a run of a net, and the iterator of its outputs."""
 
 from __future__ import annotations
 
@@ -22,17 +22,14 @@ from callboard.core.errors import (
 )
 from callboard.core.handles import CopiedAsItself, public_names
 from callboard.core.markup import paragraph
-from callboard.core.text import counted, safe_repr, short_repr
+from callboard.core.text import counted, short_repr
 from callboard.core.threads.blocking import blocking, in_thread, refuse_to_block
 from callboard.in_thread import InThread, Sending, until_done
-from callboard.nets.drawing import mermaid_of_run
+from callboard.nets.drawing import markup_of, mermaid_of_run
 from callboard.nets.errors import NetEnded, NetError, NetTimeout
 from callboard.nets.kernel.building import parts_within
-from callboard.nets.markup import markup_of
 from callboard.nets.running.conductor import Conductor
-from callboard.nets.running.leftovers import leave_nothing
 from callboard.nets.running.messages import (
-    Abandoned,
     Ask,
     Cancel,
     Close,
@@ -40,20 +37,16 @@ from callboard.nets.running.messages import (
     GiveBack,
     Limit,
     Look,
-    NetStatistics,
+    RunDropped,
     SentRows,
     Take,
-    Unfinish,
-    Unlimit,
-    Untake,
     Withdraw,
+    settle_unread,
 )
-from callboard.nets.running.progress import NetProgress
-from callboard.nets.running.setting import Setting
-from callboard.nets.running.sight import NetSight
-from callboard.nets.running.trace import Trace
+from callboard.nets.running.net_state import NetState, RunView
+from callboard.nets.running.reports import NetProgress, NetStatistics, Trace
 from callboard.nets.terms.labels import Record
-from callboard.nets.terms.network import Box, Net, Placed, runners
+from callboard.nets.terms.network import Box, Net, Placed, start
 from callboard.nets.types.typed import infer
 from callboard.rows.batches import Batches
 from callboard.system import ActorSystem
@@ -65,33 +58,18 @@ CANCEL = 5.0  # seconds that a cancelled run may take
 _LOOK = 0.1  # seconds between looks whether a sender is given up
 
 
-def run_in(
-    system: ActorSystem,
-    net: Net,
-    *,
-    placement: Any,
-    window: int,
-    threading: Any,
-    policy: Any,
-    restore: Any,
-    **_: Any,
-) -> NetRun:
-    """Start a net in a system. See `ActorSystem.run`."""
-    for name, value in (("threading", threading), ("policy", policy), ("restore", restore)):
-        if value is not None:
-            raise ConfigError(f"{name} is for graphs of streams, and {safe_repr(net)} is a net")
+@start.register(Net)
+def run_net(net: Net, system: ActorSystem, *, placement: Any = None, window: int = 256) -> NetRun:
+    """Start a net in a system. See `Net`."""
     window = checks.whole("window", window, 1, error=ConfigError)
     for part in parts_within(net):
         if isinstance(part, Placed) and not isinstance(part.place, int) and _uses_hints(part):
             system.config.placement_policy(part.place)  # raises ConfigError
-    return NetRun(system, net, Setting(infer(net)), placement=placement, window=window)
+    return NetRun(system, net, NetState(infer(net)), placement=placement, window=window)
 
 
 def _uses_hints(net: Net) -> bool:
     return any(isinstance(part, Box) and part.options.threads for part in parts_within(net))
-
-
-runners.append(run_in)
 
 
 class NetRun(CopiedAsItself):
@@ -103,18 +81,18 @@ class NetRun(CopiedAsItself):
     """
 
     def __init__(
-        self, system: ActorSystem, net: Net, setting: Setting, *, placement: Any, window: int
+        self, system: ActorSystem, net: Net, state: NetState, *, placement: Any, window: int
     ) -> None:
         self._net = net
         # Where priorities are used, coordination goes before boxes (Prokesch 2011, 6.2.2).
         options: dict[str, Any] = {"priority": 1}
         if placement is not None:
             options["placement"] = placement
-        self._conductor = system.spawn(Conductor, setting, window, **options)
-        leave_nothing(system.dead_letters, self._conductor)
-        self._sight = NetSight(net, self._conductor, setting)
-        system._observer.add_graph(self._sight)
-        setting.on_end = self._sight.note_end
+        self._conductor = system.spawn(Conductor, state, window, **options)
+        settle_unread(system.dead_letters, self._conductor)
+        self._view = RunView(net, self._conductor, state)
+        system._observer.add_graph(self._view)
+        state.on_end = self._view.note_end
 
     def send(self, records: Iterable[Any], *, timeout: float | None = None) -> None:
         """Send records into the net, in order: dicts of values by labels, or dataclass instances.
@@ -157,7 +135,7 @@ class NetRun(CopiedAsItself):
             except BaseException as raised:
                 error = raised
                 if isinstance(error, NetTimeout | AskCancelled):
-                    self._answer(Withdraw, Withdraw(rows), None)
+                    self._answer("send", Withdraw(rows), None)
                     by_then = f"in {timeout} s" if isinstance(error, NetTimeout) else "by then"
                     error = type(error)(
                         f"{counted(sent + rows.sent, 'record')} went into {self!r} {by_then}, and "
@@ -181,7 +159,7 @@ class NetRun(CopiedAsItself):
                 break
             with suppress(AskTimeout):
                 asked.exception(_LOOK)
-        self._wait(SentRows, asked, deadline)
+        self._wait("send", asked, deadline)
 
     def tell(self, record: Any, /) -> None:
         """Send one record, and do not wait until it is in. See Recipient: a run can be told.
@@ -223,7 +201,7 @@ class NetRun(CopiedAsItself):
         Raises as `ask` does, and NetTimeout after `timeout` seconds.
         """
         self._refuse_loop("trace()", "call it in a thread, by asyncio.to_thread()")
-        outputs, steps = self._answer(Ask, Ask(record, traced=True), _deadline(timeout))
+        outputs, steps = self._answer("trace", Ask(record, traced=True), _deadline(timeout))
         return Trace(outputs, steps)
 
     def results(self, records: Iterable[Any] | None = None, *, limit: int = 65_536) -> NetResults:
@@ -255,9 +233,9 @@ class NetRun(CopiedAsItself):
     def _finish(self, timeout: float | None) -> list[Record]:
         finish = Finish()
         try:
-            outputs: list[Record] = self._answer(Finish, finish, _deadline(timeout))
+            outputs: list[Record] = self._answer("finish", finish, _deadline(timeout))
         except BaseException:
-            self._conductor.tell(Unfinish(finish))
+            self._conductor.tell(Withdraw(finish))
             raise
         return outputs
 
@@ -277,13 +255,13 @@ class NetRun(CopiedAsItself):
 
     def _cancel(self, timeout: float) -> None:
         try:
-            self._answer(Cancel, Cancel(), time.monotonic() + timeout)
+            self._answer("cancel", Cancel(), time.monotonic() + timeout)
         except NetEnded:
             return
 
     def statistics(self) -> NetStatistics:
         """Say how the run does."""
-        found: NetStatistics = self._answer(Look, Look(), None)
+        found: NetStatistics = self._answer("statistics", Look(), None)
         return found
 
     def mermaid(self) -> str:
@@ -323,10 +301,10 @@ class NetRun(CopiedAsItself):
             called.set_exception(error)
         return called
 
-    def _answer(self, kind: type[Any], message: Any, deadline: float | None) -> Any:
-        return self._wait(kind, self._conductor.ask(message), deadline)
+    def _answer(self, call: str, message: Any, deadline: float | None) -> Any:
+        return self._wait(call, self._conductor.ask(message), deadline)
 
-    def _wait(self, kind: type[Any], future: Future[Any], deadline: float | None) -> Any:
+    def _wait(self, call: str, future: Future[Any], deadline: float | None) -> Any:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         try:
             with blocking():  # calls that take their time were refused before
@@ -336,8 +314,7 @@ class NetRun(CopiedAsItself):
             return future.result()
         except AskTimeout:
             why = self._why_idle() if self._is_run_here else " in time"
-            what = f"{kind.__name__.lower()}() of {self!r}"
-            raise NetTimeout(f"{what} did not end{why}") from None
+            raise NetTimeout(f"{call}() of {self!r} did not end{why}") from None
         except ActorStopped as error:
             raise NetEnded(f"{self!r} has ended: {error}") from error
 
@@ -354,7 +331,7 @@ class NetRun(CopiedAsItself):
         try:
             self._refuse_loop("the end of `with`", "use `async with`")
         except WouldBlock:
-            self._conductor.tell(Abandoned())
+            self._conductor.tell(RunDropped())
             raise
         return self
 
@@ -392,7 +369,7 @@ class NetRun(CopiedAsItself):
 
     def __del__(self) -> None:
         with suppress(Exception):  # the system is gone, or the interpreter ends
-            self._conductor.tell(Abandoned())
+            self._conductor.tell(RunDropped())
 
     def __repr__(self) -> str:
         return f"<NetRun of {str(self._net)[:60]}>"
@@ -415,7 +392,7 @@ class _Answer(Future[Any]):
         run = self.run_asked()
         if run is None:
             return super()._no_answer()
-        calls = [f"{path} ({number})" for path, number in run._sight.figures()["calls"].items()]
+        calls = [f"{path} ({number})" for path, number in run._view.figures()["calls"].items()]
         where = f", where calls run at {', '.join(calls)}," if calls else ""
         return f"no answer to {short_repr(self.record)} from {run!r}{where}"
 
@@ -465,7 +442,7 @@ class NetResults:
     def _wait_for(self, take: Take) -> None:
         """Wait for outputs, and have them in hand."""
         try:
-            self._taken.extend(self._run._wait(Take, take.answer, None))
+            self._taken.extend(self._run._wait("results", take.answer, None))
         except NetEnded:
             if self._error is not None:
                 raise self._error from None
@@ -477,7 +454,7 @@ class NetResults:
         self._taken.clear()
         if left:
             self._run._conductor.tell(GiveBack(left))
-        self._run._conductor.tell(Unlimit(self._limit))
+        self._run._conductor.tell(Withdraw(self._limit))
 
     def __del__(self) -> None:
         with suppress(Exception):  # the system is gone, or the interpreter ends
@@ -504,7 +481,7 @@ class NetResults:
                 await in_thread(self._wait_for, take)
             except BaseException as error:
                 if not isinstance(error, Exception):  # cancelled
-                    self._run._conductor.tell(Untake(take))
+                    self._run._conductor.tell(Withdraw(take))
                 raise
         if not self._taken:
             raise StopAsyncIteration

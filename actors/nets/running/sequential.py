@@ -1,4 +1,4 @@
-"""A net that one thread runs, such as an operator of a stream graph."""
+"""A net as an operator of a stream graph: one thread runs it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.nets.errors import NetEnded, NetError
 from callboard.nets.kernel.building import is_async_function
-from callboard.nets.running.failing import effect_of, make_variant, told_as
-from callboard.nets.running.setting import Setting
+from callboard.nets.running.failing import effect_of, make_variant, run_error
+from callboard.nets.running.net_state import NetState
 from callboard.nets.terms.labels import Record
 from callboard.nets.terms.network import Net, Ordered
 from callboard.nets.types.typed import Typed, infer
@@ -35,8 +35,8 @@ class NetOperator:
     __dir__ = public_names
 
     def __init__(self, net: Net, *, unpaired: str = "fail") -> None:
-        self._setting = Setting(self._check_arguments(net, unpaired=unpaired))
-        self._carrier = self._setting.carrier
+        self._state = NetState(self._check_arguments(net, unpaired=unpaired))
+        self._carrier = self._state.carrier
         self._carrier.failed = self._fail
         self._unpaired = unpaired
         self._begun = False
@@ -48,7 +48,7 @@ class NetOperator:
     def _check_arguments(net: Net, *, unpaired: str = "fail") -> Typed:
         """Infer the net's type. `stateful` calls this, too, so that errors come with the graph."""
         if not isinstance(net, Net):
-            raise TypeError(f"NetOperator wants a net, not {safe_repr(net)}")
+            raise TypeError(f"NetOperator() expects a net, got {safe_repr(net)}")
         if unpaired not in ("fail", "drop"):
             raise ValueError(f"unpaired is 'fail' or 'drop', not {unpaired!r}")
         return infer(Ordered(net))
@@ -72,10 +72,10 @@ class NetOperator:
     def _answer(self, row: Any) -> list[Record]:
         carrier = self._carrier
         if not self._begun:
-            self._setting.begin()
+            self._state.begin()
             self._work()  # the carrier takes a row only when nothing else is on its way
             self._begun = True
-        carrier.take(self._setting.entry, [row], 0, 1 << 40, 1 << 60, None)
+        carrier.take(self._state.entry, [row], 0, 1 << 40, 1 << 60, None)
         self._work()
         outputs, carrier.outputs = carrier.outputs, []
         return outputs
@@ -172,11 +172,11 @@ class NetOperator:
     def _fail(self, node: Any, record: Any, error: BaseException) -> bool:
         if not isinstance(error, Exception):  # SystemExit and such are for the graph
             raise error
-        made, effect = told_as(node, record, error), effect_of(node, error)
+        made, effect = run_error(node, record, error), effect_of(node, error)
         if effect == "fail":
             raise made
         if effect == "variant":
-            make_variant(node, record, made, self._setting.shapes)
+            make_variant(node, record, made, self._state.shapes)
         elif effect == "skip":
             self._skipped.append(made)
         return effect == "variant"

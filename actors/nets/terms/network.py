@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, singledispatch
 from typing import Any, Literal, Self, get_args
 
 from callboard.core import checks
@@ -22,15 +22,29 @@ from callboard.scheduling.policies import choose_placement
 Ties = Literal["first", "fair"]
 Effect = Literal["fail", "skip", "variant"]  # of an error in a box
 
-# The function that starts a net in a system. The module that runs nets puts it here, because terms
-# are data and know nothing of it.
-runners: list[Callable[..., Any]] = []
-# Likewise the function that draws a net for notebooks.
-drawers: list[Callable[[Any], str]] = []
+
+@singledispatch
+def start(net: Any, system: Any, *, placement: Any = None, window: int = 256) -> Any:
+    """Start a net in a system. Terms are data: `nets.running.run` registers how it is done."""
+    raise NotImplementedError(net)
+
+
+@singledispatch
+def draw(net: Any) -> str:
+    """Draw a net as HTML. `nets.drawing` registers how it is done."""
+    raise NotImplementedError(net)
 
 
 class Net:
-    """The base of nets. `a >> b` is serial composition, and `a | b` a choice by best match."""
+    """The base of nets. `a >> b` is serial composition, and `a | b` a choice by best match.
+
+    `system.run(net)` starts a net, and returns its NetRun. It has two options:
+
+    - `placement`: the policy, or the name of one, that places the run's actor: see `spawn`.
+    - `window`: while so many records are on their way at boxes that run elsewhere, others wait.
+
+    Raises ConfigError for invalid values, and NetTypeError if the parts do not fit together.
+    """
 
     __slots__ = ()
     __dir__ = public_names
@@ -70,10 +84,10 @@ class Net:
 
     def _repr_html_(self) -> str:
         """Draw the net, for notebooks."""
-        return drawers[0](self)
+        return draw(self)
 
-    def _run_in(self, system: Any, **options: Any) -> Any:
-        return runners[0](system, self, **options)
+    def _run_in(self, system: Any, /, *, placement: Any = None, window: int = 256) -> Any:
+        return start(self, system, placement=placement, window=window)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,23 @@ on. Labels decide all routes but for guards, so a flow has the outputs of each g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from callboard.nets.terms.labels import Variant, is_binding
-from callboard.nets.terms.network import Net
+from callboard.nets.terms.labels import Label, Variant, is_binding, matches
+from callboard.nets.terms.network import (
+    Box,
+    Choice,
+    Feedback,
+    NamedNet,
+    Net,
+    RecordFilter,
+    Split,
+    Star,
+    Sync,
+)
+from callboard.nets.terms.patterns import Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +162,189 @@ def smallest(sets: tuple[Variant, ...]) -> tuple[Variant, ...]:
 def inherited(labels: Variant, taken: Variant) -> Variant:
     """Return the labels that flow around a box that takes some: no binding tags do."""
     return frozenset(label for label in labels if label not in taken and not is_binding(label))
+
+
+ERROR: Variant = frozenset(("error",))  # of a box that puts its errors out
+
+
+def box_outputs(box: Box) -> tuple[Variant, ...] | None:
+    """Return a box's output type, with that of its errors. None: it is open."""
+    if box.signature.outputs is None:
+        return None
+    outputs = tuple(map(frozenset, box.signature.outputs))
+    return (*outputs, ERROR) if box.options.errors == "variant" else outputs
+
+
+def filter_outputs(net: RecordFilter) -> tuple[Variant, ...]:
+    """Return a filter's output type: that of each rule until one without a guard."""
+    outputs: dict[Variant, None] = {}
+    for rule in net.rules:
+        outputs |= dict.fromkeys(frozenset(item.label for item in out) for out in rule.outputs)
+        if rule.guard is None:
+            break
+    return tuple(outputs)
+
+
+def variants_of(patterns: tuple[Pattern, ...]) -> tuple[Variant, ...]:
+    """Return the patterns' variants."""
+    return tuple(pattern.variant for pattern in patterns)
+
+
+def leaf_variants(net: Net) -> tuple[Variant, ...]:
+    """Return a leaf's input type."""
+    match net:
+        case Box(signature=signature):
+            return () if signature.inputs is None else (frozenset(signature.inputs),)
+        case RecordFilter(variant=variant):
+            return (variant,)
+        case Sync(patterns):
+            return tuple(dict.fromkeys(variants_of(patterns)))
+        case _:
+            return ()
+
+
+def leaf_flow(net: Box | RecordFilter | Sync, labels: Variant) -> LabelFlow | Stuck:
+    """Return what becomes of a record with these labels in a leaf."""
+    if isinstance(net, Sync):
+        return _kept(net, labels)
+    if isinstance(net, RecordFilter) and net.is_identity:
+        return LabelFlow({labels: None})
+    variants = leaf_variants(net)
+    if not any(matches(variant, labels) for variant in variants):
+        return stuck_between(net, labels, variants)
+    outputs = box_outputs(net) if isinstance(net, Box) else filter_outputs(net)
+    if outputs is None:
+        return LabelFlow(open=True)
+    surplus = inherited(labels, variants[0])
+    given: dict[Variant, Route] = {
+        out | surplus: RouteStep(net, variants[0], out) for out in outputs
+    }
+    return LabelFlow(given)
+
+
+def labels_mentioned(net: Net) -> Variant:
+    """Return the labels that a term itself has, without its parts."""
+    variants = list(leaf_variants(net))
+    match net:
+        case Box():
+            variants += box_outputs(net) or ()
+        case RecordFilter():
+            variants += filter_outputs(net)
+        case Star(exits=patterns) | Feedback(backs=patterns):
+            variants += variants_of(patterns)
+        case Split(tag=tag):
+            variants.append(frozenset((tag,)))
+        case NamedNet(signature=signature) if signature is not None:
+            for mapping in signature.mappings:
+                variants += (*mapping.inputs, *(mapping.outputs or ()))
+        case Choice():
+            pass
+    return frozenset[str]().union(*variants)
+
+
+def _kept(net: Sync, labels: Variant) -> LabelFlow:
+    """Return what becomes of a record in a cell: it passes on, or it is merged with others.
+
+    The merged record has all labels of the first pattern's record, so that record's flow has it.
+    A record that matches no pattern passes on.
+    """
+    first, *others = variants_of(net.patterns)
+    merged = labels.union(first, *others)
+    if matches(first, labels):
+        return LabelFlow({labels: None, merged: None})
+    if any(matches(variant, labels) for variant in others):
+        return LabelFlow({labels: None}, {merged: None})
+    return LabelFlow({labels: None})
+
+
+Group = tuple[Variant, ...]
+
+
+@dataclass(slots=True)
+class Facts:
+    """A term's input type, and the flows through it that are known so far.
+
+    An input group is a variant that a leaf takes, with what the nets behind it need besides. Where
+    they can be content with different labels, the group has several variants, of which one will do.
+    """
+
+    net: Net
+    parts: tuple[Facts, ...]
+    mentioned: Variant
+    groups: tuple[Group, ...] = ()
+    at_start: LabelFlow = field(default_factory=LabelFlow)  # what initialisers in it put out once
+    made: Variant | None = None  # the labels that anything in it may put out, if that is known
+    unchecked: bool = False  # it is too large to be checked
+    flows: dict[Variant, LabelFlow | Stuck] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> tuple[Variant, ...]:
+        """The input type: none marks an initialiser."""
+        return tuple(dict.fromkeys(variant for group in self.groups for variant in group))
+
+
+def unguarded(patterns: tuple[Pattern, ...]) -> tuple[Variant, ...]:
+    """Return the variants of the patterns that match by labels alone."""
+    return tuple(pattern.variant for pattern in patterns if pattern.guard is None)
+
+
+def ways(net: Star | Feedback, labels: Variant) -> tuple[bool, bool]:
+    """Say whether a record may leave, and whether it may go into the body. A guard may be true."""
+    patterns = net.exits if isinstance(net, Star) else net.backs
+    hits = [pattern.guard is None for pattern in patterns if matches(pattern.variant, labels)]
+    certain, possible = any(hits), bool(hits)
+    if isinstance(net, Star):
+        return possible, not certain
+    return not certain, possible
+
+
+def looped(
+    facts: Facts, body: Callable[[Variant], LabelFlow | Stuck], arriving: LabelFlow, most: int
+) -> LabelFlow | Stuck:
+    """Return what leaves a star or a feedback. With more than `most` label sets it is open."""
+    net = facts.net
+    assert isinstance(net, (Star, Feedback))
+    outputs: dict[Variant, Route] = {}
+    partial: dict[Variant, Route] = {}
+    is_open = arriving.open
+    entered: set[Variant] = set()
+    waiting = [(labels, route) for labels, route in reversed(arriving.outputs.items())]
+    # Partial records come last: if a full one has the same labels, it counts for more.
+    waiting_partial = list(arriving.partial.items())
+    while waiting or waiting_partial:
+        is_partial = not waiting
+        labels, route = (waiting or waiting_partial).pop()
+        leaves, enters = ways(net, labels)
+        if leaves:
+            (partial if is_partial else outputs).setdefault(labels, route)
+        if not enters or labels in entered:
+            continue
+        entered.add(labels)
+        if len(entered) + len(outputs) + len(partial) > most:
+            return LabelFlow(open=True)
+        flow = body(labels)
+        if isinstance(flow, Stuck):
+            if is_partial:
+                continue
+            arrives = labels in arriving.outputs
+            return _unless_out(flow, facts, labels, arrives=arrives).after(route)
+        is_open = is_open or flow.open
+        new = [(more, joined(route, rest)) for more, rest in flow.outputs.items()]
+        (waiting_partial if is_partial else waiting).extend(new)
+        waiting_partial += [(more, joined(route, rest)) for more, rest in flow.partial.items()]
+    certain = {v: r for v, r in partial.items() if v not in outputs}
+    return LabelFlow(outputs, certain, is_open)
+
+
+def _unless_out(stuck: Stuck, facts: Facts, labels: Variant, *, arrives: bool) -> Stuck:
+    """Add to what is missing in a star what would have let the record out before.
+
+    A record that has come out of the body is not meant to have had the body's own outputs before.
+    """
+    net = facts.net
+    if not isinstance(net, Star):
+        return stuck
+    exits = unguarded(net.exits)
+    made = frozenset[Label]() if arrives else facts.parts[0].made or frozenset()
+    missing = [more for more in lacking(exits, labels) if not more & made]
+    return replace(stuck, missing=smallest((*stuck.missing, *missing)), exits=stuck.exits + exits)

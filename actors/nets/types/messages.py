@@ -1,4 +1,4 @@
-"""The text of type errors: which types meet, where, and which label is missing for which reason."""
+"""The texts of type errors: which types meet where, and why a label is missing."""
 
 from __future__ import annotations
 

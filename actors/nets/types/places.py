@@ -1,4 +1,4 @@
-"""Paths: where in a net each of its parts is."""
+"""Paths of the parts of a net."""
 
 from __future__ import annotations
 

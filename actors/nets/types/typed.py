@@ -6,16 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from callboard.core.handles import public_names
-from callboard.nets.errors import NetTypeError, warn
+from callboard.nets.errors import NetTypeError
 from callboard.nets.terms.labels import Label, Variant
 from callboard.nets.terms.network import Net, checked_net
 from callboard.nets.terms.patterns import Mapping, Signature
-from callboard.nets.types.facts import Facts
-from callboard.nets.types.flows import LabelFlow, Stuck
+from callboard.nets.types.flows import Facts, LabelFlow, Stuck
 from callboard.nets.types.inference import Inference
 from callboard.nets.types.messages import Messages
 from callboard.nets.types.places import Place, places_in
-from callboard.nets.types.starving import starved_branches
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +60,12 @@ class Typed:
 
 
 def infer(net: Net) -> Typed:
-    """Infer a net's type, and check that its parts fit together. NetTypeError says where not.
-
-    NetWarning tells of a branch that gets no records, since they fit an earlier one as well.
-    """
+    """Infer a net's type, and check that its parts fit together. NetTypeError says where not."""
     try:
         root = places_in(checked_net("what infer() is given", net))
-        messages = Messages(root)
-        typed = _typed(root, Inference(messages))
+        return _typed(root, Inference(Messages(root)))
     except RecursionError as error:
         raise NetTypeError("the net's parts are too deep within each other") from error
-    for tie, is_certain in starved_branches(typed):
-        warn(messages.starved(tie.branch.net, tie.winner.net, tie.at, is_certain=is_certain))
-    return typed
 
 
 def accepts(typed: Typed, labels: Iterable[Label]) -> bool:

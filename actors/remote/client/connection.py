@@ -1,4 +1,4 @@
-"""A connection of a program to a server elsewhere; it is made again when it is lost."""
+"""The connection of a program to a server, as users see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m callboard health ADDRESS`: how a server is, for those who watch over it."""
+"""`python -m callboard health ADDRESS`: the health of a server, for monitoring."""
 
 from __future__ import annotations
 

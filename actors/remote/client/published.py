@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.core import checks
 from callboard.core.handles import public_names
-from callboard.remote.client.upload_request import UploadRequest
-from callboard.remote.client.writer import repeat
+from callboard.remote.client.writer import UploadRequest, repeat
 from callboard.remote.errors import CodecError
 from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.protocol.published_rows import PublishedPiece, PublishedRange, row_body

@@ -1,4 +1,4 @@
-"""A client's connection, made again whenever it is lost, on an event loop of its own thread."""
+"""A client's connection, on the event loop of its own thread; a lost one is made again."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from callboard.remote.protocol.kinds import Parting
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.sockets.address import Address, TCPAddress
 from callboard.remote.sockets.dialing import dial
-from callboard.remote.sockets.driven import DrivenLink
 from callboard.remote.sockets.forked import let_go_in_children
 from callboard.remote.sockets.io_thread import IOThread
+from callboard.remote.sockets.lent import DrivenLink
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.frames import MOST, Frame, Splitter
 from callboard.scheduling.worker import on_worker
@@ -416,7 +416,7 @@ class RemoteSession:
         self._settle(why)
         if not welcome.done():
             if self._context is None and isinstance(self._address, TCPAddress):
-                why = f"{why}; if the server wants TLS, give ca_file="
+                why = f"{why}; if the server needs TLS, give ca_file="
             welcome.set_exception(ConnectionLost(why))
         if not ended.done():
             ended.set_result(why)

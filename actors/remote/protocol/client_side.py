@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from callboard.remote.errors import CodecError, ConnectionRejected
 from callboard.remote.protocol import kinds
-from callboard.remote.protocol.account import Account
 from callboard.remote.protocol.kinds import (
     ANSWERED,
+    Account,
     MessageKind,
     Parting,
     Rejected,
+    by_number,
     farewell,
     kind_of,
     parting,
@@ -173,38 +174,37 @@ class ClientSide:
         """Take a frame. Raises Rejected for what the server should not have sent, and
         ConnectionRejected for a server that is another shard.
         """
-        kind, body = kind_of(received.kind), received.body
+        found = (_FIRST if self.server is None else _HANDLERS).get(received.kind)
+        if found is None:
+            kind = kind_of(received.kind)
+            if self.server is None:
+                raise Rejected(f"a server begins with WELCOME, not {kind.name}")
+            raise Rejected(f"a client gets no {kind.name} at this point")
+        kind, layout, handle = found
         try:
-            if kind is _ANSWER and self.server is not None:
-                (sequence,), data = unpack(kinds.SEQUENCE, body, kind)
-                self._settle(sequence)
-                return Answered(sequence, self._answer(data))
-            return self._look(kind, body)
+            return handle(self, layout, received.body)
         except (CodecError, LookupError, TypeError, ValueError) as error:
             raise Rejected(f"a {kind.name} cannot be read: {error}") from error
 
-    def _look(self, kind: MessageKind, body: Buffer) -> ClientEvent:
-        if kind is MessageKind.GOODBYE:
-            self.has_parted = True
-            return parting(body)
-        if self.server is None:
-            return self._enter(kind, body)
-        if kind is MessageKind.STAGED:
-            sequence, rows = staged_rows(body)
-            self._settle(sequence)
-            return Answered(sequence, rows)
-        if kind is MessageKind.CREDIT:
-            return self._credit(body)
-        if kind is MessageKind.FAILED:
-            return self._fail(body)
-        if kind is MessageKind.PONG:
-            (nonce,), data = unpack(kinds.NONCE, body, kind)
-            return Pong(nonce, dict(self._codec.decode(data)))
-        raise Rejected(f"a client gets no {kind.name} at this point")
+    def _part(self, layout: Struct, body: Buffer) -> Parting:
+        self.has_parted = True
+        return parting(body)
 
-    def _enter(self, kind: MessageKind, body: Buffer) -> Welcome:
-        if kind is not MessageKind.WELCOME:
-            raise Rejected(f"a server begins with WELCOME, not {kind.name}")
+    def _take_answer(self, layout: Struct, body: Buffer) -> Answered:
+        (sequence,), data = unpack(layout, body, _ANSWER)
+        self._settle(sequence)
+        return Answered(sequence, self._answer(data))
+
+    def _take_staged(self, layout: Struct, body: Buffer) -> Answered:
+        sequence, rows = staged_rows(body)
+        self._settle(sequence)
+        return Answered(sequence, rows)
+
+    def _take_pong(self, layout: Struct, body: Buffer) -> Pong:
+        (nonce,), data = unpack(layout, body, MessageKind.PONG)
+        return Pong(nonce, dict(self._codec.decode(data)))
+
+    def _enter(self, layout: Struct, body: Buffer) -> Welcome:
         said = self._codec.decode(body)
         server = Welcome(
             tuple(map(str, said["entries"])),
@@ -230,16 +230,16 @@ class ClientSide:
         except CodecError as error:
             return error
 
-    def _credit(self, body: Buffer) -> Credit:
-        (messages, size), _ = unpack(kinds.CREDIT, body, MessageKind.CREDIT)
+    def _credit(self, layout: Struct, body: Buffer) -> Credit:
+        (messages, size), _ = unpack(layout, body, MessageKind.CREDIT)
         if messages > self._told[0] or size > self._told[1]:
             raise Rejected(f"credit for {messages} messages of {size} bytes; told: {self._told}")
         before, self._credited = self._credited, (messages, size)
         self.account.give_back(messages - before[0], size - before[1])
         return Credit(messages - before[0])
 
-    def _fail(self, body: Buffer) -> Failed:
-        (sequence,), data = unpack(kinds.SEQUENCE, body, MessageKind.FAILED)
+    def _fail(self, layout: Struct, body: Buffer) -> Failed:
+        (sequence,), data = unpack(layout, body, MessageKind.FAILED)
         kind, text = self._codec.decode(data)
         was_asked = sequence in self.asked
         if was_asked:
@@ -253,3 +253,24 @@ class ClientSide:
         if size is None:
             raise Rejected(f"an answer to delivery {sequence}, which is no open ask")
         self.account.give_back(1, size)
+
+
+_Handler = Callable[[ClientSide, Struct, Buffer], ClientEvent]
+
+# The handlers of a server's messages, by kind: of the first one, and of those after the WELCOME.
+_FIRST = by_number(
+    {
+        MessageKind.WELCOME: cast(_Handler, ClientSide._enter),
+        MessageKind.GOODBYE: ClientSide._part,
+    }
+)
+_HANDLERS = by_number(
+    {
+        _ANSWER: cast(_Handler, ClientSide._take_answer),
+        MessageKind.FAILED: ClientSide._fail,
+        MessageKind.STAGED: ClientSide._take_staged,
+        MessageKind.CREDIT: ClientSide._credit,
+        MessageKind.PONG: ClientSide._take_pong,
+        MessageKind.GOODBYE: ClientSide._part,
+    }
+)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from struct import Struct
+from typing import Any, NamedTuple, cast
 
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import sendable
 from callboard.remote.errors import CodecError
 from callboard.remote.protocol import kinds
-from callboard.remote.protocol.account import Account
 from callboard.remote.protocol.kinds import (
     ANSWERED,
+    DELIVERIES,
     PUBLISHING,
     STAGING,
+    Account,
     Farewell,
     MessageKind,
     Parting,
     Rejected,
+    by_number,
     farewell,
     kind_of,
     parting,
@@ -34,7 +37,6 @@ from callboard.remote.wire.frames import HEAD_SIZE, MOST, Buffer, Frame, frame
 # On CPython 3.11 to look into an enumeration costs more than to unpack a frame.
 _ASK, _TELL_MANY = MessageKind.ASK, MessageKind.TELL_MANY
 _LONGEST_TEXT = 10_000  # bytes of an exception's text
-_DELIVERIES = (_ASK, _TELL_MANY, MessageKind.TELL, MessageKind.BATCH)
 
 
 @dataclass(frozen=True)
@@ -144,24 +146,15 @@ class ServerSide:
 
         Raises Rejected for what ends the connection.
         """
-        kind = kind_of(received.kind)
         if not self.is_greeted:
-            return self._greet(kind, received.body)
-        if kind in _DELIVERIES:
-            return self._deliver(kind, received)
-        if kind in STAGING or kind in PUBLISHING:
-            return self._request(kind, received)
-        if kind is MessageKind.TRACE:
-            self._note_trace(received.body)
-            return None
-        if kind is MessageKind.PING:
-            (nonce,), _ = unpack(kinds.NONCE, received.body, kind)
-            return Ping(nonce)
-        if kind is MessageKind.GOODBYE:
-            return parting(received.body)
-        raise Rejected(f"a server gets no {kind.name} at this point")
+            return self._greet(kind_of(received.kind), received.body)
+        handler = _HANDLERS.get(received.kind)
+        if handler is None:
+            raise Rejected(f"a server gets no {kind_of(received.kind).name} at this point")
+        kind, layout, handle = handler
+        return handle(self, kind, layout, received.body)
 
-    def _note_trace(self, body: Buffer) -> None:
+    def _note_trace(self, kind: MessageKind, layout: Struct, body: Buffer) -> None:
         if len(body) > kinds.LONGEST_TRACE:
             raise Rejected(f"a TRACE of {len(body)} bytes is longer than {kinds.LONGEST_TRACE}")
         self._trace = bytes(body).decode("ascii", errors="replace")
@@ -179,17 +172,24 @@ class ServerSide:
                 Farewell.VERSION,
             )
         if not self._is_secret(bytes(secret)):
-            why = "the secret is not the server's" if secret else "the server wants a secret"
+            why = "the secret is not the server's" if secret else "the server needs a secret"
             raise Rejected(why, Farewell.SECRET)
         self.is_greeted = True
         return Greeting()
 
-    def _deliver(self, kind: MessageKind, received: Frame) -> Delivery | None:
-        messages, size = 1, HEAD_SIZE + len(received.body)
+    def _answer_ping(self, kind: MessageKind, layout: Struct, body: Buffer) -> Ping:
+        (nonce,), _ = unpack(layout, body, kind)
+        return Ping(nonce)
+
+    def _part(self, kind: MessageKind, layout: Struct, body: Buffer) -> Parting:
+        return parting(body)
+
+    def _deliver(self, kind: MessageKind, layout: Struct, body: Buffer) -> Delivery | None:
+        messages, size = 1, HEAD_SIZE + len(body)
         if kind is _TELL_MANY:
-            (entry, messages), body = unpack(kinds.ENTRY_ROWS, received.body, kind)
+            (entry, messages), body = unpack(layout, body, kind)
         else:
-            (entry,), body = unpack(kinds.ENTRY, received.body, kind)
+            (entry,), body = unpack(layout, body, kind)
         self._check(entry)
         trace, self._trace = self._trace, None
         if self.has_parted:
@@ -200,18 +200,23 @@ class ServerSide:
             self._told += size
         return Delivery(kind, self.deliveries, entry, messages, body, size, trace)
 
-    def _request(self, kind: MessageKind, received: Frame) -> StagingRequest | None:
-        said: StagingContent | PublishingContent
-        if kind in PUBLISHING:
-            said = READERS[kind](received.body)
+    def _stage(self, kind: MessageKind, layout: Struct, body: Buffer) -> StagingRequest | None:
+        said = content(kind, body, self._codec)
+        if isinstance(said, Begin):
             self._check(said.entry)
-        else:
-            said = content(kind, received.body, self._codec)
-            if isinstance(said, Begin):
-                self._check(said.entry)
+        return self._request(kind, body, said)
+
+    def _publish(self, kind: MessageKind, layout: Struct, body: Buffer) -> StagingRequest | None:
+        said = READERS[kind](body)
+        self._check(said.entry)
+        return self._request(kind, body, said)
+
+    def _request(
+        self, kind: MessageKind, body: Buffer, said: StagingContent | PublishingContent
+    ) -> StagingRequest | None:
         if self.has_parted:
             return None
-        messages, size = int(kind in ANSWERED), HEAD_SIZE + len(received.body)
+        messages, size = int(kind in ANSWERED), HEAD_SIZE + len(body)
         self.account.take(messages, size)
         self.deliveries += 1
         if not messages:
@@ -308,3 +313,18 @@ class ServerSide:
 
     def _frame(self, kind: MessageKind, value: Any) -> bytes:
         return frame(kind, self._codec.encode(value))
+
+
+_Handler = Callable[[ServerSide, MessageKind, Struct, Buffer], ServerEvent | None]
+
+# The handlers of a client's messages, by kind.
+_HANDLERS = by_number(
+    {
+        MessageKind.TRACE: cast(_Handler, ServerSide._note_trace),
+        MessageKind.PING: ServerSide._answer_ping,
+        MessageKind.GOODBYE: ServerSide._part,
+        **dict.fromkeys(DELIVERIES, ServerSide._deliver),
+        **dict.fromkeys(STAGING, ServerSide._stage),
+        **dict.fromkeys(PUBLISHING, ServerSide._publish),
+    }
+)

@@ -1,4 +1,4 @@
-"""Which of several servers one is."""
+"""The number of a shard among several servers."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from callboard.remote.server.peer import Peer
 from callboard.remote.staging.entries import Entry
 from callboard.remote.wire.arrow_ipc import ArrowReader
 from callboard.remote.wire.codec import Codec
-from callboard.remote.wire.slices import finish
+from callboard.remote.wire.frames import finish
 
 R = TypeVar("R")
 

@@ -26,8 +26,8 @@ from callboard.remote.protocol.shard import Shard
 from callboard.remote.server.client_actor import ClientActor
 from callboard.remote.server.peer import Peer
 from callboard.remote.sockets.address import UnixAddress, parse_address
+from callboard.remote.sockets.dialing import shake_hands
 from callboard.remote.sockets.forked import let_go_in_children
-from callboard.remote.sockets.handshake import shake_hands
 from callboard.remote.sockets.io_thread import IOThread
 from callboard.remote.sockets.listening import Listener, prepare
 from callboard.remote.sockets.security import PathLike, Secret, server_context, stranger
@@ -66,7 +66,7 @@ class Server:
         staging: StagingLimits | None = None,
         shard: Shard | None = None,
     ) -> None:
-        """Listen. TCP wants a secret, and off loopback a certificate and its key.
+        """Listen. TCP needs a secret, and off loopback a certificate and its key.
 
         Messages are encoded by a `codec`; without it, by one that knows the `types`.
 
@@ -80,7 +80,7 @@ class Server:
         self._context = server_context(address, certificate, key)
         if secret is None and not isinstance(address, UnixAddress):
             raise SecurityError(
-                f"{address} is open to all users of this machine at least, and so wants a secret: "
+                f"{address} is open to all users of this machine at least, and so needs a secret: "
                 "give the path of a file that has one, or set CALLBOARD_SECRET_FILE"
             )
         self._system = system

@@ -1,15 +1,27 @@
-"""Which key a row has, and so which shard."""
+"""The key of a row, which says its shard, and record batches divided by it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.remote.errors import CodecError
-from callboard.remote.sharding.key_hash import key_hash
+from callboard.remote.sharding.key_hash import (
+    hash_numbers,
+    hash_runs,
+    hash_tuples,
+    hash_words,
+    key_hash,
+    mark_nulls,
+    places_of_shards,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 By = str | Sequence[str] | Callable[[Any], Any]
 """A column's name; several, whose values in a tuple are the key; or a function of the row."""
@@ -75,3 +87,149 @@ def _field(row: Any, name: str) -> Any:
         raise CodecError(
             f"a row has no {name!r}, by which it is to be sent to a shard: {safe_repr(row)}"
         ) from None
+
+
+def divide_batch(batch: pa.RecordBatch, key: ShardKey) -> list[pa.RecordBatch]:
+    """Return the rows of each shard, in their order.
+
+    A row is where it would be as a row of Python's, with the values that Arrow shows to Python.
+    Columns of views and run ends become plain ones. Raises CodecError for columns that are no keys,
+    or not there, or of which Arrow cannot take rows; ConfigError where the key is a function's.
+    """
+    import pyarrow as pa
+
+    if key.names is None:
+        raise ConfigError("a record batch is divided by a column: give its name as by=")
+    if not isinstance(batch, pa.RecordBatch):
+        raise CodecError(f"send_batch() takes a pyarrow.RecordBatch, not a {type(batch).__name__}")
+    hashes = [_hashes(_column(batch, name), name) for name in key.names]
+    batch = _divisible(batch)
+    of_rows = hash_tuples(hashes, batch.num_rows) if key.is_tuple else hashes[0]
+    parts = []
+    for places in places_of_shards(of_rows, key.shards):
+        size = len(places) // 8
+        if size == batch.num_rows:
+            parts.append(batch)
+        else:
+            numbers = pa.Array.from_buffers(pa.int64(), size, [None, pa.py_buffer(places)])
+            parts.append(batch.take(numbers))
+    return parts
+
+
+def _divisible(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Make columns plain of which Arrow cannot take rows, as it cannot of views and run ends."""
+    import pyarrow as pa
+
+    none = pa.array([], pa.int64())
+    try:
+        batch.slice(0, 0).take(none)
+        return batch
+    except pa.ArrowNotImplementedError:
+        pass
+    columns, schema = batch.columns, batch.schema
+    for at, column in enumerate(columns):
+        try:
+            column.slice(0, 0).take(none)
+        except pa.ArrowNotImplementedError:
+            columns[at] = _plain(column, schema.names[at])
+            schema = schema.set(at, schema.field(at).with_type(columns[at].type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _plain(column: pa.Array, name: str) -> pa.Array:
+    import pyarrow as pa
+
+    from callboard.streams.programs.columns.layouts import plain
+
+    try:
+        found = plain(column)
+        found.slice(0, 0).take(pa.array([], pa.int64()))
+        return found
+    except pa.ArrowNotImplementedError as error:
+        raise CodecError(
+            f"column {name!r}: Arrow cannot take rows of {column.type}: {error}"
+        ) from error
+
+
+def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
+    found = batch.schema.get_all_field_indices(name)
+    if len(found) != 1:
+        raise CodecError(
+            f"a batch has {len(found)} columns {name!r}, by which its rows are to be sent to "
+            f"shards: {batch.schema.names}"
+        )
+    return batch.column(found[0])
+
+
+def _hashes(column: pa.Array, name: str) -> bytearray:
+    """Return the hashes of a column's values, 8 bytes each."""
+    import pyarrow as pa
+
+    try:
+        return _hashes_of(column)
+    except (pa.ArrowException, CodecError) as error:
+        raise CodecError(f"column {name!r}, of {column.type}, is no key: {error}") from error
+
+
+def _hashes_of(column: pa.Array) -> bytearray:
+    import pyarrow as pa
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        return _hashes_of(column.dictionary_decode())
+    if types.is_uint64(kind):
+        return _of_words("uint64", column)
+    if types.is_boolean(kind) or types.is_integer(kind):
+        return _of_words("int64", column.cast(pa.int64()))
+    if types.is_floating(kind):
+        return _of_words("double", column.cast(pa.float64()))
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return _of_runs("text", column.cast(pa.large_string()))
+    if (
+        types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or types.is_fixed_size_binary(kind)
+        or types.is_binary_view(kind)
+    ):
+        return _of_runs("bytes", column.cast(pa.large_binary()))
+    if types.is_timestamp(kind):  # a cast that would lose nanoseconds raises
+        zone = "local" if kind.tz is None else "time"
+        return _of_words(zone, column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()))
+    if types.is_date(kind):
+        return _of_words("day", column.cast(pa.date32()).cast(pa.int32()).cast(pa.int64()))
+    if types.is_duration(kind):
+        return _of_words("duration", column.cast(pa.duration("us")).cast(pa.int64()))
+    return _of_objects(column)
+
+
+def _of_words(what: str, column: pa.Array) -> bytearray:
+    validity, values = column.buffers()
+    hashing = hash_numbers if what in ("int64", "uint64", "double") else hash_words
+    hashes = hashing(what, _bytes(values), column.offset, len(column))
+    return _with_nulls(column, validity, hashes)
+
+
+def _of_runs(kind: str, column: pa.Array) -> bytearray:
+    validity, offsets, data = column.buffers()
+    hashes = hash_runs(kind, _bytes(offsets), _bytes(data), column.offset, len(column))
+    return _with_nulls(column, validity, hashes)
+
+
+def _of_objects(column: pa.Array) -> bytearray:
+    """Hash decimals and nulls, and whatever else Python shows as a key; other types raise."""
+    hashes = bytearray()
+    for value in column.to_pylist():
+        hashes += key_hash(value).to_bytes(8, "little")
+    return hashes
+
+
+def _with_nulls(column: pa.Array, validity: pa.Buffer | None, hashes: bytearray) -> bytearray:
+    if validity is not None and column.null_count:
+        mark_nulls(hashes, _bytes(validity), column.offset)
+    return hashes
+
+
+def _bytes(buffer: pa.Buffer | None) -> memoryview:
+    """Return the bytes of a buffer, which Arrow shows with signs."""
+    return memoryview(b"" if buffer is None else buffer).cast("B")

@@ -11,9 +11,7 @@ from callboard.core.handles import CopiedAsItself
 from callboard.recipient import together
 from callboard.remote.client.connection import Connection
 from callboard.remote.client.remote_ref import RemoteRef, no_life
-from callboard.remote.sharding.columns import divide_batch
-from callboard.remote.sharding.keys import By, ShardKey, shard_of
-from callboard.rows.batches import iterator_over
+from callboard.remote.sharding.keys import By, ShardKey, divide_batch, shard_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -101,7 +101,7 @@ def server_context(
     `certificate` and `key` are files in PEM format. Off loopback TCP wants both.
     """
     if (certificate is None) != (key is None):
-        raise SecurityError("TLS wants a certificate and its key, and one of them is missing")
+        raise SecurityError("TLS needs a certificate and its key, and one of them is missing")
     if isinstance(address, UnixAddress):
         if certificate is not None:
             raise SecurityError(f"{address} takes no TLS: nobody can listen on the way")
@@ -109,7 +109,7 @@ def server_context(
     if certificate is None or key is None:
         if not address.is_loopback:
             raise SecurityError(
-                f"{address} can be reached from other machines, and so wants TLS: give a "
+                f"{address} can be reached from other machines, and so needs TLS: give a "
                 "certificate and its key"
             )
         return None

@@ -1,4 +1,4 @@
-"""Committed batches go to actors: each once it is on disk, one after the other."""
+"""Hands committed batches to actors: each once it is on disk, one after the other."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from callboard.core.threads.wait_queue import WaitQueue
 from callboard.remote.errors import StateError
 from callboard.remote.staging.persistent import RowKey
 from callboard.remote.staging.targets import Target
-from callboard.remote.storage.backlog import Backlog
 from callboard.remote.storage.database import may_pass
 from callboard.remote.storage.journal import Journal
 from callboard.remote.storage.publications import check_columns
+from callboard.remote.storage.store import Backlog
 
 _TROUBLE = 1_000  # bytes of an exception's text, which goes into each PONG
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds between attempts to write

@@ -1,4 +1,4 @@
-"""Actors whose state survives the server, together with the place in the batches that it is of."""
+"""Actors whose state survives the server, together with its position among the batches."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def with_keys(ref: ActorRef[Any]) -> KeyedRef:
     """
     if not isinstance(ref, ActorRef):
         raise ConfigError(
-            f"with_keys() wants the ref of an actor in this process, not {safe_repr(ref)}"
+            f"with_keys() expects the ref of an actor in this process, got {safe_repr(ref)}"
         )
     if issubclass(ref.actor_class, PersistentActor):
         raise ConfigError(f"{ref.actor_class.__name__} is PersistentActor: it has its key anyway")
@@ -177,7 +177,7 @@ def checked_class(cls: type[PersistentActor]) -> type[PersistentActor]:
         )
     for name in ("apply", "snapshot", "restore"):
         if getattr(cls, name) is getattr(PersistentActor, name):
-            raise ConfigError(f"{cls.__name__} has no {name}(), which a Persistent actor wants")
+            raise ConfigError(f"{cls.__name__} has no {name}(), which a Persistent actor needs")
         hook = inspect.unwrap(getattr(cls, name))
         if inspect.iscoroutinefunction(hook) or inspect.isasyncgenfunction(hook):
             raise ConfigError(f"{cls.__name__}.{name}() is async: nobody would await it")
@@ -192,7 +192,7 @@ def _check_published(cls: type[PersistentActor]) -> None:
     try:
         import pyarrow as pa
     except ImportError as error:
-        raise ConfigError(f"{cls.__name__} publishes rows, which wants pyarrow: {error}") from None
+        raise ConfigError(f"{cls.__name__} publishes rows, which needs pyarrow: {error}") from None
     if not isinstance(cls.published, pa.Schema) or not len(cls.published):
         raise ConfigError(
             f"{cls.__name__}.published is a pyarrow.Schema with columns, not "

@@ -1,31 +1,73 @@
-"""All that a server needs for staged rows: a state directory, the stager, and the applier."""
+"""The staging of a server: a state directory, the stager, the applier, and published rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from callboard import ActorSystem
+from callboard import Actor, ActorSystem
+from callboard.core.log import log
+from callboard.remote.errors import NotPublished, RemoteError
 from callboard.remote.protocol.kinds import PUBLISHING
+from callboard.remote.protocol.published_rows import PublishedQuery, ReadRows
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.sockets.security import PathLike
 from callboard.remote.staging.applier import Applier
 from callboard.remote.staging.entries import Entry
-from callboard.remote.staging.librarian import Librarian
-from callboard.remote.staging.rows import counting_rows
 from callboard.remote.staging.stager import Stager
-from callboard.remote.staging.targets import targets_of
-from callboard.remote.storage.backlog import Backlog
+from callboard.remote.staging.targets import Target, counting_rows, targets_of
+from callboard.remote.storage import publications
 from callboard.remote.storage.journal import Journal
 from callboard.remote.storage.state_directory import StateDirectory
-from callboard.remote.storage.store import StagingLimits, StagingStore
+from callboard.remote.storage.store import Backlog, StagingLimits, StagingStore
 from callboard.remote.wire.codec import Codec
-from callboard.remote.wire.slices import finish
+from callboard.remote.wire.frames import finish
 
 if TYPE_CHECKING:
     from callboard.remote.protocol.server_side import StagingRequest
     from callboard.remote.server.peer import Peer
+
+
+class Librarian(Actor[Any]):
+    """Reads the journal, in a thread of its own, and lets rows go: the only one that does.
+
+    Gets pairs of a peer and its request.
+    """
+
+    def __init__(
+        self, journal: Journal, targets: Sequence[Target], on_release: Callable[[], None]
+    ) -> None:
+        self._journal = journal
+        self._targets = targets
+        self._on_release = on_release
+
+    def receive(self, message: tuple[Peer, StagingRequest]) -> None:
+        """Do what a client wants, and answer it."""
+        peer, request = message
+        try:
+            answer = self._answer(request.content)
+        except RemoteError as error:
+            peer.fail(request, error)
+        except Exception as error:
+            log.error("reading failed", client=peer.name, kind=request.kind.name, exc_info=error)
+            peer.fail(request, error)
+        else:
+            peer.answer(request, answer)
+
+    def _answer(self, said: Any) -> list[Any] | None:
+        target = self._targets[said.entry]
+        if target.schema is None:
+            raise NotPublished(f"the entry {target.name!r} publishes no rows")
+        if isinstance(said, PublishedQuery):
+            first, end, _ = self._journal.published(target.name)
+            return [first, end, target.schema.serialize().to_pybytes()]
+        if isinstance(said, ReadRows):
+            return list(publications.read(self._journal, target.name, said.row))
+        publications.release(self._journal, target.name, said.row)
+        self._on_release()
+        return None
+
 
 _END = 5.0  # seconds that the batch in work has at the end
 _ANSWER = 64  # bytes of an answer with published rows that are no rows, and more

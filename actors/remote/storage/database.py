@@ -1,4 +1,4 @@
-"""A SQLite database that threads share: what a transaction has committed is on disk.
+"""A SQLite database that threads share; a committed transaction is on disk.
 
 With a write-ahead log (https://www.sqlite.org/wal.html) and `synchronous=FULL` it has passed an
 fsync.

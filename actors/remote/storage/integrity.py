@@ -1,19 +1,208 @@
-"""A journal is looked through before it is used: what is damaged is said, and left as it is."""
+"""Checks a journal before it is used, by checksums. Damage is reported, and not repaired."""
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
-from collections.abc import Callable, Iterator
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
+from callboard.core.log import log
 from callboard.remote.errors import StateError
 from callboard.remote.protocol.staged_rows import Layout, checksum
-from callboard.remote.storage.fresh_frames import JournalFrame
-from callboard.remote.storage.high_water import HighWater
-from callboard.remote.storage.seals import Content, contents_of, damage, seal_of, unpacked
+from callboard.remote.storage.parts import JournalFrame
+
+# Checksums of durable rows.
+#
+# SQLite has checksums in its log alone, and takes what is behind a wrong one for never written. So
+# each row of the journal has a seal, batches have one that goes over all before them as well, and
+# say how many frames they have for each entry.
+
+
+_ADDED = {
+    "batches": ("contents BLOB NOT NULL DEFAULT x''", "seal INTEGER NOT NULL DEFAULT 0"),
+    "frames": ("seal INTEGER NOT NULL DEFAULT 0",),
+    "positions": ("published INTEGER NOT NULL DEFAULT 0", "seal INTEGER NOT NULL DEFAULT 0"),
+    "publications": ("seal INTEGER NOT NULL DEFAULT 0",),
+    "pieces": ("seal INTEGER NOT NULL DEFAULT 0",),
+}
+
+
+class Content(NamedTuple):
+    """A batch's content for one entry: the number of frames, and the sum of their seals."""
+
+    frames: int
+    seals: int
+
+
+def seal_of(*values: object) -> int:
+    """Return the checksum of a row's values: numbers, texts, bytes and None."""
+    seal = 0
+    for value in values:
+        raw = value if isinstance(value, bytes) else repr(value).encode()
+        seal = zlib.crc32(raw, zlib.crc32(b"%d:" % len(raw), seal))
+    return seal
+
+
+def contents_of(frames: Iterable[tuple[str, int]]) -> dict[str, Content]:
+    """Return what a batch has for each entry, of the entries and seals of its frames."""
+    found: dict[str, Content] = {}
+    for entry, seal in frames:
+        count, seals = found.get(entry, (0, 0))
+        found[entry] = Content(count + 1, seals + seal)
+    return found
+
+
+def packed(contents: dict[str, Content]) -> bytes:
+    """Return contents as bytes."""
+    return json.dumps(contents, sort_keys=True).encode() if contents else b""
+
+
+def unpacked(contents: bytes) -> dict[str, Content]:
+    """Return contents of bytes whose seal was right."""
+    return {entry: Content(*each) for entry, each in json.loads(contents or b"{}").items()}
+
+
+def damage(journal: object, what: str) -> StateError:
+    """Return the error that says what is damaged, and what may be done."""
+    return StateError(
+        f"{journal} is damaged: {what}. Nothing was changed. Put a copy of the whole state "
+        "directory from before the damage in its place"
+    )
+
+
+def add_seals(db: sqlite3.Connection) -> None:
+    """Give a journal of an earlier version its seals."""
+    for table, columns in _ADDED.items():
+        there = {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
+        for column in columns:
+            if column.split()[0] not in there:
+                db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+    db.execute(
+        "UPDATE positions SET published = coalesce("
+        "(SELECT next FROM publications WHERE publications.entry = positions.entry), 0)"
+    )
+    db.execute("UPDATE positions SET seal = seal_of(entry, batch, published, snapshot)")
+    db.execute("UPDATE publications SET seal = seal_of(entry, first, next, schema, bytes)")
+    db.execute("UPDATE pieces SET seal = seal_of(entry, first, rows, payload)")
+    _seal_frames(db)
+    seal = 0
+    for number, job, batch, winners in db.execute(
+        "SELECT number, job, batch, winners FROM batches ORDER BY number"
+    ).fetchall():
+        frames = db.execute("SELECT entry, seal FROM frames WHERE batch = ?", (number,))
+        contents = packed(contents_of(frames))
+        seal = seal_of(seal, number, job, batch, winners, contents)
+        db.execute(
+            "UPDATE batches SET contents = ?, seal = ? WHERE number = ?", (contents, seal, number)
+        )
+
+
+def _seal_frames(db: sqlite3.Connection) -> None:
+    """Seal them as a commit does: with the checksum that staging has, of a partition's payloads."""
+    part, check = None, 0
+    for (place,) in db.execute("SELECT number FROM frames ORDER BY number").fetchall():
+        batch, entry, partition, row, layout, payload = db.execute(
+            "SELECT batch, entry, partition, row, layout, payload FROM frames WHERE number = ?",
+            (place,),
+        ).fetchone()
+        if part != (batch, entry, partition):
+            part, check = (batch, entry, partition), 0
+        check = checksum(payload, check)
+        seal = seal_of(batch, entry, partition, row, layout, check)
+        db.execute("UPDATE frames SET seal = ? WHERE number = ?", (seal, place))
+
+
+_MAGIC = b"callbrd1"
+_NOTE = struct.Struct("!8sQIQQQ")
+_CHECK = struct.Struct("!I")
+
+
+class HighWater(NamedTuple):
+    """Numbers that only grow, as of a transaction that is on disk."""
+
+    batches: int = 0
+    seal: int = 0
+    """That of the last batch, and so of all."""
+    positions: int = 0
+    """The sum of all entries' positions."""
+    published: int = 0
+    """How many rows were ever published, of all entries."""
+    released: int = 0
+    """How many of them were released."""
+
+    @classmethod
+    def of(cls, db: sqlite3.Connection) -> Self:
+        """Return how far a journal has come. Raises sqlite3.Error."""
+        last = db.execute("SELECT number, seal FROM batches ORDER BY number DESC LIMIT 1")
+        batches, seal = last.fetchone() or (0, 0)
+        (positions,) = db.execute("SELECT coalesce(sum(batch), 0) FROM positions").fetchone()
+        published, released = db.execute(
+            "SELECT coalesce(sum(next), 0), coalesce(sum(first), 0) FROM publications"
+        ).fetchone()
+        return cls(batches, seal, positions, published, released)
+
+
+class HighWaterMark:
+    """The file that has it, beside the journal.
+
+    It is written in place when a transaction has passed its fsync. It has no fsync of its own,
+    which would take as long as the transaction's. A killed process loses nothing of it, and after a
+    power cut it may be some seconds behind. It is never ahead.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = -1
+
+    def read(self) -> HighWater | None:
+        """Return what is noted; None without a file. Raises StateError, OSError."""
+        try:
+            raw = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            magic, *numbers = _NOTE.unpack_from(raw)
+            (check,) = _CHECK.unpack(raw[_NOTE.size :])
+        except struct.error:
+            magic, check = b"", 0
+        if magic != _MAGIC or check != zlib.crc32(raw[: _NOTE.size]):
+            raise StateError(
+                f"{self.path} is damaged, which says how far the journal had come. Put a copy of "
+                "the whole state directory in its place, or remove this file if you know that "
+                "the journal is whole"
+            )
+        return HighWater(*numbers)
+
+    def open(self) -> None:
+        """Make the file if there is none. Raises OSError."""
+        self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def write(self, water: HighWater) -> None:
+        """Note it down. An error is only logged, because the batch itself is on disk already."""
+        raw = _NOTE.pack(_MAGIC, *water)
+        try:
+            os.pwrite(self._file, raw + _CHECK.pack(zlib.crc32(raw)), 0)
+        except OSError as error:
+            log.error("the journal's mark cannot be written", path=str(self.path), error=error)
+
+    def close(self) -> None:
+        """Have it on disk, and close it."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            try:
+                os.fsync(file)
+            except OSError as error:
+                log.error("the journal's mark cannot be written", path=str(self.path), error=error)
+            finally:
+                os.close(file)
+
 
 Fetch = Callable[..., list[Any]]
 

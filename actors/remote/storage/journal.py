@@ -17,12 +17,19 @@ from callboard.remote.errors import StateError
 from callboard.remote.protocol.published_rows import PublishedPiece, PublishedRange
 from callboard.remote.protocol.staged_rows import BatchName, StagedAttempt
 from callboard.remote.storage.database import Database, Version, bring_up
-from callboard.remote.storage.fresh_frames import FreshFrames, JournalFrame, frames_of
-from callboard.remote.storage.high_water import HighWater, HighWaterMark
-from callboard.remote.storage.integrity import check_journal, frames_in
+from callboard.remote.storage.integrity import (
+    HighWater,
+    HighWaterMark,
+    add_seals,
+    check_journal,
+    contents_of,
+    damage,
+    frames_in,
+    packed,
+    seal_of,
+)
 from callboard.remote.storage.outbox import Piece
-from callboard.remote.storage.parts import StagedPart
-from callboard.remote.storage.seals import add_seals, contents_of, damage, packed, seal_of
+from callboard.remote.storage.parts import FreshFrames, JournalFrame, StagedPart, frames_of
 
 # A batch's number is its place in the order of commits. A position is the last batch whose rows an
 # entry has for good; rows up to it are deleted. Names of committed batches stay for ever.

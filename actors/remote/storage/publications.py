@@ -1,4 +1,4 @@
-"""Functions that read and release published rows."""
+"""Reads and releases published rows."""
 
 from __future__ import annotations
 

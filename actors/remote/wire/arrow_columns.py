@@ -1,4 +1,4 @@
-"""Checks of record batches from untrusted senders: whether they are what they say.
+"""Checks record batches from untrusted senders: whether they are what they say.
 
 To look must not take long, however few bytes there are. Data that is there once can be referred to
 many times, by views, and by batches and columns with one dictionary. Values that take no bytes,

@@ -1,4 +1,4 @@
-"""Record batches to bytes and back, as a stream of Arrow's IPC format."""
+"""Encodes and decodes record batches, as a stream of Arrow's IPC format."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.remote.errors import CodecError
 from callboard.remote.wire.arrow_columns import ColumnChecker, check_types
-from callboard.remote.wire.frames import Buffer
+from callboard.remote.wire.frames import Buffer, finish
 from callboard.remote.wire.ipc_messages import BATCH, DICTIONARY, messages_in
-from callboard.remote.wire.slices import finish
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,9 +6,10 @@ body.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from contextlib import suppress
 from struct import Struct
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from callboard.remote.errors import ProtocolError
 
@@ -184,3 +185,16 @@ class Splitter:
         if start and rest:
             self._chunk[:rest] = bytes(self._chunk[start : self._filled])
         self._filled = rest
+
+
+T = TypeVar("T")
+
+
+def finish(work: Generator[None, None, T]) -> T:
+    """Do all of it at once, and return what comes of it."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            result: T = end.value
+            return result

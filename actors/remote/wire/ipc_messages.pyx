@@ -1,4 +1,4 @@
-"""Where the messages of a stream in Arrow's IPC format lie; the stream's writer is not trusted.
+"""Finds the messages of a stream in Arrow's IPC format; the stream's writer is not trusted.
 
 pyarrow takes the lengths that it finds for granted, and ends the process where they are wrong.
 """

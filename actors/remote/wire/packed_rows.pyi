@@ -1,3 +1,6 @@
+from typing import Any
+
 from callboard.remote.wire.frames import Buffer
 
 def count_plain_rows(data: Buffer, most_values: int = ...) -> int: ...
+def columns_of(rows: list[Any]) -> list[list[Any]] | None: ...

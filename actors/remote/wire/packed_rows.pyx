@@ -1,9 +1,12 @@
-"""How many rows lie in packed bytes, found out without making them.
+"""Turns rows into columns, and counts the rows of packed bytes without making them.
 
 The checks find all that would keep `Codec.decode_rows` from reading the rows. All that headers claim must be there,
 texts must be UTF-8, keys must be hashable, columns must be of one length, and the number of values has a limit.
 """
 
+from cpython.list cimport PyList_GET_ITEM, PyList_New, PyList_SET_ITEM
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from callboard.remote.wire.texts cimport is_utf8
@@ -176,3 +179,23 @@ def count_plain_rows(const uint8_t[::1] data not None, int64_t most_values=2**62
     with nogil:
         are_plain = counts_rows(&left, &rows)
     return rows if are_plain else -1
+
+
+def columns_of(list rows not None):
+    """Return the columns of rows that are tuples, all of one length; None if they are not, or are empty."""
+    cdef Py_ssize_t count = len(rows)
+    cdef Py_ssize_t width, at, place, _place
+    cdef object row, value
+    if count == 0 or not PyTuple_CheckExact(rows[0]) or not rows[0]:
+        return None
+    width = PyTuple_GET_SIZE(rows[0])
+    cdef list columns = [PyList_New(count) for _place in range(width)]
+    for at in range(count):
+        row = rows[at]
+        if not PyTuple_CheckExact(row) or PyTuple_GET_SIZE(row) != width:
+            return None
+        for place in range(width):
+            value = <object>PyTuple_GET_ITEM(row, place)
+            Py_INCREF(value)  # which the list takes
+            PyList_SET_ITEM(<object>PyList_GET_ITEM(columns, place), at, value)
+    return columns

@@ -1,4 +1,4 @@
-"""msgpack's bytes to values, in slices: bytes that nobody vouches for, beside which others want to work.
+"""Decodes msgpack from untrusted senders, in slices, so that other actors get their turns.
 
 Extensions that hold an array are opened where they lie. Nothing here calls itself, whatever the depth.
 """

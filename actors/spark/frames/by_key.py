@@ -1,4 +1,4 @@
-"""All rows of a key in one partition, and there in one order."""
+"""Puts all rows of a key into one partition, in one order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of record batches, and record batches of rows."""
+"""Turns record batches into rows, and rows into record batches."""
 
 from __future__ import annotations
 

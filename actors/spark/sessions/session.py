@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING
 from callboard.core.checks import one_of
 from callboard.core.errors import ConfigError
 from callboard.spark.errors import without_pyspark
-from callboard.spark.sessions.java import OLDEST, bundled_home, installed_version
-from callboard.spark.sessions.quiet import LEVELS, QUIET, log_options, quiet_home
+from callboard.spark.sessions.java import (
+    LEVELS,
+    OLDEST,
+    QUIET,
+    bundled_home,
+    installed_version,
+    log_options,
+    quiet_home,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -78,7 +78,7 @@ class SourceOptions:
         """Return the batch that a user has named: a `job`, and a `batch` or 0."""
         if "job" not in self.said:
             if "batch" in self.said:
-                raise ConfigError(f"the option 'batch', {self.said['batch']!r}, wants a 'job'")
+                raise ConfigError(f"the option 'batch', {self.said['batch']!r}, needs a 'job'")
             return None
         batch = self.whole("batch", 0, -(2**63), 2**63 - 1)
         try:

@@ -60,7 +60,7 @@ def spark_graph(
 
     `options` are those of `ActorSystem.run`. Unless they say otherwise a graph runs in the task's
     own thread, by `threading="manual"`, and takes one record batch, or 512 rows, at a time. The
-    others are described by `callboard.spark.tasks.options.PartitionOptions`.
+    others are described by `callboard.spark.tasks.feed.PartitionOptions`.
 
     Raises ConfigError for an option, CaptureError for a graph that cannot be pickled. In the task,
     PartitionFailed names the operator and the row at which it raised; SchemaError describes an

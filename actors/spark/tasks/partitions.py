@@ -10,17 +10,31 @@ from callboard.core.checks import whole
 from callboard.core.errors import ConfigError
 from callboard.rows.batches import Batches
 from callboard.spark.errors import AnswerError
-from callboard.spark.frames.answers import record_batches
 from callboard.spark.frames.schema import checked, parsed
 from callboard.spark.tasks.counters import TaskCounters
-from callboard.spark.tasks.feed import Build, Feed
-from callboard.spark.tasks.options import PartitionOptions
+from callboard.spark.tasks.feed import Build, Feed, PartitionOptions
 from callboard.spark.tasks.reporting import reported
 from callboard.spark.tasks.settings import Workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
+
+
+def record_batches(answer: Any) -> Iterable[pa.RecordBatch]:
+    """Return the record batches of one answer; raise AnswerError when it is something else."""
+    import pyarrow as pa
+
+    if isinstance(answer, pa.RecordBatch):
+        return (answer,)
+    if answer is None:
+        return ()
+    if isinstance(answer, pa.Table):
+        batches: list[pa.RecordBatch] = answer.to_batches()
+        return batches
+    if isinstance(answer, Iterable) and not isinstance(answer, (str, bytes)):
+        return (batch for part in answer for batch in record_batches(part))
+    raise AnswerError("record batches, tables, or None", answer)
 
 
 def foreach_partition(
@@ -41,7 +55,7 @@ def foreach_partition(
     In each task `build(system, context)` spawns the actors, in the task's thread. It returns the
     ref of the entry point, or a dict of names and refs, from which `entry` chooses one. The entry
     point then receives the partition's rows as lists of `batch_size`; its answers are ignored. The
-    other options are described by `callboard.spark.tasks.options.PartitionOptions`.
+    other options are described by `callboard.spark.tasks.feed.PartitionOptions`.
 
     Raises ConfigError for an option that is out of range, and CaptureError when `build` captured,
     or `config` holds, an object that cannot be pickled, such as a ref; with `lifetime="process"`

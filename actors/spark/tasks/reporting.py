@@ -1,4 +1,4 @@
-"""See to it that PySpark can report a task's exception.
+"""Makes sure that PySpark can report a task's exception.
 
 A worker announces an error before it encodes its text as UTF-8. Where that fails, as at a lone
 surrogate, or where there is no text at all, Spark waits for the rest of it for ever.

@@ -37,7 +37,7 @@ class SystemSettings:
         if isinstance(config, (str, os.PathLike)):
             config = read_file(config)
         if config is not None and not isinstance(config, (Mapping, Config)):
-            raise ConfigError(f"config wants a dict or the path of a TOML file, not {config!r}")
+            raise ConfigError(f"config expects a dict or the path of a TOML file, got {config!r}")
         if not isinstance(config, Config):
             # Which cores there are to be pinned to, only the worker's machine knows.
             here = {key: value for key, value in (config or {}).items() if key != "pin"}

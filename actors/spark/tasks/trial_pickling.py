@@ -18,7 +18,7 @@ class TaskBound(Exception):
 
 
 class ProbePickler(Pickler):
-    """Pickles for a look, not for a journey: Spark pickles again when a job is run."""
+    """Pickles to check a value only: Spark pickles again when a job is run."""
 
     def __init__(self, file: io.BytesIO, *, keep: bool) -> None:
         super().__init__(file)  # type: ignore[no-untyped-call]

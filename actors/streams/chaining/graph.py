@@ -32,6 +32,35 @@ class Graph(Generic[R]):
     A sink, such as `collect()`, makes a graph of the stream that it ends. `Graph(a, b)` is one with
     the sinks of several; streams that they share are one stream in it.
 
+    `system.run(graph)` starts it, and returns its Run. The options are:
+
+    - `threading`: the model of operators that have none by `stream.run_on()`. The default is
+      the configuration's, else `dynamic`. Each has the same results, order and errors.
+
+      - `dynamic`: any worker runs any operator, a stateful one in one at a time.
+      - `manual`: the thread that calls `send()` and `finish()`, always the same one or the same
+        actor, runs all operators. Behind `stream.new_thread()` another thread takes over.
+      - `dedicated`: each operator has a thread of its own.
+      - `assigned`: each operator lives on a worker, as `placement` says, until `run.rebalance()`
+        moves it.
+    - `placement`: the policy, or the name of one, that assigns operators: see `spawn`. The default
+      is the configuration's, else `round_robin`.
+    - `policy`: the heuristic that chooses among `dynamic` operators; the default is the
+      configuration's, else `last_in_pipeline`.
+    - `batch_size`: the most rows that go through the graph together. By default there are 512, and
+      fewer where an operator takes more than 4 µs for a row, so that a batch takes it 2 ms.
+      Smaller batches have a lower latency, larger ones a lower cost.
+    - `window`: how many batches may be on their way, a power of two. It bounds memory.
+    - `time_slice`: how long a worker stays with an operator, in seconds.
+    - `markers`: the latency of one of so many batches is measured; 0 measures none.
+    - `hot_keys`: the statistics of keyed operators in Python have so many of the keys that come
+      most often.
+    - `restore`: the `Snapshot` that the run goes on with, the path of one, or `SnapshotStore`, a
+      directory of them.
+
+    It raises ConfigError for invalid values, and SnapshotError for a snapshot that is broken, or of
+    another graph.
+
     Raises GraphError if two entries, or two operators with given names, have the same name.
     """
 
@@ -148,9 +177,35 @@ class Graph(Generic[R]):
         result: R = sequential.run(self._complete_plan(), pairs, batch_size, tally or RowCounts())
         return result
 
-    def _run_in(self, system: ActorSystem, **options: Any) -> Run[R]:
-        """Run in an actor system. See `ActorSystem.run`, which calls this."""
-        return Run(system, self._complete_plan(), **options)
+    def _run_in(
+        self,
+        system: ActorSystem,
+        /,
+        *,
+        threading: Any = None,
+        placement: Any = None,
+        policy: Any = None,
+        batch_size: int | None = None,
+        window: int = 256,
+        time_slice: float = 0.0005,
+        markers: int = 64,
+        hot_keys: int = 0,
+        restore: Any = None,
+    ) -> Run[R]:
+        """Run in an actor system. `ActorSystem.run` calls this."""
+        return Run(
+            system,
+            self._complete_plan(),
+            threading=threading,
+            placement=placement,
+            policy=policy,
+            batch_size=batch_size,
+            window=window,
+            time_slice=time_slice,
+            markers=markers,
+            hot_keys=hot_keys,
+            restore=restore,
+        )
 
     def _complete_plan(self) -> Plan:
         """Return the plan of a whole graph; one that contains it might read more outputs."""

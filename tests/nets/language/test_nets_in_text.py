@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callboard.nets.errors import NetSyntaxError, NetTypeError, NetWarning
+from callboard.nets.errors import NetSyntaxError, NetTypeError
 from callboard.nets.language.parsing import parse, parse_filter, parse_patterns
 from callboard.nets.terms.network import (
     Box,
@@ -26,8 +26,6 @@ from callboard.nets.terms.patterns import BoxSignature
 from tests.nets.language.nets import FACTORIAL, FIBONACCI, MANDELBROT, SIEVE
 
 # Few texts use all BOXES.
-pytestmark = pytest.mark.filterwarnings("ignore::callboard.nets.NetWarning")
-
 A, B, C = (Box(name, BoxSignature(("x",), (("x",),))) for name in "abc")
 BOXES = {"a": A, "b": B, "c": C}
 EXITS = parse_patterns("{x} if <n > 1>, {y}")
@@ -243,14 +241,6 @@ def test_ignored_parts_are_noted(caplog: pytest.LogCaptureFixture) -> None:
         "text of a net: skipped what=metadata line=5",
         "text of a net: skipped what=body line=6",
     ]
-
-
-def test_names_that_the_text_does_not_use_are_told_of() -> None:
-    with pytest.warns(
-        NetWarning, match="names that the text of the net does not use: b, c$"
-    ) as found:
-        expression("a")
-    assert [each.filename for each in found] == [__file__]
 
 
 def test_a_misspelt_name_is_told_beside_the_missing_one() -> None:

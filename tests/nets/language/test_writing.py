@@ -12,7 +12,6 @@ from callboard.nets.language.parsing import (
     parse_patterns,
     parse_signature,
 )
-from callboard.nets.language.writing import text_of
 from callboard.nets.terms.expressions import Expression
 from callboard.nets.terms.network import (
     Box,
@@ -27,6 +26,7 @@ from callboard.nets.terms.network import (
 from callboard.nets.terms.patterns import BoxSignature, Pattern, Signature
 from tests.nets.language import random_terms as random
 from tests.nets.language.nets import FACTORIAL, FIBONACCI, MANDELBROT, SIEVE
+from tests.nets.language.writing import text_of
 
 
 @given(random.expressions)

@@ -188,7 +188,7 @@ def test_a_run_whose_send_raised_is_freed_with_its_actor(system: ActorSystem) ->
 
 
 def test_an_operator_wants_a_net() -> None:
-    with pytest.raises(TypeError, match="NetOperator wants a net, not 'a net'"):
+    with pytest.raises(TypeError, match=r"NetOperator\(\) expects a net, got 'a net'"):
         NetOperator("a net")  # type: ignore[arg-type]
 
 

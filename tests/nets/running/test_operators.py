@@ -147,7 +147,7 @@ def test_a_net_without_a_type_is_refused_when_the_graph_is_built() -> None:
     net = box(len, "(x) -> (y)") >> box(len, "(x) -> (z)", name="second")
     with pytest.raises(NetTypeError, match=r"len.*second"):
         stream.stateful(NetOperator, net)
-    with pytest.raises(TypeError, match="wants a net, not 5"):
+    with pytest.raises(TypeError, match="expects a net, got 5"):
         stream.stateful(NetOperator, 5)
     with pytest.raises(ValueError, match="unpaired"):
         stream.stateful(NetOperator, count_down, unpaired="keep")

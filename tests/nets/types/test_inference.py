@@ -26,7 +26,6 @@ from callboard.nets.terms.network import (
 from tests.nets.types.nets import declared as b
 
 # Some branches here get no records.
-pytestmark = pytest.mark.filterwarnings("ignore::callboard.nets.NetWarning")
 
 
 def type_of(net: Net) -> str:

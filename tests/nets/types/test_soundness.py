@@ -17,8 +17,6 @@ from callboard.nets.types.places import parts_of
 from tests.nets.types.label_runs import LABELS, LabelRun, Lost, all_ways, nets, parts
 
 # Random nets have branches that no record goes to.
-pytestmark = pytest.mark.filterwarnings("ignore::callboard.nets.NetWarning")
-
 records = st.frozensets(st.sampled_from((*LABELS, "z")), max_size=5)
 
 

@@ -15,7 +15,7 @@ from callboard import Actor, ActorSystem, CallboardError
 from callboard.remote import Connection, Server, ServerLimits, connect
 from callboard.remote.errors import ConnectionLost, RemoteError
 from callboard.remote.protocol.kinds import SEQUENCE, MessageKind
-from callboard.remote.sockets.driven import DrivenLink
+from callboard.remote.sockets.lent import DrivenLink
 from callboard.remote.sockets.link import Link
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.frames import Frame, frame

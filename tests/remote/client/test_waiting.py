@@ -13,7 +13,7 @@ from callboard import AskCancelled, AskTimeout, Future
 from callboard.core.errors import DrainTimeout
 from callboard.remote import Connection, Server, connect
 from callboard.remote.errors import ConnectionLost
-from callboard.remote.sockets.driven import DrivenLink
+from callboard.remote.sockets.lent import DrivenLink
 from tests.remote.conftest import DEADLINE, eventually
 
 

@@ -163,7 +163,7 @@ def test_a_wrong_secret_is_refused_and_not_tried_again(
     start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     guarded = start(f"unix:{tmp_path}/guarded", secret=Secret(SECRET, "the test"))
-    why = "secret: the secret is not the server's", "secret: the server wants a secret"
+    why = "secret: the secret is not the server's", "secret: the server needs a secret"
     for options, said in zip(({"secret": OTHER}, {}), why, strict=True):
         with pytest.raises(ConnectionRejected, match=said):
             connect(str(guarded.address), timeout=DEADLINE, **options)

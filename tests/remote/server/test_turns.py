@@ -15,8 +15,8 @@ from callboard.remote.protocol.server_side import Delivery, StagingRequest
 from callboard.remote.protocol.staged_rows import Layout, UploadRows
 from callboard.remote.server.client_actor import ClientActor
 from callboard.remote.staging.entries import ActorEntry
-from callboard.remote.staging.rows import counting_rows
 from callboard.remote.staging.stager import Stager
+from callboard.remote.staging.targets import counting_rows
 from callboard.remote.wire.codec import Codec
 from callboard.testing import ManualSystem
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from callboard.core.errors import ConfigError
 from callboard.remote.errors import CodecError
-from callboard.remote.sharding.columns import divide_batch
-from callboard.remote.sharding.keys import ShardKey
+from callboard.remote.sharding.keys import ShardKey, divide_batch
 
 pa = pytest.importorskip("pyarrow")
 

@@ -122,9 +122,9 @@ def test_a_path_of_a_wrong_type_is_named() -> None:
 
 
 def test_tcp_wants_a_secret_and_off_loopback_a_certificate(start: Start) -> None:
-    with pytest.raises(SecurityError, match="wants a secret"):
+    with pytest.raises(SecurityError, match="needs a secret"):
         start("tcp:127.0.0.1:0")
-    with pytest.raises(SecurityError, match="wants TLS"):
+    with pytest.raises(SecurityError, match="needs TLS"):
         start("tcp:0.0.0.0:0", secret=Secret(SECRET, "the test"))
     with pytest.raises(SecurityError, match="one of them is missing"):
         start("tcp:127.0.0.1:0", certificate="cert.pem")
@@ -214,7 +214,7 @@ def test_a_client_without_a_certificate_is_told_that_the_server_may_want_tls(
 
     def is_told() -> bool:
         said = loss(partial(connect, str(server.address), secret=SECRET, timeout=0.3))
-        return said.endswith("; if the server wants TLS, give ca_file=")
+        return said.endswith("; if the server needs TLS, give ca_file=")
 
     eventually(is_told, "it is tried in time")
 

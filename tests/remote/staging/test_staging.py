@@ -21,7 +21,7 @@ from callboard.remote import (
     serve_entries,
     with_keys,
 )
-from callboard.remote.client.upload_request import UploadConnection, UploadRequest
+from callboard.remote.client.writer import UploadConnection, UploadRequest
 from callboard.remote.errors import (
     BatchCommitted,
     CommitConflict,

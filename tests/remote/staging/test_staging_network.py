@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from callboard.remote.client.upload_request import UploadConnection, UploadRequest
+from callboard.remote.client.writer import UploadConnection, UploadRequest
 from callboard.remote.errors import (
     BatchCommitted,
     CommitConflict,
@@ -28,15 +28,14 @@ from callboard.remote.protocol.kinds import PUBLISHING, MessageKind, Parting
 from callboard.remote.protocol.published_rows import row_body
 from callboard.remote.protocol.server_side import Greeting, StagingRequest
 from callboard.remote.protocol.staged_rows import BatchName, Layout, StagedAttempt
-from callboard.remote.staging.librarian import Librarian
 from callboard.remote.staging.persistent import PersistentActor
+from callboard.remote.staging.service import Librarian
 from callboard.remote.staging.stager import Stager
 from callboard.remote.staging.targets import PersistentTarget
-from callboard.remote.storage.backlog import Backlog
 from callboard.remote.storage.journal import Journal, Publication
 from callboard.remote.storage.outbox import Piece
 from callboard.remote.storage.state_directory import StateDirectory
-from callboard.remote.storage.store import StagingLimits, StagingStore
+from callboard.remote.storage.store import Backlog, StagingLimits, StagingStore
 from callboard.remote.wire.frames import Splitter
 from tests.remote.network import CODEC, ENTRIES, LIMITS, SECRET, SimulatedConnection
 

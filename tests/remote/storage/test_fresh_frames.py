@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from callboard.remote.protocol.staged_rows import BatchName, Begin, Layout, UploadRows
-from callboard.remote.storage.fresh_frames import FreshFrames, JournalFrame
-from callboard.remote.storage.parts import StagedPart
+from callboard.remote.storage.parts import FreshFrames, JournalFrame, StagedPart
 
 
 def part(folder: Path, entry: str, *payloads: bytes, to_file: bool = False) -> StagedPart:

@@ -34,12 +34,11 @@ from callboard.remote.protocol.staged_rows import (
     checksum,
 )
 from callboard.remote.storage import publications
-from callboard.remote.storage.backlog import Backlog
 from callboard.remote.storage.journal import Journal, Publication
 from callboard.remote.storage.outbox import Piece
 from callboard.remote.storage.parts import StagedPart
 from callboard.remote.storage.state_directory import StateDirectory
-from callboard.remote.storage.store import StagingLimits, StagingStore
+from callboard.remote.storage.store import Backlog, StagingLimits, StagingStore
 from callboard.remote.wire.codec import Codec
 
 CODEC = Codec()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.remote.wire.row_columns import columns_of
+from callboard.remote.wire.packed_rows import columns_of
 
 
 class Pair(NamedTuple):

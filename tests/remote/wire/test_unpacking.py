@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from callboard.remote.errors import CodecError
 from callboard.remote.protocol.staged_rows import Layout
-from callboard.remote.staging.rows import counting_rows
+from callboard.remote.staging.targets import counting_rows
 from callboard.remote.wire import codec as codec_module
 from callboard.remote.wire.codec import Codec
+from callboard.remote.wire.frames import finish
 from callboard.remote.wire.packed_rows import count_plain_rows
-from callboard.remote.wire.slices import finish
 from tests.remote.wire.test_codec import CODEC as KNOWN
 from tests.remote.wire.test_codec import exactly, values
 

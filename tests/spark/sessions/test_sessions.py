@@ -10,7 +10,7 @@ import pytest
 
 from callboard.core.errors import ConfigError
 from callboard.spark import session
-from callboard.spark.sessions.quiet import log_options, quiet_home
+from callboard.spark.sessions.java import log_options, quiet_home
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
 

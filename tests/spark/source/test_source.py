@@ -239,7 +239,7 @@ RIGHT = {"url": "unix:/nowhere", "entry": "sums"}
         ({"secret": "x" * 32}, "a secret is no option.*'secretfile'"),
         ({"timeout": "soon"}, "the option 'timeout' is a number of seconds .* not 'soon'"),
         ({"timeout": "-1"}, r"the option 'timeout' is a number of seconds .* not -1\.0"),
-        ({"batch": "1"}, "the option 'batch', '1', wants a 'job'"),
+        ({"batch": "1"}, "the option 'batch', '1', needs a 'job'"),
         ({"job": "j", "batch": "one"}, "the option 'batch' is a whole number .* not 'one'"),
         ({"job": ""}, "the option 'job': a job's name has 1 to 1000 bytes, not 0"),
         ({"path": "/x"}, "the option 'path' is not known here; the options are batch, by, "),

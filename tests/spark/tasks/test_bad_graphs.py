@@ -83,7 +83,7 @@ def test_an_entry_and_a_collector_are_chosen_by_name() -> None:
         ({"rows": "list"}, "rows is one of batch, dict, tuple, not 'list'"),
         ({"drain_timeout": 0}, "drain_timeout"),
         ({"workers": 0}, "workers"),
-        ({"config": 7}, "config wants a dict"),
+        ({"config": 7}, "config expects a dict"),
         ({"batchsize": 7}, "an option of a run is one of threading, placement"),
         ({"schema": LongType()}, "schema is a StructType"),
     ],

@@ -18,7 +18,7 @@ from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 from callboard.core.errors import ConfigError
 from callboard.spark import join_frames
 from callboard.spark.errors import CaptureError, PartitionFailed
-from callboard.spark.tasks.join_task import join_partition
+from callboard.spark.tasks.join_frames import join_partition
 from callboard.streams import Equal, Stream, entry
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine

@@ -32,7 +32,7 @@ def no_kept_graph() -> None:
         ({"flush": "no"}, "flush is True or False, not 'no'"),
         ({"lifetime": "job"}, "lifetime is one of task, process, not 'job'"),
         ({"entry": 3}, "entry is an entry point's name, or None, not 3"),
-        ({"config": 3}, "config wants a dict or the path of a TOML file, not 3"),
+        ({"config": 3}, "config expects a dict or the path of a TOML file, got 3"),
         ({"config": "absent.toml"}, "'absent.toml' cannot be read: No such file"),
         ({"config": {"wokers": 2}}, "no setting 'wokers'"),
     ],

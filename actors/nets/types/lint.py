@@ -1,4 +1,4 @@
-"""Branches of choices that get no records, since ties go to an earlier branch.
+"""`lint`: finds branches of choices that get no records, since ties go to an earlier branch.
 
 A set of labels here stands for all records that have at least these: others may have come along, or
 come from outside. So what is found holds for every record that the types allow.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from callboard.nets.terms.labels import Label, Variant, is_binding
 from callboard.nets.terms.network import (
@@ -23,14 +23,17 @@ from callboard.nets.terms.network import (
     Star,
     Sync,
 )
-from callboard.nets.types.flows import inherited
-from callboard.nets.types.leaves import (
+from callboard.nets.types.flows import (
     box_outputs,
     filter_outputs,
+    inherited,
     labels_mentioned,
+    unguarded,
     variants_of,
 )
-from callboard.nets.types.loops import unguarded
+from callboard.nets.types.messages import Messages
+from callboard.nets.types.places import places_in
+from callboard.nets.types.typed import Typed, infer
 
 MOST_MATCHES = 20_000  # looks at a branch for a set of labels; then nothing more is found out
 
@@ -38,32 +41,30 @@ MOST_MATCHES = 20_000  # looks at a branch for a set of labels; then nothing mor
 Arrival: TypeAlias = tuple[Variant, bool]
 
 
-class TypedPart(Protocol):
-    """A net with its input type, and its parts: see Typed."""
+def lint(net: Net) -> list[str]:
+    """Say of a net that can run which branches of its choices get no records, if types prove it.
 
-    @property
-    def net(self) -> Net:
-        """The net."""
-
-    @property
-    def inputs(self) -> tuple[Variant, ...]:
-        """The variants that it takes."""
-
-    @property
-    def children(self) -> tuple[TypedPart, ...]:
-        """Its parts."""
+    Records that fit such a branch fit an earlier one as well, which gets them. Raises NetTypeError
+    if the parts of the net do not fit together.
+    """
+    typed = infer(net)
+    messages = Messages(places_in(net))
+    return [
+        messages.starved(tie.branch.net, tie.winner.net, tie.at, is_certain=is_certain)
+        for tie, is_certain in starved_branches(typed)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Tie:
     """Records with the labels `at` match a branch, and as well an earlier one, which gets them."""
 
-    branch: TypedPart
-    winner: TypedPart
+    branch: Typed
+    winner: Typed
     at: Variant
 
 
-def starved_branches(net: TypedPart) -> Iterator[tuple[Tie, bool]]:
+def starved_branches(net: Typed) -> Iterator[tuple[Tie, bool]]:
     """Yield ties by which a branch gets no records, though they fit it.
 
     The flag says that this holds for all records. Otherwise the branch gets no record by labels
@@ -126,11 +127,11 @@ class Ways:
 
     def __init__(
         self,
-        net: TypedPart,
+        net: Typed,
         taken: Variant,
         budget: MatchBudget,
         *,
-        without: TypedPart | None = None,
+        without: Typed | None = None,
     ) -> None:
         self._taken = taken
         self._budget = budget
@@ -140,11 +141,11 @@ class Ways:
         self._started: dict[int, set[Arrival]] = {}
         self._through(net, {(frozenset(), False)})
 
-    def seen_at(self, branch: TypedPart) -> Seen:
+    def seen_at(self, branch: Typed) -> Seen:
         """Say what came to a branch."""
         return self._seen.setdefault(id(branch), Seen())
 
-    def _through(self, typed: TypedPart, arrivals: Iterable[Arrival]) -> set[Arrival]:
+    def _through(self, typed: Typed, arrivals: Iterable[Arrival]) -> set[Arrival]:
         """Return what comes out for these, and at the start, when initialisers run."""
         if typed is self._without:
             return set()
@@ -157,7 +158,7 @@ class Ways:
             found |= known
         return found
 
-    def _come(self, typed: TypedPart, labels: Variant, made: bool) -> set[Arrival]:
+    def _come(self, typed: Typed, labels: Variant, made: bool) -> set[Arrival]:
         match typed.net:
             case Box() as box:
                 return self._put_out(box_outputs(box), labels, box.signature.inputs or ())
@@ -178,12 +179,12 @@ class Ways:
                 return self._through(typed.children[0], arriving)
         return self._along(typed, {(labels, made)})
 
-    def _along(self, typed: TypedPart, flow: set[Arrival]) -> set[Arrival]:
+    def _along(self, typed: Typed, flow: set[Arrival]) -> set[Arrival]:
         for child in typed.children:
             flow = self._through(child, flow)
         return flow
 
-    def _at_start(self, typed: TypedPart) -> set[Arrival]:
+    def _at_start(self, typed: Typed) -> set[Arrival]:
         """Return what comes of what initialisers put out."""
         known = self._started.get(id(typed))
         if known is None:
@@ -199,7 +200,7 @@ class Ways:
             self._started[id(typed)] = known
         return known
 
-    def _chosen(self, typed: TypedPart, labels: Variant, made: bool) -> set[Arrival]:
+    def _chosen(self, typed: Typed, labels: Variant, made: bool) -> set[Arrival]:
         """Send records into each branch that gets any of them."""
         found: set[Arrival] = set()
         is_fair = isinstance(typed.net, Choice) and typed.net.ties == "fair"
@@ -231,7 +232,7 @@ class Ways:
         made = (frozenset[Label](),) if outputs is None else outputs
         return {((out | surplus) & self._taken, True) for out in made}
 
-    def _looped(self, typed: TypedPart, arrivals: set[Arrival]) -> set[Arrival]:
+    def _looped(self, typed: Typed, arrivals: set[Arrival]) -> set[Arrival]:
         net, body = typed.net, typed.children[0]
         assert isinstance(net, (Star, Feedback))
         patterns = net.exits if isinstance(net, Star) else net.backs
@@ -254,7 +255,7 @@ class Ways:
         return found
 
 
-def _labels_taken(part: TypedPart) -> Variant:
+def _labels_taken(part: Typed) -> Variant:
     """Return the labels that a part looks for in records by itself."""
     match part.net:
         case Star(exits=patterns) | Feedback(backs=patterns) | Sync(patterns):
@@ -264,19 +265,17 @@ def _labels_taken(part: TypedPart) -> Variant:
     return frozenset[Label]().union(*part.inputs)
 
 
-def _best_for(
-    labels: Variant, branches: list[TypedPart], branch: TypedPart
-) -> tuple[TypedPart, bool]:
+def _best_for(labels: Variant, branches: list[Typed], branch: Typed) -> tuple[Typed, bool]:
     """Return the first branch that these labels match best, and whether `branch` is as good."""
 
-    def size(each: TypedPart) -> int:
+    def size(each: Typed) -> int:
         return max((len(variant) for variant in each.inputs if variant <= labels), default=-1)
 
     winner = max(branches, key=size)  # the first of several
     return winner, size(branch) == size(winner) and not _are_twins(branch, winner)
 
 
-def _are_twins(branch: TypedPart, winner: TypedPart) -> bool:
+def _are_twins(branch: Typed, winner: Typed) -> bool:
     """Tell whether two branches do the same by a field and by a tag, as in a join."""
     one, other = branch.net, winner.net
     return isinstance(one, Split) and isinstance(other, Split) and one.body is other.body

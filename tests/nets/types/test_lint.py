@@ -1,4 +1,4 @@
-"""A branch that no record goes to, since ties go to an earlier one, is told of when a net is built.
+"""`lint` finds a branch that no record goes to, since ties go to an earlier one.
 
 A false alarm is worse than none: what else a record may have, or where it may come from, counts.
 """
@@ -6,7 +6,6 @@ A false alarm is worse than none: what else a record may have, or where it may c
 from __future__ import annotations
 
 import random
-import warnings
 from contextlib import suppress
 
 import pytest
@@ -16,11 +15,11 @@ from hypothesis import strategies as st
 from callboard.nets import (
     Net,
     NetTypeError,
-    NetWarning,
     choice,
     feedback,
     infer,
     join,
+    lint,
     net,
     ordered,
     split,
@@ -29,20 +28,12 @@ from callboard.nets import (
 )
 from callboard.nets import filter as filtering
 from callboard.nets.terms.labels import Variant
-from callboard.nets.types.starving import starved_branches
+from callboard.nets.types.lint import starved_branches
 from tests.nets.types.label_runs import LabelRun, Lost, nets_of
 from tests.nets.types.nets import declared as b
 
 PLAIN = ("a", "b", "<t>")  # few, so that there are ties
 records = st.frozensets(st.sampled_from((*PLAIN, "z")))
-
-
-def warnings_of(net: Net) -> list[str]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        infer(net)
-    assert all(each.category is NetWarning and each.filename == __file__ for each in caught)
-    return [str(each.message) for each in caught]
 
 
 THINK = b("(talk) -> (talk, tool) | (answer)", "think")
@@ -51,7 +42,7 @@ TOOL = b("(tool) -> (talk)", "tool")
 
 def test_the_message_names_both_branches_and_a_record_that_fits_them() -> None:
     agent = net(star(THINK | TOOL, "{answer}"), "agent", "{talk} -> {answer}")
-    assert warnings_of(agent) == [
+    assert lint(agent) == [
         "the box tool (at /agent/tool) gets no records: {talk, tool} matches the box think (at "
         "/agent/think) as well, and the first in the text gets it. Put the other one first, let it "
         'take more labels, or write choice(..., ties="fair")'
@@ -59,7 +50,7 @@ def test_the_message_names_both_branches_and_a_record_that_fits_them() -> None:
 
 
 def test_a_branch_that_gets_records_from_outside_alone_is_told_of_as_such() -> None:
-    [text] = warnings_of(star(THINK | TOOL, "{answer}"))
+    [text] = lint(star(THINK | TOOL, "{answer}"))
     assert "the box tool gets no records but those with labels from outside: {talk, tool}" in text
 
 
@@ -91,7 +82,7 @@ CONFIGURE, STEP = b("(config) -> (config, state)", "configure"), b("(state) -> (
     ids=str,
 )
 def test_a_branch_that_loses_all_ties_is_told_of(starving: Net, loser: str) -> None:
-    [text] = warnings_of(starving)
+    [text] = lint(starving)
     assert text.startswith(loser)
 
 
@@ -121,14 +112,14 @@ def test_a_branch_that_loses_all_ties_is_told_of(starving: Net, loser: str) -> N
     ],
     ids=str,
 )
-def test_nets_without_starving_branches_give_no_warning(sound: Net) -> None:
-    assert not warnings_of(sound)
+def test_there_is_no_false_alarm(sound: Net) -> None:
+    assert not lint(sound)
 
 
 def test_binding_tags_switch_it_off() -> None:
     net = b("(in) -> (x, y)") >> (A | B)
-    assert warnings_of(net)
-    assert not warnings_of(b("(<#i>) -> (in)") >> net)
+    assert lint(net)
+    assert not lint(b("(<#i>) -> (in)") >> net)
 
 
 def test_with_too_many_ways_nothing_is_said() -> None:
@@ -139,19 +130,19 @@ def test_with_too_many_ways_nothing_is_said() -> None:
             net = net >> b(f"(m) -> (m) | (m, {label})")
         return net >> (A | B) | b(f"({', '.join(labels)}) -> (z)")
 
-    assert warnings_of(grown(3))
-    assert not warnings_of(grown(15))
+    assert lint(grown(3))
+    assert not lint(grown(15))
 
 
 @settings(max_examples=300)
 @given(nets_of(PLAIN), st.lists(records, max_size=8), st.randoms(use_true_random=False))
-def test_a_starved_branch_gets_none(net: Net, sent: list[Variant], source: random.Random) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            typed = infer(net)
-        except NetTypeError:
-            return
+def test_a_branch_that_is_said_to_get_no_records_gets_none(
+    net: Net, sent: list[Variant], source: random.Random
+) -> None:
+    try:
+        typed = infer(net)
+    except NetTypeError:
+        return
     said = {id(tie.branch) for tie, is_certain in starved_branches(typed) if is_certain}
     event(f"{len(said)} branches are said to get no records")
     run = LabelRun(source.randrange)

@@ -1,3 +1,0 @@
-from callboard.remote.wire.frames import Buffer
-
-def places_of_shards(hashes: bytearray, shards: int) -> list[Buffer]: ...

@@ -1,3 +1,0 @@
-from typing import Any
-
-def columns_of(rows: list[Any]) -> list[list[Any]] | None: ...
