@@ -19,7 +19,7 @@ from callboard.nets.terms.network import (
     draw,
 )
 from callboard.nets.types.places import Place, places_in
-from callboard.observing.shape import GraphShape
+from callboard.observing.layout import GraphShape
 
 # Characters that a Mermaid label must escape.
 _ENTITIES = str.maketrans(

@@ -43,8 +43,8 @@ from callboard.streams.programs.windows.window import (
     Window,
 )
 from callboard.streams.running.results import Results
+from callboard.streams.running.row_counts import RowCounts
 from callboard.streams.running.run import Run
-from callboard.streams.running.tally import RowCounts
 from callboard.streams.snapshots.directory import SnapshotStore
 from callboard.streams.snapshots.snapshot import Snapshot
 

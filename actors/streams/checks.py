@@ -30,7 +30,7 @@ check_flag = partial(checks.flag, error=GraphError)
 def check_function(what: str, value: Any, *, may_yield: bool = False) -> None:
     """Check that something can be called, and then returns; or may also yield."""
     if not callable(value):
-        raise GraphError(f"{what} is a function, not {safe_repr(value)}")
+        raise GraphError(f"{what}: expected a function, got {safe_repr(value)}")
     check_answers(what, value, may_yield=may_yield)
 
 
@@ -39,12 +39,13 @@ def check_answers(what: str, function: Any, *, may_yield: bool = False) -> None:
     code = _code_of(function)
     if inspect.iscoroutinefunction(code) or inspect.isasyncgenfunction(code):
         raise GraphError(
-            f"{what} is a function that answers, not an async one, which nobody would await: "
+            f"{what}: expected a plain function, got an async one, which is never awaited: "
             f"{safe_repr(function)}"
         )
     if not may_yield and inspect.isgeneratorfunction(code):
         raise GraphError(
-            f"{what} is a function that returns a value, not one that yields: {safe_repr(function)}"
+            f"{what}: expected a function that returns a value, got a generator function: "
+            f"{safe_repr(function)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Errors of graphs, and the handling of an input that an operator raised at."""
+"""Errors of graphs and runs, and the record of an input at which an operator raised."""
 
 from __future__ import annotations
 

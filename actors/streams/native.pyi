@@ -3,7 +3,8 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from callboard.streams.programs.joins.native_finder import NativePredicate
+from callboard.streams.programs.joins.finder import Finder
+from callboard.streams.programs.joins.kept import WindowRule
 from callboard.streams.programs.program import Program
 
 __all__ = ["NativeOperator", "NativePredicate", "NativeProgram"]
@@ -16,4 +17,18 @@ class NativeOperator:
 class NativeProgram(Program):
     def __init__(
         self, name: str, make: Callable[[], NativeOperator], partitions: int = 0, **options: Any
+    ) -> None: ...
+
+@disjoint_base
+class NativePredicate: ...
+
+class NativeFinder(Finder):
+    def __init__(
+        self,
+        rule: WindowRule,
+        lane: int,
+        lanes: int,
+        *,
+        predicate: NativePredicate,
+        once: bool,
     ) -> None: ...

@@ -258,7 +258,7 @@ def plain(row: int) -> int:
     ("make", "said"),
     [
         (lambda: anything.ask(plain), r"ask\(\) takes a ref of an actor, not <function plain"),
-        (lambda: anything.map(double), "nobody would await without in_flight="),
+        (lambda: anything.map(double), "which needs in_flight="),
         (lambda: anything.map(double, in_flight=0), "in_flight is a whole number from 1"),
         (
             lambda: anything.map(plain, timeout=1.0),

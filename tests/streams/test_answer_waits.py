@@ -9,7 +9,7 @@ import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, Future, Supervision
 from callboard.streams import RunEnded, Stream
-from callboard.streams.programs.rows.pauses import LONGEST, Pauses
+from callboard.streams.programs.rows.coroutines import LONGEST, Pauses
 from callboard.testing import ManualSystem
 from tests.remote.conftest import eventually
 from tests.streams.answering import rows

@@ -204,7 +204,7 @@ def test_answers_that_are_true_or_false_in_their_own_way_decide() -> None:
 
 def test_an_async_function_itself_is_refused_where_the_graph_is_made() -> None:
     for make in DECISIONS.values():
-        with pytest.raises(CallboardError, match="nobody would await"):
+        with pytest.raises(CallboardError, match="is never awaited"):
             make(entry("rows"), fetch)
 
 

@@ -104,14 +104,16 @@ ALL = TAKE_A_FUNCTION | TAKE_ONE_THAT_YIELDS
     ("operator", "function"), [*((each, soon) for each in ALL), *(("map", each) for each in ASYNC)]
 )
 def test_no_operator_takes_an_async_function(operator: str, function: Any) -> None:
-    with pytest.raises(GraphError, match=r"that answers, not an async one, .*: .*[sS]oon"):
+    with pytest.raises(
+        GraphError, match=r"expected a plain function, got an async one, .*: .*[sS]oon"
+    ):
         ALL[operator](function)
 
 
 @pytest.mark.parametrize("operator", TAKE_A_FUNCTION)
 def test_an_operator_that_wants_a_value_takes_no_function_that_yields(operator: str) -> None:
     for function in (many, functools.partial(many, 1)):
-        with pytest.raises(GraphError, match=r"returns a value, not one that yields: .*many"):
+        with pytest.raises(GraphError, match=r"returns a value, got a generator function: .*many"):
             TAKE_A_FUNCTION[operator](function)
 
 
@@ -121,7 +123,7 @@ def test_an_operator_that_wants_a_value_takes_no_function_that_yields(operator: 
 )
 def test_a_value_that_cannot_be_called_is_refused_as_a_function(operator: str, value: Any) -> None:
     sink = operator == "to"
-    wanted = "is a path, a function, a ref or .*, not" if sink else "is a function, not"
+    wanted = "is a path, a function, a ref or .*, not" if sink else ": expected a function, got"
     with pytest.raises(GraphError, match=wanted):
         ALL[operator](value)
 
@@ -132,11 +134,11 @@ def test_an_object_of_a_stream_has_no_async_methods(method: str) -> None:
         return []
 
     cls = type("Later", (), {"receive": lambda self, row: [row], method: hook})
-    with pytest.raises(GraphError, match=rf"Later\.{method}\(\) is a function that answers"):
+    with pytest.raises(GraphError, match=rf"Later\.{method}\(\): expected a plain function"):
         rows.stateful(cls)
     if method.startswith("receive"):
         for what in (cls, cls()):
-            with pytest.raises(GraphError, match=rf"{method}\(\) is a function that answers"):
+            with pytest.raises(GraphError, match=rf"{method}\(\): expected a plain function"):
                 rows.stateless(what)
 
 
@@ -151,7 +153,7 @@ def test_is_idle_is_not_a_generator() -> None:
         def is_idle(self) -> Iterator[bool]:
             yield False
 
-    with pytest.raises(GraphError, match=r"Keeper\.is_idle\(\) is a function that returns a value"):
+    with pytest.raises(GraphError, match=r"Keeper\.is_idle\(\): expected a function that returns"):
         keyed.stateful(Keeper)
 
 

@@ -296,7 +296,7 @@ def test_bad_arguments_are_refused() -> None:
         ),
         ({"within": 1, "suffix": 1}, "suffix is a string, not 1"),
         ({"within": 1, "lanes": 0}, "lanes"),
-        ({"within": 1, "where": 5}, "where is a function, not 5"),
+        ({"within": 1, "where": 5}, "where: expected a function, got 5"),
         ({"within": 1, "where": (closer,)}, "a function, or one for each of 2 streams, not"),
         ({"within": 1, "where": Equal(1)}, "compares columns by their names, not 1"),
         ({"within": 1, "where": Equal("x", len)}, "compares columns by their names, not len"),

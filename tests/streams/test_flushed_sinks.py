@@ -108,7 +108,7 @@ def test_an_async_method_of_a_sink_is_refused_when_the_graph_is_made(method: str
 
     sink = Sink()
     setattr(sink, method, never)
-    with pytest.raises(GraphError, match=rf"a sink's {method}\(\) is a function that answers, not"):
+    with pytest.raises(GraphError, match=rf"a sink's {method}\(\): expected a plain function, got"):
         into(sink)
 
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from callboard import ActorSystem
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams import Graph, GraphError, Stream, Watermark, entry
-from callboard.streams.running.admission import beat
-from callboard.streams.running.heartbeat import Heartbeat
+from callboard.streams.running.heartbeat import Heartbeat, beat
 from callboard.testing import ManualSystem
 from callboard.timers import Timer, Timers
 from tests.streams.join_model import Row

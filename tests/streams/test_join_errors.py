@@ -289,8 +289,8 @@ def test_bad_arguments_are_refused() -> None:
         ({"within": 1, "how": "full"}, "how is one of inner, .*not 'full'"),
         ({"within": 1, "rule": "loose"}, "rule is one of strict, three-step, not 'loose'"),
         ({"within": 1, "late": "include"}, "late is one of drop, side, not 'include'"),
-        ({"within": 1, "where": 5}, "where is a function, not 5"),
-        ({"within": 1, "combine": 5}, "combine is a function, not 5"),
+        ({"within": 1, "where": 5}, "where: expected a function, got 5"),
+        ({"within": 1, "combine": 5}, "combine: expected a function, got 5"),
         ({"within": 1, "how": "semi", "combine": max}, "how='semi' gives rows of the left stream"),
     ]
     for options, said in bad:

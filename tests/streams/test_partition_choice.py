@@ -147,7 +147,7 @@ def test_a_key_that_was_forgotten_may_come_again_in_another_partition() -> None:
         ({"partition": "abc"}, "a function or a list of bounds, not 'abc'"),
         ({"partition": {1, 2}}, "a function or a list of bounds, not {1, 2}"),
         ({"partition": {1: 2}}, "a function or a list of bounds, not {1: 2}"),
-        ({"partition": answers_later}, "not an async one"),
+        ({"partition": answers_later}, "got an async one"),
         ({"partition": []}, "1 to 4095 bounds, not 0"),
         ({"partition": [3] * 4096}, "1 to 4095 bounds, not 4096"),
         ({"partition": [2, 1]}, r"bounds ascend, and these do not: \[2, 1\]"),

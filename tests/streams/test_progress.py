@@ -8,7 +8,7 @@ import pytest
 
 from callboard import ActorSystem
 from callboard.streams import entry
-from callboard.streams.running.progress import Progress, describe
+from callboard.streams.running.statistics import Progress, progress_line
 
 
 class Terminal(io.StringIO):
@@ -32,10 +32,10 @@ def test_an_operator_for_which_rows_wait_is_named_with_their_number() -> None:
         run = system.run(entry("x").collect())
         run.finish(timeout=60)
         statistics = run.statistics()
-    assert "waiting" not in describe(statistics, 0, None, 0.0)
+    assert "waiting" not in progress_line(statistics, 0, None, 0.0)
     lagging = statistics.operators[0].__class__("slow", 0, 0, 12.0, 1, 0.0, 1.0, 0.0)
     with_lag = statistics.__class__(**{**vars(statistics), "operators": (lagging,)})
-    assert describe(with_lag, 5, 10, 2.0).endswith("50%  5 rows  2 rows/s  waiting: slow 12")
+    assert progress_line(with_lag, 5, 10, 2.0).endswith("50%  5 rows  2 rows/s  waiting: slow 12")
 
 
 def test_a_wrong_period_is_refused() -> None:

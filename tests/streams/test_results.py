@@ -247,8 +247,8 @@ def test_pairs_of_an_entry_and_rows_are_sent_as_they_come(system: ActorSystem) -
     [
         ({"c": [1]}, GraphError, "no entry 'c'"),
         ({"a": "text"}, TypeError, "results\\(\\) expects an iterable of rows, got one str"),
-        (7, RunError, "rows by their entries, not 7"),
-        ("text", RunError, "rows by their entries, not 'text'"),
+        (7, RunError, "rows by their entries, got 7"),
+        ("text", RunError, "rows by their entries, got 'text'"),
     ],
 )
 def test_an_unknown_entry_is_refused(system: ActorSystem, rows: Any, error: Any, says: str) -> None:
@@ -262,7 +262,7 @@ def test_an_unknown_entry_is_refused(system: ActorSystem, rows: Any, error: Any,
     ("pair", "error", "says"),
     [
         (("c", [2]), GraphError, "no entry 'c'"),
-        ((1, 2, 3), RunError, "pairs of an entry and rows, not (1, 2, 3)"),
+        ((1, 2, 3), RunError, "pairs of an entry and rows, got (1, 2, 3)"),
         (("a", 7), TypeError, "iterable of rows, got 7"),
     ],
 )

@@ -102,7 +102,7 @@ def has_never_taken(run: Run[Any], taken: list[Any]) -> None:
 def would_wait_for_itself(run: Run[Any], taken: list[Any]) -> Results[Any]:
     results = run.results()
     taken += [next(results) for _ in range(10)]
-    run._work.crew.has_caller, run._work._caller = True, threading.current_thread()
+    run._work.crew.has_caller, run._work.life._caller = True, threading.current_thread()
     with pytest.raises(RunError, match="waits for nobody"):
         next(results)
     run._work.crew.has_caller = False

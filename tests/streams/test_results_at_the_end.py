@@ -119,7 +119,7 @@ def test_outputs_that_come_while_who_takes_looks_for_some_are_handed_out() -> No
 
     with ActorSystem() as system:
         run = system.run(entry("x", int).collect())
-        assert list(Late(run._work, run.results()._untaken)) == [1, 2]
+        assert list(Late(run._work, run.results()._buffer)) == [1, 2]
 
 
 # --- nobody goes on -------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_the_collector_must_be_clear(system: ActorSystem) -> None:
     names: list[Any] = [None, "third", 7, []]
     run: Run[Any] = system.run(Graph(numbers.collect(name="one"), numbers.collect(name="other")))
     for name in names:
-        with pytest.raises(RunError, match="one of the collectors 'one', 'other', not") as raised:
+        with pytest.raises(RunError, match="one of the collectors 'one', 'other', got") as raised:
             run.results(name=name)
         assert repr(name) in str(raised.value)
     run = system.run(numbers.to(print))

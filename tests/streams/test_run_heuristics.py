@@ -13,7 +13,7 @@ import pytest
 from callboard import ActorSystem
 from callboard.core.errors import ConfigError
 from callboard.streams import Heuristic, entry
-from callboard.streams.running.lanes import PythonLane
+from callboard.streams.running.build import PythonLane
 from callboard.testing import ManualSystem
 from tests.streams.summing import ROWS, feed, shape
 from tests.waiting import until

@@ -107,7 +107,7 @@ def test_a_sender_that_finish_cuts_off_gets_back_what_it_had_taken(blocked: Bloc
         pass
     finishing = threading.Thread(target=blocked.run.finish)
     finishing.start()
-    while not blocked.run._work.finishing:
+    while not blocked.run._work.life.finishing:
         pass
     blocked.opened.set()
     for thread in (sender, finishing):

@@ -15,7 +15,7 @@ from callboard.core.threads.interpreter import has_gil
 from callboard.streams import Graph, Run, RunTimeout, Snapshot, entry
 from callboard.streams.programs.saved import Columns
 from callboard.streams.snapshots.cut import Cut
-from callboard.streams.snapshots.state_codec import state_codec
+from callboard.streams.snapshots.snapshot import state_codec
 from callboard.testing import ManualSystem
 from tests.streams.shapes import Functions, Running
 
@@ -68,9 +68,9 @@ def test_rows_behind_the_cut_leave_no_trace_in_it(
         run = system.run(graph)
         run.send("rows", before)
         first = run._work.snapshot()
-        cut = run._work._cut(state_codec())
+        cut = run._work.cut(state_codec())
         run.send("rows", behind)
-        other = run._work._cut(state_codec())
+        other = run._work.cut(state_codec())
         run.send("rows", behind)
         saved = [cut.encoded(0), other.encoded(0)]
         run.cancel()

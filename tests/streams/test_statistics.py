@@ -9,8 +9,8 @@ import pytest
 from callboard import ActorSystem
 from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.streams import Graph, Run, SlidingWindow, TumblingWindow, Watermark, entry
+from callboard.streams.running.row_counts import RowCounts
 from callboard.streams.running.statistics import collect
-from callboard.streams.running.tally import RowCounts
 from callboard.testing import ManualSystem
 
 

@@ -16,7 +16,7 @@ from callboard.messages import DeadLetter
 from callboard.policies import Fixed
 from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.streams import Graph, RunEnded, RunError, RunTimeout, Stream, entry
-from callboard.streams.running import standstill
+from callboard.streams.running import stall_detector
 from callboard.testing import ManualSystem
 from tests.streams.witness import ROWS, Witness, feed, pipeline
 
@@ -94,7 +94,7 @@ def test_assigned_operators_are_run_by_their_home_worker(
 ) -> None:
     if has_gil() and not releases_gil:
         pytest.skip("where the interpreter has a lock, its token says which worker runs Python")
-    monkeypatch.setattr(standstill, "_LONG", 3600.0)  # a worker that is late is left alone
+    monkeypatch.setattr(stall_detector, "_LONG", 3600.0)  # a worker that is late is left alone
     with ActorSystem(workers=2) as system:
         stream = entry("x", int)
         for name in "abc":

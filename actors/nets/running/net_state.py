@@ -18,8 +18,8 @@ from callboard.nets.running.reports import NetStatistics
 from callboard.nets.terms.network import Box, Net
 from callboard.nets.types.flows import labels_mentioned
 from callboard.nets.types.typed import Typed
-from callboard.observing.shape import GraphShape
-from callboard.observing.wait import Wait
+from callboard.observing.layout import GraphShape
+from callboard.observing.wait import WaitRecord
 
 
 class NetState:
@@ -94,13 +94,13 @@ class RunView:
         """Hear from the run's actor that the figures are the last ones."""
         system = self._conductor.system
         if system is not None:
-            system._note_end(self)
+            system._observer.note_end(self)
 
     def is_anybody_at_work(self) -> bool:
         """Tell whether the figures may still change."""
         return False
 
-    def waits(self) -> list[Wait]:
+    def waits(self) -> list[WaitRecord]:
         """Return nothing: the run's actor says why it waits."""
         return []
 

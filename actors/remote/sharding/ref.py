@@ -12,6 +12,7 @@ from callboard.recipient import together
 from callboard.remote.client.connection import Connection
 from callboard.remote.client.remote_ref import RemoteRef, no_life
 from callboard.remote.sharding.keys import By, ShardKey, divide_batch, shard_of
+from callboard.rows.batches import iterator_over
 
 if TYPE_CHECKING:
     import pyarrow as pa

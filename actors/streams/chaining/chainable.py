@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from callboard.streams.checks import check_name
 from callboard.streams.errors import FailedRow, GraphError
-from callboard.streams.planning.constraints import UNCONSTRAINED, Constraint
 from callboard.streams.planning.operator import Errors, Operator, Outlet
+from callboard.streams.planning.plan import UNCONSTRAINED, Constraint
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.stream import Stream

@@ -18,10 +18,9 @@ from callboard.streams.chaining.graph import Graph
 from callboard.streams.checks import check_choice, check_flag, check_function, check_name
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Errors, Operator, label_of
-from callboard.streams.programs.program import Program
+from callboard.streams.programs.program import Program, check_answer
 from callboard.streams.programs.rows.files import Mode, to_file
 from callboard.streams.programs.rows.sinks import Call, Collect, Tell, TellAll
-from callboard.streams.programs.unawaited import check_answer
 
 T = TypeVar("T", covariant=True)
 C = TypeVar("C", contravariant=True)

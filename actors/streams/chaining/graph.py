@@ -9,18 +9,15 @@ from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.checks import MOST, check_choice, check_count
-from callboard.streams.drawing.describe import describe
-from callboard.streams.drawing.mermaid import mermaid
-from callboard.streams.drawing.svg import svg
+from callboard.streams.drawing import describe, mermaid, svg
 from callboard.streams.errors import GraphError
-from callboard.streams.planning.constraints import check_model
 from callboard.streams.planning.operator import Operator, Outlet
-from callboard.streams.planning.plan import Plan
+from callboard.streams.planning.plan import Plan, check_model
 from callboard.streams.planning.planner import plan_of
 from callboard.streams.planning.units import Unit, units_of
 from callboard.streams.running import sequential
+from callboard.streams.running.row_counts import RowCounts
 from callboard.streams.running.run import Run
-from callboard.streams.running.tally import RowCounts
 from callboard.system import ActorSystem
 
 R = TypeVar("R")

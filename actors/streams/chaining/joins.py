@@ -9,10 +9,10 @@ from callboard.core.text import safe_repr
 from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.checks import check_function
 from callboard.streams.errors import GraphError
+from callboard.streams.native import NativePredicate
 from callboard.streams.operators import joining
 from callboard.streams.operators.joining import By, How, LateRow, Nearest, Rule
 from callboard.streams.planning.operator import Errors, Operator
-from callboard.streams.programs.joins.native_finder import NativePredicate
 from callboard.streams.programs.joins.predicates import Predicate
 from callboard.streams.programs.merging.merge import Merge, Zip
 

@@ -98,8 +98,8 @@ class RowByRow(Chainable[T]):
                 )
             if inspect.iscoroutinefunction(function):
                 raise GraphError(
-                    "map()'s argument is a function that answers, not an async one, which nobody "
-                    f"would await without in_flight=, the rows at a time: {safe_repr(function)}"
+                    "map() expected a plain function, got an async one, which needs in_flight=: "
+                    f"{safe_repr(function)}"
                 )
             return self._each("map", Map, function, name, errors, releases_gil)
         if releases_gil:
@@ -221,7 +221,7 @@ class RowByRow(Chainable[T]):
         there is an object for each partition. Watermarks end here. See docs/streams-native.md.
         """
         if not (isinstance(cls, type) and issubclass(cls, NativeOperator)):
-            raise GraphError(f"native() wants a subclass of NativeOperator, not {safe_repr(cls)}")
+            raise GraphError(f"native() expects a subclass of NativeOperator, got {safe_repr(cls)}")
         if partitions is not None:
             partitions = check_count("partitions", partitions, most=MOST_PARTITIONS)
             if "partition" in kwargs:

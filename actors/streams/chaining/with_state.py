@@ -21,7 +21,7 @@ from callboard.streams.operators import (
 )
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
 from callboard.streams.planning.partitioning import partitioning
-from callboard.streams.programs.windows.clock import Clock
+from callboard.streams.programs.windows.event_time import Clock
 from callboard.streams.programs.windows.window import (
     SessionWindow,
     SlidingWindow,

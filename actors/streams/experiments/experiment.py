@@ -46,20 +46,12 @@ class _Examined(Protocol):
 
     system: Any
     flow: Any
+    life: Any
     experiment: Lock
     admit_round: Callable[[dict[int, Batch]], bool]
 
     @property
     def programs(self) -> Sequence[Any]: ...
-    @property
-    def ended(self) -> bool: ...
-    @property
-    def finishing(self) -> bool: ...
-    def refuse_own_operators(self, call: str) -> None: ...
-    def refuse_to_wait(self, call: str, why: str) -> None: ...
-    def refuse_loop(self, call: str, instead: str) -> None: ...
-    def refuse_if_stopped(self) -> None: ...
-    def why_ended(self, what: str) -> RunError: ...
 
 
 def predict(work: _Examined, operator: Any, faster: Any, seconds: Any) -> WhatIf:
@@ -81,9 +73,10 @@ def _predict(work: _Examined, operators: Sequence[Any], faster: Any, seconds: An
     seconds = checks.seconds("what_if()'s seconds", seconds, zero=False, error=ConfigError)
     _refuse_if_over(work)
     of_each = [(operator, _numbers_of(operator, work)) for operator in operators]
-    work.refuse_own_operators("what_if")
-    work.refuse_loop("what_if()", "await asyncio.to_thread(run.what_if, ...)")
-    work.refuse_to_wait("what_if()", f"it watches the run for {seconds:g} s")
+    work.life.check_caller("what_if()", by_any_caller=True)
+    watches = f"it watches the run for {seconds:g} s"
+    instead = "await asyncio.to_thread(run.what_if, ...)"
+    work.life.check_wait("what_if()", instead, for_others=watches)
     if work.system._runtime.manual:
         raise RunError(f"what_if() measures time, and {work.system!r} has a clock of its own")
     with _begun(work):
@@ -108,9 +101,9 @@ def _begun(work: _Examined) -> Iterator[None]:
 
 
 def _refuse_if_over(work: _Examined) -> None:
-    work.refuse_if_stopped()
-    if work.ended or (work.finishing and work.flow.done >= work.flow.admitted):
-        raise work.why_ended(f"{work!r} has ended, and what_if() watches it at work")
+    work.life.check_not_stopped()
+    if work.life.ended or (work.life.finishing and work.flow.done >= work.flow.admitted):
+        raise work.life.why_ended(f"{work!r} has ended, and what_if() watches it at work")
 
 
 class Experiment:

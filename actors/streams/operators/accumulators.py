@@ -1,4 +1,4 @@
-"""States of the rows so far: their accumulator, or their number."""
+"""States of scan(), fold() and count(): an accumulator, or a number of rows."""
 
 from __future__ import annotations
 

@@ -14,9 +14,8 @@ from callboard.recipient import is_recipient, path_of
 from callboard.streams.checks import MOST, check_count, check_flag, check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator, label_of
-from callboard.streams.programs.rows.answers import Answers
+from callboard.streams.programs.rows.answers import Answers, UnorderedAnswers
 from callboard.streams.programs.rows.coroutines import Coroutines
-from callboard.streams.programs.rows.unordered_answers import UnorderedAnswers
 
 _MOST_RETRIES = 1_000
 
@@ -52,7 +51,7 @@ def asking(
 def map_awaited(function: Any, way: Asking) -> Operator:
     """Await a function of many rows at a time."""
     if not callable(function):
-        raise GraphError(f"map()'s argument is a function, not {safe_repr(function)}")
+        raise GraphError(f"map()'s argument: expected a function, got {safe_repr(function)}")
     coroutines = partial(Coroutines, function, way.timeout, **way.tries)
     return _operator("map", label_of(function, "map"), "", way, coroutines=coroutines)
 

@@ -10,8 +10,8 @@ from callboard.rows.instants import instant_of
 from callboard.streams.checks import check_function
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator
+from callboard.streams.programs.program import Answering
 from callboard.streams.programs.rows.tables import check_key
-from callboard.streams.programs.unawaited import Answering
 
 
 def distinct(by: Any) -> Operator:

@@ -12,8 +12,8 @@ from callboard.streams.checks import check_count, check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator
+from callboard.streams.programs.program import Answering
 from callboard.streams.programs.rows.tables import check_key
-from callboard.streams.programs.unawaited import Answering
 
 
 def frequent(by: Any, epsilon: float, support: float | None, every: int | None) -> Operator:

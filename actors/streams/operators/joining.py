@@ -1,4 +1,4 @@
-"""Operators that bring streams together by their rows' time."""
+"""Joins and merges of streams by the time of their rows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from callboard.streams.checks import (
     check_function,
 )
 from callboard.streams.errors import GraphError
+from callboard.streams.native import NativeFinder, NativePredicate
 from callboard.streams.planning.operator import Operator
 from callboard.streams.programs.joins.comparisons import Comparison
 from callboard.streams.programs.joins.finder import Finder, PairFinder
@@ -22,7 +23,6 @@ from callboard.streams.programs.joins.join import Join
 from callboard.streams.programs.joins.join_asof import JoinAsof
 from callboard.streams.programs.joins.join_in_lanes import JoinEnd, JoinLanes, JoinOrder
 from callboard.streams.programs.joins.kept import WindowRule
-from callboard.streams.programs.joins.native_finder import NativeFinder, NativePredicate
 from callboard.streams.programs.joins.number_finder import NumberFinder
 from callboard.streams.programs.joins.predicates import (
     Column,
@@ -32,8 +32,8 @@ from callboard.streams.programs.joins.predicates import (
     name_of,
     reader_of,
 )
-from callboard.streams.programs.merging.in_time import MergeInTime
-from callboard.streams.programs.unawaited import check_answer
+from callboard.streams.programs.merging.time_order import MergeInTime
+from callboard.streams.programs.program import check_answer
 from callboard.streams.programs.windows.window import delay_of
 
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]

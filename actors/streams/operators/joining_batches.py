@@ -1,4 +1,4 @@
-"""Operators that bring streams of Arrow batches together by their rows' time."""
+"""Joins of streams of Arrow batches by the time of their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of so many rows, and a function's results of them."""
+"""Lists of a fixed number of rows, and the results of functions of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from callboard.streams.checks import check_count, check_function
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator, label_of
 from callboard.streams.programs.columns.rows_and_batches import batch_of
+from callboard.streams.programs.program import Answering
 from callboard.streams.programs.rows.keyed import Gather
-from callboard.streams.programs.unawaited import Answering
 
 
 def reduce(function: Any, every: int) -> Operator:

@@ -13,7 +13,7 @@ from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator, label_of
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.rows.keyed import Timed
-from callboard.streams.programs.windows.sessions import Sessions
+from callboard.streams.programs.windows.event_time import Sessions
 from callboard.streams.programs.windows.window import (
     SessionWindow,
     SlidingWindow,

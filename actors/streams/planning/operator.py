@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from callboard.streams.checks import check_choice, check_flag, check_name
 from callboard.streams.errors import GraphError
-from callboard.streams.planning.constraints import UNCONSTRAINED, Constraint
+from callboard.streams.planning.plan import UNCONSTRAINED, Constraint
 from callboard.streams.programs.program import Program
 
 Errors = Literal["fail", "skip", "side"]

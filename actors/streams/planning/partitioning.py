@@ -1,4 +1,4 @@
-"""How keys are divided into partitions, where a graph says it."""
+"""Partitioning of keys, where a graph specifies it."""
 
 from __future__ import annotations
 

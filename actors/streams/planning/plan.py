@@ -4,14 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from callboard.core.log import log
 from callboard.core.threads.constants import make_constants_immortal
-from callboard.scheduling.flow.threading_models import Model
-from callboard.streams.planning.constraints import UNCONSTRAINED, Constraint
+from callboard.observing.layout import GraphShape
+from callboard.scheduling.flow.threading_models import MODELS, Model
+from callboard.streams.checks import check_choice
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.rows.sinks import Call, Collect
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """Where the operators that are made from a stream may run; each is of one call alone."""
+
+    model: Model | None = None
+    """None: the run's."""
+    is_port: bool = False
+    """Where the model is `manual`, a thread begins here."""
+
+
+UNCONSTRAINED = Constraint()
+
+
+def check_model(what: str, value: Any) -> Model:
+    """Check the name of a threading model. Raises GraphError."""
+    check_choice(what, value, MODELS)
+    return cast("Model", value)
+
 
 # Where an input comes from: (number of a step, port), or (None, number of an entry).
 Source = tuple[int | None, int]
@@ -66,6 +87,18 @@ class Plan:
             return self.entries[port]
         step = self.steps[number]
         return self._name_of(*step.sources[0]) if step.numbers else step.name
+
+    def shape(self) -> GraphShape:
+        """Return what the graph looks like: entries, and operators by their numbers."""
+        entries = len(self.entries)
+        boxes = [(name, "entry", "") for name in self.entries]
+        boxes += [(step.name, step.kind, str(i)) for i, step in enumerate(self.steps)]
+        lines = [
+            (source if number is None else entries + number, entries + i, "")
+            for i, step in enumerate(self.steps)
+            for number, source in step.sources
+        ]
+        return GraphShape(boxes, lines, [])
 
     def make_programs(self, tally: object) -> list[Program]:
         """Make the programs of one run, one for each step. They count with `tally`."""

@@ -23,8 +23,7 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from callboard.scheduling.flow.threading_models import Model
-from callboard.streams.planning.constraints import Constraint
-from callboard.streams.planning.plan import Step
+from callboard.streams.planning.plan import Constraint, Step
 
 _CALLER = Constraint()
 

@@ -427,3 +427,23 @@ cdef int pass_on(Batch batch, Py_ssize_t at, list into) except -1:
         if batch.lineages is not None:
             port.lineages.append(batch.lineages[at])
     return 0
+
+
+@cython.final
+cdef class Answering:
+    """Calls a function with one value. A coroutine, or an asynchronous generator, is a TypeError."""
+
+    cdef object function
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, value, /):
+        answer = self.function(value)
+        refuse_unawaited(answer)
+        return answer
+
+
+def check_answer(answer):
+    """Refuse an answer that is a coroutine or an asynchronous generator. Raises TypeError."""
+    refuse_unawaited(answer)

@@ -1,4 +1,4 @@
-"""How many rows go through a graph together, if the user does not say."""
+"""The number of rows in a round, if the user does not specify it."""
 
 from __future__ import annotations
 

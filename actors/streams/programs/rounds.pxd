@@ -1,6 +1,7 @@
 from libc.stdint cimport int64_t
 
 from callboard.scheduling.flow.stage cimport RowTotals, Work
+from callboard.scheduling.flow.values cimport Values
 from callboard.streams.programs.program cimport Batch, Program
 
 cdef Work work_of(Program program) noexcept
@@ -17,3 +18,7 @@ cdef object named(str name, object raised)
 cdef void* output_of(
     Program program, int64_t serial, list into, bint final, object error, RowTotals& counts
 ) noexcept
+
+# Lots of native values, from and to rows.
+cdef Values* lot_of(list rows, Py_ssize_t* at) except? NULL
+cdef list rows_of(Values* lot)

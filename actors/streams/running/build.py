@@ -1,4 +1,4 @@
-"""From a plan to stages, pools and lanes, as the threading models of its parts say.
+"""Builds the stages, pools and lanes of a run, by the threading models of the plan's parts.
 
     dynamic     all such stages in one pool, with a lane for each worker; native operators that need
                 no order, one behind the other, are one stage, unless a heuristic is to choose
@@ -18,24 +18,108 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from weakref import ReferenceType, ref
 
 from callboard._inside.sending.ref import ActorRef
+from callboard.actor import Actor
 from callboard.core.errors import ConfigError
 from callboard.core.threads.interpreter import has_gil
 from callboard.scheduling.flow.threading_models import Model
 from callboard.scheduling.placement import Fixed, PlacementPolicy
+from callboard.scheduling.team import Team
 from callboard.scheduling.worker import WorkerThread
 from callboard.streams.native import NativeProgram
 from callboard.streams.planning.plan import Plan
 from callboard.streams.planning.units import Unit
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.rows.answers import Answers
-from callboard.streams.running.callers import worker_here
-from callboard.streams.running.flow import GraphFlow
-from callboard.streams.running.lanes import Lanes
-from callboard.streams.running.seeing import record_slices
-from callboard.streams.running.stages import LONGEST_CHAIN
+from callboard.streams.running.call_lock import worker_here
+from callboard.streams.running.flow import GraphFlow, NativeLane
+from callboard.streams.running.graph_builder import LONGEST_CHAIN, GraphBuilder
+from callboard.streams.running.inspection import record_slices
 from callboard.system import ActorSystem
+from callboard.timers import Timer
+
+
+class PythonLane(Actor[object]):
+    """A lane that holds the interpreter. Any message means: look for work."""
+
+    _instead_of_waiting = (
+        "in a function of a stream use stream.ask(ref, in_flight=n), or stream.map(function, "
+        "in_flight=n) with an async function; or give the operator a thread, by "
+        "stream.run_on('dedicated')"
+    )
+
+    def __init__(self, flow: ReferenceType[GraphFlow], number: int, team: Team) -> None:
+        self.flow = flow()
+        self.number = number
+        self.team = team
+        self.alarm: Timer | None = None  # the latest
+        self.rests = False  # until the alarm, while rows wait
+
+    def receive(self, message: object) -> None:
+        """Work until there is nothing to do, or a turn is over."""
+        if self.flow is None:
+            return
+        seconds = self.flow.run_lane(self.number)
+        self._note_rest(bool(seconds))
+        if seconds == 0:
+            self.ref.tell(None)  # other actors of this worker first
+        elif seconds is not None:
+            if self.alarm is not None:  # a round that came meanwhile woke the lane before it
+                self.alarm.cancel()
+            self.alarm = self.after(seconds, None)
+
+    def on_stop(self) -> None:
+        """Keep nobody from being idle."""
+        self._note_rest(False)
+
+    def _note_rest(self, rests: bool) -> None:
+        """Keep the team from idleness while rows wait: a timer alone does not."""
+        if rests != self.rests:
+            self.rests = rests
+            self.team.add_waiting(1 if rests else -1)
+
+
+class Lanes(list[ActorRef[Any]]):
+    """The lanes of a flow, in the order of their numbers.
+
+    A flow keeps its lanes' refs, and a ref keeps what its actor was made with, even when that has
+    ended. So that is a weak reference: the lanes keep the flow while they live, the refs do not.
+    """
+
+    def __init__(self, system: ActorSystem, flow: GraphFlow) -> None:
+        self._system = system
+        self._flow = flow
+
+    def add(
+        self,
+        pool: int,
+        works_on: str,
+        *,
+        keeps_interpreter: bool = True,
+        worker: int = 0,
+        **options: Any,
+    ) -> ActorRef[Any]:
+        """Give a pool a lane that works on "native", "python" or "all" stages.
+
+        `options` are those of a spawn, and say where it lives; so does `worker`, where lanes follow
+        the level of workers.
+        """
+        made: tuple[Any, ...] = (NativeLane, ref(self._flow), len(self))
+        if works_on != "native":
+            made = (PythonLane, *made[1:], self._system._runtime.team)
+        lane = self._system.spawn(*made, **options)
+        self.append(lane)
+        self._system.dead_letters.expect_wake_ups(lane)  # it may end with one in its mailbox
+        self._flow.add_lane(lane, works_on, pool, keeps_interpreter, worker)
+        return lane
+
+    def stop(self) -> None:
+        """Have all of them end."""
+        for lane in self:
+            lane.stop()
+
 
 _DYNAMIC = 0  # the pool that a flow begins with
 _MANUAL_LANES = 3  # that take turns in a manual system
@@ -129,6 +213,7 @@ class _Builder:
     ) -> None:
         self.system = system
         self.flow = flow
+        self.stages = GraphBuilder(flow)
         self.programs = programs
         self.sources = [step.sources for step in plan.steps]
         self.max_workers = [step.max_workers for step in plan.steps]
@@ -154,14 +239,14 @@ class _Builder:
                 self.add_dynamic(unit)
             elif (lane := lane_of(unit)) is None:
                 crew.has_caller = True
-                self.flow.add_called(self.members(unit), not self.is_mixed([unit]))
+                self.stages.add_called(self.members(unit), not self.is_mixed([unit]))
                 self.settle([unit], LaneSite("manual", "the caller"))
             else:
                 if lane not in pools:
                     pools[lane] = self.flow.add_pool(latest=True)
                 # The program runs on the lane's kind: on another kind it would wait for ever.
                 self.add_undivided(unit, self.runs_on(of_lanes[lane]), pools[lane])
-        self.flow.connect()
+        self.stages.connect()
         if (records := self.system._runtime.records) is not None:
             records.note_operators(partial(record_slices, self.flow))
         try:
@@ -227,7 +312,7 @@ class _Builder:
 
     def add_dynamic(self, unit: Unit) -> None:
         if len(unit.steps) > 1:
-            self.flow.add_chain(self.members(unit), self.runs_on([unit]), self.workers, _DYNAMIC)
+            self.stages.add_chain(self.members(unit), self.runs_on([unit]), self.workers, _DYNAMIC)
             return
         (step,) = unit.steps
         program = self.programs[step]
@@ -240,16 +325,16 @@ class _Builder:
         )
         partitions = program.divided_among(lanes) if by_parts else 0
         sources = self.sources[step]
-        self.flow.add(step, program, sources, self.runs_on([unit]), partitions, lanes, _DYNAMIC)
+        self.stages.add(step, program, sources, self.runs_on([unit]), partitions, lanes, _DYNAMIC)
 
     def add_undivided(self, unit: Unit, runs_on: str, pool: int) -> None:
         waits = any(isinstance(self.programs[step], Answers) for step in unit.steps)
         if unit.model == "manual" or (len(unit.steps) > 1 and not waits):
-            self.flow.add_fused(self.members(unit), runs_on, pool)
+            self.stages.add_fused(self.members(unit), runs_on, pool)
             return
         for step in unit.steps:  # of one that waits for answers, each has a stage: no lane waits
             program, sources = self.programs[step], self.sources[step]
-            self.flow.add(step, program, sources, runs_on, 0, 1, pool)
+            self.stages.add(step, program, sources, runs_on, 0, 1, pool)
 
     # --- lanes -----------------------------------------------------------------------------------
 

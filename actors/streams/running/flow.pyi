@@ -1,15 +1,27 @@
 from collections.abc import Iterable
 from typing import Any, final
+from weakref import ReferenceType
 
 from callboard._inside.sending.ref import ActorRef
-from callboard.scheduling.flow.heuristics import OperatorView
+from callboard.native import NativeActor
+from callboard.scheduling.flow.heuristics import Heuristic, OperatorView
 from callboard.streams.errors import StreamError
 from callboard.streams.programs.program import Batch
-from callboard.streams.running.stages import GraphStages
 
 @final
-class GraphFlow(GraphStages):
+class GraphFlow:
     rows: int
+    window: int
+    def __init__(
+        self,
+        heuristic: Heuristic,
+        window: int,
+        slice_s: float,
+        marker_every: int,
+        one_by_one: bool,
+    ) -> None: ...
+    def leave_answers(self) -> None: ...
+    def add_pool(self, *, latest: bool = False) -> int: ...
     def add_lane(
         self,
         ref: ActorRef[Any],
@@ -53,3 +65,7 @@ class GraphFlow(GraphStages):
     def is_called(self, number: int) -> bool: ...
     def admit_slowly(self, batches: dict[int, Batch]) -> bool: ...
     def moment(self, rounds: int, seconds: float) -> tuple[int, int, float] | None: ...
+
+@final
+class NativeLane(NativeActor):
+    def __init__(self, flow: ReferenceType[GraphFlow], number: int) -> None: ...

@@ -1,9 +1,11 @@
-"""A graph at work: the stages of a flow, and the lanes that work on them."""
+"""A running graph: its stages, the lanes that work on them, and the rounds of rows in flight."""
 
 cimport cython
 from cpython.ref cimport Py_INCREF
 from libc.math cimport NAN, fmax
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
+from libcpp.memory cimport unique_ptr
+from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from callboard._inside.sending.actor_cell cimport await_node
@@ -12,26 +14,107 @@ from callboard._inside.sending.ref cimport ActorRef
 from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Kind, Node
+from callboard.core.sealed cimport maker_key
+from callboard.native cimport Message, NativeActor
 from callboard.scheduling.context cimport Context, current_context
-from callboard.scheduling.flow.flow cimport Pool, Rest, RestReason, SliceObserver, Times
-from callboard.scheduling.flow.heuristics cimport OperatorView
-from callboard.scheduling.flow.stage cimport Figures, python_lanes
+from callboard.scheduling.flow.flow cimport Flow, Pool, Rest, RestReason, Settings, SliceObserver, Times
+from callboard.scheduling.flow.heuristics cimport Ask, Chooser, Heuristic, OperatorView
+from callboard.scheduling.flow.stage cimport Figures, LaneKinds, Stage, all_lanes, native_lanes, python_lanes
 from callboard.streams.experiments.pausing cimport pause
 from callboard.streams.experiments.virtual_speed_up cimport VirtualSpeedUp
-from callboard.streams.programs.program cimport Batch, Program
+from callboard.streams.programs.program cimport Batch, Ending, Program
 from callboard.streams.programs.rounds cimport native_batch, rows_among
-from callboard.streams.running.at_work cimport call_through, help_pool, is_at_work, run_pool
-from callboard.streams.running.stages cimport GraphStages, Seat, lanes_of
+from callboard.streams.running.reentrancy cimport call_through, help_pool, is_at_work, run_pool
 
+from callboard.core.log import log
 from callboard.core.threads.interpreter import has_gil
+
+cdef dict KINDS = {"native": native_lanes, "python": python_lanes, "all": all_lanes}
+
+
+cdef LaneKinds lanes_of(str kind) except? 0:
+    """Return the kinds of lanes that have a name."""
+    return KINDS[kind]
 
 
 @cython.no_gc_clear  # its end needs what it refers to
-cdef class GraphFlow(GraphStages):
-    """The stages of one run. Made by Run, which adds the graph's programs in topological order."""
+cdef class GraphFlow:
+    """The stages of one run, once a GraphBuilder has made them, and what works on them."""
+
+    def __cinit__(self, Heuristic heuristic, uint32_t window, double slice_s, uint32_t marker_every,
+                  bint one_by_one):
+        cdef Settings settings
+        settings.window = window
+        settings.slice_ns = <int64_t>(slice_s * 1e9)
+        settings.turn_ns = 4 * settings.slice_ns
+        settings.marker_every = marker_every
+        settings.one_by_one = one_by_one
+        settings.tries_lanes = not has_gil()  # Python functions may share what they use
+        self.window = window
+        self.one_by_one = one_by_one
+        self.ending = Ending.__new__(Ending)
+        # With an interpreter lock one lane runs Python, and keeps it. Without one several do, and a lane
+        # that is long at work without Python would keep the collector waiting.
+        self.keeps_interpreter = has_gil()
+        self.heuristic = heuristic
+        self.programs = {}
+        self.places = {}
+        self.readers = []
+        self.of_stages = []
+        self.slice_ns = settings.slice_ns
+        self.flow = new Flow(settings)
+        self.add_pool()
 
     def __dealloc__(self):
         del self.speed_up
+        if self.flow == NULL:
+            return
+        # No lane is left. Rows on their way are dropped, as after a failure.
+        cdef Pool* pool
+        for pool in self.pools:
+            pool.retire_lanes()  # the collector may have emptied their refs
+        self.drop_all()
+        self.flow.drain()
+        self.leave_answers()
+        del self.flow
+
+    def leave_answers(self):
+        """Have answers that come from now on wake no lane. Rows that wait for them are dropped."""
+        cdef Program program
+        for program in self.programs.values():
+            program.leave()
+
+    cdef int check(self, bint connected) except -1:
+        if self.connected != connected:
+            raise RuntimeError("a flow works once its graph is connected, and grows no more then")
+        return 0
+
+    cdef int keep(self, object what) except -1:
+        """Let `what` live as long as the stages, which point to it. In tuples: the garbage collector finds
+        circles through them, and does not empty them before this object's end, as it may do with a list."""
+        self.kept = (what, self.kept)
+        return 0
+
+    cdef Seat* seat(self, number) except NULL:
+        return &self.seats[<size_t>self.places[number]]
+
+    cdef Pool* pool(self, size_t number) except NULL:
+        if number >= self.pools.size():
+            raise IndexError(f"no pool {number}; there are {self.pools.size()}")
+        return self.pools[number]
+
+    def add_pool(self, *, bint latest=False):
+        """Add a pool, whose lanes choose among its operators, and return its number; one is there, number 0.
+
+        It has a heuristic of the run's kind; with `latest` the latest operator is next, which costs least."""
+        self.check(False)
+        cdef unique_ptr[Chooser] chooser
+        if not latest:
+            chooser.reset((<Heuristic>self.heuristic).chooser(self.slice_ns, <Ask>ask_heuristic, <void*>self))
+        self.pools.push_back(&self.flow.add_pool(move(chooser)))
+        return self.pools.size() - 1
+
+    # --- lanes ---------------------------------------------------------------------------------------
 
     def add_lane(self, ActorRef ref, str kind, size_t pool=0, bint keeps_interpreter=True, int worker=0):
         """Let the actor `ref` be a lane of a pool: it calls run_lane() when it gets a message. Return its
@@ -360,6 +443,41 @@ cdef class GraphFlow(GraphStages):
             inserted = self.speed_up.inserted()
         return (done, now, inserted) if enough else None
 
+    cdef void drop_all(self) noexcept:
+        cdef size_t i
+        with cython.critical_section(self.ending):  # a failure that is noted just now does not take it back
+            self.ending.stopped_at.store(-1)
+        for i in range(self.flow.stages().size()):
+            self.flow.stages()[i].get().rest_until(0)
+        self.ending.look_again()
+
+    cdef OperatorView view(self, Stage* stage):
+        cdef OperatorView view = OperatorView.__new__(OperatorView, maker_key())
+        view.flow = self
+        view.stage = stage
+        view.is_waited_at = True
+        view.name = (<Program>self.of_stages[stage.position]).name
+        return view
+
+
+cdef class NativeLane(NativeActor):
+    """An actor that is a lane of native stages."""
+
+    cdef GraphFlow flow
+    cdef uint32_t number
+
+    def __init__(self, flow, uint32_t number):
+        self.flow = flow()
+        self.number = number
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        if self.flow is None:
+            return
+        cdef Rest rest = self.flow.run(self.number)
+        if rest.reason == RestReason.turn_over:
+            self.send_integer(self.own_ref, 0)
+        # Not `until`: throttled stages are for lanes that hold the interpreter.
+
 
 cdef object number_or_none(double number):
     return number if number == number else None
@@ -375,3 +493,32 @@ cdef void wake_lane(ActorRef ref) noexcept nogil:
     node.integer = 0
     node.second = NULL
     send(ref, node, context)
+
+
+cdef Stage* ask_heuristic(void* asker, const vector[Stage*]& stages) noexcept with gil:
+    """Ask a heuristic in Python for one of these stages. Null: it failed."""
+    cdef GraphFlow flow = <GraphFlow>asker
+    cdef OperatorView view
+    cdef list views = []
+    cdef size_t i
+    if flow.heuristic_failed or flow.ending.stopped_at.load() < 0:
+        return NULL
+    try:
+        for i in range(stages.size()):
+            views.append(flow.view(stages[i]))
+        chosen = flow.heuristic.choose(views)
+        for view in views:
+            if chosen is view:
+                return view.stage
+        problem = f"choose() returned {chosen!r}, which is none of {views!r}"
+        error = None
+    except BaseException as raised:
+        problem = "choose() raised"
+        error = raised
+    with cython.critical_section(flow):  # another lane's call may have failed meanwhile
+        if flow.heuristic_failed:
+            return NULL
+        flow.heuristic_failed = True
+    log.error("a heuristic failed; its graph goes on with the last operator in the pipeline",
+              heuristic=repr(flow.heuristic), problem=problem, exc_info=error)
+    return NULL

@@ -1,4 +1,4 @@
-"""Rounds without rows.
+"""Heartbeats: rounds without rows.
 
 They are for operators that look at the clock though nothing comes, and for those whose outputs have
 no round to leave with.
@@ -6,10 +6,16 @@ no round to leave with.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from threading import Lock
+from typing import Protocol
 
 from callboard.streams.programs.program import Program
+from callboard.streams.running.build import Crew
+from callboard.streams.running.call_lock import CallLock
+from callboard.streams.running.flow import GraphFlow
+from callboard.streams.running.lifecycle import Lifecycle, RunState
 from callboard.timers import Timers
 
 _AGAIN = 0.002  # seconds: a sender is about to add a round, or there is no room for one
@@ -79,3 +85,50 @@ class ExtraRounds:
         self._is_due = False
         if not self._add():
             self.ask(_AGAIN)
+
+
+class RunWithRounds(Protocol):
+    """A run, as those who add rounds to it see it."""
+
+    flow: GraphFlow
+    life: Lifecycle
+    lock: CallLock
+    crew: Crew
+    has_last_round: bool
+    """The last round is on its way."""
+
+
+def beat(reference: weakref.ref[RunWithRounds]) -> bool | None:
+    """Admit a round without rows, unless a sender is about to. See Heartbeat."""
+    run = reference()
+    if run is None or run.crew.has_caller:  # whose operators no other thread may run
+        return None
+    hold = run.lock.hold()
+    try:
+        if not hold.acquire():
+            return True
+        if run.life.state is not RunState.RUNNING:
+            return None
+        busy = run.flow.done < run.flow.admitted
+        run.flow.try_admit({})
+        return busy
+    finally:
+        hold.release()
+
+
+def add_round(reference: weakref.ref[RunWithRounds]) -> bool:
+    """Admit a round without rows. False: there is no room, or a call that may admit others has the
+    lock. True as well where none is needed, or may come.
+    """
+    run = reference()
+    if run is None or run.crew.has_caller:  # whose operators no other thread may run
+        return True
+    hold = run.lock.hold()
+    try:
+        if not hold.acquire():
+            return False
+        if run.life.ended or run.has_last_round or run.flow.is_stopped:
+            return True
+        return bool(run.flow.try_admit({}))
+    finally:
+        hold.release()

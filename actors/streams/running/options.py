@@ -1,7 +1,8 @@
-"""Checks of a run's options: each raises ConfigError."""
+"""Checks of what a run, and its calls, are given."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -79,3 +80,9 @@ def short_time(option: str, value: Any) -> float:
     if seconds > 1:
         raise ConfigError(f"{option} is in seconds, above 0 and 1 at most, not {value!r}")
     return seconds
+
+
+def deadline(call: str, timeout: float | None) -> float | None:
+    """Return when a call's timeout is over, on the monotonic clock. Raises as checks.timeout()."""
+    seconds = checks.timeout(f"{call}'s timeout", timeout)
+    return None if seconds is None else time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""Outputs of a run that are handed out as they are made."""
+"""Iterators over the outputs of a run, as they are made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from callboard.core.threads.blocking import in_thread, running_task
 from callboard.rows.batches import Batches, is_table
 from callboard.streams.checks import check_entry
 from callboard.streams.errors import RunError, RunTimeout
-from callboard.streams.running.untaken import Untaken
+from callboard.streams.running.lifecycle import Lifecycle
+from callboard.streams.running.output_buffer import OutputBuffer
 
 T = TypeVar("T")
 Inputs = Iterator[tuple[str, list[Any]]]
@@ -38,20 +39,7 @@ class Outlook(NamedTuple):
 class ResultsSource(Protocol):
     """A run as an iterator of its results needs it; the iterator keeps it."""
 
-    def refuse_other_callers(self, call: str) -> None:
-        """Raise RunError where another thread has operators of its own in the run."""
-
-    def refuse_own_operators(self, call: str) -> None:
-        """Raise RunError in an operator of the run."""
-
-    def refuse_to_wait(self, call: str, why: str) -> None:
-        """Raise RunError where the awaited outputs could not come."""
-
-    def refuse_loop(self, call: str, instead: str) -> None:
-        """Raise WouldBlock where a wait would block an event loop."""
-
-    def refuse_if_stopped(self) -> None:
-        """Raise why the run ended, unless it was finished."""
+    life: Lifecycle
 
     def outlook(self) -> Outlook:
         """Look what may still come."""
@@ -95,55 +83,55 @@ class Results(Generic[T]):
 
     __dir__ = public_names
 
-    def __init__(self, source: ResultsSource, untaken: Untaken[T]) -> None:
+    def __init__(self, source: ResultsSource, buffer: OutputBuffer[T]) -> None:
         self._source = source
-        self._untaken = untaken
-        self._hand = untaken.hand
+        self._buffer = buffer
+        self._hand = buffer.hand
 
     def take_over(self, limit: int | None) -> Self:
         """Go on where the last iterator of the same outputs was. Raises RunError if it is at it."""
-        if not self._untaken.hand_over(self, limit):
+        if not self._buffer.hand_over(self, limit):
             gc.collect()  # a traceback may keep an iterator that nobody can reach
-            if not self._untaken.hand_over(self, limit):
+            if not self._buffer.hand_over(self, limit):
                 raise RunError(
-                    f"somebody has the results() of {self._untaken.name!r} already: there is a new "
+                    f"somebody has the results() of {self._buffer.name!r} already: there is a new "
                     "iterator when that one is closed or dropped, or has raised"
                 )
-        self._hand = self._untaken.hand
+        self._hand = self._buffer.hand
         return self
 
     @property
     def untaken(self) -> int:
         """How many outputs wait to be taken."""
-        return len(self._untaken)
+        return len(self._buffer)
 
     def take(self) -> list[T]:
         """Return all outputs that there are, without waiting, whatever has become of the run."""
-        self._source.refuse_other_callers("take")
+        self._source.life.check_caller("take()", by_operators=True)
         self._check_is_taker()
-        return self._untaken.take_all()
+        return self._buffer.take_all()
 
     def close(self) -> None:
         """Leave the outputs that are not taken to `finish()`, or to other `results()`: `send()`
         waits for takers no more.
         """
         if self._is_taker():
-            self._untaken.unbind()
-            self._untaken.is_free = True
+            self._buffer.unbind()
+            self._buffer.is_free = True
 
     def _is_taker(self) -> bool:
-        return self._hand is self._untaken.hand
+        return self._hand is self._buffer.hand
 
     def _check_is_taker(self) -> None:
         if not self._is_taker():
             raise RunError(
-                f"this iterator had let go of {self._untaken.name!r}, and another call of "
+                f"this iterator had let go of {self._buffer.name!r}, and another call of "
                 "results() has it"
             )
 
     def _let_go(self) -> None:
         if self._is_taker():
-            self._untaken.is_free = True
+            self._buffer.is_free = True
 
     def __iter__(self) -> Self:
         return self
@@ -155,14 +143,14 @@ class Results(Generic[T]):
             return self._next()
 
     def _next(self) -> T:
-        untaken = self._untaken
-        self._source.refuse_other_callers("results")
+        buffer = self._buffer
+        self._source.life.check_caller("results()", by_operators=True)
         self._check_is_taker()
-        untaken.use(threading.current_thread())
+        buffer.use(threading.current_thread())
         try:
             while True:
                 try:
-                    return untaken.take_one()
+                    return buffer.take_one()
                 except IndexError:
                     if not self._more():
                         raise StopIteration from None
@@ -174,16 +162,15 @@ class Results(Generic[T]):
     def _more(self) -> bool:
         """Wait until something may have come. False: nothing will, and all is taken."""
         source = self._source
-        source.refuse_own_operators("results")
+        source.life.check_caller("results()", by_any_caller=True)
         outlook = source.outlook()  # what comes after this look ends the wait
         if self.untaken:
             return True
         if outlook.is_over:
-            source.refuse_if_stopped()
+            source.life.check_not_stopped()
             return False
-        if outlook.is_idle:
-            source.refuse_to_wait("results()", "no row is on its way")
-        source.refuse_loop("results()", "take them by `async for`")
+        others = "no row is on its way" if outlook.is_idle else ""
+        source.life.check_wait("results()", "take them by `async for`", for_others=others)
         source.wait_a_turn(outlook.done + 1)
         return True
 
@@ -197,15 +184,15 @@ class Results(Generic[T]):
             return await self._anext()
 
     async def _anext(self) -> T:
-        untaken = self._untaken
+        buffer = self._buffer
         self._refuse_async()
-        self._source.refuse_other_callers("results")
+        self._source.life.check_caller("results()", by_operators=True)
         self._check_is_taker()
-        untaken.use(running_task())
+        buffer.use(running_task())
         try:
             while True:
                 try:
-                    return untaken.take_one()
+                    return buffer.take_one()
                 except IndexError:
                     # In turns of a tenth of a second: so long its thread outlives a cancelled task.
                     if not await in_thread(self._more):
@@ -219,7 +206,7 @@ class Results(Generic[T]):
         """Raise RunError where `async for` would block."""
 
     def __repr__(self) -> str:
-        return f"<Results of {self._untaken.name!r}, {self.untaken} untaken>"
+        return f"<Results of {self._buffer.name!r}, {self.untaken} untaken>"
 
 
 class PulledResults(Results[T]):
@@ -231,13 +218,13 @@ class PulledResults(Results[T]):
 
     _source: PulledSource
 
-    def __init__(self, source: PulledSource, untaken: Untaken[T], inputs: Inputs) -> None:
-        super().__init__(source, untaken)
-        self._pulling = _pull(source, untaken, inputs)
+    def __init__(self, source: PulledSource, buffer: OutputBuffer[T], inputs: Inputs) -> None:
+        super().__init__(source, buffer)
+        self._pulling = _pull(source, buffer, inputs)
         self._turn = threading.Lock()  # held by the sender
 
     def _more(self) -> bool:
-        self._source.refuse_loop("results() with rows", _INSTEAD)
+        self._source.life.check_wait("results() with rows", _INSTEAD)
         if not self._turn.acquire(blocking=False):
             raise RunError(
                 f"results() with rows is for one taker at a time, and another one, or the rows "
@@ -277,7 +264,7 @@ def inputs_of(rows: Any, entries: tuple[str, ...], size: int) -> Inputs:
     if len(entries) == 1:
         return _in_turns({entries[0]: Batches("results()", rows, size)})
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable) or is_table(rows):
-        raise RunError(f"results() wants rows by their entries, not {safe_repr(rows)}")
+        raise RunError(f"results() expects rows by their entries, got {safe_repr(rows)}")
     return _in_order(rows, size)
 
 
@@ -294,7 +281,7 @@ def _in_turns(entries: dict[str, Batches]) -> Inputs:
 def _in_order(pairs: Iterable[Any], size: int) -> Inputs:
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise RunError(f"results() wants pairs of an entry and rows, not {safe_repr(pair)}")
+            raise RunError(f"results() expects pairs of an entry and rows, got {safe_repr(pair)}")
         batches = Batches("results()", pair[1], size)
         while batch := _next_of(batches):
             yield pair[0], batch
@@ -310,25 +297,25 @@ def _next_of(batches: Batches) -> list[Any] | None:
 
 
 def _pull(
-    source: PulledSource, untaken: Untaken[Any], inputs: Inputs
+    source: PulledSource, buffer: OutputBuffer[Any], inputs: Inputs
 ) -> Generator[bool, None, None]:
     """Send a batch, and have the outputs so far handed out, until all is sent; then finish."""
     sent = 0
     try:
         for entry, batch in inputs:
             sending = _Sending(source, entry, batch)
-            yield from _patiently(sending.go_on, untaken)
+            yield from _patiently(sending.go_on, buffer)
             sent += len(batch)
-            yield from _patiently(source.await_room, untaken)  # before a source that may wait, too
+            yield from _patiently(source.await_room, buffer)  # before a source that may wait, too
             yield True
-        yield from _patiently(source.finish, untaken)
+        yield from _patiently(source.finish, buffer)
     except BaseException as error:
         with suppress(Exception):
             error.sent = sent + getattr(error, "sent", 0)  # type: ignore[attr-defined]
         if isinstance(error, Exception):  # the outputs of the rows before it come first
             with suppress(RunError):
                 source.wait_for_all()
-            while len(untaken):
+            while len(buffer):
                 yield True
         source.cancel(_GRACE)
         raise
@@ -355,12 +342,12 @@ class _Sending:
             raise
 
 
-def _patiently(call: Callable[..., Any], untaken: Untaken[Any]) -> Iterator[bool]:
+def _patiently(call: Callable[..., Any], buffer: OutputBuffer[Any]) -> Iterator[bool]:
     """Call until it comes to an end in time, and have the outputs so far handed out meanwhile."""
     while True:
         try:
             call(timeout=_MOMENT)
             return
         except RunTimeout:
-            if len(untaken):
+            if len(buffer):
                 yield True

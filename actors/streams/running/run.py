@@ -1,4 +1,4 @@
-"""A run as its user sees it."""
+"""Run, the handle by which users send rows to a graph at work, and take its results."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ from callboard.streams.errors import RunError, StreamError
 from callboard.streams.experiments.experiment import predict, predict_all
 from callboard.streams.experiments.what_if import WhatIf, WhatIfs
 from callboard.streams.planning.plan import Plan
-from callboard.streams.running.admission import Admission
-from callboard.streams.running.execution import HELP, LOOK
-from callboard.streams.running.progress import Progress
+from callboard.streams.running.execution import HELP, LOOK, Execution
 from callboard.streams.running.results import PulledResults, Results, inputs_of
-from callboard.streams.running.statistics import RunStatistics, collect
+from callboard.streams.running.statistics import Progress, RunStatistics, collect
 from callboard.streams.snapshots.snapshot import Snapshot
 from callboard.system import ActorSystem
 
@@ -49,13 +47,13 @@ class Run(CopiedAsItself, Generic[R]):
     """
 
     def __init__(self, system: ActorSystem, plan: Plan, **options: Any) -> None:
-        self._work = Admission(system, plan, **options)
+        self._work = Execution(system, plan, **options)
         self.tally = self._work.tally
 
     @property
     def entries(self) -> tuple[str, ...]:
         """The names of the graph's entries."""
-        return self._work.entries
+        return self._work.plan.entries
 
     # --- rows, and what comes of them -------------------------------------------------------------
 
@@ -139,13 +137,13 @@ class Run(CopiedAsItself, Generic[R]):
         Raises RunError if there is no such collector, or somebody takes from it.
         """
         work = self._work
-        work.refuse_other_callers("results")
+        work.life.check_caller("results()", by_operators=True)
         limit = checks.whole("limit", limit, 1, error=ConfigError)
-        untaken = work.untaken(name)
+        buffer = work.outputs.of(name, work)
         if rows is None:
-            return Results(work, untaken).take_over(limit)
-        inputs = inputs_of(rows, work.entries, work.batch_size)
-        return PulledResults(work, untaken, inputs).take_over(None)
+            return Results(work, buffer).take_over(limit)
+        inputs = inputs_of(rows, work.plan.entries, work.batch_size)
+        return PulledResults(work, buffer, inputs).take_over(None)
 
     # --- snapshots --------------------------------------------------------------------------------
 
@@ -242,7 +240,7 @@ class Run(CopiedAsItself, Generic[R]):
         of finish() or cancel() elsewhere closes the files, or the end of the system does.
         """
         if not self._work.ended:
-            self._work.refuse_loop("cancel()", "await acancel()")
+            self._work.life.check_wait("cancel()", "await acancel()")
         self._work.cancel(timeout)
 
     def acancel(self, timeout: float = CANCEL) -> Future[None]:
@@ -251,7 +249,7 @@ class Run(CopiedAsItself, Generic[R]):
 
     def __enter__(self) -> Self:
         try:
-            self._work.refuse_loop("the end of `with`", "use `async with`")
+            self._work.life.check_wait("the end of `with`", "use `async with`")
         except WouldBlock:
             self._work.cancel(0.0)
             raise

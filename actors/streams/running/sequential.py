@@ -1,4 +1,4 @@
-"""A run on one thread, in plain order: what every other run is compared with."""
+"""A run on the calling thread, row by row: the reference for all other runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from callboard.streams.checks import check_entry
 from callboard.streams.errors import GraphError, StreamError
 from callboard.streams.planning.plan import Plan, close, collected_by, result_of, start
 from callboard.streams.programs.program import Batch, Program
-from callboard.streams.running.tally import RowCounts
+from callboard.streams.running.row_counts import RowCounts
 
 Pair = tuple[str, Iterable[Any]]
 

@@ -1,19 +1,22 @@
-"""The figures that a run has about itself."""
+"""Statistics of a run, and its progress bar."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, TextIO
 
+from callboard.core import checks
 from callboard.core.markup import paragraph, table
 from callboard.frequency.results import Counted
+from callboard.observing.progress_line import ProgressLine
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.programs.joins.join_in_lanes import LanePrograms
 from callboard.streams.programs.program import Program
 from callboard.streams.running.build import LaneSite
 from callboard.streams.running.flow import GraphFlow
-from callboard.streams.running.tally import RowCounts
+from callboard.streams.running.row_counts import RowCounts
 
 
 @dataclass(frozen=True)
@@ -219,6 +222,40 @@ def collect(
     )
 
 
+def figures_of(
+    flow: GraphFlow, tally: RowCounts, run: str, seconds: float, entries: list[int]
+) -> dict[str, Any]:
+    """Read the counters of a run, its entries and its operators, for JSON. Any thread."""
+    skipped, late, unpaired = tally.totals()
+    lags = lags_of(flow)
+    times = recent_latency(flow)
+    operators = [
+        {
+            "name": view.name,
+            "step": step,
+            "rows_in": view.taken,
+            "rows_out": view.given,
+            "queued": view.queued,
+            "workers": view.workers,
+            "cost": view.cost,
+            "busy": view.busy,
+            "watermark_lag": lags.get(step),
+        }
+        for step, view in flow.operators()
+    ]
+    return {
+        "run": run,
+        "seconds": seconds,
+        "rows": flow.rows,
+        "skipped": skipped,
+        "late": late,
+        "unpaired": unpaired,
+        "latency": None if times is None else {"p50": times.median, "p99": times.p99},
+        "operators": operators,
+        "entries": entries,
+    }
+
+
 def _partitions(
     flow: GraphFlow, step: int, programs: Sequence[Program]
 ) -> tuple[PartitionStatistics, ...]:
@@ -265,3 +302,51 @@ def latency(seconds: Sequence[float]) -> Latency | None:
         longest=ordered[-1],
         histogram=tuple(sorted(counts.items())),
     )
+
+
+_WIDTH = 20  # of the bar
+
+
+class Progress(ProgressLine):
+    """Shows how a run gets on, from entering to leaving the context, on a thread of its own.
+
+    On a terminal, and in a notebook, it is one line, redrawn `every` seconds; elsewhere a new line
+    every 10 seconds. It has the rows done, of `total` if that is known, and rows a second since the
+    last look. For each operator it shows about how many rows wait for it.
+    """
+
+    def __init__(
+        self,
+        look: Callable[[], RunStatistics],
+        total: int | None = None,
+        *,
+        every: float = 0.5,
+        file: TextIO | None = None,
+    ) -> None:
+        super().__init__(every, file)
+        self._look = look
+        self._total = None if total is None else checks.whole("total", total, 0)
+        self._rows = 0
+
+    def _line(self, seconds: float) -> str:
+        statistics = self._look()
+        # An estimate of how many of the rows that were sent have left the graph.
+        done = statistics.rows * statistics.rounds_done // max(1, statistics.rounds)
+        rate, self._rows = (done - self._rows) / seconds, done
+        return progress_line(statistics, done, self._total, rate)
+
+
+def progress_line(statistics: RunStatistics, done: int, total: int | None, rate: float) -> str:
+    """Say in one line how a run gets on."""
+    bar = ""
+    if total:
+        part = min(done / total, 1.0)
+        filled = round(part * _WIDTH)
+        bar = f"{'█' * filled}{'░' * (_WIDTH - filled)} {part:4.0%}  "
+    waiting = [
+        f"{operator.name} {operator.queued:,.0f}"
+        for operator in statistics.operators
+        if operator.queued >= 1
+    ]
+    lag = f"  waiting: {', '.join(waiting)}" if waiting else ""
+    return f"{bar}{done:,} rows  {rate:,.0f} rows/s{lag}"

@@ -1,4 +1,4 @@
-"""A cut: the states of programs, as they are while the stream stands still.
+"""A cut: the states of all programs while the stream is paused.
 
 Values that others can change are encoded meanwhile, such as objects of users' classes. The others
 are only noted, and encoded when the stream goes on: numbers, texts, times, tuples of these, and
@@ -8,15 +8,15 @@ keeps the interpreter for long.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from callboard.core.text import safe_str
 from callboard.streams.errors import SnapshotError
-from callboard.streams.planning.plan import Step
+from callboard.streams.planning.plan import Plan, Step
 from callboard.streams.programs.joins.kept import KeptRows
 from callboard.streams.programs.program import Program
-from callboard.streams.programs.rows.sinks import Call
+from callboard.streams.programs.rows.sinks import Call, Collect
 from callboard.streams.programs.saved import Columns
 from callboard.streams.snapshots.snapshot import Piece, Snapshot, StepState
 
@@ -104,6 +104,29 @@ class Cut:
             return
         for begin in range(0, len(part), part.piece):
             yield [self._codec.encode_rows(column) for column in part.part(begin)]
+
+
+def cut_of(
+    plan: Plan,
+    programs: Sequence[Program],
+    position: dict[str, int],
+    outputs: dict[str, list[Any]],
+    codec: Codec,
+) -> Cut:
+    """Take the states of programs, while nothing changes them. Raises SnapshotError.
+
+    `outputs` are those of collectors that others take from, by their names: what is left of them.
+    """
+    cut = Cut(codec, position)
+    try:
+        for step, program in zip(plan.steps, programs, strict=True):
+            collected = outputs.get(program.name) if isinstance(program, Collect) else None
+            cut.take(step, program, None if collected is None else [(), Columns([collected])])
+        cut.take_kept()
+    except BaseException:
+        cut.let_go()
+        raise
+    return cut
 
 
 def _unsaved(step: Step, error: Exception) -> SnapshotError:

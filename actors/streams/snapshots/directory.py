@@ -1,4 +1,4 @@
-"""A directory of snapshots, of which a run goes on with the newest."""
+"""A directory of snapshots; a run resumes from the newest."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from callboard.core.errors import ConfigError
 from callboard.core.log import log
 from callboard.core.monitoring.private_files import private, read_file
 from callboard.streams.errors import RunError, SnapshotError
-from callboard.streams.snapshots.snapshot import Snapshot
-from callboard.streams.snapshots.state_codec import state_codec
+from callboard.streams.snapshots.snapshot import Snapshot, state_codec
 
 if TYPE_CHECKING:
     from callboard.remote.wire.codec import Types

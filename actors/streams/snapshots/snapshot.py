@@ -1,4 +1,4 @@
-"""A snapshot: what it is made of, its bytes, and how a run goes on with it.
+"""A snapshot: its parts, its bytes, and how a run resumes from it.
 
 The bytes are a head, and one msgpack array behind it: the positions of the entries, the states of
 the steps in the plan's order, and the rows that joins share. The head has the version of that, its
@@ -7,10 +7,11 @@ length, and the checksum of both. States are encoded by `state_codec`, each in p
 
 from __future__ import annotations
 
+import builtins
 import gc
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from os import PathLike
@@ -23,15 +24,71 @@ import msgpack
 from callboard.core.handles import public_names
 from callboard.core.monitoring.private_files import new_file, read_file
 from callboard.core.text import safe_str
-from callboard.streams.errors import SnapshotError
+from callboard.frequency.results import Counted, Estimate, Frequent
+from callboard.streams.errors import FailedRow, SnapshotError
 from callboard.streams.planning.plan import Plan, Step
 from callboard.streams.programs.joins.kept import KeptRows
-from callboard.streams.programs.program import Program
-from callboard.streams.snapshots.state_codec import state_codec
+from callboard.streams.programs.program import Program, Watermark
+from callboard.streams.programs.windows.window import Window
 
 if TYPE_CHECKING:
     from callboard.remote.wire.codec import Codec, Types
     from callboard.remote.wire.frames import Buffer
+
+
+def state_codec(types: Types = ()) -> Codec:
+    """Make a codec. `types` are dataclasses, enumerations, classes of exceptions and NamedTuples.
+
+    The package with the encoding is imported here, since few runs have snapshots. Raises
+    ConfigError for other types.
+    """
+    from callboard.remote.wire.codec import Codec, named
+
+    codec = Codec({"callboard.FailedRow": FailedRow})
+    codec.add("callboard.Watermark", Watermark, lambda mark: [mark.time], Watermark)
+    for ours in (Window, Counted, Estimate, Frequent):
+        codec.add(f"callboard.{ours.__name__}", ours, tuple, ours)
+    codec.add_later("pyarrow.lib.RecordBatch", _batch_parts, _batch_from)
+    for name, found in vars(builtins).items():
+        if isinstance(found, type) and issubclass(found, Exception):
+            codec.add(f"builtins.{name}", found, _arguments, found)
+    for name, cls in named(types):
+        if isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields"):
+            codec.add(name, cls, tuple, cls)
+        elif isinstance(cls, type) and issubclass(cls, Exception):
+            codec.add(name, cls, _arguments, cls)
+        else:
+            codec.register(name, cls, exactly=True)
+    return codec
+
+
+def _arguments(error: Exception) -> Iterable[Any]:
+    return error.args
+
+
+def _batch_parts(batch: Any) -> list[bytes]:
+    """Return the bytes of a record batch: a stream of Arrow's, which names the columns.
+
+    Raises CodecError for a column of a type that is not read here.
+    """
+    import pyarrow as pa
+
+    from callboard.remote.wire.arrow_columns import check_types
+
+    check_types(batch.schema)  # of others none could be read
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return [sink.getvalue().to_pybytes()]
+
+
+def _batch_from(data: bytes) -> Any:
+    """Make a record batch again. Raises CodecError."""
+    from callboard.remote.wire.arrow_ipc import read_batches
+
+    (batch,) = read_batches(data, is_trusted=True)
+    return batch
+
 
 # The first one did not say which steps have keys. The checksum of the second was of its body alone.
 VERSION = 3

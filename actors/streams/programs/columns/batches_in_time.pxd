@@ -1,7 +1,7 @@
 # Programs that take the rows of Arrow batches in order of time.
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.merging.idle_sources cimport IdleSources
+from callboard.streams.programs.merging.merge cimport IdleSources
 from callboard.streams.programs.merging.time_order cimport TimeOrder
 
 

@@ -8,8 +8,7 @@ import cython
 
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.merging.idle_sources cimport IdleSources
-from callboard.streams.programs.merging.merge cimport Merge
+from callboard.streams.programs.merging.merge cimport IdleSources, Merge
 from callboard.streams.programs.merging.time_order cimport TimeOrder
 from callboard.streams.programs.program cimport Batch, Watermark
 

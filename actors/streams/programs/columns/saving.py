@@ -1,4 +1,4 @@
-"""The columns of Arrow batches, and arrays of numbers, as a snapshot has them."""
+"""Columns of Arrow batches, and arrays of numbers, in the form that snapshots store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the values of an Arrow column are numbers, by which rows are put in order and compared."""
+"""Conversion of the values of an Arrow column to numbers, which order and compare rows."""
 
 from __future__ import annotations
 

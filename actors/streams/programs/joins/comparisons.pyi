@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, final
 
 from typing_extensions import disjoint_base
 
@@ -15,3 +15,8 @@ class Comparison:
 class Nearness(Comparison):
     distance: Any
     def __init__(self, distance: Any) -> None: ...
+
+@final
+class Named:
+    def __init__(self, name: str) -> None: ...
+    def __call__(self, row: Any) -> Any: ...

@@ -1,5 +1,5 @@
-"""The comparisons of a predicate, wherever it is asked: on values in Python, on numbers in native code, and on
-numbers that stand for the values of a column.
+"""The comparisons of a join predicate: of Python values, of native numbers, and of numbers that stand for the values
+of a column.
 
 Whether two values are equal needs none of this: rows are found by a table of their values.
 """
@@ -95,3 +95,21 @@ cdef object distance_between(object one, object other):
     except TypeError:  # complex numbers have no order
         pass
     return abs(one - other)
+
+
+@cython.final
+cdef class Named:
+    """Finds a value by its name: a key of a dictionary, else an attribute."""
+
+    cdef object name
+
+    def __init__(self, str name not None):
+        self.name = name
+
+    def __call__(self, row):
+        if isinstance(row, dict):
+            return (<dict>row)[self.name]
+        return getattr(row, self.name)
+
+    def __reduce__(self):
+        return Named, (self.name,)

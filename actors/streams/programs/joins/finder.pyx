@@ -1,4 +1,4 @@
-"""Finders of a row's partners: among those that a join took before it, as far as they are in a window.
+"""Finders of a row's join partners among the earlier rows in its window.
 
 The partners depend only on the order in which rows were taken. So a finder may be far ahead of the output. There
 may also be several finders, called lanes. Each is handed all rows and stores every n-th of either stream: together
@@ -13,6 +13,7 @@ from collections import deque
 from callboard.core.asserting cimport holds
 from callboard.streams.programs.joins.comparisons cimport Comparison
 from callboard.streams.programs.joins.kept cimport Kept, KeptRows, WindowRule
+from callboard.streams.programs.joins.kernel.rules cimport is_stored_by_lane
 from callboard.streams.programs.unawaited cimport is_true
 
 
@@ -54,10 +55,8 @@ cdef class Finder:
         return 0
 
     cdef bint is_mine(self, Kept kept):
-        """Whether this lane is the one that stores a row; `kernel/rules.hpp` says the same."""
-        if kept.is_alone:
-            return False
-        return kept.place % self.lanes == (self.lane if kept.side == 0 else self.lanes - 1 - self.lane)
+        """Whether this lane is the one that stores a row."""
+        return not kept.is_alone and is_stored_by_lane(kept.side, kept.place, self.lane, self.lanes)
 
     cdef int keep(self, Kept kept) except -1:
         """Let go what a row pushes out, and store it, if that is this lane's to do."""

@@ -1,7 +1,7 @@
 # Joins of two streams.
 from callboard.streams.programs.joins.finder cimport Finder
 from callboard.streams.programs.joins.kept cimport Kept, RowReader, WindowRule
-from callboard.streams.programs.merging.in_time cimport InTime
+from callboard.streams.programs.merging.time_order cimport InTime
 
 
 cdef class JoinRows(InTime):

@@ -6,7 +6,7 @@ from typing_extensions import disjoint_base
 from callboard.streams.programs.joins.comparisons import Comparison
 from callboard.streams.programs.joins.finder import Finder
 from callboard.streams.programs.joins.kept import WindowRule
-from callboard.streams.programs.merging.in_time import InTime
+from callboard.streams.programs.merging.time_order import InTime
 
 @disjoint_base
 class JoinRows(InTime):

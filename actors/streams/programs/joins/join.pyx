@@ -12,7 +12,7 @@ from libc.math cimport INFINITY
 from callboard.core.asserting cimport holds
 from callboard.streams.programs.joins.finder cimport finders_state, restored_finder
 from callboard.streams.programs.joins.kept cimport Kept, KeptRows, RowReader, WindowRule
-from callboard.streams.programs.merging.in_time cimport InTime
+from callboard.streams.programs.merging.time_order cimport InTime
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 from callboard.streams.programs.windows.bounds import check_time

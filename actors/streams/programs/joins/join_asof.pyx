@@ -1,4 +1,4 @@
-"""A join of each row of a stream with the row of another one that is nearest in time.
+"""The as-of join: each row of one stream meets the row of another stream that is nearest in time.
 
 Rows are taken in the order of a merge in which the other stream is the first. So of one time its rows are taken
 before those that look for them. Rows that wait for a later partner are put out in their order: the first of them holds
@@ -14,8 +14,8 @@ from libc.math cimport INFINITY
 from callboard.core.asserting cimport holds
 from callboard.streams.programs.joins.join cimport JoinRows
 from callboard.streams.programs.joins.kept cimport Kept, KeptRows
-from callboard.streams.programs.merging.idle_sources cimport IdleSources
-from callboard.streams.programs.merging.in_time cimport InTime
+from callboard.streams.programs.merging.merge cimport IdleSources
+from callboard.streams.programs.merging.time_order cimport InTime
 from callboard.streams.programs.program cimport Program
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 

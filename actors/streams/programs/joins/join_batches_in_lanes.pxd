@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t
 
 from callboard.streams.programs.joins.join_batches cimport JoinBatches
-from callboard.streams.programs.joins.join_in_lanes cimport LanePrograms
+from callboard.streams.programs.joins.join_in_lanes cimport JoinCommand, LanePrograms
 from callboard.streams.programs.joins.lot_finder cimport Known, OrderedRows
 
 
@@ -11,7 +11,7 @@ cdef class BatchJoinOrder(JoinBatches):
     cdef list held         # of each stream, the columns of rows that may be in a window, and how many came up to there
     cdef int64_t came[2]
 
-    cdef int note(self, tuple command, list into) except -1
+    cdef int note(self, JoinCommand step, list into) except -1
     cdef int hold(self, list ready, bint final) except -1
     cdef int look(self, OrderedRows lot) except -1
     cdef int take_over(self, list windows) except -1
@@ -29,4 +29,4 @@ cdef class BatchJoinEnd(JoinBatches):
     cdef list gone         # how many failed before these
     cdef list times        # of each stream, those of its window: while its state is given back
 
-    cdef int carry_out(self, tuple command, list into) except -1
+    cdef int carry_out(self, JoinCommand step, list into) except -1

@@ -1,4 +1,4 @@
-"""A join of Arrow batches whose comparisons are divided among lanes: three programs, one behind the other.
+"""A join of Arrow batches whose lanes share the comparisons: three programs in a row.
 
 As in `join_in_lanes.pyx` the first puts rows into their order and writes the work down as commands. The second finds
 partners, each lane by itself; the third carries out the commands. So what comes out is what JoinBatches gives.
@@ -17,11 +17,11 @@ from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
 from callboard.streams.programs.joins.join_batches cimport JoinBatches, JoinKind
 from callboard.streams.programs.joins.kept cimport KeptRows
 from callboard.streams.programs.joins.join_in_lanes cimport (
-    BEGIN, COME_TO, ENDED, FAILED, LATE, LOT, REACH, LanePrograms,
+    BEGIN, COME_TO, ENDED, FAILED, LATE, LOT, REACH, JoinCommand, JoinCommandKind, LanePrograms, command,
+    ended_command, failed_command,
 )
 from callboard.streams.programs.joins.lot_finder cimport ColumnFinder, Known, OrderedRows, LotFinder
-from callboard.streams.programs.merging.idle_sources cimport IdleSources
-from callboard.streams.programs.merging.merge cimport Merge
+from callboard.streams.programs.merging.merge cimport IdleSources, Merge
 from callboard.streams.programs.program cimport Batch, Program, Watermark
 
 import numpy as np
@@ -68,12 +68,12 @@ cdef class BatchJoinOrder(JoinBatches):
         cdef Batch out = into[0]
         if self.leaves is not None:
             end = (<Batch?>batches[0]).end
-            out.rows.append((BEGIN, 0 if end is None else end >> self.drops[0]))
+            out.rows.append(command(BEGIN, None, 0 if end is None else end >> self.drops[0]))
         IdleSources.process_many(self, batches, into)
         out.lineages = out.end = None  # these are in the commands
 
-    cdef int note(self, tuple command, list into) except -1:
-        (<Batch?>into[0]).rows.append(command)
+    cdef int note(self, JoinCommand step, list into) except -1:
+        (<Batch?>into[0]).rows.append(step)
         return 0
 
     cdef int handle(self, list ready, bint final, object lineage, list into) except -1:
@@ -83,25 +83,25 @@ cdef class BatchJoinOrder(JoinBatches):
             self.hold(ready, final)
         else:
             self.look(lot)
-        return self.note((COME_TO if lot.sides is None else LOT, lot, None, lineage), into)
+        return self.note(command(COME_TO if lot.sides is None else LOT, lot, lineage), into)
 
     cdef int put_out(self, bint final, object lineage, list into) except -1:
         return 0
 
     cdef int reach(self, Watermark mark, object lineage, list into) except -1:
-        return self.note((REACH, mark, lineage), into)
+        return self.note(command(REACH, mark, lineage), into)
 
     cdef int take_late(self, object late, object lineage, list into) except -1:
-        return self.note((LATE, late, lineage), into)
+        return self.note(command(LATE, late, lineage), into)
 
     cdef int failed_at(self, int64_t serial, object row, object error, object lineage, list into) except -1:
-        return self.note((FAILED, serial, row, error, lineage), into)
+        return self.note(failed_command(serial, row, error, lineage), into)
 
     cdef int release(self, bint final, object lineage, list into) except -1:
         try:
             return BatchesInTime.release(self, final, lineage, into)
         except StreamError as error:
-            return self.note((ENDED, error.__cause__), into)
+            return self.note(ended_command(error.__cause__), into)
 
     cdef int hold(self, list ready, bint final) except -1:
         """Know which values may be compared yet, and forget others."""
@@ -222,37 +222,37 @@ cdef class BatchJoinEnd(JoinBatches):
 
     cpdef process_many(self, list batches, list into):
         cdef Batch port
-        cdef tuple command
+        cdef JoinCommand step
         for port in into:
             port.lineages = None if self.leaves is None else []
-        for command in (<Batch?>batches[0]).rows:
+        for step in (<Batch?>batches[0]).rows:
             try:
-                self.carry_out(command, into)
+                self.carry_out(step, into)
             except Exception as error:
                 self.end(error)
 
-    cdef int carry_out(self, tuple command, list into) except -1:
-        cdef int what = command[0]
+    cdef int carry_out(self, JoinCommand step, list into) except -1:
+        cdef JoinCommandKind what = step.kind
         cdef Batch port
         cdef OrderedRows lot
         if what == LOT or what == COME_TO:
-            lot = command[1]
+            lot = step.subject
             self.times_of.scale, self.layouts, self.schema = lot.known.scale, lot.known.layouts, lot.known.schema
-            self.answers = None if self.masks is None else command[2]
-            self.do(lot, command[2], command[3], into)
+            self.answers = None if self.masks is None else step.found
+            self.do(lot, step.found, step.lineage, into)
             if lot.progress is not None and self.join != NULL:
                 lot.progress.gone = (self.join.begin(0), self.join.begin(1))
-            return self.put_out(lot.is_final, command[3], into)
+            return self.put_out(lot.is_final, step.lineage, into)
         if what == REACH:
-            return Merge.reach(self, command[1], command[2], into)
+            return Merge.reach(self, step.subject, step.lineage, into)
         if what == LATE:
-            return BatchesInTime.take_late(self, command[1], command[2], into)
+            return BatchesInTime.take_late(self, step.subject, step.lineage, into)
         if what == FAILED:
-            return Program.failed_at(self, command[1], command[2], command[3], command[4], into)
+            return Program.failed_at(self, step.serial, step.subject, step.error, step.lineage, into)
         if what == ENDED:
-            return self.end_with(StreamError(self.name), command[1])
+            return self.end_with(StreamError(self.name), step.error)
         for port in into:
-            port.end = command[1] >> self.leaves
+            port.end = step.lineage >> self.leaves
         return 0
 
     cdef object partners(self, OrderedRows lot, Py_ssize_t at):

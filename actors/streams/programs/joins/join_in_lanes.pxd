@@ -1,21 +1,37 @@
 # A join whose comparisons are divided among lanes.
+from libc.stdint cimport int64_t
+
 from callboard.streams.programs.joins.join cimport Join, JoinRows
 from callboard.streams.programs.program cimport Program
 
-# The kind of a command; its arguments stand behind it.
-cdef enum JoinCommand:
-    BEGIN      # the lineage of a round's end
-    LOT        # rows, then what was found of them, a lineage
-    COME_TO    # a time, a lineage
-    REACH      # a watermark, a lineage
-    LATE       # what is late, a lineage
-    FAILED     # a serial number, a row, an error, a lineage
-    ENDED      # an error: the run's end
-    FINISH     # a lineage
+cdef enum JoinCommandKind:
+    BEGIN      # a round begins, at whose end the lineage is this
+    LOT        # `subject`: rows to be compared; `found` is what was found of them
+    COME_TO    # `subject`: a time; of batches, rows that are not compared
+    REACH      # `subject`: a watermark
+    LATE       # `subject`: what is late
+    FAILED     # `subject`: a row; `serial` and `error` are its
+    ENDED      # `error` ends the run
+    FINISH     # the end of the streams
+
+
+# A step of a join's work, which the first of its programs writes down.
+cdef class JoinCommand:
+    cdef JoinCommandKind kind
+    cdef object subject
+    cdef object found
+    cdef int64_t serial
+    cdef object error
+    cdef object lineage
+
+
+cdef JoinCommand command(JoinCommandKind kind, object subject, object lineage)
+cdef JoinCommand failed_command(int64_t serial, object row, object error, object lineage)
+cdef JoinCommand ended_command(object error)
 
 
 cdef class JoinOrder(JoinRows):
-    cdef int note(self, tuple command, list into) except -1
+    cdef int note(self, JoinCommand step, list into) except -1
 
 
 cdef class LanePrograms(Program):
@@ -31,4 +47,4 @@ cdef class JoinLanes(LanePrograms):
 
 
 cdef class JoinEnd(Join):
-    cdef int carry_out(self, tuple command, list into) except -1
+    cdef int carry_out(self, JoinCommand step, list into) except -1

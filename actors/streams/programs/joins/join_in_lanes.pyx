@@ -1,4 +1,4 @@
-"""A join whose comparisons are divided among lanes: three programs, one behind the other.
+"""A join whose lanes share the comparisons: three programs in a row.
 
     JoinOrder    puts the rows of both streams into their order
     JoinLanes    finds partners; divided, each lane does so among the rows that it has stored
@@ -18,11 +18,42 @@ from callboard.scheduling.flow.stage cimport Share
 from callboard.streams.programs.joins.finder cimport Finder, finders_state, restored_finder
 from callboard.streams.programs.joins.join cimport Join, JoinRows
 from callboard.streams.programs.joins.kept cimport Kept
-from callboard.streams.programs.merging.in_time cimport InTime
+from callboard.streams.programs.merging.time_order cimport InTime
 from callboard.streams.programs.merging.merge cimport Merge
 from callboard.streams.programs.program cimport Batch, DividedBatch, Part, Program, Watermark
 
 from callboard.streams.errors import StreamError
+
+
+@cython.final
+@cython.freelist(64)
+cdef class JoinCommand:
+    """See join_in_lanes.pxd."""
+
+
+cdef JoinCommand command(JoinCommandKind kind, object subject, object lineage):
+    cdef JoinCommand step = JoinCommand.__new__(JoinCommand)
+    step.kind, step.subject, step.lineage = kind, subject, lineage
+    return step
+
+
+cdef JoinCommand failed_command(int64_t serial, object row, object error, object lineage):
+    cdef JoinCommand step = command(FAILED, row, lineage)
+    step.serial, step.error = serial, error
+    return step
+
+
+cdef JoinCommand ended_command(object error):
+    cdef JoinCommand step = command(ENDED, None, None)
+    step.error = error
+    return step
+
+
+cdef JoinCommand with_found(JoinCommand lot, object found):
+    """Return a LOT with what was found. Another one: each command is written once."""
+    cdef JoinCommand step = command(LOT, lot.subject, lot.lineage)
+    step.found = found
+    return step
 
 
 @cython.final
@@ -33,38 +64,38 @@ cdef class JoinOrder(JoinRows):
         cdef Batch out = into[0]
         if self.leaves is not None:
             end = (<Batch?>batches[0]).end
-            out.rows.append((BEGIN, 0 if end is None else end >> self.drops[0]))
+            out.rows.append(command(BEGIN, None, 0 if end is None else end >> self.drops[0]))
         InTime.process_many(self, batches, into)
         out.lineages = out.end = None  # these are in the commands
 
-    cdef int note(self, tuple command, list into) except -1:
-        (<Batch?>into[0]).rows.append(command)
+    cdef int note(self, JoinCommand step, list into) except -1:
+        (<Batch?>into[0]).rows.append(step)
         return 0
 
     cdef int take_lot(self, list rows, object lineage, list into) except -1:
-        return self.note((LOT, rows, None, lineage), into)
+        return self.note(command(LOT, rows, lineage), into)
 
     cdef int come_to(self, object time, object lineage, list into) except -1:
-        return self.note((COME_TO, time, lineage), into)
+        return self.note(command(COME_TO, time, lineage), into)
 
     cdef int reach(self, Watermark mark, object lineage, list into) except -1:
-        return self.note((REACH, mark, lineage), into)
+        return self.note(command(REACH, mark, lineage), into)
 
     cdef int take_late(self, tuple entry, object lineage, list into) except -1:
-        return self.note((LATE, entry, lineage), into)
+        return self.note(command(LATE, entry, lineage), into)
 
     cdef int failed_at(self, int64_t serial, object row, object error, object lineage, list into) except -1:
-        return self.note((FAILED, serial, row, error, lineage), into)
+        return self.note(failed_command(serial, row, error, lineage), into)
 
     cdef int release(self, bint final, object lineage, list into) except -1:
         try:
             return InTime.release(self, final, lineage, into)
         except StreamError as error:
-            return self.note((ENDED, error.__cause__), into)
+            return self.note(ended_command(error.__cause__), into)
 
     cdef int finish(self, object lineage, list into) except -1:
         InTime.finish(self, lineage, into)
-        return self.note((FINISH, lineage), into)
+        return self.note(command(FINISH, None, lineage), into)
 
 
 cdef class LanePrograms(Program):
@@ -96,18 +127,18 @@ cdef class LanePrograms(Program):
 
     cpdef process(self, Batch batch, list into):
         cdef list out = (<Batch?>into[0]).rows
-        cdef tuple command
-        for command in batch.rows:
-            if command[0] == LOT:
-                command = (LOT, command[1], self.found(self.partitions, command[1]), command[3])
-            out.append(command)
+        cdef JoinCommand step
+        for step in batch.rows:
+            if step.kind == LOT:
+                step = with_found(step, self.found(self.partitions, step.subject))
+            out.append(step)
 
     cpdef DividedBatch divide(self, Batch batch):
         cdef DividedBatch divided = DividedBatch.__new__(DividedBatch)
-        cdef tuple command
+        cdef JoinCommand step
         divided.begin(batch, self.partitions)
-        for command in batch.rows:
-            if command[0] == LOT:
+        for step in batch.rows:
+            if step.kind == LOT:
                 divided.division.add_to_all()
             else:
                 divided.division.add_to_none()
@@ -117,20 +148,22 @@ cdef class LanePrograms(Program):
     cpdef process_share(self, DividedBatch divided, uint32_t number):
         cdef list outs = (<Part?>divided.parts[number]).outs
         cdef Share* share = &divided.division.share(number)
+        cdef JoinCommand step
         cdef size_t at
         for at in range(share.rows.size()):
-            outs.append(self.found(share.partition, divided.batch.rows[share.rows[at]][1]))
+            step = divided.batch.rows[share.rows[at]]
+            outs.append(self.found(share.partition, step.subject))
 
     cpdef gather(self, DividedBatch divided, list into):
         cdef list out = (<Batch?>into[0]).rows
         cdef Py_ssize_t lot = 0
-        cdef tuple command
+        cdef JoinCommand step
         cdef Part part
-        for command in divided.batch.rows:
-            if command[0] == LOT:
-                command = (LOT, command[1], self.together([part.outs[lot] for part in divided.parts]), command[3])
+        for step in divided.batch.rows:
+            if step.kind == LOT:
+                step = with_found(step, self.together([part.outs[lot] for part in divided.parts]))
                 lot += 1
-            out.append(command)
+            out.append(step)
         assert holds(all([len((<Part>part).outs) == lot for part in divided.parts]))
 
 
@@ -194,32 +227,32 @@ cdef class JoinEnd(Join):
 
     cpdef process_many(self, list batches, list into):
         cdef Batch port
-        cdef tuple command
+        cdef JoinCommand step
         for port in into:
             port.lineages = None if self.leaves is None else []
-        for command in (<Batch?>batches[0]).rows:
+        for step in (<Batch?>batches[0]).rows:
             try:
-                self.carry_out(command, into)
+                self.carry_out(step, into)
             except Exception as error:
                 self.end(error)
 
-    cdef int carry_out(self, tuple command, list into) except -1:
-        cdef int what = command[0]
+    cdef int carry_out(self, JoinCommand step, list into) except -1:
+        cdef JoinCommandKind what = step.kind
         cdef Batch port
         if what == LOT:
-            return self.put_out(command[1], command[2], command[3], into)
+            return self.put_out(step.subject, step.found, step.lineage, into)
         if what == COME_TO:
-            return Join.come_to(self, command[1], command[2], into)
+            return Join.come_to(self, step.subject, step.lineage, into)
         if what == REACH:
-            return Merge.reach(self, command[1], command[2], into)
+            return Merge.reach(self, step.subject, step.lineage, into)
         if what == LATE:
-            return InTime.take_late(self, command[1], command[2], into)
+            return InTime.take_late(self, step.subject, step.lineage, into)
         if what == FAILED:
-            return Program.failed_at(self, command[1], command[2], command[3], command[4], into)
+            return Program.failed_at(self, step.serial, step.subject, step.error, step.lineage, into)
         if what == FINISH:
-            return self.let_all_go(command[1], into)
+            return self.let_all_go(step.lineage, into)
         if what == ENDED:
-            return self.end_with(StreamError(self.name), command[1])
+            return self.end_with(StreamError(self.name), step.error)
         for port in into:
-            port.end = command[1] >> self.leaves
+            port.end = step.lineage >> self.leaves
         return 0

@@ -20,7 +20,7 @@ from callboard.streams.programs.joins.comparisons cimport Comparison
 
 import numpy as np
 
-from callboard.streams.programs.joins.masks import places_in
+from callboard.streams.programs.joins.predicates import places_in
 
 # Where buckets lie, which nobody is to choose.
 cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")

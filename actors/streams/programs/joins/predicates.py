@@ -9,8 +9,8 @@ from typing import Any
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_function
 from callboard.streams.errors import GraphError
-from callboard.streams.programs.joins.comparisons import Comparison, Nearness
-from callboard.streams.programs.joins.named import Named
+from callboard.streams.programs.joins.comparisons import Comparison, Named, Nearness
+from callboard.streams.programs.program import check_answer
 
 Column = str | int | Callable[[Any], Any]
 
@@ -138,3 +138,20 @@ def name_of(column: Column) -> str:
     if isinstance(column, str | int):
         return repr(column)
     return getattr(column, "__name__", safe_repr(column))
+
+
+def places_in(answer: Any, rows: int) -> Any:
+    """Return the places at which a mask of so many rows is true; null is not. Raises TypeError."""
+    import numpy as np
+    import pyarrow as pa
+
+    check_answer(answer)
+    mask = answer
+    if isinstance(answer, pa.Array | pa.ChunkedArray) and answer.type == pa.bool_():
+        mask = np.asarray(answer.fill_null(False))
+    if isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.shape == (rows,):
+        return np.flatnonzero(mask)
+    raise TypeError(
+        "where= answers a boolean array of NumPy or Arrow, with a value for each of "
+        f"{rows:,} rows, not {safe_repr(answer)}"
+    )

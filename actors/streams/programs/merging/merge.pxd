@@ -26,3 +26,10 @@ cdef class Merge(Program):
     cdef int mark(self, Py_ssize_t which, Watermark mark, object lineage, list into) except -1
     cdef int settle(self, object lineage, list into) except -1
     cdef int finish(self, object lineage, list into) except -1
+
+
+cdef class IdleSources(Merge):
+    cdef object idle_timeout  # seconds; None: nobody is ever idle
+    cdef list heard         # for each input, when something came from it last, by the run's clock
+
+    cdef bint find_idle(self, list batches) except -1

@@ -10,3 +10,15 @@ class Merge(Program):
 
 @disjoint_base
 class Zip(Merge): ...
+
+@disjoint_base
+class IdleSources(Merge):
+    def __init__(
+        self,
+        name: str,
+        drops: list[int],
+        leaves: int | None,
+        *,
+        idle_timeout: float | None = None,
+        **options: Any,
+    ) -> None: ...

@@ -1,6 +1,8 @@
 # Rows of several sources, put into one order.
 from libc.stdint cimport int64_t
 
+from callboard.streams.programs.merging.merge cimport IdleSources
+
 
 cdef class TimeOrder:
     cdef readonly object delay_threshold     # how far a row may be behind the latest of its source; None: not at all
@@ -24,3 +26,15 @@ cdef class TimeOrder:
     cdef int go_on(self, tuple distances) except -1
     cdef list waiting(self)
     cdef int wait_for(self, list columns) except -1
+
+
+cdef class InTime(IdleSources):
+    cdef TimeOrder order
+    cdef tuple times_of   # for each input, the function that gives a row's time
+
+    cdef int release(self, bint final, object lineage, list into) except -1
+    cdef int check(self, object time, bint is_row) except -1
+    cdef int take_late(self, tuple entry, object lineage, list into) except -1
+
+    # For programs: entries (time, input, serial, row) that are ready, in order, maybe none.
+    cdef int handle(self, list entries, object lineage, list into) except -1

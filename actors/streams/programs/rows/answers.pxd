@@ -15,7 +15,7 @@ cdef class PendingRow(Wake):
     cdef int64_t serial      # of the row
     cdef Future future       # of the answer; or of a pause before the next try
     cdef int tries           # that were made
-    cdef object interval     # where answers leave as they come: see unordered_answers.pyx
+    cdef object interval     # where answers leave as they come: a WatermarkInterval
     cdef bint pauses
     cdef bint is_done        # no further try
 
@@ -69,6 +69,22 @@ cdef class Answers(Program):
     cdef int note_done(self, PendingRow request) except -1
     cdef bint next(self, void** output) except -1
     cdef void note_rounds(self) noexcept
+
+
+cdef class WatermarkInterval:
+    # The rows between two watermarks.
+    cdef Py_ssize_t missing  # answers
+    cdef list answered       # rows that are done, and not put out
+    cdef object watermark    # behind them; None: it has not come
+
+
+cdef class UnorderedAnswers(Answers):
+    cdef object intervals    # a deque, which is never empty: those that are not put out, the earliest first
+    cdef WatermarkInterval latest     # of these
+    cdef public object add_round  # None, or a function: have a round without rows come
+    cdef bint has_asked      # for a round, and none has come since
+
+    cdef bint put_answers(self, list into) except -1
 
 
 cdef Work answering_work_of(Answers program) noexcept

@@ -34,3 +34,6 @@ class Answers(Program):
     def enter_system(
         self, event_loop: EventLoop, timers: Timers, team: Team, seed: int | None = None
     ) -> None: ...
+
+class UnorderedAnswers(Answers):
+    add_round: Callable[[], None] | None

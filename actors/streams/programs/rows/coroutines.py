@@ -1,9 +1,10 @@
-"""Coroutines whose results are outputs: many at a time, on an event loop."""
+"""Coroutines whose results are outputs, many at a time on an event loop; pauses between tries."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -12,7 +13,30 @@ from typing import Any
 from callboard._inside.answers.future import Future
 from callboard._inside.receiving.event_loop import EventLoop
 from callboard.core.text import safe_repr
-from callboard.streams.programs.rows.pauses import Pauses
+
+LONGEST = 3600.0  # seconds
+
+
+class Pauses:
+    """`backoff` seconds after the first try, and twice as long after each other one, an hour at
+    most. Each pause is shorter by a random part, of `jitter` at most, so that rows which failed
+    together are not tried again together.
+    """
+
+    def __init__(self, backoff: float, jitter: float) -> None:
+        self._backoff = backoff
+        self._jitter = jitter
+        self._chance = random.Random()
+
+    def seed(self, seed: int | None) -> None:
+        """Give the same pauses each time, for a seed."""
+        self._chance = random.Random(seed)
+
+    def after(self, tries: int) -> float:
+        """Return the seconds to wait after so many tries."""
+        longest = min(self._backoff * 2.0 ** (tries - 1), LONGEST)
+        return longest * (1 - self._jitter * self._chance.random())
+
 
 Call = tuple[Any, Future[Any]]
 _LEAVE = 5.0  # seconds that the tasks which are left may take to be gone

@@ -1,4 +1,4 @@
-"""Windows: which rows belong together, and when they are handed out.
+"""Windows: which rows belong together, and when they are emitted.
 
 A window by count takes a number of rows, as they come. A window by event time takes the rows whose
 times lie from its start up to, not including, its end. It closes at a watermark that has come to

@@ -1,4 +1,4 @@
-"""States of windows: those of a key that are open. Sessions are in sessions.pyx."""
+"""States of windows: those of a key that are open. Sessions are in event_time.pyx."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from callboard.rows.instants import instant_of
-from callboard.streams.programs.program import Raised, SideOutput
-from callboard.streams.programs.unawaited import Answering, check_answer
+from callboard.streams.programs.program import Answering, Raised, SideOutput, check_answer
 from callboard.streams.programs.windows.bounds import Bounds, check_time
 from callboard.streams.programs.windows.local_days import LocalDays
 from callboard.streams.programs.windows.window import SlidingWindow, TumblingWindow, Window

@@ -30,6 +30,12 @@ namespace callboard {
 
 enum class JoinRule : std::uint8_t { three_step, strict, last_rows };
 
+// Whether a lane is the one that stores a row. `turn` is the row's number among those of its side. For the right side
+// lanes count from the last one.
+constexpr bool is_stored_by_lane(std::uint64_t side, std::uint64_t turn, std::uint64_t lane, std::uint64_t lanes) {
+    return turn % lanes == (side == 0 ? lane : lanes - 1 - lane);
+}
+
 // How long rows of either side stay in their window: so long after a row of the left one may a row of the right one
 // be its partner, and the other way round.
 template <class Time>
@@ -113,7 +119,7 @@ private:
         return rule_ == JoinRule::last_rows ? static_cast<Time>(turn) : batch.times[row];
     }
     bool is_mine(std::uint32_t side, std::uint64_t turn) const {
-        return turn % lanes_ == (side == 0 ? lane_ : lanes_ - 1 - lane_);
+        return is_stored_by_lane(side, turn, lane_, lanes_);
     }
 
     template <class Expired>

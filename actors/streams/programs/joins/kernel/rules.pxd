@@ -39,4 +39,5 @@ cdef extern from "callboard/streams/programs/joins/kernel/rules.hpp" namespace "
         uint32_t row
         uint64_t partner
 
+    bint is_stored_by_lane(uint64_t side, uint64_t turn, uint64_t lane, uint64_t lanes)
     const uint32_t most_terms "callboard::JoinPredicate::most"

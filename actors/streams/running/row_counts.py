@@ -1,4 +1,4 @@
-"""A run's counts of the rows that do not come through it."""
+"""Counts of the rows that a run dropped: skipped, late and unpaired ones."""
 
 from __future__ import annotations
 

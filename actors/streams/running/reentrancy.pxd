@@ -1,10 +1,10 @@
-# Which flows the calling thread works on: see at_work.hpp. For one source only, flow.pyx.
+# Which flows the calling thread works on: see reentrancy.hpp. For one source only, flow.pyx.
 from libc.stdint cimport uint32_t
 
 from callboard.scheduling.flow.flow cimport Pool, Rest
 from callboard.scheduling.flow.fused_stage cimport FusedStage
 
-cdef extern from "callboard/streams/running/at_work.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/streams/running/reentrancy.hpp" namespace "callboard" nogil:
     Rest run_pool(const void* flow, Pool& pool, uint32_t lane)
     bint help_pool(const void* flow, Pool& pool)
     void call_through(const void* flow, FusedStage& stage)

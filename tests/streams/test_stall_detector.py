@@ -13,7 +13,7 @@ from callboard import ActorSystem
 from callboard.core.threads.interpreter import has_gil
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams import Graph, RunTimeout, entry
-from callboard.streams.running import standstill
+from callboard.streams.running import stall_detector
 
 WORKERS = [1, 4] if has_gil() else [1]  # workers that may run the operators one at a time
 
@@ -33,7 +33,7 @@ class Log(logging.Handler):
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> Iterator[Log]:
-    monkeypatch.setattr(standstill, "_LONG", 0.0)
+    monkeypatch.setattr(stall_detector, "_LONG", 0.0)
     log = Log()
     logger = logging.getLogger("callboard")
     logger.addHandler(log)

@@ -1,20 +1,22 @@
-"""The outputs of a run's collector that nobody has taken yet."""
+"""Buffers of outputs: what a run's collectors have, and `results()` has not taken yet."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
+from callboard.core.text import safe_repr
 from callboard.core.threads.wait_queue import WaitQueue
+from callboard.streams.errors import RunError
 
 T = TypeVar("T")
 
 
-class Untaken(Generic[T]):
+class OutputBuffer(Generic[T]):
     """The outputs that wait in a collector until somebody takes them; in any thread.
 
     Takers have a lock for what they take out of the collector's list, and lanes have none: they go
@@ -132,6 +134,47 @@ class Untaken(Generic[T]):
     def wait_for_taker(self, seconds: float) -> None:
         """Wait until takers have made room, for `seconds` at most."""
         self._taken.wait_for(self.has_room, seconds)
+
+
+class OutputBuffers:
+    """The output buffers of a run: one for each collector that `results()` was called for."""
+
+    def __init__(self, collected: dict[str, list[Any]]) -> None:
+        self.collected = collected
+        """The lists of all collectors, by their names."""
+        self._buffers: dict[str, OutputBuffer[Any]] = {}
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> Iterator[OutputBuffer[Any]]:
+        return iter(self._buffers.values())
+
+    def is_any_full(self) -> bool:
+        """Tell whether senders wait."""
+        return any(buffer.is_full() for buffer in self)
+
+    def rows(self) -> dict[str, list[Any]]:
+        """Return the outputs that are not taken, by the collectors' names."""
+        return {buffer.name: buffer.rows() for buffer in self}
+
+    def of(self, name: str | None, run: object) -> OutputBuffer[Any]:
+        """Return the buffer of the collector of this name, or of the only one. Raises RunError."""
+        collected = self.collected
+        if not collected:
+            raise RunError(f"results() are what a collect() gets, and {run!r} has none")
+        if name is None and len(collected) == 1:
+            (name,) = collected
+        if not isinstance(name, str) or name not in collected:
+            has = ", ".join(map(repr, collected))
+            raise RunError(
+                f"results() expects the name of one of the collectors {has}, got {safe_repr(name)}"
+            )
+        with self._lock:
+            found = self._buffers.get(name)
+            if found is None:
+                found = OutputBuffer(name, collected[name], None)
+                # Another one: a sender may be going through it.
+                self._buffers = {**self._buffers, name: found}
+        return found
 
 
 def _is_over(user: Any) -> bool:

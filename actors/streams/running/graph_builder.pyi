@@ -1,27 +1,17 @@
 from collections.abc import Sequence
+from typing import final
 
-from typing_extensions import disjoint_base
-
-from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.streams.programs.program import Program
+from callboard.streams.running.flow import GraphFlow
 
 # Its number in the plan, and for each input where it comes from.
 Member = tuple[int, Program, Sequence[tuple[int | None, int]]]
 
 LONGEST_CHAIN: int
 
-@disjoint_base
-class GraphStages:
-    window: int
-    def __init__(
-        self,
-        heuristic: Heuristic,
-        window: int,
-        slice_s: float,
-        marker_every: int,
-        one_by_one: bool,
-    ) -> None: ...
-    def add_pool(self, *, latest: bool = False) -> int: ...
+@final
+class GraphBuilder:
+    def __init__(self, graph: GraphFlow) -> None: ...
     def add(
         self,
         number: int,
@@ -38,4 +28,3 @@ class GraphStages:
     ) -> None: ...
     def add_called(self, members: Sequence[Member], keeps_interpreter: bool) -> None: ...
     def connect(self) -> None: ...
-    def leave_answers(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Looks into a graph at work: each slice of work at an operator, and why operators do nothing."""
+"""Inspection of a running graph: records of its slices of work, and why each operator is waiting."""
 
 from libc.stdint cimport int64_t, uint64_t
 

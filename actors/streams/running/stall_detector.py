@@ -1,4 +1,4 @@
-"""Runs that stand still: which operators are in the middle of a row, and which wait meanwhile.
+"""Detection of stalled runs, and threads that help them on.
 
 Where workers are shared, an operator that waits for another one's progress may hold the worker
 which that one needs. On an interpreter with a lock, one worker at a time runs the Python operators
@@ -19,13 +19,15 @@ from callboard.core.text import counted
 from callboard.core.tracebacks import current_frames, format_stack
 from callboard.scheduling.flow.heuristics import OperatorView
 from callboard.scheduling.worker import WorkerThread
+from callboard.streams.programs.program import Program
+from callboard.streams.programs.rows.answers import Answers
 from callboard.streams.running.flow import GraphFlow
 
 _LONG = 2.0  # seconds without a round that left the graph
 _NAP = 0.005  # seconds between two looks of a thread that has nothing to do
 
 
-class Standstill:
+class StallDetector:
     """Has another thread work on rows that wait while operators stay in the middle of others.
 
     The thread works on `pools`. The log says so once. There is one more such thread each time that
@@ -62,8 +64,8 @@ class Standstill:
         if self._helpers == 1:
             log.warning(
                 "rows wait for a worker, while operators stay in the middle of others; another "
-                "thread works on the rows that wait. An operator that waits for another one wants "
-                "a thread, as by threading='dedicated'",
+                "thread works on the rows that wait. An operator that waits for another one needs "
+                "a thread of its own, as by threading='dedicated'",
                 at_work=_names(at_work),
                 waiting=_names(waiting),
                 exception="".join(self._stacks()),
@@ -90,13 +92,18 @@ class Standstill:
         return found
 
 
-def what_it_waits_for(flow: GraphFlow) -> str:
-    """Say at which operator most rows wait, and which are in the middle of a row."""
+def what_it_waits_for(flow: GraphFlow, programs: Sequence[Program]) -> str:
+    """Say at which operator most rows wait, which are in a row, and which wait for answers."""
     operators = [operator for _, operator in flow.operators()]
     slow = max(operators, key=lambda operator: operator.queued)
     said = f"the operator {slow.name!r} has about {counted(round(slow.queued), 'row')} waiting"
     at_work, _ = _at_work_and_waiting(flow)
-    return f"{said}, and {_names(at_work)} is in the middle of a row" if at_work else said
+    if at_work:
+        said += f", and {_names(at_work)} is in the middle of a row"
+    for each in programs:
+        if isinstance(each, Answers) and each.in_flight:
+            said += f"; {each.name!r} waits for {counted(each.in_flight, 'answer')}"
+    return said
 
 
 def _at_work_and_waiting(flow: GraphFlow) -> tuple[list[OperatorView], list[OperatorView]]:

@@ -1,4 +1,4 @@
-"""The callers of a run: which actor or thread one is, on which worker, and the locks of calls that wait.
+"""Locks for the calls of a run, and who the caller is: an actor or a thread, and its worker.
 
 Such a call may be interrupted. Ctrl-C comes between any two steps of a function in Python: between those that take a
 lock and remember that, too. Here it does not come.

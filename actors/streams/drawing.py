@@ -1,4 +1,4 @@
-"""Pictures of graphs, as SVG."""
+"""Drawings of graphs: in words, as Mermaid diagrams and as SVG pictures."""
 
 from __future__ import annotations
 
@@ -6,9 +6,71 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from callboard.observing.layout import HEIGHT, WIDTH, Corner, lay_out, path_of
-from callboard.streams.drawing.describe import sharing_of
 from callboard.streams.planning.operator import Operator, Outlet
 from callboard.streams.planning.units import Unit
+
+
+def describe(
+    operators: Sequence[Operator], names: Mapping[Operator, str], units: Mapping[Operator, Unit]
+) -> str:
+    """Write a line for each operator: its name, its kind, its inputs, and its workers."""
+    lines = []
+    for operator in operators:
+        inputs = ", ".join(_source(each, names) for each in operator.inputs)
+        source = f"of {inputs}" if inputs else ""
+        sharing = sharing_of(operator, units.get(operator))
+        parts = [operator.kind, operator.detail, source, sharing]
+        lines.append((names[operator], ", ".join(filter(None, parts))))
+    width = max(len(name) for name, _ in lines)
+    return "".join(f"{name:{width}}  {text}\n" for name, text in lines)
+
+
+def sharing_of(operator: Operator, unit: Unit | None) -> str:
+    """Say how workers share an operator, or which one has it alone. An entry has none."""
+    if unit is not None and unit.where:
+        return unit.where
+    some = "" if operator.partitions is None else f"{operator.partitions} "
+    shared = {
+        "stateless": "any number of workers",
+        "partitioned": f"{some}partitions of keys, in each one worker at a time",
+        "stateful": "one worker at a time",
+        "end": "",
+    }[operator.work]
+    if operator.ahead:
+        shared = "in each lane one worker at a time"
+    if operator.max_workers is None or not shared:
+        return shared
+    workers = "one worker" if operator.max_workers == 1 else f"{operator.max_workers} workers"
+    return f"{shared}, {workers} at most"
+
+
+def _source(outlet: Outlet, names: Mapping[Operator, str]) -> str:
+    return names[outlet.operator] + (f" ({outlet.label})" if outlet.label else "")
+
+
+# Characters that a Mermaid label must escape.
+_ENTITIES = str.maketrans(
+    {'"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "#": "#35;", "\n": " "}
+)
+
+
+def mermaid(
+    operators: Sequence[Operator], names: Mapping[Operator, str], units: Mapping[Operator, Unit]
+) -> str:
+    """Write a Mermaid flowchart."""
+    lines = ["flowchart LR"]
+    number = {operator: f"o{index}" for index, operator in enumerate(operators)}
+    for operator in operators:
+        name = names[operator].translate(_ENTITIES)
+        unit = units.get(operator)
+        where = f"<br/>{unit.where}" if unit is not None and unit.where else ""
+        lines.append(f'    {number[operator]}["{name}<br/>{operator.kind}{where}"]')
+    for operator in operators:
+        for each in operator.inputs:
+            arrow = f"-- {each.label} -->" if each.label else "-->"
+            lines.append(f"    {number[each.operator]} {arrow} {number[operator]}")
+    return "\n".join(lines) + "\n"
+
 
 _LETTERS = 20  # of a name that fit into a box
 

@@ -3,7 +3,7 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from callboard.streams.programs.merging.idle_sources import IdleSources
+from callboard.streams.programs.merging.merge import IdleSources
 
 @disjoint_base
 class InTime(IdleSources):

@@ -1,1 +1,0 @@
-"""Drawings of graphs: in words, as Mermaid diagrams and as pictures."""

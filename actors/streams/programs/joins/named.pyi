@@ -1,6 +1,0 @@
-from typing import Any, final
-
-@final
-class Named:
-    def __init__(self, name: str) -> None: ...
-    def __call__(self, row: Any) -> Any: ...

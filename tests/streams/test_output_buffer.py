@@ -1,0 +1,93 @@
+"""What waits in a collector, where a lane appends at the worst moment, and senders wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from callboard.streams.running.output_buffer import OutputBuffer
+from tests.streams.taking import Thread
+
+
+class Growing(list[Any]):
+    """A list to which a lane appends as soon as somebody has copied it."""
+
+    def __getitem__(self, where: Any) -> Any:
+        rows = super().__getitem__(where)
+        self.append(len(self))
+        return rows
+
+
+def test_what_a_lane_appends_while_others_take_is_not_lost() -> None:
+    buffer = OutputBuffer("all", Growing([0, 1]), None)
+    assert buffer.take_all() == [0, 1]
+    assert len(buffer) == 1
+    assert [buffer.take_one(), buffer.take_one()] == [2, 1]
+
+
+def test_who_counts_while_another_takes_misses_none() -> None:
+    seen = []
+
+    class Watched(list[Any]):
+        def __delitem__(self, where: Any) -> None:
+            seen.append(len(buffer))
+            super().__delitem__(where)
+            seen.append(len(buffer))
+
+    buffer = OutputBuffer("all", Watched(range(4)), 4)
+    assert buffer.take_one() == 0
+    assert len(seen) == 2
+    assert min(seen) >= 4
+    assert len(buffer) == 3
+
+
+def test_who_counts_as_another_takes_misses_none() -> None:
+    class Counted(list[Any]):
+        def __len__(self) -> int:
+            taken.append(buffer.take_one())
+            return super().__len__()
+
+    taken: list[Any] = []
+    buffer = OutputBuffer("all", Counted(range(4)), 4)
+    assert len(buffer) == 3
+    assert taken == [0]
+
+
+def test_who_waits_is_woken_by_one_that_takes_from_its_hand() -> None:
+    buffer = OutputBuffer("all", list(range(8)), 8)
+    waiting = Thread(lambda: buffer.wait_for_taker(3600.0))
+    taken = [buffer.hand.pop() if buffer.hand else buffer.take_one() for _ in range(5)]
+    waiting.ends()
+    assert taken == list(range(5))
+    assert buffer.rows() == [5, 6, 7]
+
+
+def test_closed_results_are_never_full() -> None:
+    buffer = OutputBuffer("all", list(range(8)), 8)
+    buffer.unbind()
+    assert not buffer.is_full()
+    assert buffer.has_room()
+    assert buffer.take_one() == 0
+
+
+@pytest.mark.parametrize(
+    "take", [OutputBuffer.take_all, OutputBuffer.take_one, OutputBuffer.unbind]
+)
+def test_who_waits_for_a_taker_is_woken_by_one(take: Callable[[OutputBuffer[int]], object]) -> None:
+    buffer = OutputBuffer("all", [1], 1)
+    waiting = Thread(lambda: buffer.wait_for_taker(3600.0))
+    assert not buffer.has_room()
+    take(buffer)
+    assert buffer.has_room()
+    waiting.ends()
+
+
+def test_who_waits_goes_on_when_half_of_the_room_is_free() -> None:
+    buffer = OutputBuffer("all", list(range(4)), 4)
+    assert buffer.is_full()
+    taken = []
+    while not buffer.has_room():
+        taken.append(buffer.take_one())
+    assert taken == [0, 1]
