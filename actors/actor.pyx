@@ -6,10 +6,11 @@ import weakref
 cimport cython
 
 from callboard._inside.answers.future cimport Future
-from callboard._inside.life.flights cimport recall
+from callboard._inside.life.unfinished cimport recall
 from callboard._inside.sending.actor_cell cimport carrying_cell, cell_of
 from callboard._inside.sending.letter cimport copy_of, sender_of
 from callboard._inside.sending.ref cimport CLOSED, ActorRef, Envelope, Extra, no_system
+from callboard._inside.sending.state cimport TimersOfActor, Watches
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport current_variables
 
@@ -196,7 +197,8 @@ class Actor:
         A message to this actor that it has sent, and that waits still, does not come either: see after().
         """
         cdef Extra extra = own(self).extra
-        timer = None if extra is None or extra.keyed is None else extra.keyed.pop(key, None)
+        cdef TimersOfActor timers = None if extra is None else extra.timers
+        timer = None if timers is None or timers.keyed is None else timers.keyed.pop(key, None)
         return timer is not None and timer.cancel()
 
     def pipe(self, future, *, to=None, wrap=None):
@@ -220,22 +222,23 @@ class Actor:
     def watch(self, ref):
         """Have `Terminated(ref)` sent to this actor when that one has stopped; at once if it has."""
         cdef ActorRef mine = own(self)
-        cdef Extra extra = mine.extras()
+        cdef Watches watches = mine.extras().watches_now()
         if not isinstance(ref, ActorRef):
             raise TypeError(f"watch() expects the ref of an actor in this process, got {safe_repr(ref)}")
         refuse_task(mine)
-        if extra.watching is None:
-            extra.watching = {}
-        extra.watching[ref] = None
-        if len(extra.watching) > extra.most_watching:
-            forget_ended(extra)
+        if watches.watching is None:
+            watches.watching = {}
+        watches.watching[ref] = None
+        if len(watches.watching) > watches.most_watching:
+            forget_ended(watches)
         (<ActorRef>ref).send_system(SystemKind.watch, mine, None)
 
     def unwatch(self, ref):
         """Take `watch(ref)` back."""
         cdef ActorRef mine = own(self)
-        if mine.extra is not None and mine.extra.watching is not None and ref in mine.extra.watching:
-            mine.extra.watching.pop(ref, None)
+        cdef Watches watches = mine.extra.watches if mine.extra is not None else None
+        if watches is not None and watches.watching is not None and ref in watches.watching:
+            watches.watching.pop(ref, None)
             (<ActorRef>ref).send_system(SystemKind.unwatch, mine, None)
 
     @property
@@ -244,13 +247,13 @@ class Actor:
         return own(self).children
 
 
-cdef void forget_ended(Extra extra) noexcept:
+cdef void forget_ended(Watches watches) noexcept:
     """Stop watching actors that have ended. They say so, if they have not yet, and need not hear of it."""
     cdef ActorRef other
-    for other in list(extra.watching):
+    for other in list(watches.watching):
         if other.phase == CLOSED:
-            del extra.watching[other]
-    extra.most_watching = max(FEW_WATCHED, 2 * len(extra.watching))
+            del watches.watching[other]
+    watches.most_watching = max(FEW_WATCHED, 2 * len(watches.watching))
 
 
 cdef int refuse_task(ActorRef ref) except -1:
@@ -269,24 +272,28 @@ cdef object variables_for(to):
 
 cdef object start_timer(ActorRef ref, seconds, period, message, to, key, coalesce):
     cdef Extra extra = ref.extras()
+    cdef TimersOfActor timers
     hash(key)
     if to is None:
         refuse_task(ref)
         to = ref
     cdef bint is_own = key is not None and to is ref and not ref.recipe.native
     action = timed_tell(to, message, variables_for(to), coalesce)
-    if is_own and extra.keyed is None:
-        extra.keyed = weakref.WeakValueDictionary()  # a message that waits has its timer
+    if extra.timers is None:
+        extra.timers = TimersOfActor.__new__(TimersOfActor)
+    timers = extra.timers
+    if is_own and timers.keyed is None:
+        timers.keyed = weakref.WeakValueDictionary()  # a message that waits has its timer
         ref.detour = True
     timer = ref.runtime.timers.call_after(seconds, action, period, with_timer=is_own)
-    if extra.timers is None:
-        extra.timers = weakref.WeakSet()  # the system holds those that are to come
-    extra.timers.add(timer)
+    if timers.all is None:
+        timers.all = weakref.WeakSet()  # the system holds those that are to come
+    timers.all.add(timer)
     if key is not None:
-        if extra.keyed is None:
-            extra.keyed = weakref.WeakValueDictionary()
-        replaced = extra.keyed.pop(key, None)
-        extra.keyed[key] = timer
+        if timers.keyed is None:
+            timers.keyed = weakref.WeakValueDictionary()
+        replaced = timers.keyed.pop(key, None)
+        timers.keyed[key] = timer
         if replaced is not None:
             replaced.cancel()
     return timer

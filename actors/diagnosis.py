@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from callboard._inside.answers.wait_cause import WaitReason
 from callboard._inside.sending.native_ref import NativeRef
 from callboard.core.tracebacks import current_frames, format_stack
 
@@ -115,18 +116,18 @@ def why_not_idle(runtime: Runtime) -> str:
     lines.extend(_some(f"{ref._short_path} {queued(ref, holder)[1]}" for ref in ready))
     system = runtime.system
     for graph in [] if system is None else system._observer.graphs():
-        held_up = (each for each in graph.waits() if each.reason != "no input")
+        held_up = (each for each in graph.waits() if each.reason != WaitReason.NO_INPUT)
         lines.extend(_some(map(str, held_up)))
     return "\n".join(lines) or "no actor is in work just now: messages keep coming"
 
 
-def queued(ref: ActorRef[Any], holder: WorkerThread | None) -> tuple[str, str]:
+def queued(ref: ActorRef[Any], holder: WorkerThread | None) -> tuple[WaitReason, str]:
     """Say why an actor that is ready is not in work: the reason, and in words."""
     worker = ref.worker
     if holder is not None and holder is not worker and needs_token(ref):
-        return "token", f"waits for the interpreter, which worker {holder.name} has"
+        return WaitReason.TOKEN, f"waits for the interpreter, which worker {holder.name} has"
     where = "" if worker is None else f" on worker {worker.name}"
-    return "queued", f"is ready, and waits for its turn{where}"
+    return WaitReason.QUEUED, f"is ready, and waits for its turn{where}"
 
 
 def _waits(ref: ActorRef[Any]) -> str:

@@ -8,6 +8,7 @@ from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
 
 from callboard._inside.answers.future import Future
+from callboard._inside.answers.wait_cause import WaitCause, WaitTarget
 from callboard.core.threads.blocking import running_trio
 
 R = TypeVar("R")
@@ -24,6 +25,10 @@ class InThread(Future[R]):
         self.is_given_up = False
         self.thread = threading.Thread(target=self._run, args=(function,), name=name, daemon=True)
         self.thread.start()
+
+    @property
+    def _wait_cause(self) -> WaitCause:
+        return WaitCause(WaitTarget.ANSWER)
 
     def _run(self, function: Callable[[InThread[R]], R]) -> None:
         try:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from callboard._inside.sending.intake import Intake
 from callboard._inside.sending.overflow import OVERFLOWS
-from callboard._inside.sending.priority_intake import PriorityIntake
+from callboard._inside.sending.priority_order import PriorityIntake
+from callboard._inside.sending.state import Intake
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr

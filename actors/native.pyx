@@ -11,8 +11,8 @@ from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
-from callboard._inside.answers.actor_context cimport ActorContext, actor_context
 from callboard._inside.answers.future cimport Future
+from callboard._inside.answers.thread_locals cimport ActorContext, actor_context
 from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.native_send cimport send
 from callboard._inside.sending.ref cimport ActorRef, no_system

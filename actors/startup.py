@@ -28,10 +28,6 @@ def make_runtime(config: Config, team: Team, timers: Timers, manual: bool) -> Ru
     letters = DeadLetters(config.name)
     runtime = Runtime(team, config.name, letters, timers, config, config.quantum, manual)
     runtime.placement = config.placement_policy()
-    runtime.counted = config.counted
-    runtime.tuned = config.tuned
-    runtime.notes_channels = config.monitoring in ("channels", "workers")
-    runtime.carrying = config.context == "sender"
     runtime.event_loop = EventLoop(config.name)
     runtime.spawner = partial(spawn, runtime)
     team.observe(config.monitoring, runtime.placement.timed)

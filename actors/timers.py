@@ -13,6 +13,7 @@ from typing import Any
 
 from callboard._inside.answers.deadlines import Deadlines
 from callboard._inside.answers.future import Future
+from callboard._inside.answers.wait_cause import WaitCause, WaitTarget
 from callboard.core import checks
 from callboard.core.errors import AskTimeout
 from callboard.core.handles import CopiedAsItself
@@ -56,8 +57,8 @@ class _Sleep(Future[None]):
     is_over = False  # one that is cancelled stays in the heap until it is due
 
     @property
-    def _what(self) -> str:
-        return "a timer"
+    def _wait_cause(self) -> WaitCause:
+        return WaitCause(WaitTarget.TIMER)
 
 
 class Timers(Deadlines):

@@ -57,7 +57,7 @@ SEEDS = {
         "tests/streams/test_windows.py tests/streams/test_partitions.py",
     ),
     "a fence outlives the message that waited for it": Seed(
-        "actors/_inside/receiving/outgoing.pyx",
+        "actors/_inside/sending/pending_sends.pyx",
         "        self.timer = self.fence = None\n",
         "        self.timer = None\n",
         "tests/actors/test_room_on_event_loop.py",

@@ -7,6 +7,7 @@ from threading import Lock
 from typing import Any
 
 from callboard._inside.answers.future import Future
+from callboard._inside.answers.wait_cause import WaitCause, WaitTarget
 from callboard._inside.sending.ref import ActorRef
 from callboard._inside.sending.runtime import Runtime
 from callboard.core import checks
@@ -52,8 +53,8 @@ class ActorToCome(Future[ActorRef[Any]]):
         return self._runtime.system
 
     @property
-    def _what(self) -> str:
-        return f"an actor at {self.path}"
+    def _wait_cause(self) -> WaitCause:
+        return WaitCause(WaitTarget.ACTOR, self.path)
 
 
 class Directory:

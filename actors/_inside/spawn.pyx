@@ -6,13 +6,11 @@ import types
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 
-from callboard._inside.life.access cimport Access
-from callboard._inside.life.ending cimport leave_parent
-from callboard._inside.life.held cimport Held
-from callboard._inside.receiving.dispatch cimport run_python, run_shared
-from callboard._inside.receiving.native_dispatch cimport run_native
+from callboard._inside.life.ending cimport OwnedResource, leave_parent
+from callboard._inside.life.unfinished cimport StepLock
+from callboard._inside.receiving.dispatch cimport run_native, run_python, run_shared
 from callboard._inside.sending.actor_cell cimport (
-    ActorCell, carrying_cell, cell_of, counted_cell, limited, native_cell, task_cell, wearing_cell,
+    ActorCell, adopting_cell, carrying_cell, cell_of, counted_cell, limited, native_cell, task_cell,
 )
 from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.overflow cimport Overflow, overflow_named
@@ -111,9 +109,9 @@ cdef ActorRef spawn_by(
             refuse(runtime)  # who stops the system may not have seen this actor among the others
         ref.cell.set_affinity(affinity_of(ref, placement, ref.cell.has(dedicated_cell)).core, relaxed)
         if args or kwargs:
-            take_held(ref, args, kwargs)
+            take_resources(ref, args, kwargs)
     except BaseException:
-        part_from_held(ref)
+        release_resources(ref)
         leave_parent(ref)
         close_unborn(ref)
         raise
@@ -149,7 +147,7 @@ cdef ActorRef make_unborn(
             want_event_loop(recipe, dedicated)
         if concurrency > 1:
             want_concurrency(recipe, concurrency)
-        recipe.apart = event_loop or concurrency > 1
+        recipe.has_async_options = event_loop or concurrency > 1
     cdef ActorRef ref = make_ref(runtime, recipe, dedicated)
     ref.cell.number = runtime.next_number()
     ref.cell.weight = weight
@@ -175,23 +173,23 @@ cdef int note_spawn(ActorRef ref) except -1:
     return 0
 
 
-cdef int take_held(ActorRef ref, tuple args, dict kwargs) except -1:
+cdef int take_resources(ActorRef ref, tuple args, dict kwargs) except -1:
     """Have the ends of channels among the arguments belong to the actor from now on."""
     for value in args:
-        if isinstance(value, Held):
-            (<Held>value).belong_to(ref)
+        if isinstance(value, OwnedResource):
+            (<OwnedResource>value).belong_to(ref)
     for value in kwargs.values():
-        if isinstance(value, Held):
-            (<Held>value).belong_to(ref)
+        if isinstance(value, OwnedResource):
+            (<OwnedResource>value).belong_to(ref)
     return 0
 
 
-cdef void part_from_held(ActorRef ref) noexcept:
-    cdef Held held
-    if ref.extra is not None and ref.extra.held is not None:
-        for held in ref.extra.held:
+cdef void release_resources(ActorRef ref) noexcept:
+    cdef OwnedResource held
+    if ref.extra is not None and ref.extra.resources is not None:
+        for held in ref.extra.resources:
             held.part()
-        ref.extra.held = None
+        ref.extra.resources = None
 
 
 cdef int close_unborn(ActorRef ref) except -1:
@@ -224,7 +222,7 @@ cdef ActorRef make_ref(Runtime runtime, Recipe recipe, bint dedicated):
             flags |= wants_token
         if recipe.event_loop and recipe.concurrency > 1:
             ref.cell = new ActorCell(<Run>run_shared, <void*>ref, flags)
-            ref.extras().access = Access()
+            ref.extras().concurrency_now().step_lock = StepLock()
         else:
             ref.cell = new ActorCell(<Run>run_python, <void*>ref, flags)
     return ref
@@ -406,7 +404,7 @@ cdef int carry(ActorRef ref, context) except -1:
     elif ref.recipe.many:
         obstacle = "has receive_many(), whose messages have many senders"
     if obstacle is None:
-        ref.cell.set(carrying_cell | wearing_cell)
+        ref.cell.set(carrying_cell | adopting_cell)
         ref.detour = True
     elif context is not None:
         raise SpawnError(f"{ref.recipe.cls.__qualname__} {obstacle}: its context is its own")
@@ -470,7 +468,7 @@ cdef bint is_worker_of(Team team) noexcept:
 
 
 cdef int join_family(ActorRef ref) except -1:
-    cdef ActorRef parent = ref.parent
+    cdef ActorRef parent = <ActorRef>ref.parent
     if parent is None:
         ref.runtime.children[ref] = None
         return 0

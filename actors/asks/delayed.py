@@ -8,7 +8,8 @@ from threading import Lock
 from typing import Any
 
 from callboard._inside.answers.future import Future
-from callboard._inside.receiving.errand import as_event_loop
+from callboard._inside.answers.wait_cause import WaitCause, WaitTarget
+from callboard._inside.receiving.loop_task import as_event_loop
 from callboard.asks.policy import called, system_of
 from callboard.core.errors import SystemClosed
 from callboard.timers import Timer, Timers
@@ -94,6 +95,8 @@ class DelayedAsk(Future[Any]):
         return self._system_of
 
     @property
-    def _what(self) -> str | None:
+    def _wait_cause(self) -> WaitCause | None:
         current = self._current
-        return current._what if isinstance(current, Future) else "an ask that waits to be sent"
+        if isinstance(current, Future):
+            return current._wait_cause
+        return WaitCause(WaitTarget.DELAYED_ASK)

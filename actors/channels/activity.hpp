@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "callboard/_inside/answers/actor_context.hpp"
+#include "callboard/_inside/answers/thread_locals.hpp"
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/monitoring/records.hpp"
 #include "callboard/core/monitoring/recorder.hpp"

@@ -1,6 +1,6 @@
 cimport cython
 
-from callboard._inside.life.held cimport Held
+from callboard._inside.life.ending cimport OwnedResource
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.activity cimport EndActivity
 from callboard.channels.pipe cimport Pipe, ChannelSide
@@ -8,7 +8,7 @@ from callboard.scheduling.context cimport current_context
 from callboard.scheduling.forward cimport Cell, Context
 
 
-cdef class ChannelEnd(Held):
+cdef class ChannelEnd(OwnedResource):
     # One side of a channel, in the hands of one user.
     cdef Pipe pipe
     cdef void* user          # an actor's cell, or a thread's context: only compared

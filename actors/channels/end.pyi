@@ -3,12 +3,12 @@ from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from typing_extensions import disjoint_base
 
-from callboard._inside.life.held import Held
+from callboard._inside.life.ending import OwnedResource
 
 _T = TypeVar("_T")
 
 @disjoint_base
-class ChannelEnd(Held, Generic[_T]):
+class ChannelEnd(OwnedResource, Generic[_T]):
     @property
     def capacity(self) -> int: ...
     @property

@@ -70,8 +70,8 @@ cdef class ChannelEnd:
         """
         if self.side().has(self):
             raise ChannelOwnershipError(f"{self!r} cannot be handed on while {self.user_name} waits at it")
-        if self.owner is not None and self.owner.extra is not None and self.owner.extra.held is not None:
-            self.owner.extra.held.discard(self)
+        if self.owner is not None and self.owner.extra is not None and self.owner.extra.resources is not None:
+            self.owner.extra.resources.discard(self)
         self.part()
         return self
 
@@ -116,9 +116,9 @@ cdef class ChannelEnd:
         except BaseException:
             self.user_name = None
             raise
-        if ref.extras().held is None:
-            ref.extra.held = set()
-        ref.extra.held.add(self)
+        if ref.extras().resources is None:
+            ref.extra.resources = set()
+        ref.extra.resources.add(self)
         assert holds(self.user == NULL and self.known is None)
         self.owner = ref
         self.user = <void*>ref.cell

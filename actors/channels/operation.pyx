@@ -6,7 +6,7 @@ cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-from callboard._inside.answers.future cimport driven_by_worker
+from callboard._inside.answers.waiters cimport driven_by_worker
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
 from callboard.channels.wait cimport ChannelWait, begin_wait, note_full, now

@@ -5,8 +5,8 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 
-from callboard._inside.answers.actor_context cimport actor_context
 from callboard._inside.answers.future cimport Future
+from callboard._inside.answers.thread_locals cimport actor_context
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.object_channel cimport (
     ObjectChannel, ObjectOrdering, PyTypeObject, Transfer, inquiry, traverse, traverseproc, visitproc,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable
 from typing import TYPE_CHECKING, Any
 
-from callboard._inside.answers.checkpoint import Checkpoint
+from callboard._inside.life.unfinished import Checkpoint
 from callboard.actor import Actor
 
 if TYPE_CHECKING:

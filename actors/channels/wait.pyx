@@ -32,6 +32,7 @@ from callboard.core.asserting cimport holds
 from callboard.core.monitoring.records cimport state_any, state_input, state_output
 from callboard.scheduling.handle cimport Handle, actor_here
 
+from callboard._inside.answers.wait_cause import WaitCause, WaitTarget
 from callboard.channels.errors import ChannelDeadlock
 from callboard.core.errors import AskTimeout, CallboardError
 from callboard.core.threads.blocking import running_trio
@@ -50,10 +51,11 @@ cdef class ChannelWait(Future):
     """
 
     @property
-    def _what(self):
+    def _wait_cause(self):
         if not isinstance(self.end, ChannelEnd):
-            return f"one of {len(self.end)} ends"
-        return f"{'room in' if self.line.sends else 'a value of'} channel {(<ChannelEnd>self.end).pipe.number}"
+            return WaitCause(WaitTarget.CHANNEL_ENDS, len(self.end))
+        awaited = WaitTarget.CHANNEL_ROOM if self.line.sends else WaitTarget.CHANNEL_VALUE
+        return WaitCause(awaited, (<ChannelEnd>self.end).pipe.number)
 
     @property
     def _limit(self):
@@ -67,7 +69,7 @@ cdef class ChannelWait(Future):
             return False
         if not system._run_until(self.done, timeout):
             if timeout is None:
-                raise CallboardError(f"{self.end!r} waits for {self._what}, and its system is idle")
+                raise CallboardError(f"{self.end!r} waits for {self._wait_cause}, and its system is idle")
             raise AskTimeout
         return True
 
@@ -313,7 +315,7 @@ cdef str in_words(list circle):
     cdef str first = (<ChannelEnd>(<ChannelWait>circle[0]).end).user_name
     cdef str waiter = first
     for wait in circle:
-        steps.append(f"{waiter} waits for {wait._what}")
+        steps.append(f"{waiter} waits for {wait._wait_cause}")
         following = waited_for(<Future>wait)
         if following is None:  # an end was closed meanwhile
             break

@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from callboard._inside.receiving.errand import variables_in_work
+from callboard._inside.receiving.loop_task import variables_in_work
 from callboard.core import checks
 from callboard.core.errors import CallboardError, ConfigError
 from callboard.core.text import safe_str

@@ -7,29 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from callboard._inside.answers.wait_cause import WaitReason
 from callboard.core.markup import block, paragraph, table
-
-# The reasons, in the order of a text: those that explain a standstill first.
-REASONS = (
-    "stuck",
-    "lanes",
-    "window",
-    "token",
-    "heuristic",
-    "room",
-    "answer",
-    "input",
-    "channel",
-    "timer",
-    "event loop",
-    "restart",
-    "children",
-    "process",
-    "other",
-    "queued",
-    "running",
-    "no input",
-)
 
 # How many entries a text names.
 MOST_LINES = 100
@@ -45,7 +24,7 @@ class WaitRecord:
     name: str
     """The path of the actor, or the name of the operator."""
     reason: str
-    """One of `REASONS`."""
+    """One of those in `docs/troubleshooting.md`, such as "room"."""
     words: str
     """The reason in words, with the actor, channel, worker or operator that it is about."""
     seconds: float | None = None
@@ -72,7 +51,7 @@ class WaitReport(tuple[WaitRecord, ...]):
     def reasons(self) -> dict[str, int]:
         """How many entries there are of each reason."""
         counts = Counter(wait.reason for wait in self)
-        return {reason: counts[reason] for reason in sorted(counts, key=_rank)}
+        return {reason: counts[reason] for reason in WaitReason if counts[reason]}
 
     def of(self, name: str) -> WaitRecord:
         """Return the first entry of an actor's path, or of an operator's name. Raises KeyError."""
@@ -105,10 +84,6 @@ class WaitReport(tuple[WaitRecord, ...]):
         return ", ".join(counts) or "no actors"
 
 
-def _rank(reason: str) -> int:
-    return REASONS.index(reason) if reason in REASONS else len(REASONS)
-
-
 def _lines(waits: Iterable[WaitRecord]) -> Iterator[str]:
     shown = _shown(waits)
     yield from map(str, shown[:MOST_LINES])
@@ -116,7 +91,9 @@ def _lines(waits: Iterable[WaitRecord]) -> Iterator[str]:
 
 
 def _shown(waits: Iterable[WaitRecord]) -> list[WaitRecord]:
-    return sorted((one for one in waits if one.reason != "no input"), key=lambda w: _rank(w.reason))
+    order: list[str] = list(WaitReason)
+    shown = (one for one in waits if one.reason != WaitReason.NO_INPUT)
+    return sorted(shown, key=lambda one: order.index(one.reason))
 
 
 def _more(shown: list[WaitRecord]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Why the actors of a system wait. It is found out when it is asked for, from what is there."""
+"""Finds out, when asked, why the actors of a system wait: from what is there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from callboard._inside.answers.wait_cause import WaitReason
 from callboard.core.tracebacks import current_frames, format_stack
 from callboard.diagnosis import actors_and_paths, at_work, holder_of_token, queued
 from callboard.observing.wait import WaitRecord, WaitReport
@@ -17,20 +18,6 @@ if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
     from callboard._inside.sending.runtime import Runtime
     from callboard.scheduling.worker import WorkerThread
-
-# The reasons by how the words of `ref.waits_for` begin.
-_BY_WORDS = {
-    "a message": "no input",
-    "an answer": "answer",
-    "room at ": "room",
-    "room in channel": "channel",
-    "a value of channel": "channel",
-    "one of ": "channel",
-    "a timer": "timer",
-    "its event loop": "event loop",
-    "a restart": "restart",
-    "the end of its children": "children",
-}
 
 
 def waits_of(runtime: Runtime, stuck_after: float) -> WaitReport:
@@ -66,9 +53,9 @@ def wait_of(
         return _in_message(
             path, "not awaited", "the event loop", loop, seconds, stuck_after, frames
         )
-    words = ref.waits_for
-    if words is not None:  # an actor that waits for room is in work, too
-        return WaitRecord("actor", path, _reason(words), f"waits for {words}")
+    cause = ref._wait_cause
+    if cause is not None:  # an actor that waits for room is in work, too
+        return WaitRecord("actor", path, cause.reason, f"waits for {cause}")
     if ref.number in working:
         worker, seconds = working[ref.number]
         where = f"worker {worker.name}"
@@ -76,10 +63,6 @@ def wait_of(
             path, "been in one message", where, worker.thread, seconds, stuck_after, frames
         )
     return WaitRecord("actor", path, *queued(ref, holder))
-
-
-def _reason(words: str) -> str:
-    return next((one for begin, one in _BY_WORDS.items() if words.startswith(begin)), "other")
 
 
 def _in_message(
@@ -93,8 +76,8 @@ def _in_message(
 ) -> WaitRecord:
     """Return the entry of an actor that a worker runs, or the event loop."""
     if seconds < stuck_after:
-        return WaitRecord("actor", path, "running", f"runs on {where}", seconds)
+        return WaitRecord("actor", path, WaitReason.RUNNING, f"runs on {where}", seconds)
     words = f"has {what} for {seconds:.1f} s, on {where}"
     frame = None if thread is None else frames.get(thread.ident or 0)
     stack = "" if frame is None else "".join(format_stack(frame))
-    return WaitRecord("actor", path, "stuck", words, seconds, stack)
+    return WaitRecord("actor", path, WaitReason.STUCK, words, seconds, stack)

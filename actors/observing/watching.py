@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from callboard._inside.answers.wait_cause import WaitReason
 from callboard.core import checks
 from callboard.core.monitoring.time_distribution import NO_TIMES, TimeDistribution
 from callboard.core.tracebacks import current_frames
@@ -18,7 +19,7 @@ from callboard.observing.branches import MOST_LINES
 from callboard.observing.branches import branches as tree_of
 from callboard.observing.kept_letters import MOST_LETTERS
 from callboard.observing.scan import ActorScan
-from callboard.observing.wait import REASONS, WaitRecord
+from callboard.observing.wait import WaitRecord
 from callboard.observing.waits import wait_of
 from callboard.scheduling.monitor import ClassStatistics
 from callboard.statistics import figures_of_actor, figures_of_worker
@@ -129,7 +130,7 @@ class SystemView:
                 if ref.worker is not None
             ],
             "classes": self._classes(),
-            "stuck": [asdict(one) for one in waits.values() if one.reason == "stuck"],
+            "stuck": [asdict(one) for one in waits.values() if one.reason == WaitReason.STUCK],
             "workers": [
                 asdict(figures_of_worker(worker, *inside.get(worker, (None, None))))
                 | {"is_idle": worker.is_idle}
@@ -186,7 +187,7 @@ class SystemView:
 
 def _count(waits: Iterable[WaitRecord]) -> dict[str, int]:
     counts = Counter(wait.reason for wait in waits)
-    return {reason: counts[reason] for reason in REASONS if reason in counts}
+    return {reason: counts[reason] for reason in WaitReason if reason in counts}
 
 
 def _actor(

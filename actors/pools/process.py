@@ -11,6 +11,7 @@ from contextlib import suppress
 from threading import Lock, RLock
 from typing import Any
 
+from callboard._inside.answers.wait_cause import WaitReason
 from callboard.core.log import log
 from callboard.observing.wait import WaitRecord
 from callboard.pools.child import GRACE
@@ -130,13 +131,13 @@ class WorkerProcess:
         messages = "a message" if waiting == 1 else f"{waiting} messages"
         if not waiting:
             return WaitRecord(
-                "process", self.ref.path, "no input", f"(process {number}) has no messages"
+                "process", self.ref.path, WaitReason.NO_INPUT, f"(process {number}) has no messages"
             )
         if not self.was_ready:
             words = f"(process {number}) is starting, and is to handle {messages}"
         else:
             words = f"(process {number}) has not handled {messages}"
-        return WaitRecord("process", self.ref.path, "process", words)
+        return WaitRecord("process", self.ref.path, WaitReason.PROCESS, words)
 
     def figures(self) -> dict[str, Any]:
         """Return the number of the process, and what it has to do, for JSON. Any thread."""

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any, TypeVarTuple
 
-from callboard._inside.receiving.errand import as_event_loop
 from callboard._inside.receiving.event_loop import EventLoop, make_task
+from callboard._inside.receiving.loop_task import as_event_loop
 from callboard.core.errors import CallboardError
 from callboard.scheduling.replay import ManualWorker
 from callboard.timers import Timer, Timers

@@ -74,7 +74,7 @@ def test_to_cancel_gather_cancels_asks_that_nobody_else_waits_for(manual: Manual
 
 @pytest.mark.parametrize("function", [gather, first])
 def test_plain_values_are_no_futures(function: Any) -> None:
-    with pytest.raises(TypeError, match=rf"{function.__name__}\(\) wants futures, not \[<Future"):
+    with pytest.raises(TypeError, match=rf"{function.__name__}\(\) expects futures, got \[<Future"):
         function([Future()])
 
 
@@ -120,7 +120,7 @@ def test_first_has_the_outcome_of_the_first_that_is_done() -> None:
     sources[2].set_exception(LookupError("alone"))
     with pytest.raises(LookupError, match="alone"):
         failing.result(0)
-    with pytest.raises(ValueError, match="one future or more"):
+    with pytest.raises(ValueError, match="at least one future"):
         first()
 
 
@@ -155,7 +155,7 @@ def test_an_error_of_the_function_is_one_of_the_future() -> None:
         source.map(lambda n: 1 // n).result(0)
     with pytest.raises(TypeError, match="StopIteration"):
         source.map(lambda n: next(iter(()))).result(0)
-    with pytest.raises(TypeError, match=r"map\(\) wants a function, not 3"):
+    with pytest.raises(TypeError, match=r"map\(\) expects a function, got 3"):
         source.map(3)  # type: ignore[call-overload]
 
 

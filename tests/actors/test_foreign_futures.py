@@ -112,8 +112,8 @@ async def test_asyncio_takes_ours(system: ActorSystem) -> None:
 async def test_asyncio_wait_refuses_ours(system: ActorSystem) -> None:
     ref = system.spawn(Does)
     answer: Any = ref.ask(lambda: "answer")
-    with pytest.raises(TypeError, match=r"wants tasks: .*asyncio\.ensure_future"):
+    with pytest.raises(TypeError, match=r"expects tasks: .*asyncio\.ensure_future"):
         await asyncio.wait([answer])
     assert await answer == "answer"
-    with pytest.raises(TypeError, match="wants tasks"):  # one that is done, too
+    with pytest.raises(TypeError, match="expects tasks"):  # one that is done, too
         await asyncio.wait([answer])

@@ -196,7 +196,7 @@ def test_the_news_of_an_end_comes_through_a_full_mailbox(system: ActorSystem) ->
 @pytest.mark.parametrize("what", [None, Mortal])
 def test_only_refs_can_be_watched(system: ActorSystem, what: Any) -> None:
     watcher = system.spawn(Watcher)
-    with pytest.raises(TypeError, match=rf"ref of an actor in this process, not {what!r}"):
+    with pytest.raises(TypeError, match=rf"ref of an actor in this process, got {what!r}"):
         watcher.ask(lambda actor: actor.watch(what)).result(timeout=30)
 
 

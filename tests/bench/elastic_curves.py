@@ -1,4 +1,4 @@
-"""The strategies on modelled curves, the table of docs/elasticity-benchmarks.md."""
+"""The strategies on modelled curves, the table of docs/streams-benchmarks.md."""
 
 import sys
 from collections.abc import Callable

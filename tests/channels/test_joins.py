@@ -103,7 +103,7 @@ def test_the_end_of_the_actor_is_the_end_of_the_channel(manual: ManualSystem) ->
 @pytest.mark.parametrize("wrong", [None, [1], channel(1)[0]])
 def test_a_pipe_wants_a_receiver(system: ActorSystem, wrong: Any) -> None:
     ref: ActorRef[Any] = system.spawn(Keeps, [])
-    with pytest.raises(TypeError, match=r"pipe\(\) wants the receiver of a channel"):
+    with pytest.raises(TypeError, match=r"pipe\(\) expects the receiver of a channel"):
         ref.pipe(wrong)
 
 

@@ -7,7 +7,8 @@ from threading import Lock
 from typing import Any, Literal, TypeVar, overload
 
 from callboard._inside.answers.foreign import future_of_awaitable
-from callboard._inside.answers.future import Future, combine_by
+from callboard._inside.answers.future import Future, register_combinators
+from callboard._inside.answers.wait_cause import WaitCause, WaitTarget
 from callboard.core import checks
 from callboard.core.text import safe_repr
 
@@ -78,9 +79,9 @@ class CombinedFuture(Future[T]):
         return next((system for system in systems if system is not None), None)
 
     @property
-    def _what(self) -> str | None:
+    def _wait_cause(self) -> WaitCause | None:
         waiting = [future for future, _ in self._sources if not future.done()]
-        return waiting[0]._what if waiting else "an answer"
+        return waiting[0]._wait_cause if waiting else WaitCause(WaitTarget.ANSWER)
 
 
 class DerivedFuture(CombinedFuture[T]):
@@ -149,7 +150,7 @@ def checked(what: str, future: Any) -> Future[Any]:
     """Return a future of ours for any future or awaitable. Raises TypeError."""
     found = future_of_awaitable(future)
     if found is None:
-        raise TypeError(f"{what} wants futures, not {safe_repr(future)}")
+        raise TypeError(f"{what} expects futures, got {safe_repr(future)}")
     return found
 
 
@@ -188,7 +189,7 @@ def first(*futures: Future[T]) -> Future[T]:
     else waits for. Raises ValueError without a future, and TypeError for plain values.
     """
     if not futures:
-        raise ValueError("first() wants one future or more")
+        raise ValueError("first() expects at least one future")
     found: FirstFuture[T] = FirstFuture()
     found._begin(tuple(checked("first()", future) for future in futures))
     return found
@@ -198,7 +199,7 @@ def derive(source: Future[Any], function: Callable[[Any], Any], recovers: bool) 
     """Return a future of what `function` makes of the answer, or of the error if it recovers."""
     if not callable(function):
         raise TypeError(
-            f"{'recover' if recovers else 'map'}() wants a function, not {safe_repr(function)}"
+            f"{'recover' if recovers else 'map'}() expects a function, got {safe_repr(function)}"
         )
     derived: DerivedFuture[Any] = DerivedFuture()
     derived._defer_to(source)
@@ -215,4 +216,4 @@ def future_of_any(value: Any) -> Future[Any]:
     return future
 
 
-combine_by(derive, future_of_any)
+register_combinators(derive, future_of_any)

@@ -1,4 +1,4 @@
-"""When asks are to fail, while that is far off: nearly all are answered long before."""
+"""The timeouts of asks, without a timer for each: nearly all asks are answered long before."""
 
 from libc.math cimport INFINITY
 cimport cython
@@ -9,7 +9,7 @@ from callboard.core.clock cimport wake_on_time as have_thread_wake_on_time
 
 from callboard.core import checks
 
-# Asks are noted until there are so many; then those that are answered are forgotten.
+# When this many asks are noted, those that were answered are forgotten.
 cdef Py_ssize_t MANY = 64
 
 cdef double LONGEST = checks.LONGEST
@@ -66,7 +66,7 @@ cdef class Deadlines:
         raise NotImplementedError
 
     cdef double due_after(self, timeout) except? -1:
-        """The time at which an ask of now has had `timeout` seconds. ValueError: it is no such number."""
+        """Return the time at which an ask that begins now is due. Raises ValueError for a wrong `timeout`."""
         cdef double seconds = timeout if type(timeout) is float else -1
         if not 0 <= seconds <= LONGEST:
             seconds = checks.seconds("the timeout of ask()", timeout)

@@ -1,4 +1,4 @@
-"""Futures of asyncio and of concurrent.futures: ours of theirs, and theirs of ours."""
+"""Conversions between our futures and those of asyncio and concurrent.futures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from callboard._inside.answers.future import Future
+from callboard._inside.answers.wait_cause import WaitCause, WaitTarget
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_repr
 
@@ -38,6 +39,10 @@ class FollowedFuture(Future[R]):
     @property
     def _ends_unwanted(self) -> bool:
         return True
+
+    @property
+    def _wait_cause(self) -> WaitCause:
+        return WaitCause(WaitTarget.ANSWER)
 
 
 def future_of(value: Any) -> Future[Any] | None:

@@ -1,7 +1,6 @@
 from libc.stdint cimport int64_t
 
 from callboard.scheduling.forward cimport Spinner
-from callboard.scheduling.handle cimport Handle
 
 
 cdef extern from "callboard/_inside/answers/flag.hpp" namespace "callboard" nogil:
@@ -9,19 +8,6 @@ cdef extern from "callboard/_inside/answers/flag.hpp" namespace "callboard" nogi
         bint is_set()
         void set()
         bint spin(Spinner& spinner)
-
-
-cdef class Waiter(Handle):
-    cdef object awaited(self)
-    cdef int wait_for(self, Future future, object timeout) except -1
-    cdef void withdraw(self, Future future) noexcept
-    cdef void note_full(self, object to) noexcept
-    cdef void resume(self, Future future) noexcept
-
-
-cdef class Wake:
-    # A callback that only wakes a waiter: it takes no time, and completes no other future.
-    cdef void wake(self, Future future) noexcept
 
 
 cdef class Future:
@@ -53,6 +39,3 @@ cdef class Future:
     cdef void call_back(self, object callback) noexcept
     cdef int wait_until_done(self, object timeout) except -1
     cdef object take(self)
-
-
-cdef bint driven_by_worker() except -1

@@ -6,19 +6,16 @@ from typing import Any, Generic, NoReturn, Self, TypeVar, overload
 
 from typing_extensions import disjoint_base
 
+from callboard._inside.answers.wait_cause import WaitCause
 from callboard._inside.sending.ref import ActorRef
-from callboard.scheduling.handle import Handle
 
 _T = TypeVar("_T")
 _U = TypeVar("_U")
 
-def combine_by(
+def register_combinators(
     derive: Callable[[Future[Any], Callable[[Any], Any], bool], Future[Any]],
     of: Callable[[Any], Future[Any]],
 ) -> None: ...
-
-@disjoint_base
-class Waiter(Handle): ...
 
 @disjoint_base
 class Future(Generic[_T]):
@@ -29,7 +26,7 @@ class Future(Generic[_T]):
     @property
     def _limit(self) -> float | None: ...
     @property
-    def _what(self) -> str | None: ...
+    def _wait_cause(self) -> WaitCause | None: ...
     def _take_timer(self, timer: Any) -> bool: ...
     def __init__(
         self, target: ActorRef[Any] | None = None, asker: ActorRef[Any] | None = None

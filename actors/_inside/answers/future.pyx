@@ -9,81 +9,41 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t
 cimport cython
 
-from callboard._inside.answers.actor_context cimport ActorContext, actor_context
+from callboard._inside.answers.thread_locals cimport ActorContext, actor_context
+from callboard._inside.answers.waiters cimport (
+    AsyncioWake, ThreadWake, Waiter, Wake, driven_by_worker, was_run_for_coroutine,
+)
 from callboard.core.asserting cimport holds
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
-from callboard.core.memory.node cimport Parker
 from callboard.core.monitoring.records cimport state_input
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle, actor_here
 
-from callboard.core.handles import public_names
+from callboard._inside.answers.wait_cause import WaitTarget, WaitCause
+from callboard._inside.answers.waiters import wait_in_trio
 from callboard.core import checks
 from callboard.core.errors import ActorStopped, AskCancelled, AskTimeout, CallboardError
+from callboard.core.handles import public_names
 from callboard.core.log import log
 from callboard.core.threads.blocking import refuse_to_block, running_trio, runs_event_loop
 
 
 # The errors of futures that were cancelled: ours, and those of others that ours follow.
 cdef tuple CANCELLATIONS = (AskCancelled, asyncio.CancelledError, concurrent.futures.CancelledError)
-# The functions behind map(), recover() and of(): combined.py has them, and needs this class.
+# The functions behind map(), recover() and of(). They make futures, so their module is above this one, and registers
+# them when it is imported.
 cdef object derived = None
 cdef object future_of_any = None
 
 
-def combine_by(derive, of):
-    """Have `map()` and `recover()` be done by `derive`, and `of()` by `of`."""
+def register_combinators(derive, of):
+    """Register what `map()` and `recover()` call, and what `of()` does. Once."""
     global derived, future_of_any
+    assert holds(derived is None)
     derived, future_of_any = derive, of
 
 
 INSTEAD = "use `await` in an `async def receive`, or spawn the actor with dedicated=True"
-
-
-cdef class Waiter(Handle):
-    """An actor as the futures see it that it waits for. Every ref is one."""
-
-    cdef object awaited(self):
-        """Return the future that the actor waits for in the middle of a message, or None."""
-        raise NotImplementedError
-
-    cdef int wait_for(self, Future future, object timeout) except -1:
-        """Let the actor, which has a thread of its own, sleep until `future` is done.
-
-        Raises AskDeadlock, AskTimeout.
-        """
-        raise NotImplementedError
-
-    cdef void withdraw(self, Future future) noexcept:
-        """The asker has cancelled an ask of this actor, which is done so. In any thread."""
-        pass
-
-    cdef void note_full(self, object to) noexcept:
-        """On a worker's thread: note at whom it waits for room, while others run; None: it waits no more."""
-        pass
-
-    cdef void resume(self, Future future) noexcept:
-        """The future is done that the actor waits for in the middle of a message. As a callback, in any thread."""
-        pass
-
-
-cdef class Wake:
-    """A callback of the runtime's own."""
-
-    def __call__(self, Future future):
-        self.wake(future)
-
-    cdef void wake(self, Future future) noexcept:
-        pass
-
-
-cdef class _Sleeper(Wake):
-    """Wakes one sleeping thread."""
-
-    cdef Parker parker
-
-    cdef void wake(self, Future future) noexcept:
-        self.parker.unpark()
 
 
 # Trashcan: a future may hold the next by its callback, and so on, and all may go at once.
@@ -140,10 +100,10 @@ cdef class Future:
         has to call already, so a long chain of futures takes no stack.
         """
         if not callable(callback):
-            raise TypeError(f"add_done_callback() wants a callable that takes a future, not {callback!r}")
+            raise TypeError(f"add_done_callback() expects a callable that takes a future, got {callback!r}")
         if type(callback) is types.FunctionType and callback.__module__ == "asyncio.tasks":
             # It counts in a thread that is not the event loop's, and would leave the loop asleep.
-            raise TypeError("asyncio.wait() wants tasks: make one of each future, by asyncio.ensure_future(future)")
+            raise TypeError("asyncio.wait() expects tasks: make one of each future, by asyncio.ensure_future(future)")
         if self.attach(callback):
             return
         if isinstance(callback, Wake):
@@ -166,7 +126,7 @@ cdef class Future:
         cdef Future deferred_to
         with cython.critical_section(self):
             deferred_to = self.deferred_to
-        if not self.complete(None, AskCancelled(f"{self._what or 'it'} was cancelled")):
+        if not self.complete(None, AskCancelled(f"{self._wait_cause or 'it'} was cancelled")):
             return False
         self.seen.set()
         if deferred_to is not None:  # the actor has handled the message
@@ -213,7 +173,7 @@ cdef class Future:
         StopAsyncIteration and GeneratorExit, which would end the coroutine or the iteration that waits.
         """
         if not isinstance(error, BaseException):
-            raise TypeError(f"set_exception() wants an exception, not {error!r}")
+            raise TypeError(f"set_exception() expects an exception, got {error!r}")
         if isinstance(error, (StopIteration, StopAsyncIteration, GeneratorExit)):
             raise TypeError(
                 f"set_exception() refuses {error!r}: whoever awaits could not tell it from an end")
@@ -232,13 +192,13 @@ cdef class Future:
         else:
             loop = asyncio.get_running_loop()
             waiter = loop.create_future()
-            relay = _Relay(loop, waiter)
-            self.add_done_callback(relay)
-            actor_context().awaited = <void*>self  # see errand.pyx: actors that wait in a circle
+            wake = AsyncioWake(loop, waiter)
+            self.add_done_callback(wake)
+            actor_context().awaited = <void*>self  # see loop_task.pyx: actors that wait in a circle
             try:
                 yield from waiter.__await__()
             finally:
-                self.detach(relay)
+                self.detach(wake)
         self.seen.set()
         return self.take()
 
@@ -248,10 +208,9 @@ cdef class Future:
         return None
 
     @property
-    def _what(self):
-        """Say in words what it brings to those who wait for it."""
-        target = self.target
-        return "an answer" if target is None else f"an answer of {target._short_path}"
+    def _wait_cause(self):
+        """The cause of a wait for it; None: it is ready. Each kind of future has its own."""
+        return WaitCause(WaitTarget.ANSWER) if self.target is None else WaitCause(WaitTarget.ANSWER_OF, self.target)
 
     cdef char blocks_on(self) noexcept:
         """The state of an actor that waits for it, as monitoring has it."""
@@ -263,7 +222,7 @@ cdef class Future:
 
     @property
     def _ends_unwanted(self):
-        """Tell whether it is to be cancelled when nobody waits for it any more. A promise is not: it is its owner's."""
+        """Tell whether it is cancelled when nobody waits for it any more. A promise is not: it belongs to its owner."""
         return self.target is not None
 
     @property
@@ -353,7 +312,7 @@ cdef class Future:
         return True
 
     cdef void detach(self, object callback) noexcept:
-        """Forget what was attached, if it waits still: nobody does for its sake."""
+        """Forget what was attached, if it still waits. Nothing is cancelled because of that."""
         with cython.critical_section(self):
             if self.callbacks is callback:
                 self.callbacks = None
@@ -377,7 +336,7 @@ cdef class Future:
         return self.flag.is_set() and isinstance(self.error, AskCancelled)
 
     cdef void abandon(self, object callback) noexcept:
-        """Wait for it no more. If nobody else does, and it is work for those who wait, it is cancelled."""
+        """Stop waiting for it. If nobody else waits, and it is done only for those who wait, it is cancelled."""
         self.detach(callback)
         try:
             if self.callbacks is None and not self.flag.is_set() and self._ends_unwanted:
@@ -437,7 +396,7 @@ cdef class Future:
         cdef int64_t begin = monotonic_ns()
         cdef int64_t limit = -1 if timeout is None else <int64_t>(timeout * 1e9)
         cdef int64_t left
-        cdef _Sleeper sleeper
+        cdef ThreadWake sleeper
         cdef Handle here
         context = current_context()
         here = actor_here()
@@ -450,12 +409,12 @@ cdef class Future:
         if self._was_run_here(timeout):
             return
         if limit != 0:
-            refuse_to_block(f"a wait for {self._what}", "`await` it")
+            refuse_to_block(f"a wait for {self._wait_cause}", "`await` it")
         with nogil:
             self.flag.spin(context.spinner)
         if self.flag.is_set():
             return
-        sleeper = _Sleeper.__new__(_Sleeper)
+        sleeper = ThreadWake.__new__(ThreadWake)
         self.add_done_callback(sleeper)
         try:
             while not self.flag.is_set():
@@ -529,91 +488,3 @@ cdef void call_pending() noexcept:
 cdef object as_it_came(Future future):
     """Return the exception, without the frames that were added when it was raised before."""
     return BaseException.with_traceback(future.error, future.value)
-
-
-cdef bint driven_by_worker() except -1:
-    """Tell whether who awaits is an `async def receive`, and not a coroutine of an event loop."""
-    cdef Handle here = actor_here()
-    if here is None or current_context().worker == NULL:  # on the event loop's thread there is no worker
-        return False
-    # An actor that has a thread of its own may run an event loop in it.
-    return not here.has_own_worker() or not runs_event_loop()
-
-
-cdef bint was_run_for_coroutine(Future future) except -1:
-    """In a coroutine of the user's, on the thread that runs a manual system: run that until complete, or idle.
-
-    If it is idle, some other task of the event loop may go on."""
-    if actor_here() is not None or actor_context().on_event_loop:
-        return False
-    system = future._system
-    if system is not None and system.is_run_here:
-        system._run_until(future.done, None)
-    return future.flag.is_set()
-
-
-async def wait_in_trio(Future future, trio):
-    """Let a task of trio wait until `future` is done, or fail it with AskTimeout after its limit."""
-    relay = _TrioRelay(trio)
-    limit = future._limit
-    future.add_done_callback(relay)
-    try:
-        if limit is None:
-            await trio.lowlevel.wait_task_rescheduled(relay.abort)
-        else:
-            with trio.move_on_after(limit) as scope:
-                await trio.lowlevel.wait_task_rescheduled(relay.abort)
-            if scope.cancelled_caught:
-                future.complete(None, AskTimeout())
-    finally:
-        future.detach(relay)
-
-
-cdef class _Relay(Wake):
-    """Completes an asyncio future from whatever thread completes ours."""
-
-    cdef object loop
-    cdef object waiter
-
-    def __init__(self, loop, waiter):
-        self.loop = loop
-        self.waiter = waiter
-
-    cdef void wake(self, Future future) noexcept:
-        try:
-            self.loop.call_soon_threadsafe(self.finish)
-        except RuntimeError:
-            pass  # the loop was closed; nobody waits any more
-
-    def finish(self):
-        if not self.waiter.done():
-            self.waiter.set_result(None)
-
-
-cdef class _TrioRelay(Wake):
-    """Wakes a task of trio from whatever thread completes our future."""
-
-    cdef object trio
-    cdef object task
-    cdef object token
-    cdef bint is_over    # used on trio's thread only
-
-    def __init__(self, trio):
-        self.trio = trio
-        self.task = trio.lowlevel.current_task()
-        self.token = trio.lowlevel.current_trio_token()
-
-    cdef void wake(self, Future future) noexcept:
-        try:
-            self.token.run_sync_soon(self.finish)
-        except RuntimeError:
-            pass  # trio's run has ended; nobody waits any more
-
-    def finish(self):
-        if not self.is_over:
-            self.is_over = True
-            self.trio.lowlevel.reschedule(self.task)
-
-    def abort(self, _raise_cancelled):
-        self.is_over = True
-        return self.trio.lowlevel.Abort.SUCCEEDED

@@ -1,4 +1,4 @@
-"""An actor's restart and stop.
+"""An actor's restart and stop, and what ends with it: its resources, and the answers that it owes.
 
 Everything here runs in the dispatch of the actor that it concerns, by the thread that has its readiness, so an
 actor's own state needs no lock. Work that concerns two actors at once (a parent and a child that ends) is done
@@ -12,21 +12,21 @@ cimport cython
 from cpython.object cimport PyObject
 
 from callboard._inside.answers.future cimport Future
-from callboard._inside.life.held cimport Held
-from callboard._inside.life.owed cimport fail_owed
-from callboard._inside.life.suspended cimport close_coroutine
-from callboard._inside.life.flights cimport waits_for_flights
-from callboard._inside.sending.dead_lettering cimport stopped
+from callboard._inside.life.unfinished cimport close_coroutine, waits_for_concurrent
+from callboard._inside.sending.letter cimport stopped
+from callboard._inside.sending.mailbox_take cimport dead_letter_beside
 from callboard._inside.sending.ref cimport FRESH, RESTARTING, STOPPING, ActorRef, Extra, Recipe
 from callboard._inside.sending.runtime cimport Runtime
+from callboard._inside.sending.state cimport TimersOfActor, Watches
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport replace
-from callboard._inside.sending.waiting cimport dead_letter_beside
 from callboard.core.asserting cimport holds
 from callboard.scheduling.context cimport current_context
+from callboard.scheduling.team cimport Team
 
 from callboard.core.log import log
 from callboard.messages import Terminated
+
 
 cdef extern from "Python.h":
     int PyCoro_CheckExact(PyObject* object)
@@ -39,7 +39,7 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
     """Start anew once the children have ended; the mailbox keeps its messages."""
     cdef Extra extra = ref.extras()
     assert holds(current_context().current == ref.cell)
-    if ref.phase >= RESTARTING or waits_for_flights(ref, error):
+    if ref.phase >= RESTARTING or waits_for_concurrent(ref, error):
         return
     supervision = ref.recipe.supervision
     now = ref.runtime.timers.now()
@@ -58,8 +58,8 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
     ref.runtime.dead_letters.note_restart(ref)
     close_coroutine(ref, error)
     assert holds(extra.coroutine is None and not extra.detached and not extra.backing_off)
-    if extra.owed:
-        fail_owed(ref, error)
+    if extra.deferred:
+        fail_deferred(ref, error)
     cancel_timers(ref)
     with cython.critical_section(ref):
         ref.phase = RESTARTING  # from here on none can be spawned
@@ -101,7 +101,7 @@ cdef void begin_stop(ActorRef ref) noexcept:
     assert holds(current_context().current == ref.cell)
     ref.ending = ref.runtime.ending()
     if ref.extra is not None:
-        if waits_for_flights(ref, None):
+        if waits_for_concurrent(ref, None):
             return
         if ref.extra.coroutine is not None and ref.extra.leaving is None:
             close_coroutine(ref, stopped(ref, ref.runtime, "; it was in the middle of the ask"))
@@ -125,9 +125,9 @@ cdef void stop_children(ActorRef ref) noexcept:
 
 
 cdef void unwatch_children(ActorRef ref) noexcept:
-    """Have nobody told of the ends of the children that a restart stops: the next object never had them."""
+    """Unwatch the children that a restart stops: the next object never had them, and is not told of their ends."""
     cdef ActorRef child
-    cdef dict watching = ref.extra.watching
+    cdef dict watching = ref.extra.watches.watching if ref.extra.watches is not None else None
     if watching is not None and ref.children_of:
         for child in list(ref.children_of):
             if child in watching:
@@ -147,9 +147,9 @@ cdef void go_on_ending(ActorRef ref) noexcept:
         leave(ref)
 
 
-cdef void end_after_flights(ActorRef ref) noexcept:
-    """The last flight is over for which a stop or a restart waited."""
-    error = ref.extra.ends_by
+cdef void end_after_concurrent(ActorRef ref) noexcept:
+    """The last concurrent message is over for which a stop or a restart waited."""
+    error = ref.extra.concurrency.ends_by
     if error is None:
         begin_stop(ref)
     else:
@@ -206,14 +206,15 @@ cdef void close(ActorRef ref, object error) noexcept:
     """The actor's end after its hook, which raised `error` or None: tell everyone who must know. The rest of its
     mailbox is dead-lettered by the dispatch that this runs in."""
     cdef Extra extra
+    cdef Watches watches
     cdef ActorRef other
     assert holds(ref.phase == STOPPING and not ref.children_of and ref.ending is not None)
     extra = ref.extra
-    if extra is not None and extra.owed:  # on_stop() was the last occasion to do what was owed
-        fail_owed(ref, stopped(ref, ref.runtime, "; it had answered with a future of its own"))
+    if extra is not None and extra.deferred:  # on_stop() was the last occasion to do what was owed
+        fail_deferred(ref, stopped(ref, ref.runtime, "; it had answered with a future of its own"))
     if error is not None:
         ref.runtime.dead_letters.note_fatal(ref, error)
-    if extra is not None and extra.held is not None:
+    if extra is not None and extra.resources is not None:
         let_go(ref, extra)
     ref.runtime.team.retire(ref.cell)
     ref.mark_closed()
@@ -222,17 +223,17 @@ cdef void close(ActorRef ref, object error) noexcept:
     dead_letter_beside(ref)
     assert holds(ref.intake is None or ref.intake.is_empty())
     if extra is not None:
-        if extra.watching is not None:
-            for other in extra.watching:
+        watches = extra.watches
+        if watches is not None and watches.watching is not None:
+            for other in watches.watching:
                 other.send_system(SystemKind.unwatch, ref, None)
-        watchers = extra.watchers
         with cython.critical_section(ref):  # others may look into it: ActorRef.awaited()
             ref.extra = None
-        if watchers:
-            for watcher in watchers:
+        if watches is not None:
+            for watcher in watches.watchers or ():
                 tell_ended(ref, watcher)
-        for future in extra.ready or ():
-            (<Future>future).complete(None, stopped(ref, ref.runtime))
+            for future in watches.starts or ():
+                (<Future>future).complete(None, stopped(ref, ref.runtime))
     ref.instance = None
     ref.handler = None
     replace(current_context(), NULL)
@@ -245,9 +246,9 @@ cdef void close(ActorRef ref, object error) noexcept:
 
 cdef void let_go(ActorRef ref, Extra extra) noexcept:
     """End what ends with the actor."""
-    cdef Held held
+    cdef OwnedResource held
     failure = ref.runtime.dead_letters.end_of(ref).error
-    things, extra.held = extra.held, None
+    things, extra.resources = extra.resources, None
     for held in things:
         held.let_go(failure)
 
@@ -263,7 +264,7 @@ cdef void forget_arguments(Recipe recipe) noexcept:
 
 
 cdef void leave_parent(ActorRef ref) noexcept:
-    cdef ActorRef parent = ref.parent
+    cdef ActorRef parent = <ActorRef>ref.parent
     cdef Runtime runtime = ref.runtime
     if ref.own_name is not None:
         runtime.names.pop((parent, ref.own_name), None)
@@ -295,11 +296,12 @@ cdef void tell_ended(ActorRef ref, object watcher) noexcept:
 
 
 cdef void cancel_timers(ActorRef ref) noexcept:
-    timers = ref.extra.timers
-    ref.extra.timers = None
-    if timers:
-        for timer in snapshot(timers):
-            timer.cancel()
+    cdef TimersOfActor timers = ref.extra.timers
+    if timers is None or not timers.all:
+        return
+    begun, timers.all = timers.all, None
+    for timer in snapshot(begun):
+        timer.cancel()
 
 
 cdef list snapshot(object timers):
@@ -308,3 +310,59 @@ cdef list snapshot(object timers):
             return list(timers)
         except RuntimeError:
             pass  # one was over in the middle, and left: the timers' thread holds them
+
+
+# --- resources -----------------------------------------------------------------------------------------
+
+
+cdef class OwnedResource:
+    """A thing that belongs to an actor, and ends with it, such as an end of a channel."""
+
+    def _forbid(self):
+        """Make every further use an error: the actor is a copy in a forked process."""
+
+    cdef int belong_to(self, ActorRef ref) except -1:
+        """The thing is an argument of the actor's spawn. Raises an error if it is somebody else's."""
+        return 0
+
+    cdef void part(self) noexcept:
+        """The actor will not be: the thing is free again."""
+        pass
+
+    cdef void let_go(self, object failure) noexcept:
+        """The actor has ended, by `failure` if that is not None. Runs in its last dispatch."""
+        pass
+
+    def _figures(self):
+        """Return the figures of it for statistics; None: it has none. In any thread."""
+        return None
+
+
+# --- deferred answers: the actor returned a future that only itself will complete ----------------------
+
+
+def _settle(dict owed, Team team, Future promise, Future asked):
+    """Note that an ask that was deferred to a future of its actor's own has its answer."""
+    promise.detach(asked)
+    if owed.pop(asked, None) is not None:
+        team.add_waiting(-1)
+
+
+cdef int defer_to_own(ActorRef ref, Future asked, Future promise) except -1:
+    """Note that only `ref` answers: it returned a future that is no other's answer."""
+    cdef Extra extra = ref.extras()
+    if promise.flag.is_set():
+        return 0
+    if extra.deferred is None:
+        extra.deferred = {}
+    assert holds(asked not in extra.deferred)
+    extra.deferred[asked] = promise
+    ref.runtime.team.add_waiting(1)
+    asked.add_done_callback(partial(_settle, extra.deferred, ref.runtime.team, promise))
+    return 0
+
+
+cdef void fail_deferred(ActorRef ref, object error) noexcept:
+    """The object that would have given these answers is no more."""
+    for asked in list(ref.extra.deferred):
+        (<Future>asked).complete(None, error)

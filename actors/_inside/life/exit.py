@@ -70,7 +70,7 @@ def _collected(runtime: Runtime) -> None:
     was_open = not runtime.closing
     _unfinished.add(runtime)
     runtime.closing = True
-    runtime.system_ref = None  # for callers that ask why: see dead_lettering.pyx
+    runtime.system_ref = None  # for callers that ask why: see letter.pyx
     runtime.timers.close()
     runtime.on_change = partial(_end_team, runtime)
     top = runtime.top

@@ -5,9 +5,9 @@ from cpython.object cimport PyObject
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.ending cimport begin_restart, begin_stop, note_left
-from callboard._inside.sending.dead_lettering cimport CANCELLED, FAILED, dead_letter_and_go_on, stopped
-from callboard._inside.sending.letter cimport START, Letter, copy_of
-from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, STOPPING, ActorRef, Extra
+from callboard._inside.sending.letter cimport CANCELLED, FAILED, START, Letter, copy_of, dead_letter_and_go_on, stopped
+from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, STOPPING, ActorRef
+from callboard._inside.sending.state cimport Watches
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard.core.asserting cimport holds
 
@@ -69,15 +69,15 @@ cdef void fail_message(ActorRef ref, object error, Letter letter) noexcept:
 
 cdef void fail_start(ActorRef ref, object error) noexcept:
     """Let the supervisor decide. If the actor ends, the futures of its start have the error itself."""
-    cdef Extra extra = ref.extra
+    cdef Watches watches = ref.extra.watches if ref.extra is not None else None
     cdef list futures = None
-    if extra is not None:
-        futures, extra.ready = extra.ready, None
+    if watches is not None:
+        futures, watches.starts = watches.starts, None
     fail(ref, error, None)
     if futures is None:
         return
     if ref.phase < STOPPING:
-        ref.extras().ready = futures  # it restarts
+        ref.extras().watches_now().starts = futures  # it restarts
         return
     for future in futures:
         end = stopped(ref, ref.runtime)
@@ -108,7 +108,7 @@ cdef void fail(ActorRef ref, object error, object message) noexcept:
 
 
 cdef int decide(ActorRef ref, object error, bint begun) except -1:
-    cdef ActorRef other
+    cdef ActorRef other, parent
     directive = ref.recipe.supervision.decide(error)
     if directive == "resume" and (ref.phase == FRESH or ref.phase == LIVE and ref.recipe.runs):
         directive = "stop"  # there is no object that could go on, or it is a task whose run() has ended
@@ -126,7 +126,7 @@ cdef int decide(ActorRef ref, object error, bint begun) except -1:
     if directive == "restart":
         begin_restart(ref, error)
     elif directive == "escalate":
-        parent = ref.parent
+        parent = <ActorRef>ref.parent
         runtime = ref.runtime
         begin_stop(ref)
         if parent is not None:

@@ -2,12 +2,13 @@
 
 from cpython.object cimport PyObject, PyObject_GenericSetAttr
 
-from callboard._inside.answers.actor_context cimport ActorContext
 from callboard._inside.answers.future cimport Future
+from callboard._inside.answers.thread_locals cimport ActorContext
 from callboard._inside.life.failure cimport fail_start
 from callboard._inside.sending.actor_cell cimport cell_of
-from callboard._inside.sending.dead_lettering cimport stopped
-from callboard._inside.sending.ref cimport FRESH, LIVE, RESTARTING, STOPPING, ActorRef, Extra, Recipe
+from callboard._inside.sending.letter cimport stopped
+from callboard._inside.sending.ref cimport FRESH, LIVE, RESTARTING, STOPPING, ActorRef, Recipe
+from callboard._inside.sending.state cimport Watches
 from callboard.core.asserting cimport holds
 
 cdef extern from "Python.h":
@@ -79,21 +80,22 @@ cdef object construct(ActorRef ref, Context* context):
 cdef void note_started(ActorRef ref) noexcept:
     """Complete the futures of `ref.ready`: the actor's hook is through."""
     ref.starting = False
-    if ref.extra is not None and ref.extra.ready is not None:
-        futures, ref.extra.ready = ref.extra.ready, None
+    cdef Watches watches = ref.extra.watches if ref.extra is not None else None
+    if watches is not None and watches.starts is not None:
+        futures, watches.starts = watches.starts, None
         for future in futures:
             (<Future>future).complete(ref, None)
 
 
 cdef void promise_start(ActorRef ref, Future future) noexcept:
     """Complete a future of `ref.ready` when the actor has started, or cannot start any more."""
-    cdef Extra extra
+    cdef Watches watches
     if ref.phase >= STOPPING:
         future.complete(None, stopped(ref, ref.runtime))
     elif ref.phase != FRESH and ref.phase != RESTARTING and not ref.starting:
         future.complete(ref, None)
     else:
-        extra = ref.extras()
-        if extra.ready is None:
-            extra.ready = []
-        extra.ready.append(future)
+        watches = ref.extras().watches_now()
+        if watches.starts is None:
+            watches.starts = []
+        watches.starts.append(future)

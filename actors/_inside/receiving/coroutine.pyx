@@ -1,4 +1,4 @@
-"""`async def receive`: an actor that waits in the middle of a message.
+"""`async def receive`: an actor that waits in the middle of a message, or of several.
 
 Its coroutine is LPEL's task with a stack of its own (Prokesch 2011, section 4.3): the worker drives it until it
 awaits a future that is not done, then leaves it and runs others. The future's completion sends a system message
@@ -6,42 +6,246 @@ that makes the actor ready again.
 """
 
 from asyncio import CancelledError
-
-from callboard._inside.answers.checkpoint cimport Checkpoint
-from callboard._inside.answers.circles cimport circle
-from callboard._inside.answers.future cimport Future
-from callboard._inside.life.failure cimport fail_in_work
-from callboard._inside.life.suspended cimport end_suspension, set_awaited
-from callboard._inside.receiving.concurrent cimport begin_flight
-from callboard._inside.receiving.errand cimport make_errand
-from callboard._inside.receiving.finishing cimport finish, with_advice
-from callboard._inside.sending.actor_cell cimport cell_of
-from callboard._inside.sending.envelope cimport Envelope, to_tell
-from callboard._inside.sending.letter cimport RUN, START, Letter, copy_of
-from callboard._inside.sending.ref cimport LIVE, RESTARTING, SUSPENDED, ActorRef, Extra
+from functools import partial
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF
+from cpython.ref cimport Py_DECREF, Py_INCREF
 
+from callboard._inside.answers.future cimport Future
+from callboard._inside.answers.wait_graph cimport circle
+from callboard._inside.life.ending cimport end_after_concurrent
+from callboard._inside.life.failure cimport fail_in_work
+from callboard._inside.life.unfinished cimport (
+    Checkpoint, ConcurrentMessage, StepLock, add_concurrent, end_concurrent, end_suspension, lose, set_awaited,
+)
+from callboard._inside.receiving.answering cimport finish, with_advice
+from callboard._inside.receiving.loop_task cimport LoopTask, make_loop_task
+from callboard._inside.sending.actor_cell cimport adopting_cell, cell_of
+from callboard._inside.sending.envelope cimport Envelope, to_tell
+from callboard._inside.sending.letter cimport RUN, START, Letter, copy_of, stopped
+from callboard._inside.sending.ref cimport LIVE, RESTARTING, SUSPENDED, ActorRef, Extra
+from callboard._inside.sending.state cimport Concurrency
+from callboard._inside.sending.system_kind cimport SystemKind
+from callboard._inside.sending.variables cimport current_variables, kept, replace
 from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult, reraise
+from callboard.core.thread_state cimport PyThreadState, set_variables
+from callboard.scheduling.context cimport Context, current_context
 
 from callboard.core.text import safe_repr
 
+
+# --- several messages at a time: an actor with `concurrency` -------------------------------------------
+#
+# A worker drives each message as it drives the only one of other actors, or the event loop runs it as a task of its
+# own. In both cases one thread at a time runs the actor's code: see StepLock.
+#
+# The actors that such an actor asks, and those that ask it, are not looked through for circles: it waits for many
+# things at one time.
+
+
 cdef extern from "Python.h":
+    object PyContext_New()
     int PyCoro_CheckExact(PyObject* object)
+
+
+cdef void begin_concurrent(ActorRef ref, object coroutine, Envelope* envelope) noexcept:
+    """Begin a message; it may go on after this dispatch, beside others."""
+    cdef ConcurrentMessage message = ConcurrentMessage.__new__(ConcurrentMessage)
+    cdef Context* context = current_context()
+    cdef bint carries = cell_of(ref).has(adopting_cell)
+    message.ref = ref
+    message.letter = copy_of(envelope)
+    message.stashed = envelope.stashed
+    message.coroutine = coroutine
+    add_concurrent(message)
+    if ref.recipe.event_loop:
+        begin_on_loop(message, kept(context) if carries else current_variables())
+        if carries:
+            replace(context, NULL)
+        return
+    if carries:
+        take_variables(message, set_variables(<PyThreadState*>context.python, NULL))
+    else:
+        message.variables = current_variables()
+    drive_concurrent(message, envelope, None)
+
+
+cdef void begin_on_loop(ConcurrentMessage message, object variables) noexcept:
+    """Leave the coroutine to the event loop, which hears of it at the end of the dispatch."""
+    cdef LoopTask loop_task
+    if variables is None:
+        variables = PyContext_New()
+    loop_task = make_loop_task(message.ref, message.coroutine, variables)
+    loop_task.message = message
+    loop_task.step_lock = <StepLock>message.ref.extra.concurrency.step_lock
+    loop_task.envelope = message.letter.lend()
+    loop_task.envelope.stashed = message.stashed
+    loop_task.launched = True
+    message.loop_task = loop_task
+    message.awaited = loop_task.outcome
+    (<Future>loop_task.outcome).attach(message)
+    loop_task.step_lock.begun.append(loop_task)
+    loop_task.step_lock.unbegun[message] = None
+
+
+cdef void launch_begun(ActorRef ref, list begun) noexcept:
+    """Tell the event loop of the loop tasks that a dispatch leaves to it."""
+    cdef LoopTask loop_task
+    try:
+        ref.runtime.event_loop.call(partial(_begin_all, begun))
+    except BaseException as error:
+        for loop_task in begun:
+            loop_task.coroutine.close()
+            loop_task.end(None, error)
+
+
+def _begin_all(list begun):
+    cdef LoopTask loop_task
+    for loop_task in begun:
+        loop_task.begin()
+
+
+cdef bint interrupt_concurrent(ConcurrentMessage message, Future asked) noexcept:
+    """End the work on an ask, which its asker has cancelled. False: the message is another one."""
+    cdef Future awaited = <Future>message.awaited
+    cdef ActorRef ref = message.ref
+    if message.letter.reply_to is not asked:
+        return False
+    if message.loop_task is not None:
+        if not (<LoopTask>message.loop_task).is_of(asked):
+            return False
+        (<LoopTask>message.loop_task).withdraw()
+        return True
+    if message.stashed:
+        return False
+    if awaited.asker is ref or awaited.target is None:
+        awaited.abandon(message)
+    else:
+        awaited.detach(message)
+    go_on_concurrent(message, CancelledError("the asker has cancelled the ask"))
+    return True
+
+
+cdef void resume_concurrent(ConcurrentMessage message) noexcept:
+    """Go on with a concurrent message: the future that it awaited is done."""
+    go_on_concurrent(message, None)
+
+
+cdef void go_on_concurrent(ConcurrentMessage message, object error) noexcept:
+    """Let the coroutine run on, with an exception if there is one."""
+    cdef Envelope envelope = message.letter.lend()
+    cdef ActorRef ref = message.ref
+    cdef Concurrency concurrency = ref.extra.concurrency
+    assert holds(cell_of(ref).in_work == NULL)
+    envelope.stashed = message.stashed
+    cell_of(ref).in_work = &envelope
+    if message.loop_task is not None:
+        end_on_loop(message, <LoopTask>message.loop_task, &envelope)
+    else:
+        drive_concurrent(message, &envelope, error)
+    cell_of(ref).in_work = NULL
+    if concurrency.ends and not concurrency.messages:
+        end_after_concurrent(ref)
+
+
+cdef void end_on_loop(ConcurrentMessage message, LoopTask loop_task, Envelope* envelope) noexcept:
+    """The event loop is done with the message."""
+    cdef ActorRef ref = message.ref
+    cdef Future outcome = <Future>loop_task.outcome
+    cdef object error = outcome.error
+    assert holds(loop_task.over and outcome.flag.is_set())
+    envelope.stashed = message.stashed = loop_task.envelope.stashed
+    if loop_task.was_cancelled():
+        by = ref.extra.concurrency.ends_by
+        lose(message, by if by is not None else stopped(ref, ref.runtime, "; it was in the middle of the ask"))
+        return
+    end_concurrent(message)
+    if error is None:
+        finish(ref, envelope, outcome.value)
+    else:
+        fail_in_work(ref, with_advice(ref, error), envelope)
+
+
+cdef void drive_concurrent(ConcurrentMessage message, Envelope* envelope, object error) noexcept:
+    """Run the coroutine on this worker until it ends or must wait."""
+    cdef ActorRef ref = message.ref
+    cdef PyThreadState* thread = <PyThreadState*>current_context().python
+    cdef object raised = None
+    cdef object answer = None
+    cdef bint is_over = False
+    cdef PyObject* outer
+    coroutine = message.coroutine
+    message.awaited = None
+    outer = set_variables(thread, hand_variables(message))
+    try:
+        while True:
+            try:
+                awaited = coroutine.send(None) if error is None else coroutine.throw(error)
+            except StopIteration as end:
+                answer, error = end.value, None
+                if PyCoro_CheckExact(<PyObject*>answer):  # it is to be awaited, too
+                    coroutine = message.coroutine = answer
+                    continue
+                is_over = True
+                break
+            if isinstance(awaited, Future):
+                break
+            error = TypeError(
+                f"{ref._short_path} awaits {safe_repr(awaited)}: an actor can await callboard's futures "
+                "(of ask() and sleep()), and those of asyncio if it was spawned with event_loop=True")
+    except BaseException as other:
+        raised = other
+        is_over = True
+    take_variables(message, set_variables(thread, outer))
+    message.stashed = envelope.stashed
+    if is_over:
+        message.variables = None
+        end_concurrent(message)
+        if raised is None:
+            finish(ref, envelope, answer)
+        else:
+            fail_in_work(ref, with_advice(ref, raised), envelope)
+        return
+    message.awaited = awaited
+    message.count(not (<Future>awaited).is_rest)
+    if type(awaited) is Checkpoint:
+        ref.extra.concurrency.lets_others_run = True
+        ref.send_system(SystemKind.resume, awaited, message)
+    elif not (<Future>awaited).attach(message):
+        message.wake(<Future>awaited)
+
+
+cdef PyObject* hand_variables(ConcurrentMessage message) noexcept:
+    """Return the context of a concurrent message, with a reference, or null; the message has it no more."""
+    if message.variables is None:
+        return NULL
+    variables = message.variables
+    Py_INCREF(variables)
+    message.variables = None
+    return <PyObject*>variables
+
+
+cdef void take_variables(ConcurrentMessage message, PyObject* variables) noexcept:
+    """Let a concurrent message have a context, which is handed over, or null."""
+    if variables != NULL:
+        message.variables = <object>variables
+        Py_DECREF(message.variables)
+
+
+# --- one message at a time -----------------------------------------------------------------------------
 
 
 cdef void begin(ActorRef ref, object coroutine, Envelope* envelope) noexcept:
     """Drive a handler's coroutine from its start."""
     cdef Extra extra = ref.extras()
     assert holds(ref.phase == LIVE and extra.coroutine is None and extra.awaited is None and extra.letter is None)
-    if ref.recipe.apart:
+    if ref.recipe.has_async_options:
         if ref.recipe.concurrency > 1 and not ref.starting:
-            begin_flight(ref, coroutine, envelope)
+            begin_concurrent(ref, coroutine, envelope)
             return
         if ref.recipe.event_loop:
-            coroutine = extra.errand = make_errand(ref, coroutine)
+            coroutine = extra.loop_task = make_loop_task(ref, coroutine)
     extra.coroutine = coroutine
     ref.phase = SUSPENDED
     drive(ref, envelope, None)
@@ -64,7 +268,7 @@ cdef void begin_task(ActorRef ref) noexcept:
 
 
 cdef void begin_start(ActorRef ref, object coroutine) noexcept:
-    """Drive `async def on_start`, as if it handled a message: it is none that could be lost, or put aside."""
+    """Drive `async def on_start`, as if it handled a message, but one that cannot be lost or put aside."""
     cdef Envelope envelope = to_tell(<PyObject*>START, NULL)
     envelope.stashed = True
     ref.starting = True
@@ -81,7 +285,7 @@ cdef void begin_leaving(ActorRef ref) noexcept:
     envelope.stashed = True
     extra.coroutine = extra.leaving
     if ref.recipe.event_loop:
-        extra.coroutine = extra.errand = make_errand(ref, extra.leaving)
+        extra.coroutine = extra.loop_task = make_loop_task(ref, extra.leaving)
     cell_of(ref).in_work = &envelope
     drive(ref, &envelope, None)
     cell_of(ref).in_work = NULL
@@ -103,7 +307,7 @@ cdef void note_unrest(ActorRef ref) noexcept:
 
 cdef void resume(ActorRef ref) noexcept:
     """Go on with the coroutine: the future that it awaited is done."""
-    assert holds(ref.extra.errand is None)
+    assert holds(ref.extra.loop_task is None)
     assert holds(type(ref.extra.awaited) is Checkpoint or (<Future>ref.extra.awaited).flag.is_set())
     go_on(ref, None)
 
@@ -111,7 +315,7 @@ cdef void resume(ActorRef ref) noexcept:
 cdef void interrupt(ActorRef ref) noexcept:
     """Raise CancelledError where the coroutine waits: the asker has cancelled the ask that it handles."""
     cdef Future awaited = ref.extra.awaited
-    assert holds(ref.phase == SUSPENDED and ref.extra.errand is None)
+    assert holds(ref.phase == SUSPENDED and ref.extra.loop_task is None)
     ref.extra.yields = False
     if awaited.asker is ref or awaited.target is None:
         awaited.abandon(ref)

@@ -1,36 +1,39 @@
 # cython: nonecheck=False
 # Only values that are compared with None may be None here: these are the lines that each message passes.
-"""A Python actor's dispatch: its messages, handed to its handler, up to the quantum."""
+"""An actor's dispatch: its messages, handed to its handler, up to the quantum."""
 
+cimport cython
 from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport uint32_t
 
 from callboard._inside.answers.future cimport Future
-from callboard._inside.life.access cimport Access
 from callboard._inside.life.failure cimport fail, fail_in_work, fail_message
-from callboard._inside.life.flights cimport pass_fence_after_flights
-from callboard._inside.receiving.concurrent cimport launch_begun
-from callboard._inside.receiving.coroutine cimport begin
-from callboard._inside.receiving.finishing cimport finish
+from callboard._inside.life.unfinished cimport StepLock, pass_fence_after_concurrent
+from callboard._inside.receiving.answering cimport finish
+from callboard._inside.receiving.coroutine cimport begin, launch_begun
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
-from callboard._inside.sending.actor_cell cimport ActorCell, wearing_cell, closed_cell
-from callboard._inside.sending.dead_lettering cimport ADMITTED, CANCELLED, FAILED, STOPPED, Fate, dead_letter_and_go_on
-from callboard._inside.sending.letter cimport FENCE, Carried, letter_of, take_over, variables_of
-from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Envelope, Extra
-from callboard._inside.sending.variables cimport put_on, replace, take_off
-from callboard._inside.sending.waiting cimport (
-    MESSAGE, NOTHING, TakeResult, dead_letter_queued, nothing_beside, take_first, take_oldest,
-    try_idle,
+from callboard._inside.sending.actor_cell cimport ActorCell, adopting_cell, closed_cell, native_cell, note_taken
+from callboard._inside.sending.letter cimport (
+    ADMITTED, CANCELLED, FAILED, FENCE, STOPPED, Carried, Fate, dead_letter_and_go_on, is_fence, letter_of, take_letter,
+    take_over, variables_of,
 )
+from callboard._inside.sending.mailbox_take cimport (
+    MESSAGE, NOTHING, TakeResult, dead_letter_queued, nothing_beside, take_first, take_oldest, try_idle,
+)
+from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Envelope, Extra
+from callboard._inside.sending.variables cimport enter_variables, leave_variables, replace
 from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport reraise
-from callboard.core.memory.node cimport relaxed
+from callboard.core.memory.buffer cimport Buffer
+from callboard.core.memory.node cimport Kind, Node, relaxed, wants_answer
+from callboard.native cimport NativeActor
 from callboard.scheduling.cell cimport Cell, Outcome
 from callboard.scheduling.context cimport Context
 from callboard.scheduling.dispatching cimport account, charge
 from callboard.scheduling.turn cimport begin_turn, end_turn, goes_on
+
 
 cdef extern from "Python.h":
     PyObject* PyObject_Vectorcall(PyObject* callable, PyObject** args, size_t count, PyObject* names)
@@ -78,12 +81,12 @@ cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcep
         if not goes_on(context, handled, limit):
             break
         assert holds(ref.instance is not None and ref.handler is not None and cell.in_work == NULL)
-        put_on(cell, context)
+        enter_variables(cell, context)
         if ref.recipe.many and not ref.bound:
             handled += run_many(ref, cell, context, max(limit, quantum) - handled)
         else:
             limit = run_each(ref, cell, context, limit, &handled)
-        take_off(cell, context)
+        leave_variables(cell, context)
         if ref.phase == LIVE and not cell.has_system():
             break
     assert holds(ref.phase == LIVE and handled >= counted)
@@ -104,16 +107,16 @@ cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcep
 cdef Outcome run_shared(Cell* plain, Context* context, uint32_t quantum) noexcept:
     """run_python() for an actor of whose messages the event loop runs some at the same time."""
     cdef ActorRef ref = <ActorRef>plain.owner  # kept: the readiness may be given up in the middle
-    cdef Access access = <Access>ref.extra.access if ref.extra is not None else None
+    cdef StepLock step_lock = <StepLock>ref.extra.concurrency.step_lock if ref.extra is not None else None
     cdef Outcome outcome
-    if access is None:  # it is closed
+    if step_lock is None:  # it is closed
         return run_python(plain, context, quantum)
-    access.enter_on_worker()
+    step_lock.enter_on_worker()
     outcome = run_python(plain, context, quantum)
-    if access.begun:
-        begun, access.begun = access.begun, []
+    if step_lock.begun:
+        begun, step_lock.begun = step_lock.begun, []
         launch_begun(ref, begun)  # before the next dispatch can: messages begin in their order
-    access.leave_on_worker()
+    step_lock.leave_on_worker()
     return outcome
 
 
@@ -162,7 +165,7 @@ cdef inline bint hand_over(
 
 cdef void pass_fence(ActorRef ref, Envelope* envelope) noexcept:
     """All messages before the fence have been handled, or begun."""
-    pass_fence_after_flights(ref, take_over(envelope))
+    pass_fence_after_concurrent(ref, take_over(envelope))
 
 
 cdef void note(ActorRef ref, Context* context, object message) noexcept:
@@ -278,7 +281,7 @@ cdef inline bint take(ActorRef ref, ActorCell* cell, Context* context, Envelope*
     if ref.detour:
         return take_by_detour(ref, cell, context, envelope)
     # Else messages come from the queue alone.
-    assert holds(ref.intake is None and not cell.has(wearing_cell))
+    assert holds(ref.intake is None and not cell.has(adopting_cell))
     assert holds(cell.limits == NULL or not cell.limits.senders_pop)
     return take_oldest(cell, context, envelope)
 
@@ -303,9 +306,9 @@ cdef bint take_by_detour(ActorRef ref, ActorCell* cell, Context* context, Envelo
         ref.extra.skips = False  # in a linking gap a cancelled ask may come yet: it is handled then
     cdef bint found = taken == MESSAGE
     assert holds(not found or envelope.message != NULL)
-    if cell.has(wearing_cell):
+    if cell.has(adopting_cell):
         if found:
-            wear(context, envelope)
+            adopt_variables(context, envelope)
         elif ref.phase != SUSPENDED:
             replace(context, NULL)  # the last message's are of no use any more
     return found
@@ -317,11 +320,13 @@ cdef Fate fate_of(ActorRef ref, Envelope* envelope) noexcept:
     cdef Extra extra = ref.extra
     if extra is None:
         return ADMITTED
-    if extra.closes:
+    if extra.concurrency is not None and extra.concurrency.closes:
         return STOPPED
     if extra.skips and envelope.reply_to != NULL and (<Future>envelope.reply_to).was_withdrawn():
         return CANCELLED
-    if extra.keyed is not None and envelope.sender != NULL and is_of_cancelled_timer(<object>envelope.sender):
+    if extra.timers is None or extra.timers.keyed is None or envelope.sender == NULL:
+        return ADMITTED
+    if is_of_cancelled_timer(<object>envelope.sender):
         return CANCELLED
     return ADMITTED
 
@@ -331,7 +336,7 @@ cdef bint is_of_cancelled_timer(object sender) noexcept:
     return timer is not None and timer.is_cancelled
 
 
-cdef void wear(Context* context, Envelope* envelope) noexcept:
+cdef void adopt_variables(Context* context, Envelope* envelope) noexcept:
     """Put the context variables in place that the message was sent with."""
     variables = variables_of(envelope)
     if variables is None:
@@ -349,10 +354,121 @@ cdef Outcome dead_letter_all(ActorRef ref, Context* context) noexcept:
         INCREF(<PyObject*>ref)  # nobody else keeps a closed actor; see also ActorRef.wake()
         ref.kept = True
     is_empty = dead_letter_queued(ref, context, DEAD_LETTERS_AT_ONCE)
-    replace(context, NULL)  # what a subscriber of dead letters has set is nobody's
+    replace(context, NULL)  # variables that a subscriber of dead letters has set belong to no actor
     charge(ref.cell, context)
     if not is_empty or not try_idle(ref, context):
         return Outcome.more
     # `kept` stays true from now on: each later wake() brings a reference of its own.
     DECREF(<PyObject*>ref)
     return Outcome.done
+
+
+# --- native actors: messages are handed to receive() where they lie ------------------------------------
+
+
+cdef extern from *:
+    bint unlikely "__builtin_expect" (bint condition, bint usual) nogil
+
+ctypedef Outcome (*Loop)(void*, void*, ActorCell*, Context*, uint32_t) noexcept nogil
+
+
+@cython.nonecheck(False)
+cdef Outcome run_native(Cell* plain, Context* context, uint32_t quantum) noexcept nogil:
+    """Hand up to `quantum` messages to the actor's receive()."""
+    cdef ActorCell* cell = <ActorCell*>plain
+    cdef Outcome outcome
+    assert holds(context.current == plain and plain.has(native_cell))
+    if unlikely(not (<bint (*)(void*) noexcept nogil>is_live)(cell.owner) or cell.has_system(), False):
+        with gil:
+            if not attend_native(cell, context, &outcome):
+                return outcome
+    return (<Loop>run_loop)(cell.object, cell.owner, cell, context, quantum)
+
+
+cdef bint attend_native(ActorCell* cell, Context* context, Outcome* outcome) noexcept:
+    """Handle system messages; False, with the outcome, if no user message is to be handled."""
+    cdef ActorRef ref = <ActorRef>cell.owner  # when the actor ends, this may be the last reference
+    cdef Verdict verdict = attend(ref, context)
+    if verdict == ENDED:
+        outcome[0] = dead_letter_all(ref, context)
+    else:
+        outcome[0] = Outcome.more if verdict == LATER else Outcome.done
+    return verdict != ENDED and verdict != LATER and verdict != GAVE_UP
+
+
+@cython.nonecheck(False)
+cdef bint is_live(ActorRef ref) noexcept nogil:
+    return ref.phase == LIVE
+
+
+@cython.nonecheck(False)
+cdef Outcome run_loop(
+    NativeActor actor, ActorRef ref, ActorCell* cell, Context* context, uint32_t quantum
+) noexcept nogil:
+    # The arguments are borrowed; the actor lives as long as its cell is in work here.
+    cdef Node* spent = NULL
+    cdef Node* node
+    cdef uint32_t handled = 0
+    cdef uint32_t limit = begin_turn(cell, context, quantum)
+    assert holds(cell.object == <void*>actor and actor.asked == NULL)
+    enter_variables(cell, context)
+    if actor.context != context:  # actors of other workers may be neighbours on its cache line
+        actor.context = context
+    while True:
+        node = cell.head.pop(spent)
+        if node == NULL:
+            break
+        context.nodes.give(spent, cell.spare)
+        handled += 1
+        assert holds(node.kind > Kind.ask or is_fence(node))
+        # The node stays as the queue's dummy until the next pop: receive() reads it in place.
+        if node.flags & wants_answer:
+            if is_fence(node):
+                pass_native_fence(node)
+                handled -= 1  # it does not count
+                if cell.has_system() or ref.phase != LIVE:
+                    leave_variables(cell, context)
+                    account(cell, context, handled)
+                    return Outcome.more
+                if not goes_on(context, handled, limit):
+                    break
+                continue
+            actor.asked = node
+        if cell.limits != NULL:
+            cell.limits.give_back(1)
+            note_taken(node, cell, context)
+        actor.receive(node)
+        if actor.asked != NULL:
+            answer_nothing(actor)
+            assert holds(actor.asked == NULL)
+        if node.kind == Kind.buffer:
+            (<Buffer*>node.first).drop()
+        if cell.has_system() or ref.phase != LIVE:
+            leave_variables(cell, context)
+            account(cell, context, handled)
+            return Outcome.more
+        if not goes_on(context, handled, limit):
+            break
+    leave_variables(cell, context)
+    account(cell, context, handled)
+    if handled < limit:
+        end_turn(context, limit)
+    elif cell.pace != 1:
+        return Outcome.more  # as in run_python()
+    if cell.try_idle():
+        return Outcome.done
+    return Outcome.more
+
+
+cdef void pass_native_fence(Node* node) noexcept nogil:
+    """All messages before the fence have been handled: see letter.pxd."""
+    with gil:
+        letter = take_letter(node)
+        assert holds(letter.message is FENCE and letter.reply_to is not None)
+        letter.reply_to.complete(None, None)
+
+
+cdef void answer_nothing(NativeActor actor) noexcept nogil:
+    """An ask that receive() left unanswered is answered with None."""
+    with gil:
+        actor.answer(None)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any
 
-from callboard._inside.receiving.errand import begin_event_loop, with_actor
+from callboard._inside.receiving.loop_task import begin_event_loop, with_actor
 from callboard.core.log import log
 from callboard.core.threads.green import refuse_green_sockets
 

@@ -3,22 +3,21 @@
 from cpython.ref cimport Py_DECREF
 
 from callboard._inside.answers.future cimport Future
-from callboard._inside.life.ending cimport (
-    begin_restart, begin_stop, end_backing_off, go_on_ending, tell_ended,
-)
+from callboard._inside.life.ending cimport begin_restart, begin_stop, end_backing_off, go_on_ending, tell_ended
 from callboard._inside.life.failure cimport fail, is_expected
 from callboard._inside.life.start cimport construct, promise_start
-from callboard._inside.life.flights cimport ConcurrentMessage
-from callboard._inside.receiving.concurrent cimport interrupt_flight, resume_flight
-from callboard._inside.receiving.coroutine cimport begin_leaving, begin_start, begin_task, interrupt, resume
-from callboard._inside.receiving.errand cimport Errand
-from callboard._inside.sending.actor_cell cimport ActorCell, cell_of, closed_cell, wearing_cell
-from callboard._inside.sending.dead_lettering cimport STOPPED, dead_letter_and_go_on
-from callboard._inside.sending.letter cimport FENCE, Letter, letter_of
+from callboard._inside.life.unfinished cimport ConcurrentMessage
+from callboard._inside.receiving.coroutine cimport (
+    begin_leaving, begin_start, begin_task, interrupt, interrupt_concurrent, resume, resume_concurrent,
+)
+from callboard._inside.receiving.loop_task cimport LoopTask
+from callboard._inside.sending.actor_cell cimport ActorCell, adopting_cell, cell_of, closed_cell
+from callboard._inside.sending.letter cimport FENCE, STOPPED, Letter, dead_letter_and_go_on, letter_of
+from callboard._inside.sending.mailbox_take cimport skip
 from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, RESTARTING, SUSPENDED, ActorRef, Extra
+from callboard._inside.sending.state cimport Concurrency, Watches
 from callboard._inside.sending.system_kind cimport SystemKind
-from callboard._inside.sending.variables cimport put_on, replace, take_off
-from callboard._inside.sending.waiting cimport skip
+from callboard._inside.sending.variables cimport enter_variables, leave_variables, replace
 from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Node, relaxed
 from callboard.core.monitoring.records cimport state_ended
@@ -36,11 +35,11 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
     cdef Node* following
     while True:
         assert holds(context.current == <Cell*>cell)
-        if ref.extra is not None and ref.extra.lets_others_run:
-            ref.extra.lets_others_run = False
+        if ref.extra is not None and ref.extra.concurrency is not None and ref.extra.concurrency.lets_others_run:
+            ref.extra.concurrency.lets_others_run = False
             charge(cell, context)
             return LATER
-        put_on(cell, context)
+        enter_variables(cell, context)
         node = cell.take_system()
         while node != NULL:
             following = node.get_next(relaxed)
@@ -63,11 +62,11 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             failed = ref.phase == FRESH  # it restarts
         elif ref.extra is not None and ref.extra.leaving is not None and ref.extra.coroutine is None:
             begin_leaving(ref)
-            take_off(cell, context)
+            leave_variables(cell, context)
             continue
-        if cell.has(wearing_cell) and ref.phase != SUSPENDED:
+        if cell.has(adopting_cell) and ref.phase != SUSPENDED:
             replace(context, NULL)  # those of a message whose handler went on just now
-        take_off(cell, context)
+        leave_variables(cell, context)
         if failed:
             charge(cell, context)
             return LATER
@@ -81,8 +80,8 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
                 context.recorder.note_state(state_ended)
             return ENDED
         else:
-            if ref.extra is not None and ref.extra.errand is not None:
-                (<Errand>ref.extra.errand).launch()
+            if ref.extra is not None and ref.extra.loop_task is not None:
+                (<LoopTask>ref.extra.loop_task).launch()
             charge(cell, context)
             if ref.extra is not None and ref.extra.yields:
                 ref.extra.yields = False
@@ -103,34 +102,36 @@ cdef void note_state(ActorRef ref, Context* context) noexcept:
 
 
 cdef void handle(ActorRef ref, SystemKind kind, object first, object second) noexcept:
-    if ref.extra is not None and ref.extra.errand is not None:
-        if ref.phase < RESTARTING and put_off(<Errand>ref.extra.errand, kind, first, second):
+    cdef Watches watches
+    if ref.extra is not None and ref.extra.loop_task is not None:
+        if ref.phase < RESTARTING and put_off(<LoopTask>ref.extra.loop_task, kind, first, second):
             return
     if kind == SystemKind.stop:
         begin_stop(ref)
     elif kind == SystemKind.resume:
         if second is not None:
             if (<ConcurrentMessage>second).awaited is first:
-                resume_flight(<ConcurrentMessage>second)
+                resume_concurrent(<ConcurrentMessage>second)
         elif ref.extra is None:
             pass
         elif (ref.phase == SUSPENDED or ref.extra.leaving is not None) and ref.extra.awaited is first:
             assert holds(ref.extra.coroutine is not None)
-            if ref.extra.errand is None:
+            if ref.extra.loop_task is None:
                 resume(ref)
             else:
-                end_errand(ref, <Errand>ref.extra.errand)
+                end_loop_task(ref, <LoopTask>ref.extra.loop_task)
     elif kind == SystemKind.watch:
         if ref.phase == CLOSED:
             tell_ended(ref, first)
         else:
-            extra = ref.extras()
-            if extra.watchers is None:
-                extra.watchers = {}
-            extra.watchers[first] = None
+            watches = ref.extras().watches_now()
+            if watches.watchers is None:
+                watches.watchers = {}
+            watches.watchers[first] = None
     elif kind == SystemKind.unwatch:
-        if ref.extra is not None and ref.extra.watchers is not None:
-            ref.extra.watchers.pop(first, None)
+        watches = ref.extra.watches if ref.extra is not None else None
+        if watches is not None and watches.watchers is not None:
+            watches.watchers.pop(first, None)
     elif kind == SystemKind.failed:
         if first is not ref or not is_expected(ref, second):  # it is the actor itself where that is native
             fail(ref, second, None)
@@ -162,15 +163,16 @@ cdef void end_cancelled(ActorRef ref, Future asked) noexcept:
     """End the work on a message whose asker has cancelled it, or skip it when its turn comes."""
     if ref.phase == CLOSED:
         return
-    for flight in list(ref.extra.flights) if ref.extra is not None and ref.extra.flights else ():
-        if interrupt_flight(<ConcurrentMessage>flight, asked):
+    cdef Concurrency concurrency = ref.extra.concurrency if ref.extra is not None else None
+    for message in list(concurrency.messages) if concurrency is not None else ():
+        if interrupt_concurrent(<ConcurrentMessage>message, asked):
             return
     if not is_in_work(ref.extra, asked):
         skip(ref, asked)
-    elif ref.extra.errand is None:
+    elif ref.extra.loop_task is None:
         interrupt(ref)
     else:
-        (<Errand>ref.extra.errand).withdraw()
+        (<LoopTask>ref.extra.loop_task).withdraw()
 
 
 cdef bint is_in_work(Extra extra, Future asked) noexcept:
@@ -181,27 +183,27 @@ cdef bint is_in_work(Extra extra, Future asked) noexcept:
     )
 
 
-cdef bint put_off(Errand errand, SystemKind kind, object first, object second) noexcept:
+cdef bint put_off(LoopTask loop_task, SystemKind kind, object first, object second) noexcept:
     """Leave a system message for later: the event loop's thread is in the middle of the actor's code."""
-    if not errand.launched or kind not in (
+    if not loop_task.launched or kind not in (
         SystemKind.stop, SystemKind.restart, SystemKind.failed, SystemKind.cancel, SystemKind.fence,
     ):
         return False
-    if kind == SystemKind.cancel and errand.is_of(first):
-        errand.withdraw()
+    if kind == SystemKind.cancel and loop_task.is_of(first):
+        loop_task.withdraw()
         return True
-    errand.postponed.append((kind, first, second))
+    loop_task.postponed.append((kind, first, second))
     if kind == SystemKind.stop or kind == SystemKind.restart:
-        errand.cancel()
+        loop_task.cancel()
     return True
 
 
-cdef void end_errand(ActorRef ref, Errand errand) noexcept:
+cdef void end_loop_task(ActorRef ref, LoopTask loop_task) noexcept:
     """The event loop is done with the actor's message: go on with it, then with what was put off."""
-    assert holds(errand.over and (<Future>errand.outcome).flag.is_set())
-    ref.extra.errand = None
-    if not errand.was_cancelled():
+    assert holds(loop_task.over and (<Future>loop_task.outcome).flag.is_set())
+    ref.extra.loop_task = None
+    if not loop_task.was_cancelled():
         resume(ref)
     # else the stop or restart that was put off ends the message, too
-    for kind, first, second in errand.postponed:
+    for kind, first, second in loop_task.postponed:
         handle(ref, kind, first, second)

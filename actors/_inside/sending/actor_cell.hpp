@@ -25,15 +25,15 @@ inline constexpr std::uint32_t closed_cell = first_own_flag << 1;
 inline constexpr std::uint32_t native_cell = first_own_flag << 2;    // its messages are native values
 inline constexpr std::uint32_t forked_cell = first_own_flag << 3;    // a copy in a child process: refuses all use
 inline constexpr std::uint32_t carrying_cell = first_own_flag << 4;  // its messages carry their senders' variables
-inline constexpr std::uint32_t wearing_cell = first_own_flag << 5;   // ... which are in place while it handles them
+inline constexpr std::uint32_t adopting_cell = first_own_flag << 5;  // ... which are in place while it handles them
 inline constexpr std::uint32_t task_cell = first_own_flag << 6;      // it takes no messages
-inline constexpr std::uint32_t sampled_cell = first_own_flag << 7;   // a trace shows some of its messages: sampling.pxd
+inline constexpr std::uint32_t sampled_cell = first_own_flag << 7;   // a trace shows some messages: see thread_locals.pxd
 inline constexpr std::uint32_t counted_cell = first_own_flag << 8;   // `limits` is there, and only counts
 // A sender of a native value to a cell with one of these takes the slow way.
 inline constexpr std::uint32_t guarded_cell = limited | counted_cell | closed_cell | forked_cell;
-// A sender of a Python object to a cell with one of these does.
-inline constexpr std::uint32_t lonely_cell = guarded_cell | native_cell | carrying_cell | task_cell;  // or of many
-inline constexpr std::uint32_t slow_cell = lonely_cell | sampled_cell;
+// A sender of a Python object to a cell with one of these does, and sends many of them one by one, not as a chain.
+inline constexpr std::uint32_t no_chain_cell = guarded_cell | native_cell | carrying_cell | task_cell;
+inline constexpr std::uint32_t slow_cell = no_chain_cell | sampled_cell;
 
 // The scheduler's view of an actor, and the state that dispatches keep between them. All of it belongs to the
 // readiness owner, but for what is set before the cell is first scheduled.

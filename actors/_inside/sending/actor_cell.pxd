@@ -14,11 +14,11 @@ cdef extern from "callboard/_inside/sending/actor_cell.hpp" namespace "callboard
     const uint32_t forked_cell
     const uint32_t carrying_cell
     const uint32_t task_cell
-    const uint32_t wearing_cell
+    const uint32_t adopting_cell
     const uint32_t sampled_cell
     const uint32_t counted_cell
     const uint32_t guarded_cell
-    const uint32_t lonely_cell
+    const uint32_t no_chain_cell
     const uint32_t slow_cell
 
     Node* await_node(Cell* to, Context* context)

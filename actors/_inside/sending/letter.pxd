@@ -1,8 +1,10 @@
+from cpython.object cimport PyObject
+
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.envelope cimport Envelope
+from callboard._inside.sending.runtime cimport Runtime
 from callboard.core.memory.node cimport Kind, Node
-
-from cpython.object cimport PyObject
+from callboard.scheduling.handle cimport Handle
 
 
 cdef class Letter:
@@ -19,7 +21,7 @@ cdef class Carried:
     # know that a timer sent it.
     cdef object sender
     cdef object variables     # a copy of the sender's Context, or None
-    cdef bint is_of_timer     # in a PriorityMailbox: see ranked.pyx
+    cdef bint is_of_timer     # in a PriorityMailbox: see priority_order.pyx
     cdef object timer         # of the receiver's own that has a key, or None: see fate_of() in dispatch.pyx
 
 
@@ -58,3 +60,23 @@ cdef inline void fetch(Node* node, Envelope* envelope) noexcept:
     else:
         fetch_slowly(node, envelope)
     envelope.stashed = False
+
+
+# The fate of a message.
+cdef enum Fate:
+    ADMITTED        # it has its room in the mailbox
+    FULL            # it has to wait for that, or whatever the mailbox's overflow policy says
+    FORKED          # it was sent to the copy of an actor in a child process
+    MISSENT         # it was sent to a task, which takes no messages
+    # Dead letters, from here on:
+    STOPPED         # the actor has stopped, or does so before the message's turn
+    FAILED          # handling it failed
+    DROPPED_NEWEST  # by a full mailbox
+    DROPPED_OLDEST
+    CANCELLED       # its asker cancelled the ask
+    REFUSED         # by a full mailbox, and who sent it cannot be raised at
+
+
+cdef int dead_letter(Handle to, Runtime runtime, Letter letter, Fate fate, object error=*) except -1
+cdef void dead_letter_and_go_on(Handle to, Runtime runtime, Letter letter, Fate fate, object error=*) noexcept
+cdef object stopped(Handle to, Runtime runtime, str more=*)

@@ -5,10 +5,9 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XINCREF
 
 from callboard._inside.sending.actor_cell cimport guarded_cell, stamp
-from callboard._inside.sending.admission cimport admit, look_in
-from callboard._inside.sending.dead_lettering cimport ADMITTED, REFUSED, Fate, dead_letter_and_go_on
 from callboard._inside.sending.envelope cimport Envelope, to_tell
-from callboard._inside.sending.letter cimport take_letter
+from callboard._inside.sending.letter cimport ADMITTED, REFUSED, Fate, dead_letter_and_go_on, take_letter
+from callboard._inside.sending.overflow cimport admit, look_in
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.values cimport pack, take_value
 from callboard.core.asserting cimport holds

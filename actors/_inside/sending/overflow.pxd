@@ -1,9 +1,33 @@
-from callboard._inside.sending.dead_lettering cimport FULL, Fate
+from callboard._inside.sending.actor_cell cimport closed_cell, forked_cell, task_cell
+from callboard._inside.sending.letter cimport ADMITTED, FORKED, FULL, MISSENT, STOPPED, Fate, Letter
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.mailbox.limits cimport Limits
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.forward cimport Context
 from callboard.scheduling.handle cimport Handle
+
+
+cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except? FULL
+cdef bint admit_or_dead_letter(Handle to, Runtime runtime, Fate found, Letter letter, Context* context) except -1
+
+
+cdef inline Fate look_at(Cell* cell) noexcept nogil:
+    """Tell what becomes of a message that takes no room."""
+    if cell.has(closed_cell | forked_cell | task_cell):
+        return FORKED if cell.has(forked_cell) else MISSENT if cell.has(task_cell) else STOPPED
+    return ADMITTED
+
+
+cdef inline Fate look_in(Cell* cell, bint past_capacity) noexcept nogil:
+    """Take room for a message if there is some: admission as far as it needs neither a wait nor the
+    interpreter. `past_capacity`: there always is."""
+    cdef Fate found = look_at(cell)
+    if found == ADMITTED and cell.limits != NULL:
+        if past_capacity:
+            cell.limits.exceed(1)
+        elif not cell.limits.reserve(1):
+            return FULL
+    return found
 
 
 cdef class Overflow:

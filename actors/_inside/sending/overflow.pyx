@@ -1,4 +1,4 @@
-"""Overflow policies of senders, for a bounded mailbox that is full. One class each."""
+"""Admission to a mailbox, and what a sender does if that is full: its overflow policy. One class each."""
 
 import weakref
 
@@ -7,9 +7,11 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int64_t, uint32_t
 
-from callboard._inside.answers.future cimport Waiter
-from callboard._inside.sending.dead_lettering cimport ADMITTED, DROPPED_NEWEST, DROPPED_OLDEST, dead_letter
-from callboard._inside.sending.letter cimport FENCE, is_fence, take_letter
+from callboard._inside.answers.waiters cimport Waiter
+from callboard._inside.sending.actor_cell cimport ActorCell
+from callboard._inside.sending.letter cimport (
+    ADMITTED, DROPPED_NEWEST, DROPPED_OLDEST, FENCE, dead_letter, is_fence, take_letter,
+)
 from callboard.core.asserting cimport holds
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.memory.node cimport Node, await_interpreter, relaxed
@@ -19,12 +21,57 @@ from callboard.scheduling.dispatching cimport wait_for_room
 from callboard.scheduling.worker cimport LOOK_AHEAD, WorkerThread
 from callboard.scheduling.worker_core cimport Worker
 
-from callboard.core.errors import MailboxFull
+from callboard.core.errors import ForkedSystem, MailboxFull
 from callboard.core.log import log
 
 
-# A wait within a wait lasts so long, and there are so many in each other; then the mailbox's capacity is exceeded.
-# After so many in vain none waits until one finds room, or the outermost wait has its next step.
+# --- admission: each message that does not simply find room passes here --------------------------------
+
+
+cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except? FULL:
+    """Say whether a message may be sent, after a look_in() that `found` how it is. If not, why not.
+
+    Raises MailboxFull as the overflow policy says, ForkedSystem, TypeError for a task, and what a signal raises
+    (Ctrl-C) while this waits for room.
+    """
+    if found == FULL:
+        assert holds((<ActorCell*>to.cell).overflow != NULL)
+        return (<Overflow>(<ActorCell*>to.cell).overflow).make_room(to, runtime, context)
+    if found == FORKED:
+        raise ForkedSystem(
+            f"{to._short_path} lives in the process that made its system; make one in this process")
+    if found == MISSENT:
+        raise TypeError(f"{to._short_path} is a task, and takes no messages: send into its channels")
+    return found
+
+
+cdef bint admit_or_dead_letter(Handle to, Runtime runtime, Fate found, Letter letter, Context* context) except -1:
+    """The same for a message of which the sender is told by an exception, and who asked by the future.
+
+    False: it is not to be sent.
+    """
+    cdef Fate fate
+    try:
+        fate = admit(to, runtime, found, context)
+    except BaseException as error:
+        if letter.reply_to is None:
+            raise
+        letter.reply_to.complete(None, error)
+        if found == FORKED or found == MISSENT or not isinstance(error, Exception):
+            raise  # Ctrl-C while it waited for room is not only the future's business
+        return False
+    assert holds(found != ADMITTED)
+    if fate == ADMITTED:
+        return True
+    dead_letter(to, runtime, letter, fate)
+    return False
+
+
+# --- policies ------------------------------------------------------------------------------------------
+
+
+# How long a wait within a wait lasts, and how deep such waits are nested, at most: then the mailbox's capacity is
+# exceeded. After this many waits that found no room, none waits until one finds some, or the outermost wait goes on.
 cdef int64_t WITHIN_NS = 10_000_000
 cdef uint32_t DEEPEST = 8
 cdef int MOST_IN_VAIN = 10

@@ -1,6 +1,5 @@
-"""Refs: the only handle that others hold on an actor."""
+"""Refs: what others hold of an actor, to send it messages."""
 
-import types
 from functools import partial
 
 cimport cython
@@ -8,40 +7,34 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint32_t
 
-from callboard._inside.answers.actor_context cimport ActorContext
-from callboard._inside.answers.circles cimport circle
-from callboard._inside.answers.sampling cimport mark_sample
-from callboard._inside.answers.yielding cimport ends_burst, let_workers_run
-from callboard._inside.sending.actor_cell cimport (
-    ActorCell, await_node, carrying_cell, closed_cell, filled, forked_cell, is_only_watched, lonely_cell, native_cell,
-    push, sampled_cell, slow_cell, stamp, task_cell,
+from callboard._inside.answers.thread_locals cimport (
+    ActorContext, ends_burst, let_workers_run, mark_sample, mark_samples,
 )
-from callboard._inside.sending.admission cimport admit_or_dead_letter, look_at, look_in
-from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL
+from callboard._inside.sending.actor_cell cimport (
+    ActorCell, await_node, carrying_cell, closed_cell, filled, forked_cell, is_only_watched, no_chain_cell, push,
+    sampled_cell, slow_cell, stamp,
+)
 from callboard._inside.sending.envelope cimport copied, to_ask, to_tell
-from callboard._inside.sending.letter cimport FENCE, Carried, LastFence, Letter, copy_of, letter_of, sender_of
-from callboard._inside.sending.overflow cimport Overflow, drop_all
-from callboard._inside.sending.unsent cimport BEHIND, SENT, Unsent, is_awaited, wait_behind, wait_outside
+from callboard._inside.sending.letter cimport (
+    ADMITTED, FENCE, FULL, Carried, LastFence, Letter, copy_of, letter_of, sender_of,
+)
+from callboard._inside.sending.overflow cimport admit_or_dead_letter, drop_all, look_at, look_in
+from callboard._inside.sending.pending_sends cimport BEHIND, SENT, Unsent, is_awaited, wait_behind, wait_outside
 from callboard._inside.sending.variables cimport current_variables
-from callboard._inside.sending.waits_for cimport awaited_of, held_of, wait_in_words
 from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Kind, Node, relaxed, wants_answer
-from callboard.scheduling.cell cimport Cell, recorded_cell
+from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport make_ready
 
 from callboard.core import checks
 from callboard.rows.batches import iterator_over
 from callboard.core.errors import AskDeadlock, CallboardError
-from callboard.core.markup import table
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block, runs_event_loop
 
 # tell_many() publishes this many messages at a time, so that the receiver can start meanwhile.
 cdef int CHUNK = 256
-# How many names of a path a text has. A path of a tree of thousands of levels is no help to anybody, and
-# thousands of them, as when the tree stops, take seconds.
-cdef int MOST_NAMES = 50
 
 
 cdef inline void note_sent(ActorRef ref, Context* context, uint32_t messages) noexcept:
@@ -57,31 +50,8 @@ cdef bint is_from_elsewhere(ActorRef ref, Context* context) noexcept:
 cdef void sample_all(ActorRef ref, Node* node, Node* last, Context* context) noexcept:
     """Make samples of some of a chain's messages, which the calling thread's actor is about to send."""
     cdef uint32_t every = ref.runtime.sampled_every
-    if every == 0 or is_from_elsewhere(ref, context):
-        return
-    while True:
-        if (<ActorContext*>context).sampler.takes(every):
-            mark_sample(node, ref.cell.number, True, context)
-        if node == last:
-            return
-        node = node.get_next(relaxed)
-
-
-cdef str name_of(ActorRef ref):
-    if ref.own_name is not None:
-        return ref.own_name
-    return f"{ref.recipe.cls.__name__}-{ref.cell.number}"
-
-
-cdef str path_of(ActorRef ref, int most):
-    """Return the names down to an actor; of more than `most`, if that is not 0, the last ones."""
-    cdef list names = []
-    while ref is not None and (most == 0 or len(names) < most):
-        names.append(name_of(ref))
-        ref = ref.parent
-    names.append("" if ref is None else "...")
-    names.reverse()
-    return "/".join(names)
+    if every != 0 and not is_from_elsewhere(ref, context):
+        mark_samples(node, last, ref.cell.number, every, <ActorContext*>context)
 
 
 cdef object no_system(actor):
@@ -99,7 +69,7 @@ cdef inline object sender_here():
 
 
 cdef inline int refuse_void(Future in_work) except -1:
-    """End a conversation without end, which this ask, in work, is part of (circles.pyx)."""
+    """Raise AskDeadlock if the ask in work is part of a conversation without end (wait_graph.pyx)."""
     if in_work.flag.is_set() and isinstance(in_work.error, AskDeadlock):
         raise AskDeadlock(str(in_work.error))
     return 0
@@ -112,7 +82,7 @@ def _stop_at(ActorRef ref, Future fence):
 
 # Trashcan: a ref holds its parent's, and so on, and all of a deep tree's may go at once.
 @cython.trashcan(True)
-cdef class ActorRef(Waiter):
+cdef class ActorRef(ActorHandle):
     """A handle on an actor. Safe in every thread, hashable, equal to itself only.
 
     Refs cannot be pickled: they mean something in their own process only. A copy of one is itself.
@@ -160,7 +130,7 @@ cdef class ActorRef(Waiter):
         if current != NULL:
             sender = <PyObject*>current.owner
         source = iterator_over("tell_many()", messages, "messages")
-        if not cell.has(lonely_cell):
+        if not cell.has(no_chain_cell):
             try:
                 for message in source:
                     node = filled(context.nodes.take(cell.spare), to_tell(<PyObject*>message, sender))
@@ -178,7 +148,7 @@ cdef class ActorRef(Waiter):
                         first = NULL
                         count = 0
                         note_sent(self, context, CHUNK)
-                        if cell.has(lonely_cell):  # it has stopped, and would make dead letters for as long
+                        if cell.has(no_chain_cell):  # it has stopped, and would make dead letters for as long
                             break
                 else:
                     return
@@ -261,7 +231,7 @@ cdef class ActorRef(Waiter):
         behind it. The task ends with the channel, or when it finds the actor stopped.
         """
         if not hasattr(type(receiver), "_pour_into"):
-            raise TypeError(f"pipe() wants the receiver of a channel, not {safe_repr(receiver)}")
+            raise TypeError(f"pipe() expects the receiver of a channel, got {safe_repr(receiver)}")
         return receiver._pour_into(self)
 
     def stop(self, *, after_queue=False):
@@ -332,18 +302,11 @@ cdef class ActorRef(Waiter):
             admit_or_dead_letter(self, self.runtime, found, letter, current_context())
 
     cdef Fate take_room(self, Context* context) noexcept:
-        """Take room, if there is some. There is none for an actor whose earlier messages wait for some."""
+        """Take room, if there is any. There is none while earlier messages of the sender wait for some."""
         if (<ActorContext*>context).on_event_loop and self.cell.limits != NULL and context.current != NULL:
             if (<ActorRef>context.current.owner).extra.outgoing is not None and self.is_waited_for(context):
                 return FULL
         return look_in(self.cell, False)
-
-    cdef bint is_waited_for(self, Context* context) noexcept:
-        """Tell whether an actor on the event loop waits for room here, if there is none."""
-        cdef void* overflow = (<ActorCell*>self.cell).overflow
-        if self.cell.has(closed_cell | forked_cell) or overflow == NULL or context.current == self.cell:
-            return False
-        return (<Overflow>overflow).waits
 
     cdef bint is_admitted(self, Fate found, Envelope* envelope, Context* context) except -1:
         """Wait for room, or do as the overflow policy says. False: do not send the message."""
@@ -353,7 +316,7 @@ cdef class ActorRef(Waiter):
                 return True
             variables = current_variables() if self.cell.has(carrying_cell) else None
             sender = <ActorRef>context.current.owner
-            sender.extra.errand.have_wait(self, copy_of(envelope), variables)
+            sender.extra.loop_task.have_wait(self, copy_of(envelope), variables)
             return False
         if found == FULL and self.is_waited_for(context) and runs_event_loop() and not self.is_run_here():
             if envelope.reply_to != NULL:
@@ -362,11 +325,6 @@ cdef class ActorRef(Waiter):
             what = f"tell() to the full mailbox of {self._short_path}"
             refuse_to_block(what, "await atell() or atell_many()")
         return admit_or_dead_letter(self, self.runtime, found, copy_of(envelope), context)
-
-    cdef bint is_run_here(self) except -1:
-        """Tell whether a wait in this thread would run the actor: its system is manual."""
-        system = self.runtime.system if self.runtime.manual else None
-        return system is not None and system.is_run_here
 
     def _tell_past_capacity(self, message, variables=None, timer=None):
         """Send without regard to the mailbox's capacity: messages with which the runtime itself must not wait.
@@ -409,12 +367,6 @@ cdef class ActorRef(Waiter):
         """Pass a fence when the message in work is over: senders have dropped all that was before it."""
         self.send_system(SystemKind.fence, fence, None)
 
-    @property
-    def _keeps_messages(self):
-        """Tell whether a full mailbox, if it can be full, has senders wait, and drops nothing."""
-        cdef void* overflow = (<ActorCell*>self.cell).overflow
-        return overflow == NULL or (<Overflow>overflow).waits
-
     cdef Future send_fence(self, type kind):
         cdef Context* context = current_context()
         cdef Future future = <Future>kind.__new__(kind)
@@ -430,14 +382,6 @@ cdef class ActorRef(Waiter):
         if self.cell.tail.push(node):
             self.wake(context)
         return future
-
-    @property
-    def _room(self):
-        """How many messages find room in the mailbox just now; None where nobody waits for room."""
-        cdef void* overflow = (<ActorCell*>self.cell).overflow
-        if overflow == NULL or not (<Overflow>overflow).waits:
-            return None
-        return max(0, self.cell.limits.capacity - self.cell.limits.count())
 
     cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1:
         """Push a message that has its room, together with `variables`, a Context or None."""
@@ -482,13 +426,6 @@ cdef class ActorRef(Waiter):
         cdef bint is_own = context.current != NULL and sender_of(envelope) is <object>context.current.owner
         if not is_from_elsewhere(self, context):
             mark_sample(node, self.cell.number, is_own, context)
-
-    def _be_sampled(self, is_sampled):
-        """Have traces show some of the messages, from now on, or no more. Native actors have none that they could."""
-        if not is_sampled:
-            self.cell.clear(sampled_cell)
-        elif self.cell.has(recorded_cell) and not self.cell.has(native_cell | task_cell):
-            self.cell.set(sampled_cell)
 
     cdef int push_letter(self, Letter letter, object variables, Context* context) except -1:
         """Push a message that waited for its room outside, and has it now."""
@@ -537,19 +474,7 @@ cdef class ActorRef(Waiter):
             self.send_system(kind, future, None)
         return future
 
-    cdef void mark_closed(self) noexcept:
-        """Have senders know from now on that the actor handles no more messages."""
-        assert holds(not self.cell.has(closed_cell))  # an actor ends once
-        self.cell.set(closed_cell)
-        self.cell.clear(recorded_cell)
-        self.phase = CLOSED
-
-    # --- being -------------------------------------------------------------------------------------
-
-    @property
-    def is_alive(self):
-        """False from the moment when the actor begins to stop."""
-        return self.phase < STOPPING
+    # --- the start and the end ----------------------------------------------------------------------
 
     @property
     def ready(self):
@@ -569,174 +494,9 @@ cdef class ActorRef(Waiter):
         """
         return self.future_of(SystemKind.watch, True)
 
-    @property
-    def _ending(self):
-        """How it ended, or would now, if no failure is the reason."""
-        return self.ending if self.ending is not None else self.runtime.ending()
-
-    @property
-    def name(self):
-        """The name given at spawn, or the class's name and the actor's number."""
-        return name_of(self)
-
-    @property
-    def path(self):
-        """The names from the top-level actor down to this one: `/shop/cart-7`."""
-        return path_of(self, 0)
-
-    @property
-    def _short_path(self):
-        """The path as errors and logs have it: only the last names for an actor in a deep tree."""
-        return path_of(self, MOST_NAMES)
-
-    @property
-    def actor_class(self):
-        """The class that the actor was spawned from."""
-        return self.recipe.cls
-
-    @property
-    def system(self):
-        """The actor's system; None if nobody refers to it any more."""
-        return self.runtime.system
-
-    @property
-    def children(self):
-        """The actor's children, in the order of their spawning."""
-        return list(self.children_of) if self.children_of is not None else []
-
-    @property
-    def awaits(self):
-        """The ref whose answer the actor waits for, in the middle of a message; or None."""
-        awaited = self.awaited()
-        return (<Future>awaited).target if awaited is not None else None
-
-    @property
-    def owes(self):
-        """How many asks wait for futures that the actor returned as their answers."""
-        cdef Extra extra = self.extra_now()
-        return len(extra.owed) if extra is not None and extra.owed is not None else 0
-
-    @property
-    def _is_abandoned(self):
-        """True if nobody will ever run the actor: its manual system was dropped."""
-        return self.runtime.manual and self.runtime.system is None
-
-    @property
-    def is_waiting(self):
-        """True while the actor is in the middle of an `async def receive`, or backs off."""
-        cdef Extra extra = self.extra_now()
-        if extra is not None and (extra.flights or extra.leaving is not None):
-            return True
-        return self.phase == SUSPENDED or self.phase == RESTARTING
-
-    @property
-    def waits_for(self):
-        """Say in words what the actor waits for, such as "a message" or "an answer of /shop/cart".
-
-        None if it has something to do, or has ended. It may be a little old, as the actor goes on meanwhile.
-        """
-        return self.waits()[1]
-
-    @property
-    def _step_since(self):
-        """When the step of its code began that the event loop runs just now, in monotonic ns; 0 if it runs none."""
-        cdef Extra extra = self.extra_now()
-        return 0 if extra is None else extra.step_since
-
-    @property
-    def _ends(self):
-        """The figures of the ends of channels that the actor has, for statistics."""
-        return [figures for held in held_of(self.extra_now()) if (figures := held._figures()) is not None]
-
-    cdef tuple waits(self):
-        return wait_in_words(self.cell.tail.is_idle(), self.phase, self.recipe.event_loop, self.extra_now())
-
-    @property
-    def is_at_rest(self):
-        """True while the actor waits for input in the middle of its work: that keeps no system from idleness."""
-        awaited = self.awaited()
-        return awaited is not None and (<Future>awaited).is_rest
-
-    def _forbid(self):
-        """Make every further use an error: this is a copy in a forked process."""
-        self.cell.set(forked_cell)
-        if self.extra is not None and self.extra.held is not None:
-            for held in self.extra.held:
-                held._forbid()
-
-    __class_getitem__ = classmethod(types.GenericAlias)
-
-    def _repr_html_(self):
-        """Show the actor's figures, for notebooks."""
-        queue = self.queue_length
-        return table(
-            ("actor", "class", "messages", "queue", "waits for"),
-            [(self._short_path, self.actor_class.__qualname__, self.messages, "-" if queue is None else queue,
-              self.waits_for or ("-" if self.is_alive else "nothing: it has ended"))],
-            (0, 1, 4),
-        )
-
-    def __repr__(self):
-        return f"<{type(self).__name__} {self._short_path}{'' if self.is_alive else ', stopped'}>"
-
-    def __copy__(self):
-        return self  # there is one actor, whatever holds its ref
-
-    def __deepcopy__(self, memo):
-        return self
-
-    def __reduce__(self):
-        raise TypeError(
-            f"{self!r} cannot be pickled: it means something in its own process only. "
-            "In Spark, spawn the actor in build() instead of capturing its ref"
-        )
-
-    cdef Extra extras(self):
-        if self.extra is None:
-            with cython.critical_section(self):
-                self.extra = Extra.__new__(Extra)
-        return self.extra
-
-    cdef Extra extra_now(self):
-        # In any thread, while the actor goes on: a reader of a field must own it until it has a reference of its own.
-        with cython.critical_section(self):
-            extra = self.extra
-        return extra
-
-    cdef object awaited(self):
-        return awaited_of(self.extra_now())
-
-    cdef object note_wait(self, Future awaited):
-        """Note what the actor waits for elsewhere than in its dispatch. Return None, or the AskDeadlock that
-        this closes, with nothing noted."""
-        cdef Extra extra = self.extras()
-        with cython.critical_section(extra):  # others look for cycles; see awaited()
-            extra.awaited_there = awaited
-        if awaited is None:
-            return None
-        error = circle(self, None, awaited)
-        if error is not None:
-            self.note_wait(None)
-        return error
-
-    cdef void note_full(self, object to) noexcept:
-        cdef Extra extra = self.extras()
-        with cython.critical_section(extra):
-            extra.full = to
-
-    cdef void withdraw(self, Future future) noexcept:
+    cdef void withdraw(self, object future) noexcept:
         if not (self.recipe.native or self.phase == CLOSED or self.cell.has(forked_cell)):
             self.send_system(SystemKind.cancel, future, None)
 
-    cdef void resume(self, Future future) noexcept:
+    cdef void resume(self, object future) noexcept:
         self.send_system(SystemKind.resume, future, None)
-
-    cdef int wait_for(self, Future future, object timeout) except -1:
-        error = self.note_wait(future)
-        if error is not None:
-            raise error
-        try:
-            future.wait(timeout)
-        finally:
-            self.note_wait(None)
-        return 0

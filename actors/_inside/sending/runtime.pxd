@@ -6,36 +6,41 @@ from callboard.scheduling.team cimport Team
 
 
 cdef class Runtime:
+    # Its parts.
     cdef readonly Team team
     cdef readonly str name
     cdef readonly object dead_letters
     cdef readonly Deadlines timers
     cdef readonly object config
+    cdef readonly bint manual
+    cdef uint32_t quantum
+    # Settings of `config` that are looked at often.
+    cdef readonly bint counted         # count every mailbox
+    cdef readonly bint carrying        # messages bring their senders' context variables
+    cdef readonly bint notes_channels  # monitoring notes what actors do with channels
+    cdef readonly bint tuned           # the configuration has options for some actors
+    # Parts of modules above this one, which the system adds as soon as it is made.
+    cdef public object system_ref      # weak
     cdef public object placement       # of actors for which spawn() names no other
     cdef public object spawner         # behind spawn() of actors
     cdef public object event_loop      # of the actors that were spawned with one
-    cdef public object system_ref      # weak
-    cdef public object failure         # what escalated past the last actor
-    cdef public object on_change       # called when the last top-level actor ended, or one escalated
-    cdef public object on_spawn        # called after each spawn, once somebody waits for an actor
-    cdef public object spans           # of OpenTelemetry, around handlers; or None: see observing/opentelemetry.py
-    cdef public tuple scans            # weak references to the ActorScans that count ended actors
-    cdef public object circles         # looks for circles of full channels: see channels/wait.pyx
     cdef public object records         # of the workers, where there are some: see statistics.py
+    # Hooks: None, or set by the module that is named, and called from here.
+    cdef public object on_change       # when the last top-level actor ended, or one escalated: system.py
+    cdef public object on_spawn        # after each spawn, once somebody waits for an actor: directory.py
+    cdef public object spans           # around handlers: observing/opentelemetry.py
+    cdef public tuple scans            # weak references to what counts ended actors: observing/scan.pyx
+    cdef public object circles         # looks for circles of full channels: channels/wait.pyx
+    cdef public uint32_t sampled_every  # one of so many messages is a sample, 0: none: observing/tracing
+    # How it goes.
+    cdef public object failure         # what escalated past the last actor
+    cdef public bint closing           # no new actors
+    cdef public bint closed            # the workers are gone
+    cdef public bint forked
     cdef dict children                 # top-level actors, in the order of their spawning
     cdef dict times                    # of each class of actors, by its name: see times_of()
     cdef dict names                    # (parent or None, name) -> ref
     cdef uint64_t last_number
-    cdef readonly bint manual
-    cdef public bint closing           # no new actors
-    cdef public bint closed            # the workers are gone
-    cdef public bint forked
-    cdef uint32_t quantum
-    cdef public bint counted           # count every mailbox
-    cdef public bint carrying          # messages bring their senders' context variables
-    cdef public bint notes_channels    # monitoring notes what actors do with channels
-    cdef public uint32_t sampled_every  # one of so many messages is a sample of traces; 0: none
-    cdef public bint tuned             # the configuration has options for some actors
 
     cdef int tell_change(self) except -1
     cdef str ending(self)

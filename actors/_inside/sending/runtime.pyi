@@ -34,6 +34,14 @@ class Runtime:
     def config(self) -> Config: ...
     @property
     def manual(self) -> bool: ...
+    @property
+    def counted(self) -> bool: ...
+    @property
+    def carrying(self) -> bool: ...
+    @property
+    def notes_channels(self) -> bool: ...
+    @property
+    def tuned(self) -> bool: ...
     placement: PlacementPolicy
     spawner: Callable[[ActorRef[Any] | None, type, tuple[Any, ...], dict[str, Any]], Any]
     event_loop: EventLoop
@@ -47,11 +55,7 @@ class Runtime:
     closing: bool
     closed: bool
     forked: bool
-    counted: bool
-    carrying: bool
-    notes_channels: bool
     sampled_every: int
-    tuned: bool
     def __init__(
         self,
         team: Team,

@@ -1,6 +1,7 @@
 """The state that the actors of one system share."""
 
 cimport cython
+
 from libc.stdint cimport uint64_t
 
 from callboard.core.sealed cimport maker_key
@@ -8,13 +9,13 @@ from callboard.scheduling.handle cimport ClassTimes
 
 from callboard.core.errors import ForkedSystem
 
-# Times are told apart for so many names of classes. Programs that make classes as they run have more.
+# How many class names have times of their own. Programs that make classes as they run have more.
 cdef Py_ssize_t MOST_CLASSES = 1000
 cdef str OTHERS = "(others)"
 
 
 cdef class Runtime:
-    """One system's insides: the team of workers, its actors by name, dead letters, timers.
+    """The inside of one system: the team of workers, its actors by name, dead letters, timers.
 
     ActorSystem is what users hold; workers and actors hold only this, so that a system that nobody
     refers to is collected, and stops.
@@ -28,6 +29,10 @@ cdef class Runtime:
         self.config = config
         self.quantum = quantum
         self.manual = manual
+        self.counted = config.counted
+        self.tuned = config.tuned
+        self.carrying = config.context == "sender"
+        self.notes_channels = config.monitoring in ("channels", "workers")
         self.children = {}
         self.names = {}
         self.times = {}

@@ -6,7 +6,7 @@
 # a native actor's dispatch does it without the interpreter. The version invalidates what ContextVar.get()
 # remembers, as PyContext_Enter() does it. A worker's thread itself has none: WorkerThread sets aside what is in
 # place around a dispatch. Python code that runs between two dispatches, such as the callback of an actor's
-# finalizer, may set some all the same; they are nobody's.
+# finalizer, may set some all the same; they belong to no actor.
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
@@ -20,8 +20,8 @@ cdef extern from "Python.h":
     object PyContext_CopyCurrent()
 
 
-cdef inline void put_on(ActorCell* cell, Context* context) noexcept nogil:
-    """Put the variables of `cell` in place, where none are that belong to anybody."""
+cdef inline void enter_variables(ActorCell* cell, Context* context) noexcept nogil:
+    """Put the variables of `cell` in place, which those of no other actor take."""
     cdef PyThreadState* thread = <PyThreadState*>context.python
     if thread.context == <PyObject*>cell.variables:  # most often there are none
         return
@@ -36,8 +36,8 @@ cdef inline void drop_strays(Context* context) noexcept with gil:
     replace(context, NULL)
 
 
-cdef inline void take_off(ActorCell* cell, Context* context) noexcept nogil:
-    """Take them out of place again: before the readiness is given up, which another may have then."""
+cdef inline void leave_variables(ActorCell* cell, Context* context) noexcept nogil:
+    """Remove them again, before the readiness is given up, which another thread may have then."""
     cdef PyThreadState* thread = <PyThreadState*>context.python
     if thread.context != NULL:
         cell.variables = set_variables(thread, NULL)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from callboard._inside.answers.future import Future
+from callboard._inside.answers.wait_cause import WaitCause, WaitTarget
 from callboard.core import checks
 from callboard.core.errors import (
     ActorStopped,
@@ -387,6 +388,10 @@ class _Answer(Future[Any]):
 
     run_asked: weakref.ref[NetRun]
     record: Any
+
+    @property
+    def _wait_cause(self) -> WaitCause:
+        return WaitCause(WaitTarget.ANSWER)
 
     def _no_answer(self) -> str:
         run = self.run_asked()

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from callboard import Future
+from callboard._inside.answers.wait_cause import WaitCause, WaitTarget
 from callboard.core import checks
 from callboard.core.errors import AskTimeout, CallboardError
 from callboard.core.handles import CopiedAsItself
@@ -35,6 +36,10 @@ class RemoteAnswer(Future[Any]):
         super().__init__()
         self._connection: SessionOwner | None = connection
         self._session = connection.session
+
+    @property
+    def _wait_cause(self) -> WaitCause:
+        return WaitCause(WaitTarget.ANSWER)
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until it is done. Raises AskTimeout after `timeout` seconds; CallboardError in a
@@ -234,6 +239,10 @@ class _Leaving(Future[None]):
         self._submission = submission
         assert submission.sent is not None
         submission.sent.add_done_callback(self._note_sent)
+
+    @property
+    def _wait_cause(self) -> WaitCause:
+        return WaitCause(WaitTarget.ANSWER)
 
     def __await__(self) -> Generator[Any, None, None]:
         try:

@@ -11,6 +11,7 @@ from callboard.streams.programs.program cimport Program
 from callboard.streams.programs.rows.answers cimport Answers
 from callboard.streams.running.flow cimport GraphFlow
 
+from callboard._inside.answers.wait_cause import WaitReason
 from callboard.core.text import counted
 from callboard.observing.wait import WaitRecord
 
@@ -83,7 +84,7 @@ def waits_of_operators(GraphFlow flow, dict inputs):
     found = [waits[position] for position in sorted(waits)]
     if not flow.flow.has_room():
         words = f"wait: the window of {flow.window} batches is full, by the operator {fullest_stage(flow)!r}"
-        found.insert(0, WaitRecord("entry", "rows to come in", "window", words))
+        found.insert(0, WaitRecord("entry", "rows to come in", WaitReason.WINDOW, words))
     return found
 
 
@@ -111,22 +112,24 @@ cdef object wait_of(GraphFlow flow, Stage* stage, list busy, dict inputs):
     rows = f"about {max(stage.queued(), 1.0):.0f} rows"
     workers = "1 worker" if lanes == 1 else f"{lanes} workers"
     if lanes > 0 and has_input and not stage.has_room_for_lane():
-        return WaitRecord("operator", name, "lanes", f"has {workers} at work, the most that may be, and {rows} wait")
+        return WaitRecord("operator", name, WaitReason.LANES, f"has {workers} at work, the most that may be, and {rows}
+        wait")
     if lanes > 0:
-        return WaitRecord("operator", name, "running", f"has {workers} at work")
+        return WaitRecord("operator", name, WaitReason.RUNNING, f"has {workers} at work")
     if isinstance(program, Answers) and program.in_flight:
-        return WaitRecord("operator", name, "answer", f"waits for {counted(program.in_flight, 'answer')}")
+        return WaitRecord("operator", name, WaitReason.ANSWER, f"waits for {counted(program.in_flight, 'answer')}")
     if not has_input:
         for held in flow.programs.values():
             if (<Program>held).stage == stage and (words := held_in_words(held, inputs)):
-                return WaitRecord("operator", (<Program>held).name, "input", words)
-        return WaitRecord("operator", name, "no input", "has no input")
+                return WaitRecord("operator", (<Program>held).name, WaitReason.INPUT, words)
+        return WaitRecord("operator", name, WaitReason.NO_INPUT, "has no input")
     if rests > 0:
-        return WaitRecord("operator", name, "timer", f"rests for {rests / 1e9:.3f} s, and {rows} wait")
+        return WaitRecord("operator", name, WaitReason.TIMER, f"rests for {rests / 1e9:.3f} s, and {rows} wait")
     if busy:
         others = ", ".join([repr(one) for one in busy])
-        return WaitRecord("operator", name, "heuristic", f"has {rows} that wait, while the workers are at {others}")
-    return WaitRecord("operator", name, "queued", f"has {rows} that wait for a worker")
+        return WaitRecord("operator", name, WaitReason.HEURISTIC, f"has {rows} that wait, while the workers are at
+        {others}")
+    return WaitRecord("operator", name, WaitReason.QUEUED, f"has {rows} that wait for a worker")
 
 
 cdef str held_in_words(Program program, dict inputs):

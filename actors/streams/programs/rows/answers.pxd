@@ -1,7 +1,8 @@
 # Programs whose outputs are answers that come later.
 from libc.stdint cimport int64_t
 
-from callboard._inside.answers.future cimport Future, Wake
+from callboard._inside.answers.future cimport Future
+from callboard._inside.answers.waiters cimport Wake
 from callboard.scheduling.flow.answering_stage cimport AnsweringStage
 from callboard.scheduling.flow.stage cimport RowTotals, Work
 from callboard.scheduling.team cimport Team

@@ -13,7 +13,8 @@ from collections import deque
 from libc.stdint cimport int64_t
 from libcpp cimport bool as cbool
 
-from callboard._inside.answers.future cimport Future, Wake
+from callboard._inside.answers.future cimport Future
+from callboard._inside.answers.waiters cimport Wake
 from callboard.core.asserting cimport holds
 from callboard.scheduling.flow.stage cimport RowTotals, Work
 from callboard.scheduling.team cimport Team
@@ -29,7 +30,7 @@ from callboard.streams.programs.rows.coroutines import Pauses
 @cython.final
 cdef class PendingRow(Wake):
 
-    cdef void wake(self, Future future) noexcept:
+    cdef void wake(self, object future) noexcept:
         """The future is done. In any thread."""
         cdef Answers program = self.program
         program.answered.append(self)

@@ -1,0 +1,6 @@
+from typing_extensions import disjoint_base
+
+@disjoint_base
+class OwnedResource:
+    def _forbid(self) -> None: ...
+    def _figures(self) -> tuple[int, str, str, int | None, int, int] | None: ...

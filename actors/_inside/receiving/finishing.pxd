@@ -1,5 +1,0 @@
-from callboard._inside.sending.envelope cimport Envelope
-from callboard._inside.sending.ref cimport ActorRef
-
-cdef void finish(ActorRef ref, Envelope* envelope, object answer) noexcept
-cdef object with_advice(ActorRef ref, object raised)
