@@ -95,8 +95,6 @@ cdef class ActorRef(ActorHandle):
             Py_XDECREF(<PyObject*>cell.variables)
             del cell
 
-    # --- sending ------------------------------------------------------------------------------------
-
     @cython.nonecheck(False)
     @cython.always_allow_keywords(False)  # one argument, passed as such: saves a fifth of the call
     def tell(self, message, /):
@@ -473,8 +471,6 @@ cdef class ActorRef(ActorHandle):
         else:
             self.send_system(kind, future, None)
         return future
-
-    # --- the start and the end ----------------------------------------------------------------------
 
     @property
     def ready(self):
