@@ -104,9 +104,7 @@ ALL = TAKE_A_FUNCTION | TAKE_ONE_THAT_YIELDS
     ("operator", "function"), [*((each, soon) for each in ALL), *(("map", each) for each in ASYNC)]
 )
 def test_no_operator_takes_an_async_function(operator: str, function: Any) -> None:
-    with pytest.raises(
-        GraphError, match=r"expected a plain function, got an async one, .*: .*[sS]oon"
-    ):
+    with pytest.raises(GraphError, match=r"got an async one, .*: .*[sS]oon"):
         ALL[operator](function)
 
 
