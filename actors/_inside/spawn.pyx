@@ -282,8 +282,7 @@ cdef Recipe inspect_class(cls):
     if not recipe.native and not callable(getattr(cls, "receive")):
         raise SpawnError(f"{cls.__qualname__}.receive is {safe_repr(receive)}, which cannot be called")
     if inspect.isgeneratorfunction(receive) or inspect.isasyncgenfunction(receive):
-        raise SpawnError(f"{cls.__qualname__}.receive has a `yield`, which makes it a generator: a handler returns its
-        answer")
+        raise SpawnError(f"{cls.__qualname__}.receive has a `yield`, so it is a generator: handlers return answers")
     may_start = not recipe.native and not getattr(cls, "_callboard_runs", False)
     for hook in ("on_start", "on_stop", "on_failure", "receive_many"):
         is_own = hook in ("on_start", "on_stop") and may_start

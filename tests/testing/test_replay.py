@@ -112,7 +112,7 @@ def test_replay_without_parentheses_is_refused_with_how_to_write_it() -> None:
 
 
 def test_no_seeds_are_refused() -> None:
-    with pytest.raises(ValueError, match="one seed or more"):
+    with pytest.raises(ValueError, match="at least one seed"):
         replay(seeds=0)
 
 
