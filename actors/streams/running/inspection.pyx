@@ -112,8 +112,8 @@ cdef object wait_of(GraphFlow flow, Stage* stage, list busy, dict inputs):
     rows = f"about {max(stage.queued(), 1.0):.0f} rows"
     workers = "1 worker" if lanes == 1 else f"{lanes} workers"
     if lanes > 0 and has_input and not stage.has_room_for_lane():
-        return WaitRecord("operator", name, WaitReason.LANES, f"has {workers} at work, the most that may be, and {rows}
-        wait")
+        words = f"has {workers} at work, the most that may be, and {rows} wait"
+        return WaitRecord("operator", name, WaitReason.LANES, words)
     if lanes > 0:
         return WaitRecord("operator", name, WaitReason.RUNNING, f"has {workers} at work")
     if isinstance(program, Answers) and program.in_flight:
@@ -127,8 +127,8 @@ cdef object wait_of(GraphFlow flow, Stage* stage, list busy, dict inputs):
         return WaitRecord("operator", name, WaitReason.TIMER, f"rests for {rests / 1e9:.3f} s, and {rows} wait")
     if busy:
         others = ", ".join([repr(one) for one in busy])
-        return WaitRecord("operator", name, WaitReason.HEURISTIC, f"has {rows} that wait, while the workers are at
-        {others}")
+        words = f"has {rows} that wait, while the workers are at {others}"
+        return WaitRecord("operator", name, WaitReason.HEURISTIC, words)
     return WaitRecord("operator", name, WaitReason.QUEUED, f"has {rows} that wait for a worker")
 
 
