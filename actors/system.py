@@ -280,7 +280,7 @@ class ActorSystem(CopiedAsItself):
             return self._directory.of_class(what)
         return self._directory.at(what)
 
-    def wait_for(self, path: str, timeout: float | None = None) -> Future[ActorRef[Any]]:
+    def afind(self, path: str, timeout: float | None = None) -> Future[ActorRef[Any]]:
         """Return a future of the ref of the actor at `path`: done when that is spawned, or at once.
 
         The actor's start may still fail: see `ref.ready`. The future fails with AskTimeout after

@@ -256,7 +256,7 @@ def test_an_actor_that_is_handed_an_end_begins_to_count_anew() -> None:
 
     async def first(task: Task, end: Sender[int], peer: list[Any]) -> None:
         await end.send(1)
-        peer.append(end.hand_on())
+        peer.append(end.release())
 
     async def second(task: Task, peer: list[Any]) -> None:
         await peer[0].send(2)

@@ -199,7 +199,9 @@ def test_a_run_that_fails_names_the_bad_row() -> None:
 
 
 def test_a_schema_is_one_of_pyarrow() -> None:
-    with pytest.raises(GraphError, match=r"to_arrow\(\) expects a schema of pyarrow, got {'a': 'in"):
+    with pytest.raises(
+        GraphError, match=r"to_arrow\(\) expects a schema of pyarrow, got {'a': 'in"
+    ):
         rows.to_arrow(2, {"a": "int8"})
 
 
