@@ -178,7 +178,7 @@ class DeadLetters:
         too.
         """
         report = FailureReport.of(error)
-        end = ActorEnd.by_failure(ref._short_path, report, begun=begun)
+        end = ActorEnd._by_failure(ref._short_path, report, begun=begun)
         with self._lock:
             self._ends.setdefault(ref, end)
             if counts and len(self._fatal) < 100:
@@ -189,7 +189,7 @@ class DeadLetters:
         with self._lock:
             end = self._ends.get(other)
             if end is not None:
-                self._ends.setdefault(ref, end.of_another())
+                self._ends.setdefault(ref, end._of_another())
 
     def end_of(self, ref: ActorRef[Any]) -> ActorEnd:
         """Return how an actor ended. All that tell of its end have it from here."""

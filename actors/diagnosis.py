@@ -102,16 +102,16 @@ def why_not_idle(runtime: Runtime) -> str:
     waiting = (
         ref
         for ref in actors.values()
-        if ref not in on_loop and ref.is_waiting and not ref.is_at_rest
+        if ref not in on_loop and ref._is_waiting and not ref._is_at_rest
     )
     lines.extend(_some(_waits(ref) for ref in waiting))
-    lines.extend(_some(_owes(ref) for ref in actors.values() if ref.owes))
+    lines.extend(_some(_owes(ref) for ref in actors.values() if ref._owes))
     working = at_work(runtime)
     holder = holder_of_token(runtime, working)
     ready = (
         ref
         for ref in actors.values()
-        if ref.waits_for is None and ref.number not in working and ref not in on_loop
+        if ref._wait_cause is None and ref.number not in working and ref not in on_loop
     )
     lines.extend(_some(f"{ref._short_path} {queued(ref, holder)[1]}" for ref in ready))
     system = runtime.system
@@ -131,12 +131,12 @@ def queued(ref: ActorRef[Any], holder: WorkerThread | None) -> tuple[WaitReason,
 
 
 def _waits(ref: ActorRef[Any]) -> str:
-    what = ref.waits_for
+    what = ref._wait_cause
     return f"{ref._short_path} waits in the middle of a message{f' for {what}' if what else ''}"
 
 
 def _owes(ref: ActorRef[Any]) -> str:
-    asks = "an ask" if ref.owes == 1 else f"{ref.owes} asks"
+    asks = "an ask" if ref._owes == 1 else f"{ref._owes} asks"
     return f"{ref._short_path} answered {asks} with a future that is not done"
 
 

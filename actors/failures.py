@@ -110,13 +110,13 @@ class ActorEnd:
     _after: str = field(default="", repr=False, compare=False)
 
     @classmethod
-    def by_failure(cls, path: str, cause: FailureReport, *, begun: bool) -> ActorEnd:
+    def _by_failure(cls, path: str, cause: FailureReport, *, begun: bool) -> ActorEnd:
         """Make the end of an actor by its own failure."""
         reason: EndReason = "failed" if begun else "failed to start"
         why = f"{reason}: {cause.summary}"
         return cls(reason, why, cause, f"{path} {why}")
 
-    def of_another(self) -> ActorEnd:
+    def _of_another(self) -> ActorEnd:
         """Make the end of an actor that its supervisor stops because of this end."""
         why = f"was stopped by its supervisor after {self._after}"
         return ActorEnd("stopped by supervisor", why, self.cause, self._after)

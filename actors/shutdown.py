@@ -152,8 +152,30 @@ class Shutdown:
         self.refuse_worker("join()")
         if self.wait_ended(0.0):
             return True
-        refuse_to_block("join()", "call it in a thread, by asyncio.to_thread()")
+        refuse_to_block("join()", "await ajoin()")
         return self.wait_ended(seconds)
+
+    def ajoin(self, timeout: float | None) -> Future[bool]:
+        """Wait in a thread until all actors have ended, and return a future of that."""
+        self._runtime.refuse_fork()
+        seconds = checks.timeout("the timeout of join()", timeout)
+        self.refuse_worker("ajoin()")
+        if self.is_run_here or self.wait_ended(0.0):
+            joined: Future[bool] = Future()
+            joined.set_result(self.join(seconds))
+            return joined
+        deadline = None if seconds is None else time.monotonic() + seconds
+
+        def wait(future: InThread[bool]) -> bool:
+            while not future.is_given_up:
+                left = _CHECK_PERIOD if deadline is None else deadline - time.monotonic()
+                if self.wait_ended(min(max(left, 0.0), _CHECK_PERIOD)):
+                    return True
+                if left <= 0:
+                    break
+            return False
+
+        return InThread(f"{self._runtime.name}-join", wait)
 
     def wait_ended(self, timeout: float | None) -> bool:
         """Wait until all actors have ended, whatever thread that holds up."""

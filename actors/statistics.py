@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from callboard.diagnosis import actors_and_paths, all_actors, at_work
 from callboard.scheduling.monitor import (
-    ActorStatistics,
     ClassStatistics,
     EndStatistics,
     Statistics,
@@ -42,7 +40,7 @@ def collect(runtime: Runtime) -> Statistics:
         if worker is not None and seconds is not None:
             in_work[worker] = path, seconds
         if ref.worker is not None:
-            actors.append(figures_of_actor(ref, path, seconds))
+            actors.append(ref._statistics(path, seconds))
             ends.extend(EndStatistics(*figures, path) for figures in ref._ends)
     return Statistics(
         monitoring=team.monitoring,
@@ -58,31 +56,6 @@ def collect(runtime: Runtime) -> Statistics:
             ClassStatistics.of(name, *times.read())
             for name, times in sorted(runtime.class_times.items())
         ),
-    )
-
-
-def figures_of_actor(ref: ActorRef[Any], path: str, in_message: float | None) -> ActorStatistics:
-    """Read the measurements of an actor that has a worker."""
-    worker, messages, busy = ref.worker, ref.messages, ref.busy_ns / 1e9
-    assert worker is not None
-    timed = worker.is_timed
-    created = ref.created_ns / 1e9 if ref.created_ns else None
-    alive = time.monotonic() - created if created is not None else None
-    return ActorStatistics(
-        path=path,
-        worker=worker.name,
-        messages=messages,
-        dispatches=ref.dispatches,
-        total=busy if timed else None,
-        mean=busy / messages if timed and messages else None,
-        queue=ref.queue_length,
-        peak=ref.queue_peak,
-        dropped=ref.dropped,
-        waits_for=ref.waits_for,
-        in_message=in_message,
-        created=created,
-        alive=alive,
-        idle=max(alive - busy, 0.0) if alive is not None else None,
     )
 
 

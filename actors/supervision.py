@@ -79,16 +79,16 @@ class Supervision:
             raise ConfigError(f"a supervisor answered {safe_repr(directive)} to {safe_repr(error)}")
         return directive
 
-    def expects(self, error: BaseException) -> bool:
+    def _expects(self, error: BaseException) -> bool:
         """Tell whether `error` is one that the actor refuses a message by."""
         return isinstance(error, self.expected)
 
-    def delay(self, restarts: int) -> float:
+    def _delay(self, restarts: int) -> float:
         """Return how many seconds to wait before a restart that follows `restarts` others."""
         return min(self.backoff * 2.0 ** min(restarts, 64), self.max_backoff)
 
     @classmethod
-    def of(
+    def _of(
         cls, value: Supervision | Directive | Callable[[BaseException], Directive]
     ) -> Supervision:
         """Make a policy of a directive alone; leave a policy as it is."""

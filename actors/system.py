@@ -99,7 +99,7 @@ class ActorSystem(CopiedAsItself):
         monitored: Sequence[type | str] | None = None,
         trace: str | os.PathLike[str] | FlightRecorder | None = None,
         observable: bool = False,
-        pin: bool | Sequence[int] = False,
+        cpu_affinity: bool | Sequence[int] = False,
         drain_timeout: float = 30.0,
         context: str = "own",
         config: Any = None,
@@ -122,10 +122,11 @@ class ActorSystem(CopiedAsItself):
         and `monitored` are the classes of the actors in traces; None: all. `trace` is the path of
         a file for a trace of all that runs, or a FlightRecorder; with it `monitoring` is `times` at
         least. With `observable` the commands `top`, `dashboard`, `info`, `tree` and `dump` of
-        `callboard` may look into the system, and it keeps its latest 100 dead letters. `pin` ties
-        each worker to a core. `drain_timeout` is in seconds. `context` says which context variables
-        actors see: see `spawn`. `config` is a dict or the path of a TOML file, whose settings win
-        over the keywords, so that an operator can tune without touching code.
+        `callboard` may look into the system, and it keeps its latest 100 dead letters.
+        `cpu_affinity` ties each worker to a core. `drain_timeout` is in seconds. `context` says
+        which context variables actors see: see `spawn`. `config` is a dict or the path of a TOML
+        file, whose settings win over the keywords, so that an operator can tune without touching
+        code.
 
         Raises ConfigError, OSError where a trace cannot be written, and CallboardError where gevent
         or eventlet has replaced threads.
@@ -147,7 +148,7 @@ class ActorSystem(CopiedAsItself):
             monitored=monitored,
             trace=trace,
             observable=observable,
-            pin=pin,
+            cpu_affinity=cpu_affinity,
             drain_timeout=drain_timeout,
             context=context,
         )
@@ -431,9 +432,14 @@ class ActorSystem(CopiedAsItself):
     def join(self, timeout: float | None = None) -> bool:
         """Wait until all actors have stopped, or until the failure of one has stopped the system.
 
-        Returns False after `timeout` seconds without that; None waits for ever.
+        Returns False after `timeout` seconds without that; None waits for ever. In a coroutine use
+        `ajoin()`: this raises WouldBlock.
         """
         return self._shutdown.join(timeout)
+
+    def ajoin(self, timeout: float | None = None) -> Future[bool]:
+        """Like join(), but return a future at once, to be awaited in an event loop."""
+        return self._shutdown.ajoin(timeout)
 
     def stop(self, timeout: float = STOP_TIMEOUT) -> None:
         """Stop all actors after the messages in work, then the event loop and the workers.

@@ -18,7 +18,7 @@ class Sum(Actor[int]):
         self.most_waiting = 0
 
     def receive(self, number: int) -> None:
-        self.most_waiting = max(self.most_waiting, self.ref.queue_length or 0)
+        self.most_waiting = max(self.most_waiting, self.ref.statistics().queue or 0)
         sum(range(number))
         self.sums += 1
 

@@ -52,7 +52,7 @@ class Config:
     monitored: tuple[type | str, ...] | None = None
     trace: str | FlightRecorder | None = None
     observable: bool = False
-    pin: bool | tuple[int, ...] = False
+    cpu_affinity: bool | tuple[int, ...] = False
     drain_timeout: float = 30.0
     context: str = "own"
     placement: Any = "round_robin"
@@ -190,9 +190,9 @@ class Config:
 
     def core_of(self, index: int) -> int | None:
         """Return the core that worker `index` is pinned to, or None."""
-        if self.pin is False:
+        if self.cpu_affinity is False:
             return None
-        cores = sorted(os.sched_getaffinity(0)) if self.pin is True else self.pin
+        cores = sorted(os.sched_getaffinity(0)) if self.cpu_affinity is True else self.cpu_affinity
         return cores[index % len(cores)]
 
 
@@ -311,7 +311,7 @@ def _name(key: str, value: Any) -> str:
     return value
 
 
-def _pin(key: str, value: Any) -> bool | tuple[int, ...]:
+def _cpu_affinity(key: str, value: Any) -> bool | tuple[int, ...]:
     if isinstance(value, bool):
         return value
     usable = sorted(os.sched_getaffinity(0))
@@ -411,7 +411,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "monitored": _monitored,
     "trace": check_trace,
     "observable": partial(checks.flag, error=ConfigError),
-    "pin": _pin,
+    "cpu_affinity": _cpu_affinity,
     "drain_timeout": partial(checks.seconds, error=ConfigError),
     "context": partial(checks.one_of, choices=CONTEXTS, error=ConfigError),
     "placement": _policy_of(choose_placement),

@@ -16,7 +16,7 @@ from callboard.core.monitoring.time_distribution import TimeDistribution
 
 
 cdef class Handle:
-    """An actor as policies see it. The `actor` that a policy is handed is a ref, which is one.
+    """An actor as the scheduler's policies see it: the base class of refs.
 
     Measurements may be a little old when another thread than the actor's reads them.
     """
@@ -56,7 +56,7 @@ cdef class Handle:
         return self.cell.has(dedicated_cell)
 
     @property
-    def queue_length(self):
+    def _queue_length(self):
         """How many messages wait; None where they are not counted.
 
         A bounded mailbox counts, and every mailbox does for monitoring and for some policies.
@@ -64,40 +64,34 @@ cdef class Handle:
         return self.cell.limits.count() if self.cell.limits != NULL else None
 
     @property
-    def queue_peak(self):
+    def _queue_peak(self):
         """The most messages that ever waited; None where they are not counted."""
         return self.cell.limits.get_peak(relaxed) if self.cell.limits != NULL else None
 
     @property
-    def dropped(self):
+    def _dropped(self):
         """How many messages the actor's mailbox dropped or refused because it was full."""
         return self.cell.limits.get_dropped(relaxed) if self.cell.limits != NULL else 0
 
     @property
-    def messages(self):
+    def _messages(self):
         """How many messages the actor has handled."""
         return self.cell.get_messages()
 
     @property
-    def dispatches(self):
+    def _dispatches(self):
         """How often a worker has dispatched the actor, for messages or to go on; one in work included."""
         return self.cell.get_dispatches()
 
     @property
-    def busy_ns(self):
+    def _busy_ns(self):
         """The time spent in the actor's dispatches, in nanoseconds, as far as it was measured."""
         return self.cell.get_busy_ns()
 
     @property
-    def created_ns(self):
+    def _created_ns(self):
         """When the actor was spawned, in monotonic ns; 0 where monitoring is off."""
         return self.cell.created
-
-    @property
-    def mean_ns(self):
-        """The measured time per message, in nanoseconds; 0 before the first one."""
-        cdef uint64_t messages = self.cell.get_messages()
-        return self.cell.get_busy_ns() / <double>messages if messages else 0.0
 
     def _own_times(self):
         """Return what `ClassTimes.read()` does, of this actor alone: since the first call, which begins it.

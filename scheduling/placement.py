@@ -31,7 +31,7 @@ class PlacementPolicy:
     __dir__ = public_names
 
     timed: bool = False
-    """The policy needs each dispatch measured: `Handle.busy_ns`, `WorkerThread.busy_ns`."""
+    """The policy needs each dispatch measured: `ActorStatistics.total`, `WorkerThread.busy_ns`."""
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
         """Return one of `workers` for `actor`, which has not run yet. In the thread that spawns."""
@@ -175,9 +175,9 @@ class LeastLoaded(PlacementPolicy):
     ) -> Sequence[WorkerThread]:
         """Return workers that level the measured loads, near to the present ones."""
         with self._lock:
-            costs = [actor.busy_ns - self._costs.get(actor, 0) for actor in actors]
+            costs = [actor._busy_ns - self._costs.get(actor, 0) for actor in actors]
             for actor in actors:
-                self._costs[actor] = actor.busy_ns
+                self._costs[actor] = actor._busy_ns
         affinities = [workers.index(actor.worker) for actor in actors]
         return [workers[index] for index in _levelled(costs, affinities, len(workers))]
 

@@ -41,7 +41,7 @@ cdef class PriorityPolicy:
     the C functions in `ready`, which run without the interpreter.
 
     With `timed = True` or `counted = True` in the class, each dispatch is measured
-    (`actor.mean_ns`), or each mailbox counts (`actor.queue_length`).
+    (`actor.statistics().mean`), or each mailbox counts (`actor.statistics().queue`).
 
     No policy may starve a ready actor for ever. The worker keeps its own list of ready actors. It
     gives up a policy in Python that raises, answers an actor that is not ready, answers None though

@@ -112,6 +112,6 @@ def test_the_site_builds_without_a_warning(tmp_path: Path, wheel: Distribution) 
     text = re.sub(r"<[^>]+>", "", page)
     assert "A handle on an actor. Safe in every thread" in text
     assert page.index('id="callboard.ActorRef.tell_many"') < page.index(
-        'id="callboard.ActorRef.queue_length"'
+        'id="callboard.ActorRef.is_dedicated"'
     ), "what is inherited comes last"
     assert 'class="mermaid"' in (tmp_path / "concepts/index.html").read_text()

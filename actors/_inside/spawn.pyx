@@ -331,7 +331,7 @@ cdef Recipe recipe_with(Recipe plain, tuple args, dict kwargs, supervision):
     recipe.native = plain.native
     recipe.supervision = plain.supervision
     if supervision is not None:
-        recipe.supervision = Supervision.of(supervision)
+        recipe.supervision = Supervision._of(supervision)
     return recipe
 
 

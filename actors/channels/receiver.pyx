@@ -60,22 +60,22 @@ cdef class Receiver(ChannelEnd):
             raise ChannelEmpty(f"{self!r} has no value")
         return default
 
-    def receive_many(self, most, timeout=None):
-        """Return an awaitable that takes a list of the next values: one at least, `most` at most."""
+    def receive_many(self, max_items, timeout=None):
+        """Return an awaitable that takes a list of the next values: one at least, `max_items` at most."""
         limit = None if timeout is None else checks.seconds("timeout", timeout)
-        many = checks.whole("the most values of receive_many()", most, 1, 2**62)
+        many = checks.whole("max_items of receive_many()", max_items, 1, 2**62)
         operation = renewed(ReceiveMany, receives_many, self)
         operation.most, operation.timeout = many, limit
         return operation
 
-    def get_many(self, most, timeout=None):
+    def get_many(self, max_items, timeout=None):
         """Like receive_many(), for a plain thread."""
-        return (<ReceiveMany>self.receive_many(most, timeout)).block("get_many", "receive_many")
+        return (<ReceiveMany>self.receive_many(max_items, timeout)).block("get_many", "receive_many")
 
-    def receive_many_nowait(self, most):
-        """Take a list of the values that are there, `most` at most; an empty one if there are none."""
+    def receive_many_nowait(self, max_items):
+        """Take a list of the values that are there, `max_items` at most; an empty one if there are none."""
         cdef list values = []
-        cdef int64_t left = checks.whole("the most values of receive_many_nowait()", most, 1, 2**62)
+        cdef int64_t left = checks.whole("max_items of receive_many_nowait()", max_items, 1, 2**62)
         self.use()
         while left > 0:
             value = self.pipe.try_take(NOTHING)

@@ -15,7 +15,7 @@ MOST_SHOWN = 500  # letters of a record, or of a cause, in an error's text
 class NetError(CallboardError):
     """The base of errors of nets."""
 
-    def again(self) -> NetError:
+    def _again(self) -> NetError:
         """Make another one for the same failure, to be raised: each call raises its own."""
         error = copy(self)
         error.__cause__ = self.__cause__

@@ -48,7 +48,7 @@ def branches(
                 "class": ref.actor_class.__name__,
                 "children": count,
                 "messages": ref.messages,
-                "queue": ref.queue_length,
+                "queue": ref._queue_length,
                 "reason": wait.reason,
                 "words": wait.words,
             }

@@ -210,7 +210,7 @@ class _Source:
         with self._lock:
             self._add_runs(system, families, name)
         for path, ref in self._named(runtime) if self._patterns else ():
-            figures = ref.messages, ref.busy_ns / 1e9, ref.queue_length or 0
+            figures = ref._messages, ref._busy_ns / 1e9, ref._queue_length or 0
             families.add_all(_NAMED, figures, name, path)
             own = ref._own_times()
             if own is not None:

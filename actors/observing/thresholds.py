@@ -90,7 +90,7 @@ class MailboxWatch:
             found += [
                 self._event("mailbox_low", ref)
                 for ref in list(self._long)
-                if not ref.is_alive or (ref.queue_length or 0) <= self._low
+                if not ref.is_alive or (ref._queue_length or 0) <= self._low
             ]
             self._found.extend(found)
         self._hand_out_all()
@@ -105,7 +105,7 @@ class MailboxWatch:
             self._long[ref] = None
         else:
             del self._long[ref]
-        return MailboxEvent(kind, ref, ref.queue_length or 0)
+        return MailboxEvent(kind, ref, ref._queue_length or 0)
 
     def _hand_out_all(self) -> None:
         while True:

@@ -22,7 +22,7 @@ from callboard.observing.scan import ActorScan
 from callboard.observing.wait import WaitRecord
 from callboard.observing.waits import wait_of
 from callboard.scheduling.monitor import ClassStatistics
-from callboard.statistics import figures_of_actor, figures_of_worker
+from callboard.statistics import figures_of_worker
 
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
@@ -193,6 +193,6 @@ def _count(waits: Iterable[WaitRecord]) -> dict[str, int]:
 def _actor(
     ref: ActorRef[Any], wait: WaitRecord, in_message: float | None, messages: int, busy_ns: int
 ) -> dict[str, Any]:
-    figures = asdict(figures_of_actor(ref, wait.name, in_message))
+    figures = asdict(ref._statistics(wait.name, in_message))
     figures |= {"class": ref.actor_class.__name__, "reason": wait.reason, "words": wait.words}
     return figures | {"new_messages": messages, "new_busy": busy_ns / 1e9}

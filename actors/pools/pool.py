@@ -364,12 +364,12 @@ def spawn_pool(
     cls, args, kwargs, options = divided("pool()", cls, args, kwargs, given)
     if not issubclass(cls, Actor):
         raise SpawnError(f"pool() expects a subclass of Actor, got {safe_repr(cls)}")
-    bounds = None if elastic is None else AutoScale.of(elastic, PERIOD)
+    bounds = None if elastic is None else AutoScale._of(elastic, PERIOD)
     if processes is None:
-        processes = usable_cores() if bounds is None else bounds.least
+        processes = usable_cores() if bounds is None else bounds.min_size
     count = checks.whole("processes", processes)
     if bounds is not None:
-        bounds.refuse("processes", count)
+        bounds._refuse("processes", count)
     pickles = checks.flag("pickle", pickle)
     if by is not None and router is not None:
         raise TypeError("pool() takes router= or by=, and not both")

@@ -26,6 +26,7 @@ from callboard.remote.sharding.connection import (
     ShardAttempt,
     ShardedConnection,
     ShardedUpload,
+    aconnect_sharded,
     connect_sharded,
 )
 from callboard.remote.sharding.keys import shard_of
@@ -54,6 +55,7 @@ __all__ = [
     "StagingLimits",
     "UploadWriter",
     "aconnect",
+    "aconnect_sharded",
     "connect",
     "connect_sharded",
     "serve_entries",

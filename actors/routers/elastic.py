@@ -14,23 +14,23 @@ class AutoScale:
     """The bounds of a router's number of routees, and when it changes.
 
     Every `period` seconds the router looks how many messages wait for a routee in the mean. More
-    than `high` in `patience` looks on end: it spawns half as many again. Fewer than `low`: it
+    than `high` in `after_looks` looks on end: it spawns half as many again. Fewer than `low`: it
     removes one.
     """
 
-    least: int = 1
-    most: int = 8
+    min_size: int = 1
+    max_size: int = 8
     period: float = 0.1
     high: float = 4.0
     low: float = 0.5
-    patience: int = 3
+    after_looks: int = 3
 
     def __post_init__(self) -> None:
         """Check them. Raises ValueError."""
-        checks.whole("the least number of routees", self.least)
-        checks.whole("the most routees", self.most, self.least)
+        checks.whole("min_size of an AutoScale", self.min_size)
+        checks.whole("max_size of an AutoScale", self.max_size, self.min_size)
         checks.seconds("the period of an elastic router", self.period, zero=False)
-        checks.whole("the patience of an elastic router", self.patience)
+        checks.whole("after_looks of an AutoScale", self.after_looks)
         low = checks.finite("low", self.low)
         if not 0 <= low < checks.finite("high", self.high):
             raise ValueError(
@@ -38,20 +38,22 @@ class AutoScale:
             )
 
     @classmethod
-    def of(cls, value: Any, period: float = 0.1) -> AutoScale:
-        """Make one of a pair of the least and the most, with this `period`. Raises TypeError."""
+    def _of(cls, value: Any, period: float = 0.1) -> AutoScale:
+        """Make one of a pair (min_size, max_size), with this `period`. Raises TypeError."""
         if isinstance(value, cls):
             return value
         if not isinstance(value, tuple) or len(value) != 2:
             raise TypeError(
-                f"elastic is an AutoScale or a pair (least, most), not {safe_repr(value)}"
+                f"elastic is an AutoScale or a pair (min_size, max_size), not {safe_repr(value)}"
             )
         return cls(*value, period=period)
 
-    def refuse(self, what: str, count: int) -> None:
+    def _refuse(self, what: str, count: int) -> None:
         """Raise ValueError for a number at first that is not within the bounds."""
-        if not self.least <= count <= self.most:
-            raise ValueError(f"{what}={count} is not within elastic=({self.least}, {self.most})")
+        if not self.min_size <= count <= self.max_size:
+            raise ValueError(
+                f"{what}={count} is not within elastic=({self.min_size}, {self.max_size})"
+            )
 
 
 class Level:
@@ -67,10 +69,10 @@ class Level:
         elastic = self._elastic
         self._long = self._long + 1 if waiting > elastic.high * routees else 0
         self._short = self._short + 1 if waiting < elastic.low * routees else 0
-        if self._long >= elastic.patience:
+        if self._long >= elastic.after_looks:
             self._long = 0
-            return min(elastic.most, routees + max(1, routees // 2))
-        if self._short >= elastic.patience:
+            return min(elastic.max_size, routees + max(1, routees // 2))
+        if self._short >= elastic.after_looks:
             self._short = 0
-            return max(elastic.least, routees - 1)
-        return min(max(routees, elastic.least), elastic.most)
+            return max(elastic.min_size, routees - 1)
+        return min(max(routees, elastic.min_size), elastic.max_size)

@@ -185,7 +185,7 @@ class Routees(Actor[Any]):
         if self._level is None or router is None or self._family.is_over:
             return
         refs = router.refs
-        waiting = sum(ref.queue_length or 0 for ref in refs)
+        waiting = sum(ref._queue_length or 0 for ref in refs)
         wanted = self._level.decide(len(refs), waiting)
         if wanted != len(refs):
             log.info("a router is resized", router=self.ref.path, before=len(refs), now=wanted)
@@ -210,15 +210,15 @@ def spawn_family(
     """
     if not isinstance(spawner, ActorSystem | Actor | NativeActor):
         raise TypeError(f"a router is spawned by a system or an actor, not {safe_repr(spawner)}")
-    bounds = None if elastic is None else AutoScale.of(elastic)
+    bounds = None if elastic is None else AutoScale._of(elastic)
     if count is None and bounds is None:
         raise TypeError("spawn() expects the number of routees: routees=4, or elastic=(1, 8)")
     if count is None:
         assert bounds is not None
-        count = bounds.least
+        count = bounds.min_size
     count = checks.whole("the number of routees", count)
     if bounds is not None:
-        bounds.refuse("routees", count)
+        bounds._refuse("routees", count)
     given = {"routees": count, "elastic": elastic, "name": name, **more}
     actor, args, kwargs, options = divided("spawn()", actor, args, kwargs, given)
     options = {**_defaults(actor, is_counted or bounds is not None), **options}

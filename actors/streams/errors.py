@@ -67,7 +67,7 @@ class StreamError(RunError):
             return f"operator {self.operator!r} failed {self.when}, after {inputs}"
         return f"operator {self.operator!r} failed at input {self.serial}, {safe_repr(self.row)}"
 
-    def again(self) -> StreamError:
+    def _again(self) -> StreamError:
         """Make another one for the same failure, to be raised: each call raises its own."""
         error = StreamError(self.operator, self.serial, self.row, self.when)
         error.__cause__ = self.__cause__

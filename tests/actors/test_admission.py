@@ -81,7 +81,7 @@ def test_ctrl_c_ends_a_wait_for_room(kind: Any, way: str, system: ActorSystem) -
     try:
         with pytest.raises(Interrupted), interrupted_soon():
             send([1] if way == "tell_many" else 1)
-        assert full.ref.queue_length == 1
+        assert full.ref.statistics().queue == 1
     finally:
         full.gate.set()
 
@@ -99,7 +99,7 @@ def test_an_ask_that_a_full_mailbox_does_not_take_gets_mailbox_full(
     assert full.ref.path in str(error)
     assert letters == ([DeadLetter(7, full.ref, None, reason)] if reason else [])
     assert full.ref.is_alive
-    assert full.ref.dropped == 1
+    assert full.ref.statistics().dropped == 1
     full.gate.set()
 
 

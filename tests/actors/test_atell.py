@@ -37,7 +37,7 @@ class Scene:
         mailbox = BoundedMailbox(2, overflow, timeout=timeout)
         self.ref: ActorRef[Any] = system.spawn(Gated, self.gate, self.seen, mailbox=mailbox)
         self.ref.tell(0)
-        while self.ref.queue_length != 0:  # it is in the middle of that
+        while self.ref.statistics().queue != 0:  # it is in the middle of that
             if isinstance(system, ManualSystem):
                 system.run_until_idle()
         self.ref.tell_many([1, 2])
@@ -194,7 +194,7 @@ async def test_a_mailbox_that_stays_full_refuses_as_it_refuses_tell(system: Acto
 def test_throttled_messages_are_sent_when_the_time_is_up(system: ActorSystem) -> None:
     scene = Scene(system, "throttle", timeout=0.0)
     awaiting(lambda: scene.ref.atell_many([3, 4]))
-    assert scene.ref.queue_length == 4
+    assert scene.ref.statistics().queue == 4
     scene.gate.set_result(None)
     system.drain(DEADLINE)
     assert scene.seen == [0, 1, 2, 3, 4]
@@ -236,7 +236,7 @@ def test_a_coroutine_of_an_actor_waits_and_its_worker_runs_others() -> None:
         scene = Scene(system)
         sender = system.spawn(Sender)
         answer = sender.ask(scene.ref)
-        while sender.waits_for is None or not sender.waits_for.startswith("room at"):
+        while not (sender.info().waits_for or "").startswith("room at"):
             pass
         scene.gate.set_result(None)
         assert answer.result(DEADLINE) == "sent"

@@ -53,7 +53,7 @@ def test_fail_raises_and_names_the_actor_and_the_capacity(system: ActorSystem) -
         box.ref.tell(3)
     asked = box.ref.ask(4)
     assert isinstance(asked.exception(timeout=30), MailboxFull)
-    assert box.ref.queue_length == 2
+    assert box.ref.statistics().queue == 2
     box.gate.set()
     system.drain()
     assert box.seen == [1, 2]
@@ -100,7 +100,7 @@ def test_dropped_messages_are_counted_and_dropped_asks_fail(system: ActorSystem)
 def test_throttle_sends_in_the_end_what_the_capacity_has_no_room_for(system: ActorSystem) -> None:
     box = Box(system, BoundedMailbox(2, "throttle", timeout=0.001))
     box.ref.tell_many([3, 4])
-    assert box.ref.queue_length == 4
+    assert box.ref.statistics().queue == 4
     box.gate.set()
     system.drain()
     assert box.seen == [1, 2, 3, 4]
@@ -193,4 +193,4 @@ def test_a_send_that_ctrl_c_breaks_off_takes_no_room(manual: ManualSystem) -> No
     with pytest.raises(KeyboardInterrupt):
         ref.tell("b")
     assert isinstance(oldest.exception(timeout=30), MailboxFull)
-    assert ref.queue_length == 0
+    assert ref.statistics().queue == 0

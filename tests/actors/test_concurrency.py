@@ -384,8 +384,8 @@ def test_its_waits_are_seen(system: ActorSystem) -> None:
     ref = system.spawn(Gates, doors, notes, concurrency=2)
     ref.tell(0)
     until(notes, 1)
-    eventually(lambda: ref.waits_for == "an answer", "it waits")
-    assert ref.is_waiting
+    eventually(lambda: ref.info().waits_for == "an answer", "it waits")
+    assert ref.info().is_suspended
     doors[0].set_result(None)
 
 
@@ -443,7 +443,7 @@ def test_a_stop_waits_for_what_its_tasks_do_at_their_end(system: ActorSystem) ->
     ref = system.spawn(Cleans, event_loop=True, concurrency=2)
     ref.tell_many([0, 1])
     eventually(lambda: len(begun) >= 2, "two have begun")
-    eventually(lambda: ref.waits_for == "its event loop", "both wait")
+    eventually(lambda: ref.info().waits_for == "its event loop", "both wait")
     ref.stop()
     ref.ended.result(DEADLINE)
     assert sorted(notes) == ["cleaned 0", "cleaned 1"]

@@ -45,13 +45,13 @@ def test_a_future_returned_by_receive_answers_the_ask_when_done(system: ActorSys
 def test_an_actor_that_stops_fails_the_answers_that_it_owes(system: ActorSystem) -> None:
     ref = system.spawn(Promising, [])
     answers = ask_and_wait_till_promised(ref, 1, 2)
-    assert ref.owes == 2
+    assert ref.info().pending_answers == 2
     ref.stop()
     for answer in answers:
         with pytest.raises(ActorStopped, match=f"{ref.path} was stopped; it had answered"):
             answer.result(timeout=30)
     system.drain()
-    assert ref.owes == 0
+    assert ref.info().pending_answers == 0
 
 
 def test_an_actor_that_restarts_fails_the_answers_it_owed(system: ActorSystem) -> None:
@@ -63,7 +63,7 @@ def test_an_actor_that_restarts_fails_the_answers_it_owed(system: ActorSystem) -
         with pytest.raises(LookupError, match="as told"):
             answer.result(timeout=30)
     (later,) = ask_and_wait_till_promised(ref, 3)
-    assert ref.owes == 1
+    assert ref.info().pending_answers == 1
     promises[2].set_result("the new object's")
     assert later.result(timeout=30) == "the new object's"
 
@@ -176,7 +176,7 @@ def test_an_answer_that_comes_after_the_asks_timeout_is_dropped(system: ActorSys
         answer.result(timeout=30)
     assert ref.ask("how are you").result(timeout=30) == "well"
     system.drain()
-    assert ref.owes == 0, "who asked waits no more"
+    assert ref.info().pending_answers == 0, "who asked waits no more"
     promises[0].set_result("too late")
     assert isinstance(answer.exception(), AskTimeout)
 
@@ -189,11 +189,11 @@ def test_one_future_may_answer_many_asks(system: ActorSystem) -> None:
     promise: Future[Any] = Future()
     ref = system.spawn(Once, [promise])
     answers = ask_and_wait_till_promised(ref, *["shared"] * 20)
-    assert ref.owes == 20
+    assert ref.info().pending_answers == 20
     promise.set_result("for all")
     assert [answer.result(timeout=30) for answer in answers] == ["for all"] * 20
     system.drain()
-    assert ref.owes == 0
+    assert ref.info().pending_answers == 0
 
 
 def test_an_answer_that_was_given_leaves_nothing_behind(system: ActorSystem) -> None:
@@ -217,7 +217,7 @@ def test_an_answer_that_was_given_leaves_nothing_behind(system: ActorSystem) -> 
         answer.add_done_callback(lambda done, kept=kept: None)  # type: ignore[misc]
         del answer, kept
     system.drain()
-    assert ref.owes == 0
+    assert ref.info().pending_answers == 0
     gc.collect()
     assert [reference() for reference in watch] == [None] * 3
     complete_all(promises)
@@ -274,7 +274,7 @@ def test_a_long_chain_of_actors_whose_last_one_stops_fails_as_a_whole(system: Ac
     for _ in range(5_000):
         ref = system.spawn(Link, ref)
     answer = ref.ask("x")
-    while not last.owes:
+    while not last.info().pending_answers:
         assert ref.ask("how are you").result(timeout=60) == "well"
     last.stop()
     with pytest.raises(ActorStopped, match=f"{last.path} was stopped"):

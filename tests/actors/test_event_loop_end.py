@@ -178,7 +178,7 @@ def test_a_system_that_stops_cancels_what_is_on_its_loop() -> None:
     ref = system.spawn(Unfinished, notes, entered, event_loop=True)
     in_work = ref.ask("wait")
     assert entered.wait(30)
-    eventually(lambda: ref.waits_for == "its event loop", "it waits")
+    eventually(lambda: ref.info().waits_for == "its event loop", "it waits")
     with pytest.raises(DrainTimeout, match="waits in the middle of a message"):
         system.drain(timeout=0.01)
     system.stop()

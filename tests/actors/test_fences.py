@@ -119,7 +119,7 @@ def test_it_waits_in_a_full_mailbox_and_says_when_there_is_room() -> None:
         ref = system.spawn(Notes, notes, mailbox=BoundedMailbox(2))
         assert ref._room == 2
         ref.tell(go)
-        while ref.queue_length:  # it has taken the event, and waits
+        while ref.statistics().queue:  # it has taken the event, and waits
             pass
         ref.tell_many([1, 2])
         fence = ref._fence()
@@ -152,12 +152,12 @@ def test_it_takes_no_room_of_a_message(overflow: str) -> None:
         for number in (1, 2):
             ref.tell(number)
             fences.append(ref._fence())
-        assert (ref.queue_length, ref._room) == (2, None)
+        assert (ref.statistics().queue, ref._room) == (2, None)
         fences[-1].add_done_callback(lambda _: notes.append(0))
         system.drain()
         assert [fence.exception(timeout=1.0) for fence in fences] == [None] * 3
         assert notes == [1, 2, 0]
-        assert ref.queue_length == 0
+        assert ref.statistics().queue == 0
         ref.tell(3)
         ref.tell(4)
         system.drain()
@@ -184,7 +184,7 @@ def test_it_waits_for_the_message(cls: type[Held], options: dict[str, Any], over
         for number in (2, 3, 4):
             with suppress(MailboxFull):
                 ref.tell(number)
-        assert ref.queue_length == 1
+        assert ref.statistics().queue == 1
         assert not fence.done()
         fence.add_done_callback(lambda _: notes.append("fence"))
         go.set_result(None)
@@ -217,14 +217,15 @@ def test_none_is_lost_among_drops(cls: type[Notes], overflow: str, system: Actor
         fences = [one for some in threads.map(send, range(0, 1_500, 500)) for one in some]
     system.drain(60.0)
     assert all(fence.exception(60.0) is None for _, fence in fences)
-    assert ref.queue_length == 0
+    assert ref.statistics().queue == 0
     at = {number: place for place, number in enumerate(notes)}
     assert len(at) == len(notes)
     handled = [number for number in notes if number >= 0]
-    assert ref.queue_peak is not None
+    peak = ref.statistics().peak
+    assert peak is not None
     if overflow != "drop_oldest":  # see BoundedMailbox
-        assert ref.queue_peak <= 4
-    assert len(handled) + ref.dropped == 1_500
+        assert peak <= 4
+    assert len(handled) + ref.statistics().dropped == 1_500
     for number, _ in fences:  # what its own thread had sent before was handled before
         before = number // 500 * 500
         assert all(at[n] < at[-number - 1] for n in range(before, number + 1) if n in at)

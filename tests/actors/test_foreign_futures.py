@@ -30,7 +30,7 @@ def test_an_answer_of_an_executor_is_waited_for(system: ActorSystem) -> None:
             ref.ask(lambda: pool.submit(divmod, 2, 0)).result(DEADLINE)
     waiting: concurrent.futures.Future[int] = concurrent.futures.Future()
     answer = ref.ask(lambda: waiting)
-    while ref.owes != 1:
+    while ref.info().pending_answers != 1:
         pass
     assert not answer.done()
     waiting.cancel()
@@ -66,7 +66,7 @@ def test_an_actor_that_stops_leaves_none_without_an_end(system: ActorSystem) -> 
     waiting: concurrent.futures.Future[int] = concurrent.futures.Future()
     ref = system.spawn(Does)
     answer = ref.ask(lambda: waiting)
-    while ref.owes != 1:
+    while ref.info().pending_answers != 1:
         pass
     ref.stop()
     with pytest.raises(Exception, match="was stopped"):

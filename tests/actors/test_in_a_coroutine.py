@@ -330,7 +330,7 @@ async def test_a_call_that_would_not_block_goes_through(system: ActorSystem) -> 
     assert done.result() == 3
     ref = system.spawn(Notes, mailbox=BoundedMailbox(2))
     ref.tell(1)
-    while ref.queue_length or not seen:
+    while ref.statistics().queue or not seen:
         pass
     with pytest.raises(TimeoutError):
         Future[None]().result(timeout=0)

@@ -266,7 +266,7 @@ class MailboxMachine(RuleBasedStateMachine):
         )
         assert self.system.dead_letters.count == len(self.model.dead)
         if self.model.capacity is not None:
-            assert self.ref.queue_length == len(self.model.waiting)
+            assert self.ref.statistics().queue == len(self.model.waiting)
         for number, future in self.asks.items():
             expected = self.model.answered.get(number)
             assert future.done() == (number in self.model.answered)

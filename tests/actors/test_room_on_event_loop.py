@@ -57,7 +57,7 @@ class Scene:
         self.sender = system.spawn(Doer, event_loop=True)
         self.bystander = system.spawn(Doer, event_loop=True)
         self.receiver.tell(0)
-        while self.receiver.queue_length != 0:  # it is in the middle of that
+        while self.receiver.statistics().queue != 0:  # it is in the middle of that
             pass
         self.receiver.tell(1)
         self.receiver.tell(2)
@@ -88,7 +88,7 @@ def test_a_sender_and_a_receiver_on_the_loop_both_end(system: ActorSystem, overf
     assert sender.ask(sending(collector, range(100))).result(60) == "sent"
     system.drain()
     assert seen == list(range(100))
-    assert collector.queue_peak == 3
+    assert collector.statistics().peak == 3
 
 
 @pytest.mark.parametrize("overflow", WAITING)
@@ -163,7 +163,7 @@ def test_no_room_in_time_raises_at_the_next_await(system: ActorSystem) -> None:
         (3, "refused"),
         (4, "refused"),
     ]
-    assert scene.receiver.dropped == 3
+    assert scene.receiver.statistics().dropped == 3
     scene.outside.set_result(None)
     system.drain()
     assert scene.seen == [0, 1, 2]
@@ -360,7 +360,7 @@ def test_a_message_does_not_overtake_a_step_that_has_waited_for_room(system: Act
 
     ref = system.spawn(Sends, event_loop=True, concurrency=2)
     answers = [ref.ask("a")]
-    eventually(lambda: ref.waits_for == "room at /slow", "it waits for room")
+    eventually(lambda: ref.info().waits_for == "room at /slow", "it waits for room")
     (loop,) = loops
     for _ in range(3):  # until its next step waits, too
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(PATIENCE)

@@ -364,5 +364,5 @@ def test_spawn_refuses_a_wrong_policy(system: ActorSystem, policy: Any) -> None:
 
 def test_delays_double_up_to_their_most() -> None:
     policy = Supervision("restart", backoff=0.5, max_backoff=3)
-    assert [policy.delay(number) for number in range(5)] == [0.5, 1.0, 2.0, 3, 3]
-    assert Supervision("restart").delay(100_000) == 0
+    assert [policy._delay(number) for number in range(5)] == [0.5, 1.0, 2.0, 3, 3]
+    assert Supervision("restart")._delay(100_000) == 0

@@ -43,7 +43,7 @@ def test_tasks_left_waiting_hold_back_no_message(system: ActorSystem, concurrenc
 
     ref = system.spawn(Sends, event_loop=True, concurrency=concurrency, supervision="restart")
     answer = ref.ask("work")
-    eventually(lambda: ref.waits_for == "room at /slow", "it waits for room")
+    eventually(lambda: ref.info().waits_for == "room at /slow", "it waits for room")
     let_go.set()
     with pytest.raises(ValueError, match="in the middle"):
         answer.result(DEADLINE)

@@ -178,7 +178,7 @@ def test_a_full_mailbox_does_not_hold_timers_up(manual: ManualSystem) -> None:
     manual.run_until_idle()
     ref.tell("message")
     manual._timers.advance_to(1)  # the mailbox is full just now
-    assert ref.queue_length == 2
+    assert ref.statistics().queue == 2
     manual.run_until_idle()
     assert ticks == ["message", "tick"]
 
@@ -215,7 +215,7 @@ def test_a_timer_sends_through_another_actors_full_mailbox(manual: ManualSystem)
     manual.run_until_idle()
     full.tell("message")
     manual._timers.advance_to(1)
-    assert full.queue_length == 2
+    assert full.statistics().queue == 2
 
 
 def test_drain_does_not_wait_for_timers(system: ActorSystem) -> None:

@@ -66,7 +66,7 @@ class Scene:
         self.sent = system.spawn(Sender, receiver, placement=here).ask(range(1, 100))
 
     def await_a_full_mailbox(self) -> None:
-        while self.receiver.queue_length != 2:
+        while self.receiver.statistics().queue != 2:
             pass
 
 
@@ -210,7 +210,7 @@ class Crowd:
         notes: list[tuple[int, float, int]] = []
 
         def note() -> None:
-            most = max(receiver.queue_length or 0 for receiver in receivers)
+            most = max(receiver.statistics().queue or 0 for receiver in receivers)
             notes.append((switches(), time.monotonic(), most))
 
         with ActorSystem(workers=1) as system:
@@ -225,7 +225,7 @@ class Crowd:
             assert ended.wait(60)
             opened.set()
             system.drain(60)
-            assert {receiver.messages for receiver in receivers} == {messages + 1}
+            assert {receiver.statistics().messages for receiver in receivers} == {messages + 1}
         (slept, began, _), (slept_then, now, self.most) = notes
         self.slept, self.seconds = slept_then - slept, now - began
 
@@ -313,7 +313,9 @@ def test_a_long_line_of_full_mailboxes_passes_all_messages() -> None:
             line.append(system.spawn(Relay, following, mailbox=BoundedMailbox(1)))
         line[-1].tell(0)
         system.drain(60)
-        assert [ref.messages for ref in reversed(line)] == [2**place for place in range(12)]
+        assert [ref.statistics().messages for ref in reversed(line)] == [
+            2**place for place in range(12)
+        ]
         assert system.dead_letters.count == 0
 
 

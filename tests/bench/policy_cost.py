@@ -68,7 +68,7 @@ def nanoseconds(tokens: int, options: dict[str, Any]) -> float:
             link.tell(hops - 1)
         system.drain()
         spent = process_time() - begin
-        handled = sum(link.messages for link in ring)
+        handled = sum(link.statistics().messages for link in ring)
     if handled != ACTORS + hops * tokens:
         raise AssertionError(f"{handled} messages were handled, not {ACTORS + hops * tokens}")
     return spent / (hops * tokens) * 1e9

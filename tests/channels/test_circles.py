@@ -159,7 +159,7 @@ def test_a_circle_of_empty_channels_is_at_rest(any_system: ActorSystem) -> None:
     assert told == []
     assert first.is_alive
     assert second.is_alive
-    assert first.waits_for == f"a value of channel {there[0].number}"
+    assert first.info().waits_for == f"a value of channel {there[0].number}"
 
 
 def test_a_sender_blocked_by_a_circle_of_empty_channels_waits_on(manual: ManualSystem) -> None:
@@ -177,7 +177,7 @@ def test_a_sender_blocked_by_a_circle_of_empty_channels_waits_on(manual: ManualS
     manual.spawn(PassesOn, back[1], there[0], told)
     manual.run_until_idle()
     assert told == []
-    assert first.waits_for == f"room in channel {full[0].number}"
+    assert first.info().waits_for == f"room in channel {full[0].number}"
 
 
 def test_long_circles_name_both_ends(any_system: ActorSystem) -> None:
@@ -281,7 +281,7 @@ def test_a_drain_that_times_out_names_who_waits_for_room() -> None:
     told: list[Any] = []
     system = ActorSystem(workers=1)
     full = system.spawn(SendsFirst, sender, channel(1)[1], 3, told, name="full")
-    until(lambda: full.waits_for == f"room in channel {sender.number}")
+    until(lambda: full.info().waits_for == f"room in channel {sender.number}")
     with pytest.raises(DrainTimeout, match=f"/full waits .* for room in channel {sender.number}"):
         system.drain(0.3)
     assert receiver.get() == 0

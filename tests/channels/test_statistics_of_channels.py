@@ -150,7 +150,7 @@ def test_each_wait_is_told_in_words() -> None:
         assert last.ask(done()).result(30.0) is None
         found = [system.statistics().of(f"/{name}") for name in expected]
         assert {one.path[1:]: one.waits_for for one in found} == expected
-        assert {name: ref.waits_for for name, ref in actors.items()} == expected
+        assert {name: ref.info().waits_for for name, ref in actors.items()} == expected
         full[1].get(30.0)
         later.set_result(None)
         actors["timer"].stop()
@@ -170,7 +170,7 @@ def test_an_actor_that_waits_for_room_on_its_worker_says_at_whom() -> None:
             self.seen = seen
 
         def receive(self, message: ActorRef[Any]) -> None:
-            self.seen.append(message.waits_for)
+            self.seen.append(message.info().waits_for)
 
     class Fills(Actor[None]):
         def __init__(self, looks: ActorRef[Any]) -> None:
@@ -186,18 +186,18 @@ def test_an_actor_that_waits_for_room_on_its_worker_says_at_whom() -> None:
         fills = system.spawn(Fills, looks, name="fills")
         fills.tell(None)
         system.drain()
-        assert fills.waits_for == "a message"
+        assert fills.info().waits_for == "a message"
     assert seen == ["room at /looks", "a message"]
 
 
 def test_an_actor_that_runs_or_has_ended_waits_for_nothing() -> None:
     class Looks(Actor[None]):
         def receive(self, message: None) -> str | None:
-            return self.ref.waits_for
+            return self.ref.info().waits_for
 
     with ActorSystem(workers=1) as system:
         looks = system.spawn(Looks)
         assert looks.ask(None).result(30.0) is None
         looks.stop()
         assert system.join(30.0)
-        assert looks.waits_for is None
+        assert looks.info().waits_for is None

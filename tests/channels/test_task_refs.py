@@ -119,17 +119,17 @@ def test_statistics_have_reasons_for_waiting(manual: ManualSystem, what: str, wo
     silent = manual.spawn(Silent, name="silent")
     waiting = manual.spawn(Waiting, silent, ends, name="waiting")
     waiting.tell(what)
-    assert waiting.waits_for is None  # a message waits for it
+    assert waiting.info().waits_for is None  # a message waits for it
     manual.run_until_idle()
     expected = words.format(**{name: end.number for name, end in ends.items()})
-    assert waiting.waits_for == expected
+    assert waiting.info().waits_for == expected
     statistics = manual.statistics()
     assert statistics.of("/waiting").waits_for == expected
     assert statistics.of("/silent").waits_for == "a message"
     (line,) = [one for one in str(statistics).splitlines() if one.startswith("/waiting")]
     assert line.endswith(expected)
     manual.stop()
-    assert waiting.waits_for is None
+    assert waiting.info().waits_for is None
 
 
 def test_an_actor_that_runs_waits_for_nothing(manual: ManualSystem) -> None:
@@ -137,15 +137,15 @@ def test_an_actor_that_runs_waits_for_nothing(manual: ManualSystem) -> None:
 
     class Looks(Actor[Any]):
         def receive(self, message: Any) -> None:
-            seen.append(self.ref.waits_for)
+            seen.append(self.ref.info().waits_for)
 
     class Yields(Task):
         async def run(self) -> None:
-            seen.append(self.ref.waits_for)
+            seen.append(self.ref.info().waits_for)
             await self.checkpoint()
 
     manual.spawn(Looks).tell(1)
     task = manual.spawn(Yields)
     manual.run_until_idle()
     assert seen == [None, None]
-    assert task.waits_for is None
+    assert task.info().waits_for is None

@@ -258,7 +258,7 @@ def test_observers_that_are_killed_change_nothing(folder: Path, tmp_path: Path) 
                 os.kill(process.pid, signal.SIGKILL)
             until(lambda: not watched())
         system.drain(60)
-        assert box.messages == 3
+        assert box.statistics().messages == 3
         assert run.finish(60) == [*range(100)] * 3
         assert system.dead_letters.count == 0
         with suppress(OSError):

@@ -137,7 +137,9 @@ def test_looks_at_a_manual_system_send_nothing() -> None:
     for _ in range(3):
         SystemView(system._runtime).look(shapes=[1])
     system.run_until_idle()
-    assert [ref.messages for ref in system.find(type(run._conductor.actor_class))] == []
+    assert [
+        ref.statistics().messages for ref in system.find(type(run._conductor.actor_class))
+    ] == []
     assert run._conductor.messages == 1
     run.finish()
     system.stop()

@@ -196,7 +196,7 @@ def test_a_dedicated_one_is_not_charged_before_its_thread_runs(behaviours: Modul
             for ref in refs:
                 ref.tell(1)
             timed.drain(30)
-            busy = [ref.busy_ns for ref in refs]
+            busy = [ref._busy_ns for ref in refs]
         assert max(busy) <= time.monotonic_ns() - began
 
 

@@ -62,7 +62,7 @@ def test_a_trace_is_written_at_any_time(tmp_path: Path) -> None:
             dump_trace(system, path)
             assert sum(one.amount for one in read(path).of("/box")) == count
         dump_trace(system, other)
-        assert other.read_text().count(" /box disp ") == box.dispatches
+        assert other.read_text().count(" /box disp ") == box.statistics().dispatches
         with pytest.raises(FileNotFoundError):
             dump_trace(system, tmp_path / "nowhere" / "now.txt")
         box.tell("fail")  # there is no path to write to

@@ -83,7 +83,7 @@ def test_mailboxes_and_their_drops_are_seen() -> None:
         assert found["mailbox_longest", "shop", "Box"] == 2
         assert found["mailbox_dropped_total", "shop", "Box"] == 3
         assert found["dead_letters_total", "shop", "dropped_newest"] == 3
-        until(lambda: small.messages == 2)
+        until(lambda: small.statistics().messages == 2)
 
 
 def test_workers_failures_and_named_actors_have_metrics() -> None:

@@ -88,7 +88,7 @@ def test_the_longest_mailbox_is_the_first_by_queue() -> None:
         scan = ActorScan(system._runtime)
         assert [(ref, key) for key, _, ref, _, _ in scan.look("queue", 1, {})[2]] == [(other, 3)]
         passage.leave.set()
-        until(lambda: other.queue_length == 0)
+        until(lambda: other.statistics().queue == 0)
 
 
 def test_an_order_that_there_is_not_is_refused() -> None:

@@ -29,8 +29,8 @@ def test_a_mailbox_between_the_two_has_no_further_event(caplog: pytest.LogCaptur
 
         def kinds_at(messages: int) -> list[str]:
             """Have so many messages wait, and return the kinds of the events at this."""
-            ref.tell_many([0] * max(messages - (ref.queue_length or 0), 0))
-            assert system.run_until(lambda: ref.queue_length == messages)
+            ref.tell_many([0] * max(messages - (ref.statistics().queue or 0), 0))
+            assert system.run_until(lambda: ref.statistics().queue == messages)
             return [event.kind for event in watch.look()]
 
         assert kinds_at(9) == []
@@ -86,7 +86,7 @@ def test_an_actor_gets_no_event_about_its_own_mailbox(caplog: pytest.LogCaptureF
         watch = watch_mailboxes(system, high=1, every=LONG_TIME, to=listener)
         listener.tell(0)
         assert watch.look() == [MailboxEvent("mailbox_high", listener, 1)]
-        assert listener.queue_length == 1
+        assert listener.statistics().queue == 1
     assert "mailbox_high system=manual actor=/listener queue=1" in caplog.text
 
 

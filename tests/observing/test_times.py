@@ -47,7 +47,7 @@ def test_each_message_has_a_processing_time_and_their_sum_is_that_of_the_dispatc
         found = of(system, "Box")
         assert found.messages == found.processing.count == 4 * MANY
         # Dispatches that handled no message, as the first of each, are in the actors' time alone.
-        assert 0 < found.processing.total_ns <= sum(box.busy_ns for box in boxes)
+        assert 0 < found.processing.total_ns <= sum(box._busy_ns for box in boxes)
         assert found.p50 is not None
         assert found.p99 is not None
         assert found.p50 <= found.p99

@@ -274,7 +274,7 @@ def test_an_observer_that_is_killed_leaves_nothing(folder: Path) -> None:
         assert seen >= 1
         until(lambda: watched_threads() == 0)
         system.drain(60)
-        assert pinger.messages + other.messages == 1_000_003
+        assert pinger.statistics().messages + other.statistics().messages == 1_000_003
 
 
 def test_observers_end_with_the_system_and_there_are_few_of_them(folder: Path) -> None:

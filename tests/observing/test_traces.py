@@ -58,7 +58,10 @@ def test_a_trace_has_each_dispatch_once(level: str, workers: int, tmp_path: Path
         actors.append(system.find("/box"))
         system.drain(60)
         trace.close()
-        counts = {ref.path: (ref.dispatches, ref.messages, ref.busy_ns) for ref in actors}
+        counts = {
+            ref.path: (ref.statistics().dispatches, ref.statistics().messages, ref._busy_ns)
+            for ref in actors
+        }
     found = read(path)
     assert found.process == "net"
     assert trace.lost == 0
@@ -82,7 +85,7 @@ def test_more_records_than_a_worker_keeps_are_all_written(tmp_path: Path) -> Non
             box = system.spawn(Box, name="box")
             box.tell_many(range(30_000))
             system.drain(60)
-        dispatches = box.dispatches
+        dispatches = box.statistics().dispatches
     assert dispatches >= 30_000
     assert len(read(path).of("/box")) == dispatches
     assert trace.lost == 0
@@ -107,7 +110,7 @@ def test_a_dispatch_within_another_lies_inside_it(tmp_path: Path) -> None:
             helper = system.spawn(Helper, box, name="helper")
             helper.tell_many([0] * 50)
             system.drain(60)
-        dispatches = helper.dispatches, box.dispatches
+        dispatches = helper.statistics().dispatches, box.statistics().dispatches
     found = read(path)
     outer, inner = found.of("/helper"), [one for one in found.of("/box") if one.depth]
     assert (len(outer), len(found.of("/box"))) == dispatches
@@ -222,7 +225,7 @@ def test_a_system_can_be_traced_for_all_of_its_life(tmp_path: Path) -> None:
         actors = ping_pong(system, 100)
     found = read(path)
     for ref in actors:
-        assert len(found.of(ref.path)) == ref.dispatches
+        assert len(found.of(ref.path)) == ref.statistics().dispatches
     assert not found.in_category("wait")
     with ActorSystem(workers=1, config={"trace": str(path), "monitoring": "workers"}) as system:
         ping_pong(system, 100)
@@ -235,11 +238,11 @@ def test_a_trace_has_what_happens_while_it_is_written_alone(tmp_path: Path) -> N
         box = system.spawn(Box, name="box")
         box.ask(0).result(30)
         system.drain(60)
-        before = box.dispatches
+        before = box.statistics().dispatches
         with record_trace(system, path) as trace:
             box.ask(0).result(30)
             system.drain(60)
-        during = box.dispatches
+        during = box.statistics().dispatches
         box.ask(0).result(30)
         trace.close()  # again
         assert repr(trace) == f"<TraceFile {str(path)!r}, ended>"

@@ -83,4 +83,3 @@ def test_the_page_on_standstills_quotes_the_words(root: Path) -> None:
     quoted = [text for cell in cells for text in re.findall("`(.+?)`", cell)]
     assert quoted
     assert [text for text in quoted if not any(one.fullmatch(text) for one in known)] == []
-

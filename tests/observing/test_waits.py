@@ -170,7 +170,7 @@ def test_an_actor_that_blocks_the_event_loop_is_stuck_there(concurrency: int) ->
         runs = system.why_waiting(stuck_after=1000).of("/blocks")
         stuck = system.why_waiting(stuck_after=0).of("/blocks")
         reasons = system.why_waiting(stuck_after=0).reasons
-        waits_for = blocks.waits_for
+        waits_for = blocks.info().waits_for
         with pytest.raises(DrainTimeout) as late:
             system.drain(0.0)
         passage.leave.set()
@@ -242,7 +242,7 @@ def test_the_end_of_an_actor_waits_for_what_its_hook_awaits(event_loop: bool) ->
             assert begun.acquire(timeout=30)
             name = f"/{reason.replace(' ', '-')}"
             assert becomes(system, name, reason).words == f"waits for {words}"
-            assert ends.waits_for == words
+            assert ends.info().waits_for == words
             with pytest.raises(DrainTimeout, match=f"{name} waits .* for {words}"):
                 system.drain(0.0)
         later.set_result(None)

@@ -314,7 +314,7 @@ def test_a_pool_is_resized_and_loses_nothing(system: ActorSystem, tmp_path: Path
 
 
 def test_an_elastic_pool_grows_and_shrinks(system: ActorSystem, tmp_path: Path) -> None:
-    elastic = AutoScale(1, 3, period=0.01, patience=2)
+    elastic = AutoScale(1, 3, period=0.01, after_looks=2)
     pool = system.pool(Work, str(tmp_path), elastic=elastic)
     assert len(pool.refs) == 1
     (first,) = pids(pool)

@@ -300,7 +300,7 @@ def test_a_full_mailbox_holds_up_its_sender_alone(connection: Connection, server
         assert another.ref("notes").ask(2).result(DEADLINE) == 2
     assert not held.done()
     assert connection.health().result(DEADLINE)["state"] == "serving"
-    assert server.entries["narrow"].ref.queue_length <= 3  # type: ignore[union-attr, operator]
+    assert server.entries["narrow"].ref.statistics().queue <= 3  # type: ignore[union-attr, operator]
     Gate.opened.set()
     assert held.result(DEADLINE) == "held up behind them"
     connection.flush(DEADLINE)

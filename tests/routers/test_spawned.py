@@ -374,7 +374,7 @@ def test_stopping_a_router_after_its_queue_ends_its_parent_too() -> None:
 def test_an_elastic_router_grows_with_its_queues_and_shrinks_again() -> None:
     noted: list[Any] = []
     with ManualSystem() as system:
-        elastic = AutoScale(1, 6, period=1.0, high=4.0, low=0.5, patience=2)
+        elastic = AutoScale(1, 6, period=1.0, high=4.0, low=0.5, after_looks=2)
         router = RoundRobinRouter.spawn(system, Slow, noted, elastic=elastic)
         assert len(router.refs) == 1
         router.tell_many(range(60))
@@ -392,8 +392,8 @@ def test_an_elastic_router_grows_with_its_queues_and_shrinks_again() -> None:
     assert sorted(message for _, message in noted) == [*range(120)]
 
 
-def test_an_elastic_level_waits_for_its_patience_and_keeps_its_bounds() -> None:
-    level = Level(AutoScale(2, 6, high=4.0, low=1.0, patience=3))
+def test_an_elastic_level_waits_for_its_looks_and_keeps_its_bounds() -> None:
+    level = Level(AutoScale(2, 6, high=4.0, low=1.0, after_looks=3))
     assert [level.decide(2, 100) for _ in range(3)] == [2, 2, 3]
     assert [level.decide(3, 12), level.decide(3, 100)] == [3, 3]  # 12 are not more than high
     assert [level.decide(3, 100) for _ in range(2)] == [3, 4]
@@ -413,16 +413,16 @@ def test_an_elastic_router_begins_with_as_many_routees_as_it_is_told(manual: Man
 
 
 def test_elastic_says_what_is_wrong() -> None:
-    with pytest.raises(ValueError, match="the least number of routees"):
+    with pytest.raises(ValueError, match="min_size of an AutoScale"):
         AutoScale(0, 3)
-    with pytest.raises(ValueError, match="the most routees is a whole number of 3 or more"):
+    with pytest.raises(ValueError, match="max_size of an AutoScale is a whole number of 3 or more"):
         AutoScale(3, 2)
     with pytest.raises(ValueError, match=r"0 <= low < high, not 4\.0 and 4\.0"):
         AutoScale(low=4.0)
     with pytest.raises(ValueError, match="period"):
         AutoScale(period=0)
     with pytest.raises(TypeError, match="pair"):
-        AutoScale.of(3)
+        AutoScale._of(3)
 
 
 def test_spawning_says_what_is_wrong_and_leaves_nothing_behind(manual: ManualSystem) -> None:

@@ -47,7 +47,7 @@ def test_without_settings_there_are_plain_defaults(monkeypatch: pytest.MonkeyPat
     config = Config.load()
     assert config.workers == usable_cores()
     assert (config.threading, config.quantum, config.monitoring) == ("dynamic", 64, "off")
-    assert config.pin is False
+    assert config.cpu_affinity is False
     assert isinstance(config.placement_policy(), RoundRobin)
     assert isinstance(config.priority_policy(), Fifo)
     assert not config.counted
@@ -228,9 +228,9 @@ def test_workers_are_pinned_to_the_cores_that_are_named() -> None:
             return os.sched_getaffinity(0)
 
     core = max(os.sched_getaffinity(0))
-    with ActorSystem(config={"pin": [core]}) as system:
+    with ActorSystem(config={"cpu_affinity": [core]}) as system:
         assert system.spawn(Where).ask("where").result(30) == {core}
-    with ActorSystem(config={"pin": True}) as system:
+    with ActorSystem(config={"cpu_affinity": True}) as system:
         assert system.spawn(Where).ask("where").result(30) == {min(os.sched_getaffinity(0))}
     with ActorSystem() as system:
         assert system.spawn(Where).ask("where").result(30) == os.sched_getaffinity(0)
@@ -268,8 +268,14 @@ PRIORITIES = "fifo, two_level, weighted, shortest_first, longest_queue"
             {"monitoring": "all"},
             "monitoring is one of off, times, mailboxes, channels, workers, not 'all'",
         ),
-        ({"pin": [4711]}, "pin is true, false, or a list of cores out of .*, not \\[4711\\]"),
-        ({"pin": []}, "pin is true, false, or a list of cores out of .*, not \\[\\]"),
+        (
+            {"cpu_affinity": [4711]},
+            "cpu_affinity is true, false, or a list of cores out of .*, not \\[4711\\]",
+        ),
+        (
+            {"cpu_affinity": []},
+            "cpu_affinity is true, false, or a list of cores out of .*, not \\[\\]",
+        ),
         ({"placement": "blcks"}, f"placement: no policy 'blcks'; there are {PLACEMENTS}"),
         ({"priority": "fofi"}, f"priority: no policy 'fofi'; there are {PRIORITIES}"),
         ({"placement": 3}, f"placement: a policy is one of {PLACEMENTS}, .* not 3"),

@@ -83,4 +83,4 @@ def test_a_policy_in_cython_loses_no_message_with_two_workers(turns: type[Priori
         for actor in actors:
             actor.tell(200)
         system.drain()
-        assert sum(actor.messages for actor in actors) == 10 * 201
+        assert sum(actor.statistics().messages for actor in actors) == 10 * 201

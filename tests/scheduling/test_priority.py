@@ -106,7 +106,7 @@ def test_shortest_first_dispatches_the_actor_with_the_quickest_messages_first(ho
     with ActorSystem(priority="shortest_first") as system:
         slow = system.spawn(Burner, "slow", notes)
         quick = system.spawn(Burner, "quick", notes)
-        while not slow.mean_ns > quick.mean_ns > 0:
+        while not (slow.statistics().mean or 0) > (quick.statistics().mean or 0) > 0:
             slow.ask(100_000).result(30)
             quick.ask(0).result(30)
             system.drain()  # an answer comes before its time is counted
@@ -124,7 +124,7 @@ def test_longest_queue_dispatches_the_actor_with_the_most_messages_first(hold: H
         with hold(system):
             for actor, count in zip(actors, (1, 3, 2), strict=True):
                 actor.tell_many(range(count))
-                assert actor.queue_length == count
+                assert actor.statistics().queue == count
     assert "".join(notes) == "bbbcca"
 
 
@@ -207,7 +207,8 @@ def test_a_policy_sees_what_it_asks_to_have_measured(hold: Hold) -> None:
         counted = True
 
         def put_ready(self, actor: ActorRef[Any]) -> None:
-            seen.append((actor.priority, actor.queue_length, actor.mean_ns))
+            figures = actor.statistics()
+            seen.append((actor.priority, figures.queue, figures.mean or 0.0))
             super().put_ready(actor)
 
     with ActorSystem(priority=Curious, quantum=1) as system:
@@ -250,7 +251,7 @@ def test_a_policy_in_python_loses_no_message_with_two_workers() -> None:
         for actor in actors:
             actor.tell(200)
         system.drain()
-        assert sum(actor.messages for actor in actors) == 10 * 201
+        assert sum(actor.statistics().messages for actor in actors) == 10 * 201
 
 
 # --- and what it cannot do ------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def test_nothing_moves_where_a_policy_answers_nonsense(answer: Any, message: str
 class Costly:
     """What LeastLoaded looks at."""
 
-    busy_ns: int
+    _busy_ns: int
     worker: int
 
 
@@ -136,7 +136,7 @@ def test_least_loaded_levels_by_moves_that_help(case: tuple[int, list[tuple[int,
     def loads(where: Sequence[int]) -> list[int]:
         sums = [0] * workers
         for actor, affinity in zip(actors, where, strict=True):
-            sums[affinity] += actor.busy_ns
+            sums[affinity] += actor._busy_ns
         return sums
 
     before, after = loads([actor.worker for actor in actors]), loads(affinities)
@@ -148,7 +148,7 @@ def test_least_loaded_levels_by_moves_that_help(case: tuple[int, list[tuple[int,
         assert not [
             actor
             for actor, affinity in zip(actors, affinities, strict=True)
-            if affinity == fullest and 0 < actor.busy_ns < gap
+            if affinity == fullest and 0 < actor._busy_ns < gap
         ]
 
 

@@ -93,7 +93,7 @@ async def test_a_send_that_waits_for_takers_has_taken_nothing_when_it_is_cancell
         source = iter(range(ROWS))
         task = asyncio.create_task(sent_and_unsent(run.asend("rows", source)))
         await asyncio.sleep(0)  # it awaits
-        while results.untaken < 3:
+        while results.pending < 3:
             await asyncio.sleep(0)
         task.cancel()
         assert await task == (run.position["rows"], [])
@@ -111,7 +111,7 @@ async def test_a_taken_row_goes_in_though_takers_have_stopped(opened: threading.
         def rows() -> Iterator[int]:
             yield 0
             opened.set()
-            until(lambda: results.untaken == 1)
+            until(lambda: results.pending == 1)
             full.set()
             yield 1
             raise AssertionError("a row was taken without room for it")

@@ -99,7 +99,16 @@ def test_a_row_that_cannot_be_written_is_an_error_and_the_file_is_closed(tmp_pat
 def test_a_function_on_arrays_sees_each_as_one_row() -> None:
     arrays = [np.arange(3), np.arange(5)]
     doubled = rows.map_batches(lambda array: array * 2)
-    assert doubled.rows().collect().run_sequentially({"rows": arrays}) == [0, 2, 4, 0, 2, 4, 6, 8]
+    assert doubled.unbatch().collect().run_sequentially({"rows": arrays}) == [
+        0,
+        2,
+        4,
+        0,
+        2,
+        4,
+        6,
+        8,
+    ]
     assert doubled._outlet.operator.make("double").releases_gil
 
 
@@ -109,7 +118,7 @@ def test_rows_become_arrow_batches_and_batches_rows() -> None:
     batches = rows.to_arrow(2).collect().run_sequentially({"rows": people})
     assert [batch.num_rows for batch in batches] == [2, 1]
     assert batches[0].schema.names == ["name", "age"]
-    assert rows.rows().collect().run_sequentially({"rows": batches}) == people
+    assert rows.unbatch().collect().run_sequentially({"rows": batches}) == people
     clicks = [Click("ann", 1)]
     (batch,) = rows.to_arrow(9).collect().run_sequentially({"rows": clicks})
     assert batch.to_pylist() == [{"user": "ann", "page": 1}]

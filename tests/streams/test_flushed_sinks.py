@@ -136,7 +136,7 @@ def test_an_error_of_flush_names_no_row() -> None:
     assert str(raised.value) == "operator 'put' failed in flush(), after 3 inputs"
     again = pickle.loads(pickle.dumps(raised.value))
     assert (str(again), again.row, again.serial) == (str(raised.value), None, 3)
-    assert str(raised.value.again()) == str(raised.value)
+    assert str(raised.value._again()) == str(raised.value)
 
 
 @pytest.mark.parametrize("threading", THREADING)

@@ -36,7 +36,7 @@ def check_takers(case: Case, run: Run[Any], moments: list[bool]) -> None:
         for collector, results in takers.items():
             if next(at, False):
                 taken[collector] += results.take()
-            if results.untaken and next(at, False):
+            if results.pending and next(at, False):
                 taken[collector].append(next(results))
     left = run.finish()
     left = {names[0]: left} if len(names) == 1 else left

@@ -66,7 +66,7 @@ def test_take_gives_what_is_there_and_does_not_wait(system: ActorSystem) -> None
     results = run.results()
     assert results.take() == []
     run.send("x", [-1, -2, -3])
-    assert (results.untaken, next(results), results.untaken) == (3, 1, 2)
+    assert (results.pending, next(results), results.pending) == (3, 1, 2)
     run.send("x", [-4])
     assert results.take() == [2, 3, 4]
     assert results.take() == []
@@ -150,7 +150,7 @@ def test_outputs_that_were_taken_are_freed(system: ActorSystem) -> None:
         if number % 100 == 0:
             gc.collect(0)
             seen = deque(row for row in seen if row() is not None)
-            most = max(most, len(seen), results.untaken)
+            most = max(most, len(seen), results.pending)
     assert most <= 2 * 4 * 8
 
 
@@ -161,7 +161,7 @@ def test_a_sender_waits_until_somebody_takes(system: ActorSystem) -> None:
     run = system.run(entry("x").collect(name="all"), batch_size=1, window=1)
     results = run.results(limit=4)
     run.send("x", range(4))
-    while results.untaken < 4 or run._work.flow.done < 4:  # what is there is still on its way
+    while results.pending < 4 or run._work.flow.done < 4:  # what is there is still on its way
         pass
     with pytest.raises(RunTimeout, match="4 outputs of 'all' wait to be taken") as raised:
         run.send("x", range(4, 100), timeout=0.05)
@@ -178,7 +178,7 @@ def test_no_more_than_the_limit_and_what_is_on_its_way_waits(system: ActorSystem
     sender = Thread(lambda: feed(run))
     most = 0
     for _ in results:
-        most = max(most, results.untaken)
+        most = max(most, results.pending)
     sender.ends()
     assert 0 < most < 100 + 8 * 4
 
@@ -187,7 +187,7 @@ def test_finish_does_not_wait_for_takers_and_ends_a_sender_that_does(system: Act
     run = system.run(entry("x").collect(), batch_size=1, window=1)
     results = run.results(limit=2)
     sender = Thread(lambda: run.send("x", range(10)))
-    while results.untaken < 2:
+    while results.pending < 2:
         pass
     rows = run.finish(timeout=60)
     with pytest.raises(RunEnded) as raised:
@@ -202,7 +202,7 @@ def test_waiting_senders_and_takers_are_told_of_the_end(end: Any) -> None:
         full, empty = (system.run(entry("x").collect(), batch_size=1, window=1) for _ in range(2))
         full_results = full.results(limit=1)
         waiting = [Thread(lambda: full.send("x", range(10))), Thread(lambda: next(empty.results()))]
-        while not full_results.untaken:
+        while not full_results.pending:
             pass
         for run in (full, empty):
             end(run)

@@ -121,7 +121,7 @@ async def test_a_send_that_would_wait_for_another_taker_is_refused(system: Actor
     run = system.run(entry("x", int).collect(), batch_size=1)
     results = run.results(limit=2)
     run.send("x", ROWS[:2])
-    while results.untaken < 2:
+    while results.pending < 2:
         await asyncio.sleep(0)
     words = r"await asend\(\), as 2 outputs of 'collect' wait to be taken"
     with pytest.raises(WouldBlock, match=words):
@@ -138,7 +138,7 @@ async def test_tasks_of_one_loop_send_and_take_in_its_thread(system: ActorSystem
     taking = asyncio.create_task(taken_from(results))
     for at in range(0, len(ROWS), 50):
         run.send("x", ROWS[at : at + 50])
-        while results.untaken:
+        while results.pending:
             await asyncio.sleep(0)
     run.finish()
     assert await taking == EXPECTED

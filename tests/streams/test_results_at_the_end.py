@@ -109,8 +109,8 @@ def test_outputs_that_come_while_who_takes_looks_for_some_are_handed_out() -> No
         looks = 0
 
         @property
-        def untaken(self) -> int:
-            found = super().untaken
+        def pending(self) -> int:
+            found = super().pending
             self.looks += 1
             if self.looks == 1:  # another thread sends, and finishes, just after this look
                 run.send("x", [1, 2])

@@ -112,7 +112,9 @@ def test_a_lane_that_rests_has_one_alarm(monkeypatch: pytest.MonkeyPatch) -> Non
         for n in range(50):
             run.send("x", [n])
             # The lane was woken, and rests again.
-            until(lambda: all(lane.waits_for == "a message" for lane in run._work.crew.lanes))
+            until(
+                lambda: all(lane.info().waits_for == "a message" for lane in run._work.crew.lanes)
+            )
         run.finish(timeout=60)
     assert next(turns) < 200
 

@@ -164,7 +164,7 @@ def test_the_rows_of_a_structured_array_are_rows() -> None:
     some = numpy.array([(1, 2.5), (3, 4.5)], dtype=[("a", "i8"), ("b", "f8")])
     found = rows.map(lambda row: row["b"]).collect().run_sequentially({"rows": some})
     assert found == [2.5, 4.5]
-    assert rows.rows().collect().run_sequentially({"rows": [some]}) == [(1, 2.5), (3, 4.5)]
+    assert rows.unbatch().collect().run_sequentially({"rows": [some]}) == [(1, 2.5), (3, 4.5)]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_the_rows_of_a_structured_array_are_rows() -> None:
     ],
 )
 def test_rows_are_those_of_any_table(table: Callable[[], Any]) -> None:
-    assert rows.rows().collect().run_sequentially({"rows": [table()]}) == ROWS
+    assert rows.unbatch().collect().run_sequentially({"rows": [table()]}) == ROWS
 
 
 def twins_of_pandas() -> Any:
@@ -210,16 +210,16 @@ def test_two_columns_of_one_name_are_an_error_at_the_call(table: Callable[[], An
 )
 def test_a_row_in_which_two_columns_have_one_name_is_an_error(table: Callable[[], Any]) -> None:
     with pytest.raises(StreamError, match="failed at input 0") as info:
-        rows.rows().collect().run_sequentially({"rows": [table()]})
+        rows.unbatch().collect().run_sequentially({"rows": [table()]})
     assert "have the name 'a'" in str(info.value.__cause__)
 
 
 @pytest.mark.parametrize("some", ["ab", b"ab", {"a": [1]}, 5, None])
 def test_a_value_without_rows_is_an_error_of_its_row(some: Any) -> None:
     with pytest.raises(StreamError, match="failed at input 0") as info:
-        rows.rows().collect().run_sequentially({"rows": [some]})
+        rows.unbatch().collect().run_sequentially({"rows": [some]})
     assert isinstance(info.value.__cause__, TypeError)
-    assert str(info.value.__cause__).startswith("rows() expects ")
+    assert str(info.value.__cause__).startswith("unbatch() expects ")
 
 
 def test_a_relation_of_duckdb_is_its_rows() -> None:

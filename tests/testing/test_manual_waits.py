@@ -89,7 +89,7 @@ def test_a_throttled_sender_goes_on_when_nothing_is_ready(manual: ManualSystem) 
     ref = manual.spawn(Patient, mailbox=BoundedMailbox(1, "throttle", timeout=600.0))
     ref.tell_many([3600.0, 0.0, 0.0, 0.0])
     manual.run_until_idle()
-    assert ref.queue_length == 3
+    assert ref.statistics().queue == 3
     ref.stop()
 
 
@@ -101,7 +101,7 @@ def test_a_sender_waits_for_room_by_steps_and_not_by_the_clock_on_the_wall(overf
         ref = system.spawn(Forward, probe.ref, mailbox=BoundedMailbox(1, overflow, timeout=1e-9))
         ref.tell(1)
         ref.tell(2)
-        assert ref.queue_length == 1
+        assert ref.statistics().queue == 1
         system.run_until_idle()
         assert probe.messages == [1, 2]
 

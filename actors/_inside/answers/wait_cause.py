@@ -68,3 +68,21 @@ class WaitCause(NamedTuple):
         """Say it in words, as in "it waits for ..."."""
         _, text = self.target.value
         return text.format(getattr(self.subject, "_short_path", self.subject))
+
+
+class ActorInfo(NamedTuple):
+    """What an actor waits for at a moment. It is what `ref.info()` returns."""
+
+    waits_for: str | None
+    """In words, such as "a message" or "an answer of /shop/cart".
+
+    None if it has something to do, or has ended.
+    """
+    wait_reason: WaitReason | None
+    """The same as a WaitReason, such as "answer"."""
+    awaits: Any
+    """The ref whose answer it awaits in the middle of a message, or None."""
+    pending_answers: int
+    """How many asks wait for futures that the actor returned as their answers."""
+    is_suspended: bool
+    """True while it is in the middle of an `async def receive`, or backs off before a restart."""

@@ -53,7 +53,7 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
         ref.runtime.dead_letters.note_fatal(ref, error, begun=ref.phase != FRESH and not ref.starting)
         begin_stop(ref)
         return
-    delay = supervision.delay(len(extra.restarts))
+    delay = supervision._delay(len(extra.restarts))
     extra.restarts.append(now)
     ref.runtime.dead_letters.note_restart(ref)
     close_coroutine(ref, error)

@@ -46,7 +46,7 @@ cdef bint is_end_of_cancelled(object error, Envelope* envelope) noexcept:
 cdef bint is_expected(ActorRef ref, object error) noexcept:
     """Tell whether the actor refuses a message by `error`, and has not failed."""
     try:
-        return ref.recipe.supervision.expects(error)
+        return ref.recipe.supervision._expects(error)
     except BaseException:  # the metaclass of the user's exception raised
         return False
 

@@ -1,5 +1,6 @@
 """An actor's identity and state, and what others see of them."""
 
+import time
 import types
 from collections import deque
 
@@ -12,8 +13,9 @@ from callboard._inside.sending.overflow cimport Overflow
 from callboard.core.asserting cimport holds
 from callboard.scheduling.cell cimport recorded_cell
 
-from callboard._inside.answers.wait_cause import WaitTarget, WaitCause
+from callboard._inside.answers.wait_cause import ActorInfo, WaitCause, WaitTarget
 from callboard.core.markup import table
+from callboard.scheduling.monitor import ActorStatistics
 
 # How many names of a path a text has. A path of a tree of thousands of levels is no help to anybody, and
 # thousands of them, as when the tree stops, take seconds.
@@ -156,16 +158,7 @@ cdef class ActorHandle(Waiter):
         """The actor's children, in the order of their spawning."""
         return list(self.children_of) if self.children_of is not None else []
 
-    @property
-    def awaits(self):
-        """The ref whose answer the actor waits for, in the middle of a message; or None."""
-        awaited = self.awaited()
-        return (<Future>awaited).target if awaited is not None else None
-
-    @property
-    def owes(self):
-        """How many asks wait for futures that the actor returned as their answers."""
-        cdef Extra extra = self.extra_now()
+    cdef Extra extra = self.extra_now()
         return len(extra.deferred) if extra is not None and extra.deferred is not None else 0
 
     @property
@@ -173,10 +166,7 @@ cdef class ActorHandle(Waiter):
         """True if nobody will ever run the actor: its manual system was dropped."""
         return self.runtime.manual and self.runtime.system is None
 
-    @property
-    def is_waiting(self):
-        """True while the actor is in the middle of an `async def receive`, or backs off."""
-        cdef Extra extra = self.extra_now()
+    cdef Extra extra = self.extra_now()
         if extra is not None:
             if extra.leaving is not None or extra.concurrency is not None and extra.concurrency.messages:
                 return True
@@ -188,13 +178,16 @@ cdef class ActorHandle(Waiter):
         return self.wait_cause()
 
     @property
-    def waits_for(self):
-        """Say in words what the actor waits for, such as "a message" or "an answer of /shop/cart".
-
-        None if it has something to do, or has ended. It may be a little old, as the actor goes on meanwhile.
-        """
-        cause = self.wait_cause()
-        return None if cause is None else str(cause)
+    def _owes(self):
+        """How many asks wait for futures that the actor returned as their answers."""
+        @property
+    def _is_waiting(self):
+        """True while the actor is in the middle of an `async def receive`, or backs off."""
+        @property
+    def _is_at_rest(self):
+        """True while the actor waits for input in the middle of its work: that keeps no system from idleness."""
+        awaited = self.awaited()
+        return awaited is not None and (<Future>awaited).is_rest
 
     @property
     def _step_since(self):
@@ -212,11 +205,53 @@ cdef class ActorHandle(Waiter):
             held = extra.resources
         return [figures for one in list(held or ()) if (figures := one._figures()) is not None]
 
-    @property
-    def is_at_rest(self):
-        """True while the actor waits for input in the middle of its work: that keeps no system from idleness."""
+    def statistics(self):
+        """Return the actor's figures so far: an ActorStatistics of `system.statistics()`, with `in_message` None.
+
+        They may be a little old, as the actor goes on meanwhile.
+        """
+        return self._statistics(self.path, None)
+
+    def info(self):
+        """Return what the actor waits for, an ActorInfo. In any thread.
+
+        It may be a little old, as the actor goes on meanwhile.
+        """
+        cause = self.wait_cause()
         awaited = self.awaited()
-        return awaited is not None and (<Future>awaited).is_rest
+        return ActorInfo(
+            waits_for=None if cause is None else str(cause),
+            wait_reason=None if cause is None else cause.reason,
+            awaits=None if awaited is None else (<Future>awaited).target,
+            pending_answers=self._owes,
+            is_suspended=self._is_waiting,
+        )
+
+    def _statistics(self, str path, in_message):
+        """Return the actor's figures. `in_message`: for how many seconds it has been in its message, or None."""
+        worker = self.worker
+        is_timed = worker is not None and worker.is_timed
+        messages = self._messages
+        busy = self._busy_ns / 1e9
+        cause = self.wait_cause()
+        created = self._created_ns / 1e9 if self._created_ns else None
+        alive = time.monotonic() - created if created is not None else None
+        return ActorStatistics(
+            path=path,
+            worker="" if worker is None else worker.name,
+            messages=messages,
+            dispatches=self._dispatches,
+            total=busy if is_timed else None,
+            mean=busy / messages if is_timed and messages else None,
+            queue=self._queue_length,
+            peak=self._queue_peak,
+            dropped=self._dropped,
+            waits_for=None if cause is None else str(cause),
+            in_message=in_message,
+            created=created,
+            alive=alive,
+            idle=max(alive - busy, 0.0) if alive is not None else None,
+        )
 
     # --- what it waits for ---------------------------------------------------------------------------
 
@@ -360,10 +395,10 @@ cdef class ActorHandle(Waiter):
 
     def _repr_html_(self):
         """Show the actor's figures, for notebooks."""
-        queue = self.queue_length
+        queue = self._queue_length
         return table(
             ("actor", "class", "messages", "queue", "waits for"),
-            [(self._short_path, self.actor_class.__qualname__, self.messages, "-" if queue is None else queue,
+            [(self._short_path, self.actor_class.__qualname__, self._messages, "-" if queue is None else queue,
               self.waits_for or ("-" if self.is_alive else "nothing: it has ended"))],
             (0, 1, 4),
         )

@@ -154,7 +154,7 @@ class Conductor(Actor[Any]):
         if rows.told and not rows.withdrawn:
             for row in rows.rows[rows.sent :]:
                 self._dead_letter(row, "stopped", error)
-        answer.set_exception(error.again())
+        answer.set_exception(error._again())
 
     def _dead_letter(self, record: Any, reason: str, error: NetError | None = None) -> None:
         self.system.dead_letters.post(record, self.ref, None, reason, error)
@@ -313,7 +313,7 @@ class Conductor(Actor[Any]):
             elif self.is_over:
                 answer = self.takers.popleft().answer
                 if self.failure is not None:
-                    answer.set_exception(self.failure.again())
+                    answer.set_exception(self.failure._again())
                 else:
                     answer.set_result([])
             else:
@@ -485,7 +485,7 @@ class Conductor(Actor[Any]):
 
     def _again(self) -> NetError:
         assert self.failure is not None
-        return self.failure.again()
+        return self.failure._again()
 
     def _answer_finishers(self) -> None:
         if self.failure is None and self.finished is None:

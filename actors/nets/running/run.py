@@ -201,9 +201,13 @@ class NetRun(CopiedAsItself):
 
         Raises as `ask` does, and NetTimeout after `timeout` seconds.
         """
-        self._refuse_loop("trace()", "call it in a thread, by asyncio.to_thread()")
+        self._refuse_loop("trace()", "await atrace()")
         outputs, steps = self._answer("trace", Ask(record, traced=True), _deadline(timeout))
         return Trace(outputs, steps)
+
+    def atrace(self, record: Any, timeout: float | None = None) -> Future[Trace]:
+        """Like trace(), but return a future at once, to be awaited in an event loop."""
+        return self._soon("trace", lambda: self.trace(record, timeout))
 
     def results(self, records: Iterable[Any] | None = None, *, limit: int = 65_536) -> NetResults:
         """Return an iterator of the outputs as they come, for `for` and `async for`.
@@ -311,7 +315,7 @@ class NetRun(CopiedAsItself):
             with blocking():  # calls that take their time were refused before
                 error = future.exception(left)
             if isinstance(error, NetError):
-                raise error.again()  # the actor keeps the other one, and no frames of the caller's
+                raise error._again()  # the actor keeps the other one, and no frames of the caller's
             return future.result()
         except AskTimeout:
             why = self._why_idle() if self._is_run_here else " in time"

@@ -100,8 +100,8 @@ class Connection(CopiedAsItself):
         Raises ConnectionLost if that is unknown for some of them, RemoteCallError if some were
         refused, and AskTimeout.
         """
-        self.refuse_to_block("flush()", "await aflush()")
-        seconds = self.seconds(timeout)
+        self._refuse_to_block("flush()", "await aflush()")
+        seconds = self._seconds(timeout)
         try:
             self.session.flush().result(seconds)
         except AskTimeout:
@@ -143,7 +143,14 @@ class Connection(CopiedAsItself):
         after which the outcome is unknown.
         """
         name = checked_name(job, batch)
-        commit(self, name, winners, self.seconds(timeout))
+        self._refuse_to_block("commit()", "await acommit()")
+        commit(self, name, winners, self._seconds(timeout))
+
+    def acommit(
+        self, job: str, batch: int, winners: Iterable[StagedAttempt], timeout: float | None = None
+    ) -> Future[None]:
+        """Like commit(), but return a future at once, to be awaited in an event loop."""
+        return InThread("callboard-commit", lambda _: self.commit(job, batch, winners, timeout))
 
     def abort(self, job: str, batch: int, timeout: float | None = None) -> None:
         """Drop the staged rows of a batch, which may be staged anew. As often as `commit()`.
@@ -151,7 +158,12 @@ class Connection(CopiedAsItself):
         Raises BatchCommitted if it is committed, and ConnectionLost.
         """
         name = checked_name(job, batch)
-        abort(self, name, self.seconds(timeout))
+        self._refuse_to_block("abort()", "await aabort()")
+        abort(self, name, self._seconds(timeout))
+
+    def aabort(self, job: str, batch: int, timeout: float | None = None) -> Future[None]:
+        """Like abort(), but return a future at once, to be awaited in an event loop."""
+        return InThread("callboard-abort", lambda _: self.abort(job, batch, timeout))
 
     def published(self, entry: str) -> PublishedRows:
         """Return the rows that the Persistent actor behind an entry point publishes, to read them.
@@ -249,14 +261,14 @@ class Connection(CopiedAsItself):
             raise
         return self
 
-    def deliver(self, submission: Submission, what: str) -> None:
+    def _deliver(self, submission: Submission, what: str) -> None:
         """Send a submission, and wait for credit where there is none. Raises ConnectionLost."""
         sent = submission.sent
         assert sent is not None
         self.session.submit(submission, self.timeout if may_block() else None)
         try:
             if not sent.done():
-                self.refuse_to_block(f"{what}()", f"there is no credit; await a{what}()")
+                self._refuse_to_block(f"{what}()", f"there is no credit; await a{what}()")
                 sent.result(self.timeout)
         except BaseException as error:
             is_withdrawn = self.session.withdraw(submission)
@@ -269,11 +281,11 @@ class Connection(CopiedAsItself):
                 raise
         sent.result(self.timeout)  # where it was not withdrawn, who sent or refused it says so soon
 
-    def seconds(self, timeout: float | None) -> float:
+    def _seconds(self, timeout: float | None) -> float:
         """Return the timeout of a call, or the connection's for None. Raises ValueError."""
         return self.timeout if timeout is None else checks.seconds("timeout", timeout)
 
-    def refuse_to_block(
+    def _refuse_to_block(
         self, what: str, instead: str = "call it in a thread, by asyncio.to_thread()"
     ) -> None:
         """Raise CallboardError on an event loop's thread, which says what to do `instead`."""

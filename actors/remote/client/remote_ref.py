@@ -104,7 +104,7 @@ class RemoteRef(CopiedAsItself):
         RemoteCallError for earlier ones that the server refused. Raises CodecError, and
         CallboardError where it would block an event loop's thread or a worker.
         """
-        self.connection.deliver(self._submission(_TELL, message), "tell")
+        self.connection._deliver(self._submission(_TELL, message), "tell")
 
     def atell(self, message: Any) -> Future[None]:
         """Send `message` as soon as the server takes it; return a future that is done then.
@@ -119,7 +119,7 @@ class RemoteRef(CopiedAsItself):
         Messages that were sent before an error stay sent.
         """
         for submission in self._submissions(messages):
-            self.connection.deliver(submission, "tell_many")
+            self.connection._deliver(submission, "tell_many")
 
     def atell_many(self, messages: Iterable[Any]) -> Future[None]:
         """Send all of `messages` as soon as the server takes them; return a future.
@@ -133,7 +133,7 @@ class RemoteRef(CopiedAsItself):
 
         Waits and raises like `tell`.
         """
-        self.connection.deliver(self._batch(batch), "send_batch")
+        self.connection._deliver(self._batch(batch), "send_batch")
 
     def asend_batch(self, batch: pa.RecordBatch) -> Future[None]:
         """Send an Arrow record batch as soon as the server takes it; return a future of that."""

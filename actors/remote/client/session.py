@@ -53,10 +53,10 @@ class SessionOwner(Protocol):
     def session(self) -> RemoteSession:
         """The session of this process."""
 
-    def deliver(self, submission: Submission, what: str) -> None:
+    def _deliver(self, submission: Submission, what: str) -> None:
         """Send a submission, and wait for credit where there is none."""
 
-    def refuse_to_block(self, what: str) -> None:
+    def _refuse_to_block(self, what: str, instead: str = ...) -> None:
         """Raise CallboardError where waiting would hold up others."""
 
     def flush(self, timeout: float | None = None) -> None:

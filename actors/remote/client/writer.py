@@ -175,7 +175,7 @@ class UploadWriter:
     def _send(self, layout: Layout, rows: int, payload: tuple[Buffer, ...], what: str) -> None:
         head = staged_rows.data_head(self._number, self._frames, layout, rows)
         submission = UploadRequest(MessageKind.DATA, head, *payload, upload=self._upload)
-        self._connection.deliver(submission, what)
+        self._connection._deliver(submission, what)
         self._frames += 1
         self._rows += rows
         for part in payload:
@@ -197,7 +197,7 @@ def request(
     connection: SessionOwner, submission: UploadRequest, what: str, timeout: float | None = None
 ) -> Any:
     """Send a submission, and return the answer. Raises the server's errors, and ConnectionLost."""
-    connection.refuse_to_block(what)
+    connection._refuse_to_block(what)
     answer = submission.answer
     assert answer is not None
     seconds = connection.timeout if timeout is None else timeout

@@ -40,28 +40,28 @@ class PeerHost(Protocol):
     def entries(self) -> Collection[str]:
         """The names of the entry points."""
 
-    def is_secret(self, secret: bytes) -> bool:
+    def _is_secret(self, secret: bytes) -> bool:
         """Tell whether a client's secret is the server's."""
 
-    def about(self) -> dict[str, Any]:
+    def _about(self) -> dict[str, Any]:
         """Return the server's description, for a client that is welcome."""
 
     def health(self) -> dict[str, Any]:
         """Return the answer to a ping."""
 
-    def spawn_client(self, peer: Peer) -> ActorRef[Any]:
+    def _spawn_client(self, peer: Peer) -> ActorRef[Any]:
         """Make the actor of a client."""
 
-    def take_request(self, peer: Peer, request: StagingRequest) -> None:
+    def _take_request(self, peer: Peer, request: StagingRequest) -> None:
         """Do a client's request about staged or published rows."""
 
-    def note_handled(self, messages: int) -> None:
+    def _note_handled(self, messages: int) -> None:
         """Count messages that were handled."""
 
-    def note_refusal(self) -> None:
+    def _note_refusal(self) -> None:
         """Count a client that was refused."""
 
-    def forget(self, peer: Peer) -> None:
+    def _forget(self, peer: Peer) -> None:
         """Take note that a connection is gone."""
 
 
@@ -79,7 +79,7 @@ class Peer:
         self._server = server
         self._limits = limits = server.limits
         self._lock = Lock()  # of the side, and of the order in which its frames are queued
-        self._side = ServerSide(server.codec, limits, list(server.entries), server.is_secret)
+        self._side = ServerSide(server.codec, limits, list(server.entries), server._is_secret)
         self._loop = server.loop
         splitter = Splitter(HELLO_LIMIT)
         self._link = LentLink(self._loop, connected, splitter, self._on_frames, self._on_end)
@@ -141,7 +141,7 @@ class Peer:
                     self._uploads = False
                 elif isinstance(event, StagingRequest):
                     self._uploads = True
-                    self._server.take_request(self, event)
+                    self._server._take_request(self, event)
                 elif isinstance(event, Ping):
                     with self._lock:
                         self._link.queue(self._side.pong(event, self._server.health()))
@@ -164,7 +164,7 @@ class Peer:
 
     def _greet(self) -> None:
         try:
-            self._actor = self._server.spawn_client(self)
+            self._actor = self._server._spawn_client(self)
         except CallboardError as error:  # the system was stopped
             self._refuse(Farewell.DRAINING, str(error))
             return
@@ -173,7 +173,7 @@ class Peer:
         self._timer = self._loop.call_later(self._limits.idle_time, self._check_idleness)
         self._moved = (self._link.received, 0)
         with self._lock:
-            self._link.queue(self._side.welcome(self._server.about()))
+            self._link.queue(self._side.welcome(self._server._about()))
         self._link.push()
         self._link.is_open = True
         log.info("client connected", client=self.name)
@@ -188,7 +188,7 @@ class Peer:
                 return
             self._was_refused = True
         log.warning("client refused", client=self.name, reason=reason.name, error=text)
-        self._server.note_refusal()
+        self._server._note_refusal()
         with self._lock:
             self._link.queue(self._side.goodbye(reason, text))
         self._link.push()
@@ -225,7 +225,7 @@ class Peer:
             log.info("client left", client=self.name, why=why)
         elif not self._side.has_parted:
             log.warning("client refused", client=self.name, error=why)
-        self._server.forget(self)
+        self._server._forget(self)
 
     # --- in any thread ----------------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class Peer:
             data = self._server.codec.encode(value)
             with self._lock:
                 answer = self._side.answer(delivery, data)
-                self._server.note_handled(1)  # before another thread may push the answer
+                self._server._note_handled(1)  # before another thread may push the answer
                 self._link.queue(answer)
         except CodecError as error:
             self.fail(delivery, error)
@@ -246,7 +246,7 @@ class Peer:
 
     def answer_staged(self, request: StagingRequest, rows: int) -> None:
         """Say how many rows an upload has that has ended."""
-        self._server.note_handled(1)
+        self._server._note_handled(1)
         with self._lock:
             self._link.queue(self._side.staged(request, rows))
         self._push()
@@ -254,7 +254,7 @@ class Peer:
     def fail(self, delivery: Delivery | StagingRequest, error: BaseException) -> None:
         """Say that a delivery failed, and with which error."""
         if delivery.kind in ANSWERED:
-            self._server.note_handled(1)
+            self._server._note_handled(1)
         with self._lock:
             failed = self._side.failed(delivery, type(error).__qualname__, safe_str(error))
             self._link.queue(failed)
@@ -262,7 +262,7 @@ class Peer:
 
     def note_handled(self, delivery: Delivery | StagingRequest) -> None:
         """Give the credit of a told message back."""
-        self._server.note_handled(delivery.messages)
+        self._server._note_handled(delivery.messages)
         with self._lock:
             credit = self._side.handled(delivery, self._link.has_more)
             if credit:

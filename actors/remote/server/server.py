@@ -139,15 +139,15 @@ class Server:
 
     # --- what peers want --------------------------------------------------------------------------
 
-    def is_secret(self, secret: bytes) -> bool:
+    def _is_secret(self, secret: bytes) -> bool:
         """Tell whether a client's secret is the server's."""
         return self._secret is None or self._secret.fits(secret)
 
-    def spawn_client(self, peer: Peer) -> ActorRef[Any]:
+    def _spawn_client(self, peer: Peer) -> ActorRef[Any]:
         """Make the actor of a client."""
         return self._system.spawn(ClientActor, peer, list(self.entries.values()), self.codec)
 
-    def take_request(self, peer: Peer, request: StagingRequest) -> None:
+    def _take_request(self, peer: Peer, request: StagingRequest) -> None:
         """Do a client's request about staged or published rows."""
         if self._staging is not None:
             self._staging.take_request(peer, request)
@@ -160,24 +160,24 @@ class Server:
         else:
             peer.note_handled(request)
 
-    def about(self) -> dict[str, Any]:
+    def _about(self) -> dict[str, Any]:
         """Return the server's description, for a client that is welcome."""
         return {"server": f"callboard {version}", **self._which()}
 
     def _which(self) -> dict[str, str]:
         return {} if self._shard is None else {"shard": str(self._shard)}
 
-    def note_handled(self, messages: int) -> None:
+    def _note_handled(self, messages: int) -> None:
         """Count messages that were handled. In any thread."""
         with self._lock:
             self._handled += messages
 
-    def note_refusal(self) -> None:
+    def _note_refusal(self) -> None:
         """Count a client that was refused."""
         with self._lock:
             self._refused += 1
 
-    def forget(self, peer: Peer) -> None:
+    def _forget(self, peer: Peer) -> None:
         """Take note that a connection is gone."""
         self._peers.pop(peer, None)
         if self._staging is not None:
@@ -273,7 +273,7 @@ class Server:
         task, begun = next(iter(self._shaking.items()), (None, never))
         if min(peer, begun) > never - _PATIENCE:
             return False
-        self.note_refusal()
+        self._note_refusal()
         if task is not None and begun <= peer:
             del self._shaking[task]
             task.cancel()
@@ -283,7 +283,7 @@ class Server:
 
     def _turn_away(self, connected: socket.socket, name: str, why: str) -> None:
         log.warning("client refused", client=name, error=why)
-        self.note_refusal()
+        self._note_refusal()
         try:
             if self._context is None:
                 connected.send(farewell(Farewell.BUSY, why))
@@ -300,7 +300,7 @@ class Server:
                 secured = await shake_hands(context, connected, server_side=True)
         except (OSError, TimeoutError) as error:
             log.warning("client refused", client=name, error=f"no TLS: {error!r}")
-            self.note_refusal()
+            self._note_refusal()
         else:
             if self._is_draining:
                 secured.close()

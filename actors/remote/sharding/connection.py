@@ -15,6 +15,7 @@ from callboard.core.errors import ConfigError
 from callboard.core.handles import CopiedAsItself, public_names
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block
+from callboard.in_thread import InThread
 from callboard.remote.client.connection import Connection, connect
 from callboard.remote.client.writer import UploadWriter
 from callboard.remote.errors import BatchCommitted, CommitConflict
@@ -147,10 +148,14 @@ class ShardedConnection(CopiedAsItself):
 
         Raises what the flush of any of the connections does.
         """
-        self.shards[0].refuse_to_block("flush()")
-        deadline = time.monotonic() + self.shards[0].seconds(timeout)
+        self.shards[0]._refuse_to_block("flush()", "await aflush()")
+        deadline = time.monotonic() + self.shards[0]._seconds(timeout)
         for shard in self.shards:
             shard.flush(max(0.0, deadline - time.monotonic()))
+
+    def aflush(self, timeout: float | None = None) -> Future[None]:
+        """Like flush(), but return a future at once, to be awaited in an event loop."""
+        return InThread("callboard-flush", lambda _: self.flush(timeout))
 
     def health(self) -> list[Future[dict[str, Any]]]:
         """Ask each server how it is."""
@@ -222,6 +227,18 @@ class ShardedConnection(CopiedAsItself):
 
         self._on_each(chosen, commit)
 
+    def acommit(
+        self,
+        job: str,
+        batch: int,
+        winners: Iterable[ShardAttempt],
+        timeout: float | None = None,
+        **options: Any,
+    ) -> Future[None]:
+        """Like commit(), but return a future at once, to be awaited in an event loop."""
+        call = partial(self.commit, job, batch, winners, timeout, **options)
+        return InThread("callboard-commit", lambda _: call())
+
     def abort(self, job: str, batch: int, timeout: float | None = None) -> list[int]:
         """Drop what is staged of a batch, and return the shards that have not committed it.
 
@@ -242,9 +259,13 @@ class ShardedConnection(CopiedAsItself):
             raise BatchCommitted(f"batch {batch} of the job {job!r} is committed on every shard")
         return [shard for shard in every if left[shard]]
 
+    def aabort(self, job: str, batch: int, timeout: float | None = None) -> Future[list[int]]:
+        """Like abort(), but return a future at once, to be awaited in an event loop."""
+        return InThread("callboard-abort", lambda _: self.abort(job, batch, timeout))
+
     def _on_each(self, shards: Collection[int], work: Callable[[int], T]) -> list[T]:
         """Do something with several shards at once; raise what the first of them has raised."""
-        self.shards[0].refuse_to_block("commit() or abort()")
+        self.shards[0]._refuse_to_block("commit() or abort()", "await acommit() or aabort()")
         with ThreadPoolExecutor(max(1, len(shards)), "callboard-shards") as threads:
             futures = [threads.submit(work, shard) for shard in shards]
         return [future.result() for future in futures]
@@ -253,10 +274,14 @@ class ShardedConnection(CopiedAsItself):
 
     def close(self) -> None:
         """Say goodbye to every server. As `Connection.close()`."""
-        refuse_to_block("close()", "call it in a thread, by asyncio.to_thread()")
+        refuse_to_block("close()", "await aclose()")
         with ExitStack() as ends:
             for shard in self.shards:
                 ends.callback(shard.close)
+
+    def aclose(self) -> Future[None]:
+        """Like close(), but return a future at once, to be awaited in an event loop."""
+        return InThread("callboard-close", lambda _: self.close())
 
     def __enter__(self) -> Self:
         return self
@@ -289,7 +314,7 @@ def connect_sharded(urls: Sequence[str], **options: Any) -> ShardedConnection:
     """
     if isinstance(urls, str) or not 0 < len(urls) <= MOST:
         raise ConfigError(f"the addresses of 1 to {MOST} servers are wanted, not {safe_repr(urls)}")
-    refuse_to_block("connect_sharded()", "call it in a thread, by asyncio.to_thread()")
+    refuse_to_block("connect_sharded()", "await aconnect_sharded()")
     count = len(urls)
     with ThreadPoolExecutor(min(count, 32), "callboard-connect") as threads:
         futures = [
@@ -303,3 +328,8 @@ def connect_sharded(urls: Sequence[str], **options: Any) -> ShardedConnection:
         connections = [future.result() for future in futures]
         made.pop_all()
     return ShardedConnection(connections)
+
+
+def aconnect_sharded(urls: Sequence[str], **options: Any) -> Future[ShardedConnection]:
+    """Connect as `connect_sharded()` does, and return a future of the connection at once."""
+    return InThread("callboard-connect", lambda _: connect_sharded(urls, **options))

@@ -198,7 +198,7 @@ class RowByRow(Chainable[T]):
         """Give `function(batch)` for each Arrow batch or NumPy array; each is one row here."""
         return self._each("map_batches", Map, function, name, errors, releases_gil)
 
-    def rows(self, *, name: str | None = None, errors: Errors = "fail") -> Stream[Any]:
+    def unbatch(self, *, name: str | None = None, errors: Errors = "fail") -> Stream[Any]:
         """Give the rows of Arrow batches and tables, and of frames of pandas and Polars, as
         dictionaries, and the items of arrays and lists. A text or a dictionary is an error of its
         row, a TypeError.

@@ -51,7 +51,7 @@ class Constrained(Chainable[T]):
         """
         return self._constrained(Constraint(self._constraint.model, is_port=True))
 
-    def max_workers(self, most: int) -> Stream[T]:
+    def max_workers(self, limit: int) -> Stream[T]:
         """Give the same stream; at most so many workers at a time run the operator that follows.
 
         Use it for an operator that not all workers may run at once, because it uses a service or a
@@ -59,8 +59,8 @@ class Constrained(Chainable[T]):
         operators after it have none. Only in the model `dynamic` several workers may run one
         operator.
         """
-        most = check_count("max_workers", most)
-        return cast("Stream[T]", cast("Any", type(self))(self._outlet, self._constraint, most))
+        limit = check_count("max_workers", limit)
+        return cast("Stream[T]", cast("Any", type(self))(self._outlet, self._constraint, limit))
 
     def _constrained(self, constraint: Constraint) -> Stream[T]:
         made = cast("Any", type(self))(self._outlet, constraint, self._max_workers)

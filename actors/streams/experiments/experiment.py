@@ -75,7 +75,7 @@ def _predict(work: _Examined, operators: Sequence[Any], faster: Any, seconds: An
     of_each = [(operator, _numbers_of(operator, work)) for operator in operators]
     work.life.check_caller("what_if()", by_any_caller=True)
     watches = f"it watches the run for {seconds:g} s"
-    instead = "await asyncio.to_thread(run.what_if, ...)"
+    instead = "await awhat_if()"
     work.life.check_wait("what_if()", instead, for_others=watches)
     if work.system._runtime.manual:
         raise RunError(f"what_if() measures time, and {work.system!r} has a clock of its own")

@@ -333,7 +333,7 @@ cdef class Program:
             self.end_with(StreamError(self.name, serial, row), error)
         failure = FailedRow(self.name, serial, row, error)
         if self.errors == "skip":
-            self.tally.skipped(failure)
+            self.tally._skipped(failure)
             return 0
         cdef Batch failures = into[self.failures]
         failures.rows.append(failure)
@@ -367,7 +367,7 @@ cdef class Program:
         cdef list ports = [self.sides[output.name] if type(output) is SideOutput else 0 for output in outputs]
         for port, output in zip(ports, outputs):  # none is appended if one names no side output
             if port == nowhere:
-                self.tally.late(self.name, output.row)
+                self.tally._late(self.name, output.row)
                 continue
             batch = into[port]
             batch.rows.append(output.row if port else output)

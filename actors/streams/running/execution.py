@@ -108,7 +108,9 @@ class Execution:
             if (restored := recovery.restored) is not None:
                 self.sent.update(restored.position)
                 numbers = range(len(self.programs))
-                restored.give(self.programs, [bool(self.flow.partitions(each)) for each in numbers])
+                restored._restore_into(
+                    self.programs, [bool(self.flow.partitions(each)) for each in numbers]
+                )
                 self._heartbeat.begin()
             self.snapshots.begin(self)
         except BaseException:

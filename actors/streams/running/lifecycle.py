@@ -92,7 +92,7 @@ class Lifecycle:
         if self.ends_with_system:
             what = f"{self._system!r} was stopped before {self!r} ended"
         failure = self._flow.failure  # it is there before the flow stops
-        return RunEnded(what) if failure is None else failure.again()
+        return RunEnded(what) if failure is None else failure._again()
 
     # --- who may call, and wait -------------------------------------------------------------------
 

@@ -101,7 +101,7 @@ class Results(Generic[T]):
         return self
 
     @property
-    def untaken(self) -> int:
+    def pending(self) -> int:
         """How many outputs wait to be taken."""
         return len(self._buffer)
 
@@ -164,7 +164,7 @@ class Results(Generic[T]):
         source = self._source
         source.life.check_caller("results()", by_any_caller=True)
         outlook = source.outlook()  # what comes after this look ends the wait
-        if self.untaken:
+        if self.pending:
             return True
         if outlook.is_over:
             source.life.check_not_stopped()
@@ -206,7 +206,7 @@ class Results(Generic[T]):
         """Raise RunError where `async for` would block."""
 
     def __repr__(self) -> str:
-        return f"<Results of {self._buffer.name!r}, {self.untaken} untaken>"
+        return f"<Results of {self._buffer.name!r}, {self.pending} untaken>"
 
 
 class PulledResults(Results[T]):
@@ -231,7 +231,7 @@ class PulledResults(Results[T]):
                 f"themselves, takes those of {self._source!r}"
             )
         try:
-            return next(self._pulling, False) or self.untaken > 0
+            return next(self._pulling, False) or self.pending > 0
         finally:
             self._turn.release()
 

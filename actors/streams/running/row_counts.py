@@ -31,7 +31,7 @@ class RowCounts:
         self.failures: list[FailedRow] = []
         self._lock = Lock()
 
-    def skipped(self, failure: FailedRow) -> None:
+    def _skipped(self, failure: FailedRow) -> None:
         """Count an input that an operator with `errors="skip"` raised at."""
         with self._lock:
             self.skips[failure.operator] += 1
@@ -39,13 +39,13 @@ class RowCounts:
                 self.failures.append(failure)
         self._tell("skipped", failure, failure.error)
 
-    def late(self, operator: str, row: Any) -> None:
+    def _late(self, operator: str, row: Any) -> None:
         """Count a row that came after its windows had closed."""
         with self._lock:
             self.lates[operator] += 1
         self._tell("late", row)
 
-    def unpaired(self, operator: str, row: Any) -> None:
+    def _unpaired(self, operator: str, row: Any) -> None:
         """Count a row whose partners had not come at the end of the stream."""
         with self._lock:
             self.unpaireds[operator] += 1
@@ -56,7 +56,7 @@ class RowCounts:
         with self._lock:
             return self.skips.total(), self.lates.total(), self.unpaireds.total()
 
-    def now(self) -> float:
+    def _seconds(self) -> float:
         """Return the time of the run's clock, in seconds. This one stands still."""
         return 0.0
 
@@ -71,11 +71,11 @@ class DeadLetterTally(RowCounts):
         super().__init__()
         self.lane: Any = None
         self._dead_letters = dead_letters
-        self._now = now
+        self._clock = now
 
-    def now(self) -> float:
+    def _seconds(self) -> float:
         """Return the time of the system's clock, in seconds."""
-        return self._now()
+        return self._clock()
 
     def _tell(self, reason: str, what: Any, error: Exception | None = None) -> None:
         self._dead_letters.post(what, self.lane, None, reason, error)

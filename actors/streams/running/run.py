@@ -288,7 +288,7 @@ class Run(CopiedAsItself, Generic[R]):
         of an earlier one may take its place.
         """
         failure = self._work.flow.failure
-        return None if failure is None else failure.again()
+        return None if failure is None else failure._again()
 
     def statistics(self) -> RunStatistics:
         """Say how the run does: rows, costs and queues of each operator, and latencies.
@@ -356,11 +356,27 @@ class Run(CopiedAsItself, Generic[R]):
         Raises RunError if there is no such operator, if the caller's thread runs it, in a manual
         system, during another experiment, and if too few rows come; RunEnded if the run has ended,
         or its StreamError, also meanwhile; ConfigError; CallboardError in an operator.
-        WouldBlock in an event loop: use `asyncio.to_thread`.
+        WouldBlock in an event loop, where `awhat_if()` is awaited.
         """
         if operator is None:
             return predict_all(self._work, faster, seconds)
         return predict(self._work, operator, faster, seconds)
+
+    @overload
+    def awhat_if(
+        self, operator: str, faster: float = 0.2, *, seconds: float = 4.0
+    ) -> Future[WhatIf]: ...
+    @overload
+    def awhat_if(
+        self, operator: None = None, faster: float = 0.2, *, seconds: float = 4.0
+    ) -> Future[WhatIfs]: ...
+    def awhat_if(
+        self, operator: str | None = None, faster: float = 0.2, *, seconds: float = 4.0
+    ) -> Future[WhatIf] | Future[WhatIfs]:
+        """Like what_if(), but return a future at once, to be awaited in an event loop."""
+        if operator is None:
+            return self._soon("what-if", lambda: self.what_if(None, faster, seconds=seconds))
+        return self._soon("what-if", lambda: self.what_if(operator, faster, seconds=seconds))
 
     def progress(self, total: int | None = None, *, every: float = 0.5) -> Progress:
         """Show how the run gets on within a `with` block, on stderr or in a notebook. See

@@ -70,7 +70,7 @@ class Recovery:
                     f"restore is a Snapshot, SnapshotStore, or a file, not {safe_repr(restore)}"
                 )
             if self.restored is not None:
-                self.restored.check(plan)
+                self.restored._check(plan)
         except BaseException:
             self.end()
             raise

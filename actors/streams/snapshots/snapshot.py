@@ -240,7 +240,7 @@ class Snapshot:
 
     # --- back in a run ----------------------------------------------------------------------------
 
-    def check(self, plan: Plan) -> None:
+    def _check(self, plan: Plan) -> None:
         """Refuse a graph that is not the one which it was taken of. Raises SnapshotError."""
         entries = tuple(self._position)
         if entries != plan.entries:
@@ -258,7 +258,7 @@ class Snapshot:
             if what:
                 raise SnapshotError(f"the snapshot is of another graph: {what}")
 
-    def give(self, programs: Sequence[Program], divided: Sequence[bool]) -> None:
+    def _restore_into(self, programs: Sequence[Program], divided: Sequence[bool]) -> None:
         """Give programs their states, before they have any rows. Raises SnapshotError."""
         collects = gc.isenabled()
         gc.disable()  # which would look through all that is made here, and stays
@@ -274,7 +274,8 @@ class Snapshot:
             if collects:
                 gc.enable()
 
-    def _give(self, state: StepState, program: Program, kept: KeptRows, is_divided: bool) -> None:
+    def _restore_into(self, state: StepState, program: Program, kept: KeptRows, is_divided: bool) ->
+    None:
         try:
             program.serials = state.serials
             if state.head is not None:

@@ -153,7 +153,7 @@ cdef class BatchesInTime(IdleSources):
         cdef Py_ssize_t port = self.sides["late"], at
         if port < 0:
             for at in range(len(late)):
-                self.tally.late(self.name, late.slice(at, 1))
+                self.tally._late(self.name, late.slice(at, 1))
             return 0
         side = into[port]
         side.rows.append(late)

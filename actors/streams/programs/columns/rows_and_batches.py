@@ -131,8 +131,8 @@ def rows_of(batch: Any) -> Iterable[Any]:
     if is_table(batch) and hasattr(batch, "itertuples"):  # of pandas
         return frame_rows(batch)
     if isinstance(batch, str | bytes | bytearray | Mapping):
-        raise TypeError(f"rows() expects batches, arrays or lists, got {safe_repr(batch)}")
-    return [*iterator_over("rows()", batch)]
+        raise TypeError(f"unbatch() expects batches, arrays or lists, got {safe_repr(batch)}")
+    return [*iterator_over("unbatch()", batch)]
 
 
 def batches(table: Any, n: int = 8_192) -> Iterator[Any]:

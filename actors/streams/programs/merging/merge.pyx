@@ -227,7 +227,7 @@ cdef class Zip(Merge):
     cdef int finish(self, object lineage, list into) except -1:
         for queue in self.waiting:
             for row in queue:
-                self.tally.unpaired(self.name, row)
+                self.tally._unpaired(self.name, row)
             queue.clear()
         return 0
 
@@ -253,7 +253,7 @@ cdef class IdleSources(Merge):
         cdef bint fell_silent = False, was
         cdef Batch batch
         cdef Py_ssize_t which
-        now = self.tally.now()
+        now = self.tally._seconds()
         if self.heard is None:
             self.heard = [now] * len(batches)
         for which, batch in enumerate(batches):

@@ -240,7 +240,7 @@ cdef class InTime(IdleSources):
         cdef Batch side
         cdef Py_ssize_t port = self.sides["late"]
         if port < 0:
-            self.tally.late(self.name, entry[3])
+            self.tally._late(self.name, entry[3])
             return 0
         side = into[port]
         side.rows.append(entry[3])

@@ -61,7 +61,7 @@ cdef class Objects(Stateful):
         cdef list outputs = None if result is None else self.named(key, outputs_of(result, self.ending))
         if self.skips:
             for error in state.take_skipped():
-                self.tally.skipped(FailedRow(self.name, serial, row, error))
+                self.tally._skipped(FailedRow(self.name, serial, row, error))
         if found == NULL:
             table.put(key, state, serial)  # only now: a row that raises leaves no key behind
         if outputs is not None:
