@@ -274,8 +274,7 @@ class Snapshot:
             if collects:
                 gc.enable()
 
-    def _restore_into(self, state: StepState, program: Program, kept: KeptRows, is_divided: bool) ->
-    None:
+    def _give(self, state: StepState, program: Program, kept: KeptRows, is_divided: bool) -> None:
         try:
             program.serials = state.serials
             if state.head is not None:
