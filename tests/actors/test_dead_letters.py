@@ -202,7 +202,7 @@ def test_a_subscriber_can_leave(system: ActorSystem) -> None:
 
 @pytest.mark.parametrize("what", [None, "nobody"])
 def test_a_subscriber_is_a_ref_or_a_function(system: ActorSystem, what: Any) -> None:
-    with pytest.raises(TypeError, match=rf"a ref or a function, not {what!r}"):
+    with pytest.raises(TypeError, match=rf"a ref or a function, got {what!r}"):
         system.dead_letters.subscribe(what)
 
 

@@ -54,7 +54,7 @@ def test_the_actors_of_a_class_are_found(manual: ManualSystem) -> None:
     small.stop()
     manual.run_until_idle()
     assert manual.find(SmallTill) == []
-    with pytest.raises(TypeError, match=r"find\(\) wants a path such as '/shop/cart', not 5"):
+    with pytest.raises(TypeError, match=r"find\(\) expects a path such as '/shop/cart', got 5"):
         manual.find(5)  # type: ignore[call-overload]
 
 
@@ -76,7 +76,7 @@ def test_a_wait_for_an_actor_ends_in_time(manual: ManualSystem) -> None:
     again = manual.afind("/other", 5)
     assert again.cancel()
     manual.spawn(Shop, name="other")
-    with pytest.raises(ValueError, match=r"the timeout of wait_for\(\)"):
+    with pytest.raises(ValueError, match=r"the timeout of afind\(\)"):
         manual.afind("/shop", -1)
     with pytest.raises(TypeError, match="expects a path"):
         manual.afind(Shop)  # type: ignore[arg-type]

@@ -202,7 +202,7 @@ def test_a_non_native_row_is_named(operators: ModuleType, row: object, how: str)
 
 
 def test_a_wrong_native_operator_is_refused_when_the_graph_is_built() -> None:
-    with pytest.raises(GraphError, match="wants a subclass of NativeOperator, not <class 'int'>"):
+    with pytest.raises(GraphError, match="expects a subclass of NativeOperator, got <class 'int'>"):
         entry("x").native(int)  # type: ignore[arg-type]
 
 

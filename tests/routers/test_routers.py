@@ -361,7 +361,7 @@ def test_routers_say_what_is_wrong(manual: ManualSystem) -> None:
             make(3)
         with pytest.raises(TypeError, match="expects refs, got 'x'"):
             make([*refs, "x"])
-        with pytest.raises(TypeError, match="not 3"):
+        with pytest.raises(TypeError, match="got 3"):
             make(refs).tell_many(3)
         with pytest.raises(CallboardError, match="was given its refs"):
             make(refs).resize(3)

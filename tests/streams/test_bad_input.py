@@ -170,7 +170,7 @@ def test_a_sink_has_put_and_close(sink: Any, hint: str) -> None:
         rows.to(sink)
 
 
-@pytest.mark.parametrize("method", ["map", "count", "join", "window", "to", "threading"])
+@pytest.mark.parametrize("method", ["map", "count", "join", "window", "to", "run_on"])
 def test_an_argument_that_an_operator_does_not_have_is_refused_by_its_stream(method: str) -> None:
     with pytest.raises(TypeError, match=rf"Stream\.{method}\(\) got an unexpected .* 'wrong'"):
         getattr(rows, method)(wrong=1)
@@ -329,7 +329,7 @@ def test_a_table_whose_columns_would_be_the_rows_is_refused() -> None:
 
         def __dataframe__(self) -> Any: ...
 
-    with pytest.raises(TypeError, match="not one Table: give it the table's rows, or its batches"):
+    with pytest.raises(TypeError, match="got one Table: give it the table's rows, or its batches"):
         rows.collect().run_sequentially({"rows": Table()})
 
 

@@ -238,7 +238,7 @@ def test_a_run_that_is_dropped_before_it_is_finished_warns() -> None:
 
 def test_an_unknown_option_is_an_error_of_run() -> None:
     options: dict[str, Any] = {"nonsense": 1}
-    unexpected = r"\brun\(\) got an unexpected keyword argument 'nonsense'"
+    unexpected = r"run\(\) of a Graph got an unexpected option 'nonsense'"
     with ActorSystem() as system, pytest.raises(TypeError, match=unexpected):
         system.run(shape(), **options)
 

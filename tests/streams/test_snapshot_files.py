@@ -358,7 +358,7 @@ def test_a_graph_may_have_other_partitions_and_threads_than_before() -> None:
 def test_a_directory_is_given_as_snapshots(tmp_path: Path) -> None:
     with (
         ManualSystem() as system,
-        pytest.raises(ConfigError, match=r"directory: restore=Snapshots"),
+        pytest.raises(ConfigError, match=r"directory: restore=SnapshotStore"),
     ):
         system.run(counts, restore=tmp_path)
 

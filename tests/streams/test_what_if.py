@@ -250,7 +250,7 @@ def test_an_actor_does_not_hold_up_its_worker() -> None:
 
 def test_traces_see_the_slices_of_a_run_under_experiment(tmp_path: Any) -> None:
     with ActorSystem(monitoring="times") as system:
-        with record_trace(system, tmp_path / "t.json", format="json"):
+        with record_trace(system, tmp_path / "run.perfetto-trace"):
             run = system.run(two(computing(100), computing(100)), batch_size=8, window=8)
             over = threading.Event()
 
@@ -266,7 +266,7 @@ def test_traces_see_the_slices_of_a_run_under_experiment(tmp_path: Any) -> None:
                 over.set()
                 sender.join()
             run.finish(timeout=60)
-        assert '"first' in (tmp_path / "t.json").read_text()
+        assert b"first" in (tmp_path / "run.perfetto-trace").read_bytes()
 
 
 # --- the comparison ------------------------------------------------------------------------------

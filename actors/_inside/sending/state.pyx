@@ -158,19 +158,10 @@ cdef class ActorHandle(Waiter):
         """The actor's children, in the order of their spawning."""
         return list(self.children_of) if self.children_of is not None else []
 
-    cdef Extra extra = self.extra_now()
-        return len(extra.deferred) if extra is not None and extra.deferred is not None else 0
-
     @property
     def _is_abandoned(self):
         """True if nobody will ever run the actor: its manual system was dropped."""
         return self.runtime.manual and self.runtime.system is None
-
-    cdef Extra extra = self.extra_now()
-        if extra is not None:
-            if extra.leaving is not None or extra.concurrency is not None and extra.concurrency.messages:
-                return True
-        return self.phase == SUSPENDED or self.phase == RESTARTING
 
     @property
     def _wait_cause(self):
@@ -180,10 +171,19 @@ cdef class ActorHandle(Waiter):
     @property
     def _owes(self):
         """How many asks wait for futures that the actor returned as their answers."""
-        @property
+        cdef Extra extra = self.extra_now()
+        return len(extra.deferred) if extra is not None and extra.deferred is not None else 0
+
+    @property
     def _is_waiting(self):
         """True while the actor is in the middle of an `async def receive`, or backs off."""
-        @property
+        cdef Extra extra = self.extra_now()
+        if extra is not None:
+            if extra.leaving is not None or extra.concurrency is not None and extra.concurrency.messages:
+                return True
+        return self.phase == SUSPENDED or self.phase == RESTARTING
+
+    @property
     def _is_at_rest(self):
         """True while the actor waits for input in the middle of its work: that keeps no system from idleness."""
         awaited = self.awaited()
