@@ -71,7 +71,7 @@ class WaitCause(NamedTuple):
 
 
 class ActorInfo(NamedTuple):
-    """What an actor waits for at a moment. It is what `ref.info()` returns."""
+    """An actor at a moment: why it waits, and how many answers it still has to give."""
 
     waits_for: str | None
     """In words, such as "a message" or "an answer of /shop/cart".

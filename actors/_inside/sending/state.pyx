@@ -399,7 +399,7 @@ cdef class ActorHandle(Waiter):
         return table(
             ("actor", "class", "messages", "queue", "waits for"),
             [(self._short_path, self.actor_class.__qualname__, self._messages, "-" if queue is None else queue,
-              self.waits_for or ("-" if self.is_alive else "nothing: it has ended"))],
+              self.wait_cause() or ("-" if self.is_alive else "nothing: it has ended"))],
             (0, 1, 4),
         )
 

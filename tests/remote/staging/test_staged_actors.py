@@ -97,7 +97,7 @@ def test_a_table_is_refused_where_rows_or_messages_are_meant(tmp_path: Path) -> 
         assert upload.staged.rows == 1
         ref = connection.ref("rows")
         with pytest.raises(
-            TypeError, match=r"tell_many\(\) wants .* messages, not one Table: give"
+            TypeError, match=r"tell_many\(\) expects .* messages, got one Table: give"
         ):
             ref.tell_many(table)
         assert got == []
