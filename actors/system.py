@@ -8,13 +8,13 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
 from types import BuiltinFunctionType, FunctionType, TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
 from callboard._inside.delayed_messages import start_timer
 from callboard._inside.directory import Directory
 from callboard._inside.life import exit as _exit
 from callboard._inside.sending.ref import ActorRef
-from callboard._inside.spawn import spawn
+from callboard._inside.spawn import spawn_in_system
 from callboard.core import checks
 from callboard.core.errors import (
     CallboardError,
@@ -61,7 +61,19 @@ if TYPE_CHECKING:
     Ts = TypeVarTuple("Ts")
 
 P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R", covariant=True)
+
+
+def _compiled(method: Callable[..., Any]) -> Callable[[F], F]:
+    """Put a compiled method in the place of the one that is decorated, and describes it."""
+
+    def replace(described: F) -> F:
+        method.__doc__ = described.__doc__
+        method.__name__, method.__qualname__ = described.__name__, described.__qualname__
+        return cast("F", method)
+
+    return replace
 
 
 class Runnable(Protocol[P, R]):
@@ -198,7 +210,8 @@ class ActorSystem(CopiedAsItself):
     ) -> ActorRef[M, A]: ...
 
     # mypy 1.18 finds that this takes no `*Ts` with options, though it takes everything.
-    def spawn(self, cls: Any, /, *args: Any, **kwargs: Any) -> ActorRef[Any]:  # type: ignore[misc]
+    @_compiled(spawn_in_system)  # type: ignore[misc]
+    def spawn(self, cls: Any, /, *args: Any, **kwargs: Any) -> ActorRef[Any]:
         """Make an actor of class `cls` and return its ref at once.
 
         The object is made by the worker that the actor lives on: `ref.ready` is a future of that,
@@ -214,7 +227,7 @@ class ActorSystem(CopiedAsItself):
         option that the class has an argument of the same name for, unless that is given by position
         or by the `partial`.
         """
-        return spawn(self._runtime, None, cls, args, kwargs)
+        raise NotImplementedError
 
     def pool(
         self,

@@ -10,6 +10,7 @@ def spawn(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> ActorRef[Any]: ...
+def spawn_in_system(self: Any, cls: Any, /, *args: Any, **kwargs: Any) -> ActorRef[Any]: ...
 def spawn_divided(
     runtime: Runtime,
     parent: ActorRef[Any] | None,

@@ -68,6 +68,12 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
     return spawn_by(runtime, parent, plain, args, kwargs, options)
 
 
+@cython.binding(True)  # a method of whatever class has it
+def spawn_in_system(self, cls, /, *args, **kwargs):
+    """Spawn a top-level actor: `ActorSystem.spawn`, which describes it."""
+    return spawn(self._runtime, None, cls, args, kwargs)
+
+
 def spawn_divided(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs, dict options):
     """Make an actor as spawn() does, of arguments and options that were divided and checked before."""
     return spawn_by(runtime, parent, recipe_of(cls), args, kwargs, options)
