@@ -234,6 +234,29 @@ def test_adrain_in_an_actor_of_the_system_is_refused(system: ActorSystem) -> Non
         system.spawn(Drains).ask(1).result(DEADLINE)
 
 
+async def test_ajoin_is_true_when_all_actors_have_ended(system: ActorSystem) -> None:
+    ref = system.spawn(Held, threading.Event())
+    joined = system.ajoin()
+    assert not joined.done()
+    ref.stop()
+    assert await joined
+    assert await system.ajoin(0.0)  # at once
+
+
+async def test_ajoin_is_false_when_the_time_is_up(system: ActorSystem) -> None:
+    system.spawn(Held, threading.Event())
+    assert not await system.ajoin(0.01)
+
+
+def test_ajoin_in_an_actor_of_the_system_is_refused(system: ActorSystem) -> None:
+    class Joins(Actor[int]):
+        def receive(self, message: int) -> object:
+            return system.ajoin()
+
+    with pytest.raises(CallboardError, match="would wait for the actor itself"):
+        system.spawn(Joins).ask(1).result(DEADLINE)
+
+
 # --- what would block -----------------------------------------------------------------------------
 
 
@@ -244,7 +267,7 @@ def blocked_calls() -> dict[str, tuple[Callable[[ActorSystem, Scene], Any], str]
         "result": (lambda system, scene: Future().result(), "`await` it"),
         "exception": (lambda system, scene: Future().exception(), "`await` it"),
         "drain": (lambda system, scene: system.drain(), r"await adrain\(\)"),
-        "join": (lambda system, scene: system.join(), r"asyncio.to_thread\(\)"),
+        "join": (lambda system, scene: system.join(), r"await ajoin\(\)"),
         "stop": (lambda system, scene: system.stop(), r"await astop\(\)"),
         "the end": (
             lambda system, scene: system.__exit__(None, None, None),

@@ -224,6 +224,15 @@ def test_a_manual_system_has_no_time_to_measure() -> None:
         run.what_if("first")
 
 
+def test_a_prediction_is_awaited() -> None:
+    with fed(two(computing(100), computing(100))) as run:
+
+        async def main() -> WhatIf:
+            return await run.awhat_if("first", 0.5, seconds=0.5)
+
+        assert asyncio.run(main()).operator == "first"
+
+
 def test_an_event_loop_is_not_blocked() -> None:
     with fed(two(computing(1), computing(1))) as run:
 

@@ -29,10 +29,16 @@ async def test_records_and_outputs_are_awaited() -> None:
         assert values(outputs) == [1, 2, 3, 4, 5]
 
 
+async def test_a_trace_is_awaited() -> None:
+    async with ActorSystem(workers=1) as system, system.run(successor) as run:
+        trace = await run.atrace({"x": 1})
+        assert values(trace.outputs) == [2]
+
+
 def calls() -> dict[str, tuple[Callable[[Any], Any], str]]:
     return {
         "send": (lambda run: run.send([{"x": 1}]), r"await asend\(\), or tell_many\(\)"),
-        "trace": (lambda run: run.trace({"x": 1}), r"asyncio.to_thread\(\)"),
+        "trace": (lambda run: run.trace({"x": 1}), r"await atrace\(\)"),
         "finish": (lambda run: run.finish(), r"await afinish\(\)"),
         "cancel": (lambda run: run.cancel(), r"await acancel\(\)"),
         "results": (lambda run: next(run.results()), "take them by `async for`"),

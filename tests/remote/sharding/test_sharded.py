@@ -14,6 +14,7 @@ from callboard.remote import (
     Shard,
     ShardAttempt,
     ShardedConnection,
+    aconnect_sharded,
     connect,
     connect_sharded,
     shard_of,
@@ -103,15 +104,38 @@ def test_an_event_loop_is_not_blocked(connection: ShardedConnection) -> None:
 
     shard = connection.shards[0]
     calls: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
-        (r"flush\(\)", connection.flush, ()),
-        ("commit of batch 1 of the job 'job'", shard.commit, ("job", 1, [])),
         ("upload", shard.upload("notes", job="job").__enter__, ()),
         ("PUBLISHED of 'notes'", shard.published("notes").latest, ()),
     ]
+    twins: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
+        ("flush", connection.flush, ()),
+        ("commit", shard.commit, ("job", 1, [])),
+        ("abort", shard.abort, ("job", 1)),
+        ("close", connection.close, ()),
+    ]
+    for name, function, arguments in twins:
+        advice = rf"{name}\(\) would block the event loop: await a{name}\(\)"
+        with pytest.raises(CallboardError, match=advice):
+            asyncio.run(call(function, *arguments))
     for what, function, arguments in calls:
         thread = what + r" would block the event loop: call it in a thread, by asyncio\.to_thread"
         with pytest.raises(CallboardError, match=thread):
             asyncio.run(call(function, *arguments))
+
+
+def test_a_batch_is_committed_in_a_coroutine(servers: Any) -> None:
+    async def main() -> list[int]:
+        connection = await aconnect_sharded(servers.urls, timeout=DEADLINE)
+        try:
+            staged = await asyncio.to_thread(upload, connection, ROWS)
+            await connection.acommit("job", 0, staged)
+            await connection.aflush()
+            await asyncio.to_thread(upload, connection, ROWS, batch=1)
+            return await connection.aabort("job", 1)
+        finally:
+            await connection.aclose()
+
+    assert asyncio.run(main()) == [0, 1, 2]
 
 
 def test_it_can_be_pickled_with_its_refs(connection: ShardedConnection) -> None:

@@ -87,7 +87,9 @@ def test_a_table_is_refused_where_rows_or_messages_are_meant(tmp_path: Path) -> 
     pa = pytest.importorskip("pyarrow")
     table = pa.table({"n": [1, 2]})
     with served(tmp_path, Keeps) as (connection, got):
-        with pytest.raises(TypeError, match=r"send_many\(\) expects .* rows, got one Table: give it"):
+        with pytest.raises(
+            TypeError, match=r"send_many\(\) expects .* rows, got one Table: give it"
+        ):
             commit(connection, table)
         with connection.upload("rows", job="other") as upload:
             with pytest.raises(CodecError, match=r"takes a pyarrow.RecordBatch, not a dict"):
