@@ -246,7 +246,7 @@ class ActorSystem(CopiedAsItself):
         """Start worker processes with one actor of `cls` in each, and return a router over them.
 
         `processes` is their number: without it, one for each usable core. With `elastic`, an
-        Elastic of `callboard.routers` or a pair of bounds, it follows the queues. Arguments and
+        AutoScale of `callboard.routers` or a pair of bounds, it follows the queues. Arguments and
         options of `spawn` go to each actor; `name` is that of the actor that keeps the processes.
         The router is a RoundRobinRouter, or one of the class `router`, or a KeyRouter with `by`.
 

@@ -166,7 +166,7 @@ class Connection(CopiedAsItself):
         return InThread("callboard-abort", lambda _: self.abort(job, batch, timeout))
 
     def published(self, entry: str) -> PublishedRows:
-        """Return the rows that the Persistent actor behind an entry point publishes, to read them.
+        """Return the rows that the PersistentActor behind an entry point publishes, to read them.
 
         They are asked for at the first use.
         """

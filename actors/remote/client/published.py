@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class PublishedRows:
-    """The rows that a Persistent actor publishes, with the numbers 0, 1, 2...
+    """The rows that a PersistentActor publishes, with the numbers 0, 1, 2...
 
     A range of them is the same whenever it is read, until somebody releases it. Each call may be
     repeated, and repeats itself over new connections for the connection's timeout.

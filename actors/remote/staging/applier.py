@@ -58,7 +58,7 @@ class Applier:
     # --- the start, in one thread -----------------------------------------------------------------
 
     def restore(self) -> None:
-        """Give Persistent actors their states. Raises StateError.
+        """Give PersistentActors their states. Raises StateError.
 
         Raises it also if there are rows or a state for an entry that is not served, or if an entry
         has published rows with other columns than now.

@@ -99,7 +99,7 @@ class ActorEntry(ServedEntry):
 
 
 class PersistentEntry(ActorEntry):
-    """A Persistent actor, whose state only staged rows change."""
+    """A PersistentActor, whose state only staged rows change."""
 
     def __init__(self, ref: ActorRef[Any]) -> None:
         """Serve `ref`. Raises ConfigError for a class that cannot be right."""

@@ -46,7 +46,7 @@ class KeyedRef(NamedTuple):
 def with_keys(ref: ActorRef[Any]) -> KeyedRef:
     """Serve an actor whose staged rows come as KeyedRow; for `build` to return.
 
-    Messages that clients tell or ask come as they are. Raises ConfigError for a Persistent actor,
+    Messages that clients tell or ask come as they are. Raises ConfigError for a PersistentActor,
     which has its `key` anyway, and for anything but an actor of this process.
     """
     if not isinstance(ref, ActorRef):
@@ -162,7 +162,7 @@ async def _awaited(answer: Coroutine[Any, Any, Any]) -> Any:
 
 
 class StateCommand(NamedTuple):
-    """A server's command to a Persistent actor."""
+    """A server's command to a PersistentActor."""
 
     perform: Callable[[PersistentActor], Any]
 
@@ -172,12 +172,12 @@ def checked_class(cls: type[PersistentActor]) -> type[PersistentActor]:
     checks.whole(f"{cls.__name__}.snapshot_every", cls.snapshot_every, error=ConfigError)
     if cls.receive is not PersistentActor.receive:
         raise ConfigError(
-            f"{cls.__name__} has a receive() of its own: of a Persistent actor apply() gets the "
+            f"{cls.__name__} has a receive() of its own: of a PersistentActor apply() gets the "
             "rows, and answer() the questions"
         )
     for name in ("apply", "snapshot", "restore"):
         if getattr(cls, name) is getattr(PersistentActor, name):
-            raise ConfigError(f"{cls.__name__} has no {name}(), which a Persistent actor needs")
+            raise ConfigError(f"{cls.__name__} has no {name}(), which a PersistentActor needs")
         hook = inspect.unwrap(getattr(cls, name))
         if inspect.iscoroutinefunction(hook) or inspect.isasyncgenfunction(hook):
             raise ConfigError(f"{cls.__name__}.{name}() is async: nobody would await it")

@@ -162,7 +162,7 @@ def _refuse_if_lossy(ref: ActorRef[Any], name: str) -> None:
 
 
 class PersistentTarget(Target):
-    """A Persistent actor."""
+    """A PersistentActor."""
 
     is_persistent = True
 
