@@ -143,7 +143,7 @@ def chain(pages: Stream[str], net: Net, system: ActorSystem) -> None:
     reveal_type(pages.window(TumblingWindow(3), len))  # -> Window[int]
     reveal_type(pages.union(pages.map(len)))  # -> Stream[str | int]
     reveal_type(pages.branch(len)[0])  # -> Stream[str]
-    reveal_type(pages.map(len, errors="side").failures)  # -> Stream[Failure]
+    reveal_type(pages.map(len, errors="side").failures)  # -> Stream[FailedRow]
     pages.map(len, errors="sometimes")  # -> No overload variant of "map"
     by_length = pages.key_by(len)
     reveal_type(by_length)  # -> KeyedStream[int, str]
