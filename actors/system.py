@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from callboard.scheduling.monitor import Statistics
     from callboard.timers import Timer
 
-    A = TypeVar("A")
-    M = TypeVar("M")
-    Ts = TypeVarTuple("Ts")
+    _A = TypeVar("_A")
+    _M = TypeVar("_M")
+    _Ts = TypeVarTuple("_Ts")
 
 P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -197,17 +197,17 @@ class ActorSystem(CopiedAsItself):
     # No type stands for "a class's parameters, and options": see `Spawns` in actor.pyi.
     @overload
     def spawn(
-        self, cls: Callable[P, AnyActor[M, A]], /, *args: P.args, **kwargs: P.kwargs
-    ) -> ActorRef[M, A]: ...
+        self, cls: Callable[P, AnyActor[_M, _A]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> ActorRef[_M, _A]: ...
 
     @overload
     def spawn(
         self,
-        cls: Callable[[Unpack[Ts]], AnyActor[M, A]],
+        cls: Callable[[Unpack[_Ts]], AnyActor[_M, _A]],
         /,
-        *args: *Ts,
+        *args: *_Ts,
         **options: Unpack[SpawnOptions],
-    ) -> ActorRef[M, A]: ...
+    ) -> ActorRef[_M, _A]: ...
 
     # mypy 1.18 finds that this takes no `*Ts` with options, though it takes everything.
     @_compiled(spawn_in_system)  # type: ignore[misc]
@@ -231,9 +231,9 @@ class ActorSystem(CopiedAsItself):
 
     def pool(
         self,
-        cls: Callable[[Unpack[Ts]], AnyActor[M, A]],
+        cls: Callable[[Unpack[_Ts]], AnyActor[_M, _A]],
         /,
-        *args: *Ts,
+        *args: *_Ts,
         processes: int | None = None,
         elastic: Any = None,
         router: Any = None,
@@ -242,7 +242,7 @@ class ActorSystem(CopiedAsItself):
         types: Any = (),
         name: str | None = None,
         **options: Unpack[ActorOptions],
-    ) -> Router[M, A]:
+    ) -> Router[_M, _A]:
         """Start worker processes with one actor of `cls` in each, and return a router over them.
 
         `processes` is their number: without it, one for each usable core. With `elastic`, an
@@ -276,7 +276,7 @@ class ActorSystem(CopiedAsItself):
     def find(self, what: str, /) -> ActorRef[Any]: ...
 
     @overload
-    def find(self, what: type[Actor[M]], /) -> list[ActorRef[M]]: ...
+    def find(self, what: type[Actor[_M]], /) -> list[ActorRef[_M]]: ...
 
     @overload
     def find(self, what: type, /) -> list[ActorRef[Any]]: ...

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
 from typing_extensions import disjoint_base
 
@@ -22,6 +22,7 @@ class NativeProgram(Program):
 @disjoint_base
 class NativePredicate: ...
 
+@final
 class NativeFinder(Finder):
     def __init__(
         self,

@@ -39,13 +39,13 @@ void wait_somehow(Waitable& place, Random& random) {
 template <class Pipe>
 void send(Pipe& channel, Parcel* parcel, Random& random) {
     if (!channel.is_rendezvous()) {
-        while (channel.try_send(parcel) == Transfer::not_yet) wait_somehow(channel.sending(), random);
+        while (channel.send_nowait(parcel) == Transfer::not_yet) wait_somehow(channel.sending(), random);
         return;
     }
     for (;;) {
         // At a rendezvous, now and then by waiting for a receiver, else by an offer that is sometimes taken back.
         if (random.below(4) == 0) {
-            if (channel.try_send(parcel) != Transfer::not_yet) return;
+            if (channel.send_nowait(parcel) != Transfer::not_yet) return;
             std::this_thread::yield();
         } else if (const Transfer result = channel.offer(parcel); result == Transfer::ended) {
             return;
@@ -72,7 +72,7 @@ template <class Pipe>
 Parcel* receive(Pipe& channel, Random& random) {
     Parcel* parcel = nullptr;
     for (;;) {
-        switch (channel.try_receive(parcel)) {
+        switch (channel.receive_nowait(parcel)) {
             case Transfer::done: return parcel;
             case Transfer::ended: return nullptr;
             case Transfer::not_yet: wait_somehow(channel.receiving(), random);
@@ -192,8 +192,8 @@ void a_side_becomes_ready_while_its_user_goes_to_sleep() {
             if (rounds.over()) break;
             a_moment(random);
             if (index == 0) {
-                if (turn % 2 == 1) CHECK(channel.try_send(&parcel) == Transfer::done);
-                else CHECK(channel.try_receive(found) == Transfer::done);
+                if (turn % 2 == 1) CHECK(channel.send_nowait(&parcel) == Transfer::done);
+                else CHECK(channel.receive_nowait(found) == Transfer::done);
                 await([&] { return ended.load(acquire) == turn; });
             } else {
                 Sleeping user;
@@ -218,7 +218,7 @@ void a_value_comes_with_the_end() {
                 channel = std::make_unique<Pipe>(1);
                 begun.store(turn, release);
                 a_moment(random);
-                CHECK(channel->try_send(&parcel) == Transfer::done);
+                CHECK(channel->send_nowait(&parcel) == Transfer::done);
                 channel->close_sender();
                 await([&] { return ended.load(acquire) == turn; });
                 continue;
@@ -227,9 +227,9 @@ void a_value_comes_with_the_end() {
             if (rounds.over()) break;
             Parcel* found = nullptr;
             Transfer result;
-            while ((result = channel->try_receive(found)) == Transfer::not_yet) {}
+            while ((result = channel->receive_nowait(found)) == Transfer::not_yet) {}
             if (result == Transfer::ended) check::give_up(__FILE__, __LINE__, "the end came before the value");
-            while (channel->try_receive(found) != Transfer::ended) {}
+            while (channel->receive_nowait(found) != Transfer::ended) {}
             ended.store(turn, release);
         }
     });

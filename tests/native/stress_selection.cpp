@@ -21,7 +21,7 @@ using Pipe = Channel<Parcel*, BasicConcurrent<1>>;
 
 void send(Pipe& channel, Parcel* parcel) {
     Sleeping user;
-    while ((channel.is_rendezvous() ? channel.offer(parcel) : channel.try_send(parcel)) != Transfer::done)
+    while ((channel.is_rendezvous() ? channel.offer(parcel) : channel.send_nowait(parcel)) != Transfer::done)
         if (!user.wait_for(channel.sending(), patience)) check::give_up(__FILE__, __LINE__, "a sender was not woken");
     while (channel.is_rendezvous() && !channel.taken())
         if (!user.wait_for(channel.sending(), patience)) check::give_up(__FILE__, __LINE__, "an offer was not taken");
@@ -103,7 +103,7 @@ void all_are_heard(int senders, std::int64_t capacity, int most) {
             }
             auto& source = *static_cast<Source*>(given->user);
             Parcel* parcel;
-            const Transfer result = source.channel.try_receive(parcel);
+            const Transfer result = source.channel.receive_nowait(parcel);
             if (result == Transfer::done) {
                 ledger.receive(parcel->stamped);
             } else if (result == Transfer::ended) {
@@ -140,7 +140,7 @@ TEST("a selector may end at any time, and no sender touches it after that") {
         Random random(static_cast<std::uint64_t>(index));
         if (index < senders) {
             while (!rounds.over()) {
-                if (sources[static_cast<std::size_t>(index)]->channel.try_send(&parcels[index]) == Transfer::done)
+                if (sources[static_cast<std::size_t>(index)]->channel.send_nowait(&parcels[index]) == Transfer::done)
                     sent.fetch_add(1, relaxed);
                 random.pause();
             }
@@ -153,7 +153,7 @@ TEST("a selector may end at any time, and no sender touches it after that") {
             for (std::uint32_t takes = random.below(3); takes != 0;) {
                 if (Member* const given = selector->next()) {
                     Parcel* parcel;
-                    received += static_cast<Source*>(given->user)->channel.try_receive(parcel) == Transfer::done;
+                    received += static_cast<Source*>(given->user)->channel.receive_nowait(parcel) == Transfer::done;
                     --takes;
                 } else if (!user.wait_for(*selector, patience)) {
                     check::give_up(__FILE__, __LINE__, "a lost wake-up");

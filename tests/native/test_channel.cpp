@@ -26,14 +26,14 @@ using Number = std::int64_t;
 template <class Pipe>
 Number receive(Pipe& channel) {
     Number value = -1;
-    CHECK(channel.try_receive(value) == Transfer::done);
+    CHECK(channel.receive_nowait(value) == Transfer::done);
     return value;
 }
 
 template <class Pipe>
 bool is_empty(Pipe& channel) {
     Number value = -1;
-    return channel.try_receive(value) == Transfer::not_yet && value == -1;
+    return channel.receive_nowait(value) == Transfer::not_yet && value == -1;
 }
 
 }  // namespace
@@ -44,12 +44,12 @@ TEST_EACH("a channel holds exactly as many values as its capacity says, in order
         CHECK_EQUAL(channel.capacity(), capacity);
         Number sent = 0, received = 0;
         for (int turn = 0; turn < 4; ++turn) {
-            while (channel.try_send(sent) == Transfer::done) ++sent;
+            while (channel.send_nowait(sent) == Transfer::done) ++sent;
             CHECK_EQUAL(sent - received, capacity);
             CHECK_EQUAL(channel.size(), capacity);
             CHECK_EQUAL(receive(channel), received++);
-            CHECK(channel.try_send(sent++) == Transfer::done);
-            CHECK(channel.try_send(sent) == Transfer::not_yet);
+            CHECK(channel.send_nowait(sent++) == Transfer::done);
+            CHECK(channel.send_nowait(sent) == Transfer::not_yet);
             while (received < sent) CHECK_EQUAL(receive(channel), received++);
             CHECK(is_empty(channel));
         }
@@ -62,7 +62,7 @@ TEST_EACH("peek shows the oldest value and leaves it") {
     Pipe channel(2);
     Number value = -1;
     CHECK(!channel.peek(value));
-    CHECK(channel.try_send(4) == Transfer::done && channel.try_send(5) == Transfer::done);
+    CHECK(channel.send_nowait(4) == Transfer::done && channel.send_nowait(5) == Transfer::done);
     CHECK(channel.peek(value) && value == 4);
     CHECK_EQUAL(receive(channel), 4);
     CHECK(channel.peek(value) && value == 5);
@@ -75,7 +75,7 @@ TEST_EACH("a receiver that waits is woken once, by the first value") {
     CHECK(!channel.receive_ready());
     CHECK(channel.receiving().announce(&receiver));
     CHECK_EQUAL(receiver.woken, 0);
-    CHECK(channel.try_send(1) == Transfer::done && channel.try_send(2) == Transfer::done);
+    CHECK(channel.send_nowait(1) == Transfer::done && channel.send_nowait(2) == Transfer::done);
     CHECK_EQUAL(receiver.woken, 1);
     CHECK(channel.receive_ready());
     CHECK(!channel.receiving().withdraw(&receiver));
@@ -84,7 +84,7 @@ TEST_EACH("a receiver that waits is woken once, by the first value") {
 TEST_EACH("a sender that waits is woken once, by the first value that is taken") {
     Pipe channel(2);
     Counting sender;
-    CHECK(channel.try_send(1) == Transfer::done && channel.try_send(2) == Transfer::done);
+    CHECK(channel.send_nowait(1) == Transfer::done && channel.send_nowait(2) == Transfer::done);
     CHECK(!channel.send_ready());
     CHECK(channel.sending().announce(&sender));
     receive(channel), receive(channel);
@@ -96,7 +96,7 @@ TEST_EACH("who announces itself at a side that is ready is told so, and not woke
     Pipe channel(1);
     Counting sender, receiver;
     CHECK(!channel.sending().announce(&sender));
-    CHECK(channel.try_send(1) == Transfer::done);
+    CHECK(channel.send_nowait(1) == Transfer::done);
     CHECK(!channel.receiving().announce(&receiver));
     receive(channel);
     CHECK_EQUAL(sender.woken + receiver.woken, 0);
@@ -108,7 +108,7 @@ TEST_EACH("who withdraws is not woken, and takes nothing") {
     CHECK(channel.receiving().announce(&receiver));
     CHECK(channel.receiving().withdraw(&receiver));
     CHECK(!channel.receiving().withdraw(&receiver));
-    CHECK(channel.try_send(1) == Transfer::done);
+    CHECK(channel.send_nowait(1) == Transfer::done);
     CHECK_EQUAL(receiver.woken, 0);
     CHECK_EQUAL(receive(channel), 1);
 }
@@ -120,7 +120,7 @@ TEST_EACH("a second wait at one side wakes the first, and only the second is wok
     CHECK(channel.receiving().announce(&second));
     CHECK_EQUAL(first.woken, 1);
     CHECK(!channel.receiving().withdraw(&first));
-    CHECK(channel.try_send(1) == Transfer::done);
+    CHECK(channel.send_nowait(1) == Transfer::done);
     CHECK_EQUAL(first.woken, 1);
     CHECK_EQUAL(second.woken, 1);
 }
@@ -128,25 +128,25 @@ TEST_EACH("a second wait at one side wakes the first, and only the second is wok
 TEST_EACH("what was sent before the sender closed is received, and then the end") {
     Pipe channel(2);
     Number value = -1;
-    CHECK(channel.try_send(1) == Transfer::done && channel.try_send(2) == Transfer::done);
+    CHECK(channel.send_nowait(1) == Transfer::done && channel.send_nowait(2) == Transfer::done);
     CHECK(channel.close_sender());
     CHECK(!channel.close_sender());
-    CHECK(channel.try_send(3) == Transfer::ended);
+    CHECK(channel.send_nowait(3) == Transfer::ended);
     CHECK(channel.is_sender_closed() && !channel.is_receiver_closed() && !channel.is_cancelled());
     CHECK_EQUAL(receive(channel), 1);
     CHECK_EQUAL(receive(channel), 2);
-    CHECK(channel.try_receive(value) == Transfer::ended && channel.try_receive(value) == Transfer::ended);
+    CHECK(channel.receive_nowait(value) == Transfer::ended && channel.receive_nowait(value) == Transfer::ended);
     CHECK_EQUAL(value, -1);
 }
 
 TEST_EACH("when the receiver has closed nothing can be sent, and what is there can be received") {
     Pipe channel(2);
     Number value = -1;
-    CHECK(channel.try_send(1) == Transfer::done);
+    CHECK(channel.send_nowait(1) == Transfer::done);
     CHECK(channel.close_receiver());
-    CHECK(channel.try_send(2) == Transfer::ended);
+    CHECK(channel.send_nowait(2) == Transfer::ended);
     CHECK_EQUAL(receive(channel), 1);
-    CHECK(channel.try_receive(value) == Transfer::ended);
+    CHECK(channel.receive_nowait(value) == Transfer::ended);
 }
 
 TEST_EACH("after a cancellation nothing is received, and what is left can be taken out") {
@@ -154,10 +154,10 @@ TEST_EACH("after a cancellation nothing is received, and what is left can be tak
         Pipe channel(capacity);
         Number value = -1;
         if (capacity == 0) CHECK(channel.offer(1) == Transfer::done);
-        else CHECK(channel.try_send(1) == Transfer::done);
+        else CHECK(channel.send_nowait(1) == Transfer::done);
         CHECK(channel.cancel());
-        CHECK(channel.try_receive(value) == Transfer::ended && !channel.peek(value));
-        CHECK(channel.try_send(2) == Transfer::ended);
+        CHECK(channel.receive_nowait(value) == Transfer::ended && !channel.peek(value));
+        CHECK(channel.send_nowait(2) == Transfer::ended);
         CHECK_EQUAL(value, -1);
         CHECK(channel.take_left(value) && value == 1);
         CHECK(!channel.take_left(value));
@@ -168,7 +168,7 @@ TEST_EACH("each way to end wakes both sides once, and each side is ready for eve
     for (bool (Pipe::*const end)() : {&Pipe::close_sender, &Pipe::close_receiver, &Pipe::cancel}) {
         Pipe empty(1), full(1);
         Counting receiver, sender;
-        CHECK(full.try_send(1) == Transfer::done);
+        CHECK(full.send_nowait(1) == Transfer::done);
         CHECK(empty.receiving().announce(&receiver));
         CHECK(full.sending().announce(&sender));
         CHECK((empty.*end)() && (full.*end)());
@@ -184,15 +184,15 @@ TEST_EACH("a full channel that grows wakes its sender, and keeps what waits") {
     Pipe channel(3);
     Counting sender;
     for (int i = 1; i < 5; ++i) {
-        (void)channel.try_send(i);
+        (void)channel.send_nowait(i);
         if (i == 1) CHECK_EQUAL(receive(channel), 1);
     }
     CHECK(channel.sending().announce(&sender));
     channel.grow(5);
     CHECK_EQUAL(sender.woken, 1);
     CHECK_EQUAL(channel.capacity(), 5);
-    CHECK(channel.try_send(5) == Transfer::done && channel.try_send(6) == Transfer::done);
-    CHECK(channel.try_send(7) == Transfer::not_yet);
+    CHECK(channel.send_nowait(5) == Transfer::done && channel.send_nowait(6) == Transfer::done);
+    CHECK(channel.send_nowait(7) == Transfer::not_yet);
     for (const int value : {2, 3, 4, 5, 6}) CHECK_EQUAL(receive(channel), value);
     CHECK_EQUAL(channel.written(), 6);
 }
@@ -200,7 +200,7 @@ TEST_EACH("a full channel that grows wakes its sender, and keeps what waits") {
 TEST_EACH("each value that is there is visited, the oldest first, until a visit says stop") {
     Pipe channel(3);
     for (int i = 1; i <= 4; ++i) {
-        (void)channel.try_send(i);
+        (void)channel.send_nowait(i);
         if (i == 1) CHECK_EQUAL(receive(channel), 1);
     }
     Number sum = 0;
@@ -243,14 +243,14 @@ TEST_EACH("a rendezvous: an offer is the sender's until it is taken") {
 TEST_EACH("a rendezvous: a value is sent at once only to a receiver that waits") {
     Pipe channel(0);
     Counting receiver;
-    CHECK(channel.try_send(1) == Transfer::not_yet);
+    CHECK(channel.send_nowait(1) == Transfer::not_yet);
     CHECK(!channel.send_ready());
     CHECK(channel.receiving().announce(&receiver));
     CHECK(channel.send_ready());
-    CHECK(channel.try_send(1) == Transfer::done);
+    CHECK(channel.send_nowait(1) == Transfer::done);
     CHECK_EQUAL(receiver.woken, 1);
     CHECK(!channel.receiving().withdraw(&receiver));
-    CHECK(channel.try_send(2) == Transfer::not_yet);
+    CHECK(channel.send_nowait(2) == Transfer::not_yet);
     CHECK(channel.offer(2) == Transfer::not_yet);
     Number value = -1;
     CHECK(!channel.retract(value));
@@ -274,7 +274,7 @@ TEST_EACH("a rendezvous: a sender whose slot is taken is woken even if its recei
     Pipe channel(0);
     Counting sender, receiver;
     CHECK(channel.receiving().announce(&receiver));
-    CHECK(channel.try_send(1) == Transfer::done);
+    CHECK(channel.send_nowait(1) == Transfer::done);
     CHECK(channel.offer(2) == Transfer::not_yet);
     CHECK_EQUAL(receive(channel), 1);
     CHECK(!channel.sending().announce(&sender));
@@ -289,12 +289,12 @@ TEST_EACH("a rendezvous: what is handed over is no offer of the sender before, a
     CHECK(channel.offer(1) == Transfer::done);
     CHECK_EQUAL(receive(channel), 1);
     CHECK(channel.receiving().announce(&receiver));
-    CHECK(channel.try_send(2) == Transfer::done);
+    CHECK(channel.send_nowait(2) == Transfer::done);
     CHECK(!channel.retract(value));
     CHECK(channel.peek_slot(value) && value == 2);
     CHECK_EQUAL(receive(channel), 2);
     CHECK(!channel.send_ready());
-    CHECK(channel.receiving().announce(&receiver) && channel.try_send(3) == Transfer::done && channel.cancel());
+    CHECK(channel.receiving().announce(&receiver) && channel.send_nowait(3) == Transfer::done && channel.cancel());
     CHECK(!channel.peek_slot(value));
     CHECK(channel.take_left(value) && value == 3);
 }
@@ -307,7 +307,7 @@ TEST_EACH("a rendezvous that grows keeps what is offered, and then it is sent") 
     channel.grow(2);
     CHECK_EQUAL(sender.woken, 1);
     CHECK(channel.taken());
-    CHECK(channel.try_send(2) == Transfer::done && channel.try_send(3) == Transfer::not_yet);
+    CHECK(channel.send_nowait(2) == Transfer::done && channel.send_nowait(3) == Transfer::not_yet);
     CHECK_EQUAL(receive(channel), 1);
     CHECK_EQUAL(receive(channel), 2);
 }

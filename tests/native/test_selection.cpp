@@ -30,10 +30,10 @@ struct Selected {
             if (member) selector.remove(*member);
     }
 
-    void send(int index) { CHECK(channels[at(index)]->try_send(1) == Transfer::done); }
+    void send(int index) { CHECK(channels[at(index)]->send_nowait(1) == Transfer::done); }
     void take(int index) {
         Number value;
-        CHECK(channels[at(index)]->try_receive(value) == Transfer::done);
+        CHECK(channels[at(index)]->receive_nowait(value) == Transfer::done);
     }
     // -1: none.
     int next() {
@@ -145,7 +145,7 @@ TEST("members may come and go while the user waits") {
     Selected many(2);
     Counting user;
     Pipe other(1);
-    CHECK(other.try_send(1) == Transfer::done);
+    CHECK(other.send_nowait(1) == Transfer::done);
     CHECK(many.selector.announce(&user));
     {
         Member late(other.receiving());
@@ -201,17 +201,17 @@ TEST("a wait at a channel beside its selector wakes the member, and the selector
 
 TEST("senders are ready when there is room, beside receivers") {
     Pipe full(1), empty(1);
-    CHECK(full.try_send(1) == Transfer::done);
+    CHECK(full.send_nowait(1) == Transfer::done);
     Member sender(full.sending()), receiver(empty.receiving());
     Selector selector;
     Counting user;
     selector.add(sender), selector.add(receiver);
     CHECK(selector.announce(&user));
     Number value;
-    CHECK(full.try_receive(value) == Transfer::done);
+    CHECK(full.receive_nowait(value) == Transfer::done);
     CHECK_EQUAL(user.woken, 1);
     CHECK(selector.next() == &sender);
-    CHECK(empty.try_send(1) == Transfer::done);
+    CHECK(empty.send_nowait(1) == Transfer::done);
     CHECK(selector.next() == &receiver);
     CHECK(selector.next() == &sender);
     selector.remove(sender), selector.remove(receiver);
@@ -228,7 +228,7 @@ TEST("two selectors meet at a rendezvous: the sender's is ready when the receive
     CHECK_EQUAL(one.woken, 1);
     CHECK(receivers.announce(&other));
     CHECK(senders.next() == &sender);
-    CHECK(channel.try_send(1) == Transfer::done);
+    CHECK(channel.send_nowait(1) == Transfer::done);
     CHECK_EQUAL(other.woken, 1);
     CHECK(receivers.next() == &receiver);
     senders.remove(sender), receivers.remove(receiver);

@@ -64,12 +64,12 @@ template <class Ordering>
 struct Threads {
     explicit Threads(Number capacity) : channel(capacity) {}
     void send(Number value) {
-        while (channel.try_send(value) != Transfer::done)
+        while (channel.send_nowait(value) != Transfer::done)
             sender.wait_for([this] { return channel.send_ready(); }, channel.sending());
     }
     Number receive() {
         Number value;
-        while (channel.try_receive(value) != Transfer::done)
+        while (channel.receive_nowait(value) != Transfer::done)
             receiver.wait_for([this] { return channel.receive_ready(); }, channel.receiving());
         return value;
     }
@@ -173,10 +173,10 @@ double select(std::size_t count, bool same, Number values) {
     const auto begin = monotonic_ns();
     for (Number i = 1; i <= values; ++i) {
         Pipe& there = *channels[same ? 7 : random_number(1, static_cast<std::uint64_t>(i)) % count];
-        wrong += there.try_send(i) != Transfer::done;
+        wrong += there.send_nowait(i) != Transfer::done;
         Member* const given = selector.next();
         Number value = 0;
-        wrong += given->user != &there || there.try_receive(value) != Transfer::done || value != i;
+        wrong += given->user != &there || there.receive_nowait(value) != Transfer::done || value != i;
     }
     const double time = per_value(begin, values);
     for (auto& member : members) selector.remove(*member);

@@ -42,14 +42,14 @@ private:
 
 template <class Pipe>
 void send(Pipe& channel, User& user, Parcel* parcel) {
-    while (channel.try_send(parcel) == Transfer::not_yet) user.wait_for(channel.sending());
+    while (channel.send_nowait(parcel) == Transfer::not_yet) user.wait_for(channel.sending());
 }
 
 template <class Pipe>
 int receive(Pipe& channel, User& user) {
     Parcel* parcel = nullptr;
     for (;;) {
-        switch (channel.try_receive(parcel)) {
+        switch (channel.receive_nowait(parcel)) {
             case Transfer::done: return *parcel;
             case Transfer::ended: return -1;
             case Transfer::not_yet: user.wait_for(channel.receiving());
@@ -87,7 +87,7 @@ MODEL("without a barrier: room for two: all arrives, and nobody sleeps for ever"
 MODEL("a receiver that waits hears of the end, after all that was sent before") {
     Pipe channel(1);
     Parcel parcel;
-    together([&] { parcel = 7, (void)channel.try_send(&parcel), channel.close_sender(); },
+    together([&] { parcel = 7, (void)channel.send_nowait(&parcel), channel.close_sender(); },
              [&] {
                  User receiver;
                  CHECK(receive(channel, receiver) == 7);
@@ -104,14 +104,14 @@ MODEL("a sender that waits hears that the receiver has closed, and what it broug
                  User sender;
                  for (Parcel& parcel : parcels) {
                      Transfer result;
-                     while ((result = channel.try_send(&parcel)) == Transfer::not_yet) sender.wait_for(channel.sending());
+                     while ((result = channel.send_nowait(&parcel)) == Transfer::not_yet) sender.wait_for(channel.sending());
                      sent = sent + (result == Transfer::done);
                  }
              });
     Parcel* left;
     CHECK(sent <= 1);
-    for (; sent != 0; sent = sent - 1) CHECK(channel.try_receive(left) == Transfer::done);
-    CHECK(channel.try_receive(left) == Transfer::ended);
+    for (; sent != 0; sent = sent - 1) CHECK(channel.receive_nowait(left) == Transfer::done);
+    CHECK(channel.receive_nowait(left) == Transfer::ended);
 }
 
 MODEL("who sees the end sees what was done before it") {
@@ -120,7 +120,7 @@ MODEL("who sees the end sees what was done before it") {
     Plain<int> done{0};
     together([&] { done = 7, channel.close_receiver(); },
              [&] {
-                 if (channel.try_send(&parcel) == Transfer::ended) CHECK(done == 7);
+                 if (channel.send_nowait(&parcel) == Transfer::ended) CHECK(done == 7);
              });
 }
 
@@ -133,7 +133,7 @@ MODEL("a third thread cancels: both sides hear of it, and each value is received
                  User sender;
                  for (Parcel& parcel : parcels) {
                      Transfer result;
-                     while ((result = channel.try_send(&parcel)) == Transfer::not_yet) sender.wait_for(channel.sending());
+                     while ((result = channel.send_nowait(&parcel)) == Transfer::not_yet) sender.wait_for(channel.sending());
                      if (result == Transfer::done) sent = sent + parcel;
                  }
              },
@@ -148,13 +148,13 @@ MODEL("a third thread cancels: both sides hear of it, and each value is received
 MODEL("a receiver that withdraws has been woken, or nobody touches it any more") {
     Pipe channel(1);
     Parcel parcel;
-    together([&] { parcel = 7; CHECK(channel.try_send(&parcel) == Transfer::done); },
+    together([&] { parcel = 7; CHECK(channel.send_nowait(&parcel) == Transfer::done); },
              [&] {
                  User receiver;
                  Parcel* found = nullptr;
                  if (!channel.receiving().announce(&receiver)) return;
                  if (channel.receiving().withdraw(&receiver)) return;
-                 CHECK(channel.try_receive(found) == Transfer::done && *found == 7);  // why it was taken out
+                 CHECK(channel.receive_nowait(found) == Transfer::done && *found == 7);  // why it was taken out
                  receiver.sleep();
              });
     Parcel* left = nullptr;
@@ -198,7 +198,7 @@ MODEL("a rendezvous: an offer is taken, or the sender's again") {
         },
         [&] {
             Parcel* found = nullptr;
-            if (channel.try_receive(found) != Transfer::done) return;
+            if (channel.receive_nowait(found) != Transfer::done) return;
             CHECK(*found == 7);
             received = 1;
         });

@@ -39,11 +39,11 @@ struct Two {
 
     void bring(int index, int value) {
         parcels[index] = value;
-        CHECK(channels[index].try_send(&parcels[index]) == Transfer::done);
+        CHECK(channels[index].send_nowait(&parcels[index]) == Transfer::done);
     }
     int take(void* channel) {
         Parcel* found = nullptr;
-        if (static_cast<Pipe*>(channel)->try_receive(found) != Transfer::done) return 0;
+        if (static_cast<Pipe*>(channel)->receive_nowait(found) != Transfer::done) return 0;
         return *found;
     }
     int take_left() {
@@ -95,7 +95,7 @@ MODEL("two senders, room for two: the user takes both values, and does not sleep
 MODEL("one sender that sends twice: a member that was given out is heard again") {
     Two two(2);
     Parcel more;
-    together([&] { two.bring(0, 1), more = 10; CHECK(two.channels[0].try_send(&more) == Transfer::done); },
+    together([&] { two.bring(0, 1), more = 10; CHECK(two.channels[0].send_nowait(&more) == Transfer::done); },
              [&] {
                  User user;
                  Selected selected(two);
