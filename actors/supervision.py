@@ -8,6 +8,7 @@ from typing import Literal
 
 from callboard.core import checks
 from callboard.core.errors import ConfigError
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 
 Directive = Literal["stop", "restart", "resume", "escalate"]
@@ -42,6 +43,8 @@ class Supervision:
     letter and no traceback in the log, and `on_failure` is not called. For a message that was told,
     the log has one line at the level DEBUG.
     """
+
+    __dir__ = public_names
 
     directive: Directive | Callable[[BaseException], Directive] = "stop"
     scope: Scope = "one"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from callboard.core import checks
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 
 
@@ -17,6 +18,8 @@ class AutoScale:
     than `high` in `after_looks` looks on end: it spawns half as many again. Fewer than `low`: it
     removes one.
     """
+
+    __dir__ = public_names
 
     min_size: int = 1
     max_size: int = 8

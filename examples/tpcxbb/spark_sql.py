@@ -37,7 +37,7 @@ WITH clicks AS (
   FROM web_clickstreams
   WHERE wcs_user_sk IS NOT NULL
 ), gaps AS (
-  SELECT *, time - delay_threshold(time) OVER (PARTITION BY wcs_user_sk ORDER BY position) AS gap
+  SELECT *, time - lag(time) OVER (PARTITION BY wcs_user_sk ORDER BY position) AS gap
   FROM clicks
 ), sessions AS (
   SELECT *, count_if(gap > 3600) OVER (PARTITION BY wcs_user_sk ORDER BY position) AS session

@@ -140,7 +140,7 @@ def test_looks_at_a_manual_system_send_nothing() -> None:
     assert [
         ref.statistics().messages for ref in system.find(type(run._conductor.actor_class))
     ] == []
-    assert run._conductor.messages == 1
+    assert run._conductor.statistics().messages == 1
     run.finish()
     system.stop()
 

@@ -52,7 +52,7 @@ def rows(spark: SparkSession, batch: int) -> DataFrame:
     frame = spark.range(ROWS, numPartitions=PARTITIONS).selectExpr("id", key)
     slow = random.Random(batch).randrange(2 * PARTITIONS)
 
-    def delay_threshold(batches: Iterable[Any]) -> Iterator[Any]:
+    def lag(batches: Iterable[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
@@ -62,7 +62,7 @@ def rows(spark: SparkSession, batch: int) -> DataFrame:
                 threading.Event().wait(0.7)  # a slow machine: speculation is to begin
             yield each
 
-    return frame.mapInArrow(delay_threshold, "id long, k string")
+    return frame.mapInArrow(lag, "id long, k string")
 
 
 def say(*words: object) -> None:
