@@ -1,4 +1,4 @@
-"""Measures the house: `python -m tests.measure` prints how large it is, and is meant to be."""
+"""Measures the repository: `python -m tests.measure` prints its sizes beside those to aim at."""
 
 import ast
 import importlib

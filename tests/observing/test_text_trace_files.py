@@ -191,7 +191,7 @@ def test_lines_of_a_worker_and_of_a_failure_have_a_mark() -> None:
 
 
 @pytest.mark.parametrize("wrong", [(), 5, "Stage", [3], [None]])
-def test_what_names_no_classes_is_an_error(wrong: Any) -> None:
+def test_a_value_without_names_of_classes_is_an_error(wrong: Any) -> None:
     with pytest.raises(ConfigError, match="monitored is a list of classes or of their names, not"):
         ActorSystem(monitoring="times", monitored=wrong)
 

@@ -1,4 +1,4 @@
-"""What waits in a collector, where a lane appends at the worst moment, and senders wait."""
+"""Outputs in a collector while lanes append, takers take and senders wait."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Growing(list[Any]):
         return rows
 
 
-def test_what_a_lane_appends_while_others_take_is_not_lost() -> None:
+def test_rows_appended_during_a_take_are_not_lost() -> None:
     buffer = OutputBuffer("all", Growing([0, 1]), None)
     assert buffer.take_all() == [0, 1]
     assert len(buffer) == 1
     assert [buffer.take_one(), buffer.take_one()] == [2, 1]
 
 
-def test_who_counts_while_another_takes_misses_none() -> None:
+def test_a_count_during_a_take_misses_none() -> None:
     seen = []
 
     class Watched(list[Any]):
@@ -43,7 +43,7 @@ def test_who_counts_while_another_takes_misses_none() -> None:
     assert len(buffer) == 3
 
 
-def test_who_counts_as_another_takes_misses_none() -> None:
+def test_a_take_during_a_count_misses_none() -> None:
     class Counted(list[Any]):
         def __len__(self) -> int:
             taken.append(buffer.take_one())
@@ -55,7 +55,7 @@ def test_who_counts_as_another_takes_misses_none() -> None:
     assert taken == [0]
 
 
-def test_who_waits_is_woken_by_one_that_takes_from_its_hand() -> None:
+def test_a_waiting_sender_is_woken_by_a_take_from_the_hand() -> None:
     buffer = OutputBuffer("all", list(range(8)), 8)
     waiting = Thread(lambda: buffer.wait_for_taker(3600.0))
     taken = [buffer.hand.pop() if buffer.hand else buffer.take_one() for _ in range(5)]
@@ -75,7 +75,7 @@ def test_closed_results_are_never_full() -> None:
 @pytest.mark.parametrize(
     "take", [OutputBuffer.take_all, OutputBuffer.take_one, OutputBuffer.unbind]
 )
-def test_who_waits_for_a_taker_is_woken_by_one(take: Callable[[OutputBuffer[int]], object]) -> None:
+def test_a_take_wakes_a_sender_that_waits(take: Callable[[OutputBuffer[int]], object]) -> None:
     buffer = OutputBuffer("all", [1], 1)
     waiting = Thread(lambda: buffer.wait_for_taker(3600.0))
     assert not buffer.has_room()
@@ -84,7 +84,7 @@ def test_who_waits_for_a_taker_is_woken_by_one(take: Callable[[OutputBuffer[int]
     waiting.ends()
 
 
-def test_who_waits_goes_on_when_half_of_the_room_is_free() -> None:
+def test_a_waiting_sender_goes_on_at_half_of_the_room() -> None:
     buffer = OutputBuffer("all", list(range(4)), 4)
     assert buffer.is_full()
     taken = []
