@@ -60,7 +60,7 @@ def test_an_empty_answer_is_printed(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["--changes=absent.csv"], "run: [Errno 2] No such file or directory: 'absent.csv'\n"),
     ],
 )
-def test_what_is_wrong_with_the_input_is_said(
+def test_an_error_of_the_input_is_named(
     capsys: pytest.CaptureFixture[str], arguments: list[str], error: str
 ) -> None:
     assert main(arguments) == 2

@@ -91,7 +91,7 @@ def test_refs_take_integers_and_memory(system: ActorSystem) -> None:
 
 
 @pytest.mark.parametrize("wrong", [1.5, np.array([1.5]), memoryview(b"abcd").cast("f")])
-def test_what_is_no_key_is_refused_and_the_next_one_counted(
+def test_a_value_that_is_not_a_key_is_refused_and_the_next_one_counted(
     system: ActorSystem, wrong: Any
 ) -> None:
     actors = FrequencyActors(system, 0.1, streams=1)
@@ -126,7 +126,7 @@ def test_a_number_of_streams_has_bounds(system: ActorSystem, streams: Any) -> No
         FrequencyActors(system, 0.1, streams=streams)
 
 
-def test_what_cannot_be_counted_is_refused_where_it_is_told(system: ActorSystem) -> None:
+def test_a_value_that_cannot_be_counted_is_refused_where_it_is_told(system: ActorSystem) -> None:
     actors = FrequencyActors(system, 0.1, streams=1)
     for wrong, error in ((["a", []], TypeError), ([float("nan")], ValueError)):
         with pytest.raises(error):

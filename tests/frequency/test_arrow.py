@@ -56,7 +56,7 @@ def test_other_sorts_are_keys_as_their_objects() -> None:
 
 
 @pytest.mark.parametrize("keys", [pa.array([1.5]), pa.array([[1]]), pa.array([{"a": 1}])])
-def test_what_holds_no_keys_is_refused(keys: Any) -> None:
+def test_an_array_without_keys_is_refused(keys: Any) -> None:
     with pytest.raises(
         TypeError, match="keys are an array of integers, texts, bytes or objects, not"
     ):

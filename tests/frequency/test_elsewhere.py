@@ -120,7 +120,7 @@ def test_bytes_that_are_no_summary_are_refused(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [None, "text", 5])
-def test_what_is_no_bytes_is_refused(data: Any) -> None:
+def test_a_value_that_is_not_bytes_is_refused(data: Any) -> None:
     with pytest.raises(TypeError):
         SpaceSaving.from_bytes(data)
 

@@ -34,7 +34,7 @@ def test_equal_numbers_are_one_key(first: Hashable, second: Hashable) -> None:
     assert list(summary) == [Counted(1, 2, 0)]
 
 
-def test_what_is_never_equal_is_told_apart() -> None:
+def test_values_that_are_never_equal_are_told_apart() -> None:
     keys: list[Hashable] = [
         1,
         "1",
@@ -186,7 +186,7 @@ def test_a_comparison_that_uses_the_summary_is_refused() -> None:
     assert summary.total == 1
 
 
-def test_what_a_comparison_or_a_finalizer_counts_is_counted_when_the_summary_is_free() -> None:
+def test_keys_of_a_comparison_or_a_finalizer_are_counted_when_the_summary_is_free() -> None:
     summary = SpaceSaving(0.01)
 
     class Counting:

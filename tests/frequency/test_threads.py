@@ -36,7 +36,7 @@ def in_threads(*work: Callable[[], object]) -> None:
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda each: each.get("design", "default"))
 @pytest.mark.parametrize("epsilon", [0.01, 0.001])
 @pytest.mark.parametrize("sort", ["integers", "arrays", "texts", "objects"])
-def test_what_several_threads_count_adds_up(
+def test_counts_of_several_threads_add_up(
     sort: str, epsilon: float, options: dict[str, Any]
 ) -> None:
     makers: dict[str, Callable[[list[int]], Any]] = {
@@ -64,7 +64,7 @@ def test_what_several_threads_count_adds_up(
     hold(summary, exact, adds_up=epsilon == 0.01)  # partitions leave some out
 
 
-def test_who_comes_during_a_comparison_waits_for_its_end() -> None:
+def test_a_caller_during_a_comparison_waits_for_its_end() -> None:
     summary = SpaceSaving(0.1)
     compares, asks, counted = threading.Event(), threading.Event(), threading.Event()
 

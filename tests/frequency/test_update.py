@@ -103,7 +103,7 @@ def test_arrays_of_integers_go_to_summaries_of_other_keys() -> None:
         ([1, ([],)], "unhashable type: 'list'"),
     ],
 )
-def test_what_holds_no_keys_is_refused_and_nothing_of_it_counted(keys: Any, says: str) -> None:
+def test_a_value_without_keys_is_refused_and_nothing_of_it_counted(keys: Any, says: str) -> None:
     for first in (0, "a", 0.5):
         summary = SpaceSaving(0.1)
         summary.add(first)

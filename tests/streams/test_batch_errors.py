@@ -123,7 +123,7 @@ class TestErrors:
             merged.run_sequentially({"a": [batch(t=[1])], "b": [batch(t=[1], x=[1])]})
         assert str(info.value.__cause__).startswith("stream 2: its columns are t: int64, x: int64")
 
-    def test_what_a_schema_says_besides_makes_no_difference(self) -> None:
+    def test_other_facts_of_a_schema_make_no_difference(self) -> None:
         told = pa.schema([pa.field("t", pa.int64(), nullable=False)], metadata={"from": "b"})
         sent = {"a": [batch(t=[1])], "b": [pa.record_batch({"t": [2]}, schema=told)]}
         out = entry("a").merge_batches(entry("b"), by="t").collect().run_sequentially(sent)
@@ -257,7 +257,7 @@ class TestErrors:
         else:
             assert rows_in(out["out"]) == wanted
 
-    def test_what_was_found_before_a_failure_has_gone_out_in_full_batches(self) -> None:
+    def test_pairs_found_before_a_failure_have_gone_out_in_full_batches(self) -> None:
         def mask(row: dict[str, Any], batch: Any) -> Any:
             return np.full(len(batch), 1 // (5 - row["t"]) >= 0)
 

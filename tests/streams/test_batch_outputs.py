@@ -143,7 +143,7 @@ class TestOutputs:
         graph.run_sequentially([(e, [each]) for e, each in steps], batch_size=1)
         assert seen == [NOON + DAY / 2, NOON + 2 * DAY]
 
-    def test_what_is_ready_goes_out_as_soon_as_batches_are_full(self) -> None:
+    def test_rows_go_out_as_soon_as_batches_are_full(self) -> None:
         seen: list[Any] = []
         graph: Graph[Any] = entry("a").merge_batches(entry("b"), by="t", n=2).to(seen.append)
 

@@ -78,7 +78,7 @@ class TestErrors:
             ((1, 1), (5, 1)), ((3, 4), (5, 1)), ((2, 0), None),
         ]  # fmt: skip
 
-    def test_what_combines_may_raise_for_a_row_without_a_partner(self) -> None:
+    def test_combine_may_raise_for_a_row_without_a_partner(self) -> None:
         stream = entry("a").join(
             entry("b"), by=0, within=1, how="left", combine=lambda a, b: a[0] + b[0], errors="skip"
         )
@@ -181,7 +181,7 @@ class TestErrors:
         ids=repr,
     )
     @pytest.mark.parametrize("missing", MISSING, ids=repr)
-    def test_what_is_missing_is_near_to_nothing_and_no_error_of_other_rows(
+    def test_a_missing_value_is_near_to_nothing_and_no_error_of_other_rows(
         self, missing: Any, band: Any, value: Any, first: bool
     ) -> None:
         stream = entry("a").join(entry("b"), by=0, within=5, where=band, how="outer")

@@ -136,6 +136,8 @@ def test_a_batch_is_committed_in_a_coroutine(servers: Any) -> None:
             await connection.aclose()
 
     assert asyncio.run(main()) == [0, 1, 2]
+    with connect_sharded(servers.urls, timeout=DEADLINE) as connection:
+        assert applied(connection) == parts_of(ROWS)
 
 
 def test_it_can_be_pickled_with_its_refs(connection: ShardedConnection) -> None:
