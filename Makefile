@@ -1,18 +1,18 @@
 # make demo     run the main job: authors' sessions and busy files from a change stream, through Spark
 # make test     run the test suite
-# make soak     kill what serves and what delivers hundreds of times, and stress structures for longer; takes hours
+# make soak     kill servers and clients hundreds of times, and stress structures for longer; takes hours
 # make bench    run the benchmarks
 # make docs     build the site into build/site
 # make lint     check style; make types checks types, strictly
-# make wheels   build and try a release's wheels, for the interpreters that PYTHONS="python3.11 python3.13t" names
+# make wheels   build and test a release's wheels, for the interpreters in PYTHONS="python3.11 python3.13t"
 # make stress   run the native structures under a model checker and sanitizers
 # make dev      an editable install in .venv-dev, built in build/dev and rebuilt whenever it is imported
 # make shape    lay out the sources as they are installed, as links, for editors and type checkers; compiles nothing
 # make compile  rebuild build/dev now, and show the compiler's messages
-# make clean    remove all that the above have made
+# make clean    remove everything that the above have made
 #
 # Each does its own set-up, once: `make test` on a fresh checkout is enough. PYTHON=python3.13 chooses
-# another interpreter, which gets a .venv-python3.13 of its own; ARGS="..." is handed to the program run,
+# another interpreter, with a separate .venv-python3.13; ARGS="..." is passed to the program,
 # SETUP="..." to meson when the wheel is built.
 PYTHON ?= python3
 ARGS ?=

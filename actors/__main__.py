@@ -1,4 +1,4 @@
-"""`callboard COMMAND`, or `python -m callboard COMMAND`: callboard as a program of its own."""
+"""`callboard COMMAND`, or `python -m callboard COMMAND`: the commands of callboard."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _serve(arguments: list[str]) -> int:
 
 def _health(arguments: list[str]) -> int:
     """Print a server's health as JSON."""
-    from callboard.remote.client.look import main
+    from callboard.remote.client.health_command import main
 
     return main(arguments)
 

@@ -8,9 +8,9 @@ cimport cython
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.unfinished cimport recall
 from callboard._inside.sending.actor_cell cimport carrying_cell, cell_of
-from callboard._inside.sending.letter cimport copy_of, sender_of
 from callboard._inside.sending.ref cimport CLOSED, ActorRef, Envelope, Extra, no_system
 from callboard._inside.sending.state cimport TimersOfActor, Watches
+from callboard._inside.sending.stored_envelope cimport copy_of, sender_of
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport current_variables
 
@@ -20,7 +20,7 @@ from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 
 
-# How many an actor watches until it looks who of them has ended.
+# How many an actor watches until it checks which of them have ended.
 cdef Py_ssize_t FEW_WATCHED = 64
 
 
@@ -36,13 +36,12 @@ cdef ActorRef own(actor):
 class Actor:
     """An object with private state that handles one message at a time.
 
-    Subclass it and define `receive(self, message)`: its return value answers an ask. `async def receive` may await
-    futures of other actors; while it waits the worker runs others, and the actor takes no other message, unless it
-    was spawned with `concurrency`.
-    `receive_many(self, messages)`, if defined, is handed the list of waiting messages, up to the quantum, instead
-    of one message after the other; asks still go to `receive`.
+    Subclass it and define `receive(self, message)`, whose return value answers an ask. `async def receive` may await
+    futures of other actors. While it waits, the worker runs other actors; this actor takes no other message, unless it
+    was spawned with `concurrency`. If `receive_many(self, messages)` is defined, it gets a list of the waiting
+    messages, up to the quantum, instead of one message at a time. Asks still go to `receive`.
 
-    The object is made in the worker that runs it: `__init__` and all hooks run on a worker's thread, one at a time.
+    The object is created on the worker that runs it: `__init__` and all hooks run on a worker's thread, one at a time.
     Subclasses need not call `super().__init__()`.
     """
 
@@ -57,43 +56,43 @@ class Actor:
     # --- hooks ----------------------------------------------------------------------------------------
 
     def on_start(self):
-        """Run once before the first message, and again after each restart. On the worker's thread.
+        """Run once before the first message, and again after each restart, on the worker's thread.
 
-        It may be `async def`, as `receive` may: messages wait until it has ended.
+        It may be `async def`, like `receive`: messages wait until it has ended.
         """
 
     def on_stop(self):
-        """Run when the actor has stopped, and on the old object at a restart. On the worker's thread.
+        """Run when the actor has stopped, and on the old object at a restart, on the worker's thread.
 
-        It may be `async def`: the actor ends, or starts anew, when it has ended.
+        It may be `async def`: the actor ends, or restarts, once it has ended.
         """
 
     def on_failure(self, error, message):
-        """Run when handling `message` raised `error`, before the supervisor decides.
+        """Run on the worker's thread after handling `message` raised `error`, before the supervisor decides.
 
-        `message` is None if the failure was in `__init__` or a hook. On the worker's thread.
+        `message` is None if `__init__` or a hook failed.
         """
 
-    # --- who and where --------------------------------------------------------------------------------
+    # --- identity and place ---------------------------------------------------------------------------
 
     @property
     def ref(self):
-        """This actor's own ref, to be handed to others instead of `self`."""
+        """This actor's own ref. Pass it to others instead of `self`."""
         return own(self)
 
     @property
     def sender(self):
-        """The ref of the actor that sent the message in work; None if no actor did.
+        """The ref of the actor that sent the current message; None if no actor did.
 
-        None in `receive_many`, where the messages may have many senders.
+        Always None in `receive_many`, whose messages may have many senders.
         """
         cdef Envelope* in_work = cell_of(own(self)).in_work
         return sender_of(in_work) if in_work != NULL else None
 
     def is_wanted(self):
-        """Tell whether the answer to the message in work is still wanted. True for one that was told.
+        """Return whether the answer to the current message is still needed. True for a message that was told.
 
-        False if the asker has cancelled the ask, or its timeout is over.
+        False if the asker has cancelled the ask, or if its timeout has passed.
         """
         cdef Envelope* in_work = cell_of(own(self)).in_work
         return in_work == NULL or in_work.reply_to == NULL or not (<Future>in_work.reply_to).flag.is_set()
@@ -109,7 +108,7 @@ class Actor:
         return ref.runtime.spawner(ref, cls, args, kwargs)
 
     def stop(self):
-        """Stop this actor after the message in work."""
+        """Stop this actor after the current message."""
         cdef ActorRef ref = own(self)
         recall(ref)
         ref.send_system(SystemKind.stop, None, None)
@@ -117,7 +116,7 @@ class Actor:
     # --- behaviour ------------------------------------------------------------------------------------
 
     def become(self, handler):
-        """Let `handler(message)` handle messages from the next one on, until `unbecome()`."""
+        """Handle messages with `handler(message)`, from the next one until `unbecome()`."""
         cdef ActorRef ref = own(self)
         cdef Extra extra = ref.extras()
         if not callable(handler):
@@ -132,33 +131,33 @@ class Actor:
         ref.bound = True
 
     def unbecome(self):
-        """Go back to the handler before the last `become()`.
+        """Restore the handler from before the last `become()`.
 
         Raises CallboardError if there was none.
         """
         cdef ActorRef ref = own(self)
         if ref.extra is None or not ref.extra.behaviours:
-            raise CallboardError(f"unbecome() in {ref._short_path}, which is at its first handler")
+            raise CallboardError(f"unbecome() in {ref._short_path}, which has no earlier handler")
         recall(ref)
         ref.handler, ref.bound = ref.extra.behaviours.pop()
 
     def stash(self):
-        """Put the message in work aside, until `unstash_all()`. An ask stays unanswered till then.
+        """Set the current message aside until `unstash_all()`. An ask stays unanswered until then.
 
-        Raises CallboardError outside of `receive`, or when the message was put aside already.
+        Raises CallboardError outside `receive`, and for a message that is already stashed.
         """
         cdef ActorRef ref = own(self)
         cdef Extra extra = ref.extras()
         cdef Envelope* in_work = cell_of(ref).in_work
         if in_work == NULL or in_work.stashed:
-            raise CallboardError(f"stash() in {ref._short_path}, which has no message in work")
+            raise CallboardError(f"stash() in {ref._short_path}, which is not handling a message")
         if extra.stash is None:
             extra.stash = []
         extra.stash.append(copy_of(in_work))
         in_work.stashed = True
 
     def unstash_all(self):
-        """Handle the messages that were put aside next, in the order in which they came, before the mailbox."""
+        """Handle the stashed messages next, in their order of arrival, before those in the mailbox."""
         cdef ActorRef ref = own(self)
         cdef Extra extra = ref.extra
         if extra is None or not extra.stash:
@@ -172,29 +171,35 @@ class Actor:
     # --- time -----------------------------------------------------------------------------------------
 
     def after(self, seconds, message, *, to=None, key=None):
-        """Send `message` once, after `seconds`, to this actor or another Recipient. Return a timer
-        with `cancel()`.
+        """Send `message` once, after `seconds`. Return a timer with `cancel()`.
 
-        With a `key` it replaces the actor's timer of that key. A message to this actor that such a timer has sent does
-        not come any more once the timer was replaced or cancelled: it is a dead letter, "cancelled". Timers end with
-        the actor that began them, and at its restart.
+        The timer ends when this actor stops or restarts.
+
+        Args:
+            to: The Recipient of the message; by default this actor.
+            key: The new timer replaces this actor's timer with the same key. If a timer with a key was replaced or
+                cancelled, a message that it has already sent to this actor is not handled: it becomes a dead letter,
+                "cancelled".
         """
         return start_timer(own(self), seconds, None, message, to, key, False)
 
     def every(self, seconds, message, *, to=None, key=None, coalesce=False):
-        """Send `message` every `seconds` to this actor or another Recipient. Return a timer with
-        `cancel()`.
+        """Send `message` every `seconds`. Return a timer with `cancel()`.
 
-        With a `key` it replaces the actor's timer of that key, as in after(). With `coalesce` no message is
-        sent while the last one waits or is in work, so an actor that was busy finds one; a mailbox that drops messages
-        raises ValueError. Timers end with the actor that began them, and at its restart.
+        The timer ends when this actor stops or restarts.
+
+        Args:
+            to: The Recipient of the messages; by default this actor.
+            key: As for after().
+            coalesce: Send no message while the last one waits or is being handled, so that a busy actor finds only one.
+                Raises ValueError for a mailbox that drops messages.
         """
         return start_timer(own(self), seconds, seconds, message, to, key, coalesce)
 
     def cancel_timer(self, key):
-        """Cancel this actor's timer of that key. False if there is none that is still to fire.
+        """Cancel this actor's timer with this key. Return False if no such timer is pending.
 
-        A message to this actor that it has sent, and that waits still, does not come either: see after().
+        A message that the timer has sent to this actor, and that still waits, is not handled either: see after().
         """
         cdef Extra extra = own(self).extra
         cdef TimersOfActor timers = None if extra is None else extra.timers
@@ -202,10 +207,12 @@ class Actor:
         return timer is not None and timer.cancel()
 
     def pipe(self, future, *, to=None, wrap=None):
-        """Tell this actor, or the Recipient `to`, the answer of `future` when it is there.
+        """Tell the answer of `future` when it arrives. An error is sent as PipeFailed(error).
 
-        It is told `wrap(answer)` if there is a `wrap`, which runs as a future's callback does. An error comes as
-        PipeFailed(error). Whatever `Future.of()` takes is taken, but for plain values, which raise TypeError.
+        Args:
+            future: Anything that `Future.of()` takes, except plain values, which raise TypeError.
+            to: The Recipient of the answer; by default this actor.
+            wrap: Makes the message, `wrap(answer)`. It is called like a callback of a future.
         """
         cdef ActorRef ref = own(self)
         if to is None:
@@ -214,13 +221,13 @@ class Actor:
         tell_outcome(future, to, wrap, variables_for(to))
 
     def sleep(self, seconds):
-        """Return a Future that is done after `seconds`, to be awaited in an `async def receive`."""
+        """Return a Future that is done after `seconds`. Await it in an `async def receive`."""
         return own(self).runtime.timers.sleep(seconds)
 
     # --- others' ends ------------------------------------------------------------------------------------
 
     def watch(self, ref):
-        """Have `Terminated(ref)` sent to this actor when that one has stopped; at once if it has."""
+        """Send `Terminated(ref)` to this actor when the actor of `ref` stops, or now if it already has."""
         cdef ActorRef mine = own(self)
         cdef Watches watches = mine.extras().watches_now()
         if not isinstance(ref, ActorRef):
@@ -234,7 +241,7 @@ class Actor:
         (<ActorRef>ref).send_system(SystemKind.watch, mine, None)
 
     def unwatch(self, ref):
-        """Take `watch(ref)` back."""
+        """Undo `watch(ref)`."""
         cdef ActorRef mine = own(self)
         cdef Watches watches = mine.extra.watches if mine.extra is not None else None
         if watches is not None and watches.watching is not None and ref in watches.watching:
@@ -243,12 +250,12 @@ class Actor:
 
     @property
     def children(self):
-        """The refs of this actor's children, in the order of their spawning."""
+        """The refs of this actor's children, in the order in which they were spawned."""
         return own(self).children
 
 
 cdef void forget_ended(Watches watches) noexcept:
-    """Stop watching actors that have ended. They say so, if they have not yet, and need not hear of it."""
+    """Stop watching actors that have ended: they tell their watchers without being asked."""
     cdef ActorRef other
     for other in list(watches.watching):
         if other.phase == CLOSED:

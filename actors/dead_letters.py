@@ -23,7 +23,7 @@ _ENDS = ("stopped", "system stopped")  # reasons of messages left in a mailbox
 
 
 class WakeUps(NamedTuple):
-    """Which messages that an actor leaves are no dead letters, and what is done with them."""
+    """Messages that an actor leaves behind and that are not dead letters, and their handling."""
 
     kind: type
     see_to: Callable[[Any, ActorRef[Any]], object]
@@ -132,7 +132,7 @@ class DeadLetters:
                     subscriber.tell(letter)
                 else:
                     subscriber(letter)
-            except BaseException as failure:  # nothing of its gets into who sent the message
+            except BaseException as failure:  # it does not reach the sender of the message
                 if comes_from_signal(failure):
                     raise
                 log.error("a subscriber of dead letters failed", exc_info=failure)

@@ -1,4 +1,4 @@
-"""Diagnosis in words: what a worker runs, and why a system is not idle."""
+"""Diagnosis as text: what a worker runs, and why a system is not idle."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def at_work(runtime: Runtime) -> dict[int, tuple[WorkerThread, float]]:
 
 def needs_token(ref: ActorRef[Any]) -> bool:
     """Tell whether an actor runs Python code on a worker that it shares."""
-    return not (isinstance(ref, NativeRef) or ref.is_dedicated)
+    return not (isinstance(ref, NativeRef) or ref._is_dedicated)
 
 
 def holder_of_token(
@@ -64,8 +64,8 @@ def holder_of_token(
     """Return the worker that has the interpreter's token, as far as it runs a Python actor now."""
     if runtime.team.token:
         for ref in all_actors(runtime):
-            if ref.number in working and needs_token(ref):
-                return working[ref.number][0]
+            if ref._number in working and needs_token(ref):
+                return working[ref._number][0]
     return None
 
 
@@ -76,7 +76,7 @@ def why_not_idle(runtime: Runtime) -> str:
     answers, those that are ready, and what holds up operators.
     """
     lines = []
-    actors = {ref.number: ref for ref in all_actors(runtime)}
+    actors = {ref._number: ref for ref in all_actors(runtime)}
     frames = current_frames()
     now = time.monotonic_ns()
     on_loop = set()
@@ -111,7 +111,7 @@ def why_not_idle(runtime: Runtime) -> str:
     ready = (
         ref
         for ref in actors.values()
-        if ref._wait_cause is None and ref.number not in working and ref not in on_loop
+        if ref._wait_cause is None and ref._number not in working and ref not in on_loop
     )
     lines.extend(_some(f"{ref._short_path} {queued(ref, holder)[1]}" for ref in ready))
     system = runtime.system
@@ -152,6 +152,6 @@ def name_of_work(runtime: Runtime, worker: LeveledWorker) -> str:
     """Return the path of the actor that a worker is in, or its number if that has ended."""
     number = worker.current_actor
     for ref, path in actors_and_paths(runtime):
-        if ref.number == number:
+        if ref._number == number:
             return path
     return f"actor {number}"

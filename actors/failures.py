@@ -94,11 +94,15 @@ EndReason = Literal[
 
 @dataclass(frozen=True)
 class ActorEnd:
-    """How an actor ended: the answer of `ref.ended`. Its text says the same, such as "was stopped".
+    """How an actor ended: the answer of `ref.ended`. Its text says so in words: "was stopped".
 
-    `reason` is one of these. `stopped`: somebody called `stop()`, or its parent stopped. `failed`,
-    `failed to start`: by `error`. `stopped by supervisor`: with another actor, which failed by
-    `error`. `system stopped`, `system collected`: with its system.
+    `reason` is one of:
+
+    - `stopped`: `stop()` was called, or its parent stopped.
+    - `failed`, `failed to start`: it failed with `error`.
+    - `stopped by supervisor`: it was stopped together with another actor, which failed with
+      `error`.
+    - `system stopped`, `system collected`: its system ended.
     """
 
     __dir__ = public_names

@@ -1,4 +1,4 @@
-"""Functions that run in threads of their own, and the futures of their results."""
+"""Functions that run in new threads, and the futures of their results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 class InThread(Future[R]):
-    """The outcome of a function that runs in a thread of its own.
+    """The outcome of a function that runs in a new thread.
 
     A cancelled `await` sets `is_given_up`, at which the function may look.
     """

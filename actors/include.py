@@ -4,13 +4,13 @@ from pathlib import Path
 
 
 def get_include() -> str:
-    """Return the folder to hand to a C++ compiler as `-I`.
+    """Return the folder to pass to a C++ compiler as `-I`. Any thread may call this.
 
-    `#include "callboard/core/atomics.hpp"` and the like are found there, and so are the `.pxd`
-    files behind `from callboard.native cimport NativeActor`. Any thread may call this.
+    It contains headers such as `callboard/core/atomics.hpp`, and the `.pxd` files for `from
+    callboard.native cimport NativeActor`.
 
-    Raises `FileNotFoundError` for an editable install, whose sources do not lie in the shape of a
-    package: build against an installed wheel.
+    Raises FileNotFoundError for an editable install, whose sources are not laid out as a package:
+    build against an installed wheel.
     """
     package = Path(__file__).parent
     if not (package / "core").is_dir():

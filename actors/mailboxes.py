@@ -11,6 +11,7 @@ from callboard._inside.sending.priority_order import PriorityIntake
 from callboard._inside.sending.state import Intake
 from callboard.core import checks
 from callboard.core.errors import ConfigError
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 
 
@@ -21,11 +22,12 @@ def _check(capacity: int, overflow: str, timeout: float) -> None:
 
 
 class Mailbox:
-    """The base of the kinds of mailboxes. Each kind also says how it is bounded, if it is."""
+    """The base of mailbox types. Each type also says how it is bounded, if it is."""
 
     __slots__ = ()
+    __dir__ = public_names
 
-    def make_intake(self) -> Intake | None:
+    def _make_intake(self) -> Intake | None:
         """Return an object that brings one actor's messages into this kind's order; None keeps
         theirs.
         """
@@ -36,29 +38,32 @@ class Mailbox:
 class BoundedMailbox(Mailbox):
     """A mailbox of at most `capacity` messages.
 
-    `overflow` is the policy for a sender when it is full:
+    Args:
+        capacity: The most messages that wait.
+        overflow: What a sender does when the mailbox is full:
 
-    - `block`: wait, `timeout` seconds at most, then raise MailboxFull. An outside thread sleeps; a
-      worker runs other ready actors meanwhile.
-    - `help`: like `block`, but a worker runs the receiver itself first, so that its queue shrinks
-      (Schneider and Wu 2017, section 4.1: reSchedule).
-    - `drop_newest`, `drop_oldest`: drop this message, or the one that waits longest. Both are
-      counted, and are dead letters. On a free-threaded interpreter `drop_oldest` exceeds the
-      capacity while a thread is interrupted in the middle of its send.
-    - `fail`: raise MailboxFull.
-    - `throttle`: wait `timeout` seconds at most, then send all the same; the capacity is a
-      threshold (Das et al. 2009, section 4.3.3).
+            - `block`: wait for room, then raise MailboxFull after `timeout`. An outside thread
+              sleeps; a worker runs other ready actors.
+            - `help`: like `block`, but a worker first runs the receiver itself, so that its queue
+              shrinks (Schneider and Wu 2017, section 4.1: reSchedule).
+            - `drop_newest`, `drop_oldest`: drop this message, or the one that has waited longest.
+              It is counted, and becomes a dead letter. On a free-threaded interpreter `drop_oldest`
+              exceeds the capacity while a thread is interrupted in the middle of its send.
+            - `fail`: raise MailboxFull.
+            - `throttle`: wait at most `timeout`, then send anyway; the capacity is a threshold (Das
+              et al. 2009, section 4.3.3).
+        timeout: The longest wait in seconds.
 
-    An actor on the event loop does not wait in tell(): it goes no further than its next `await`, or
-    the end of its message, where MailboxFull is raised, too. Its messages wait beside it.
+    An actor on the event loop does not wait in tell(). Its message is stored separately, and the
+    actor waits at its next `await`, or at the end of its current message. MailboxFull is raised
+    there, too.
 
-    A worker does not sleep for room while it has another actor to run, and wakes up for one that
-    gets a message. A wait within a wait might never end. So when an actor runs while another waits
-    for room, and finds a mailbox full, its worker runs the receiver and nobody else. If the worker
-    cannot, the message exceeds the capacity, and the sender waits afterwards: it runs again when
-    the receiver has room, or 10 ms later, or `timeout`, whichever is first. If its worker has no
-    other actor to run, the sender waits so long before, too; where `timeout` is over then, the
-    policy holds as above.
+    A worker does not sleep for room while it has another actor to run, and wakes up when one gets a
+    message. Nested waits might never end. So if an actor that runs while another waits for room
+    finds a mailbox full, its worker runs only the receiver. If it cannot, the message exceeds the
+    capacity, and the sender waits afterwards: until the receiver has room, for 10 ms, or for
+    `timeout`, whichever ends first. If its worker has no other actor to run, the sender waits that
+    long beforehand, too; if `timeout` has passed by then, the policy applies.
     """
 
     capacity: int
@@ -71,14 +76,18 @@ class BoundedMailbox(Mailbox):
 
 @dataclass(frozen=True, slots=True)
 class PriorityMailbox(Mailbox):
-    """A mailbox from which the message with the least `key(message)` is taken first.
+    """A mailbox from which the message with the smallest `key(message)` is taken first.
 
     Messages with equal keys keep their order. A key that is NaN, or a tuple or list with NaN in it,
-    comes after all others. `key` runs on the worker, when the message is moved into the order; if
-    it raises, or returns a value that cannot be compared, handling that message has failed.
-    Messages of the runtime (`Terminated`, the messages of timers, `DeadLetter`) come first where
-    `key` raises for them. With a `capacity` it is bounded as well; `drop_oldest` is not possible
-    here.
+    comes after all others. Messages of the runtime (`Terminated`, the messages of timers,
+    `DeadLetter`) come first if `key` raises for them.
+
+    Args:
+        key: Runs on the worker, when a message is moved into the order. If it raises, or returns a
+            value that cannot be compared, handling that message has failed.
+        capacity: The most messages that wait; None for no limit.
+        overflow: As for BoundedMailbox, but `drop_oldest` is not possible.
+        timeout: As for BoundedMailbox.
     """
 
     key: Callable[[Any], Any]
@@ -95,6 +104,6 @@ class PriorityMailbox(Mailbox):
         if self.overflow == "drop_oldest":
             raise ConfigError("a PriorityMailbox cannot drop_oldest: its oldest is not its next")
 
-    def make_intake(self) -> Intake:
+    def _make_intake(self) -> Intake:
         """Return a heap."""
         return PriorityIntake(self.key)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Terminated:
     """Sent to the actors that watch `ref`: it has stopped and handles no more messages.
 
-    `reason` says how, in the words of `ActorEnd`. `cause` is the report of the failure that was the
-    reason, if one was, and `error` is that as an exception. Only `ref` counts in comparisons.
+    `reason` is that of `ActorEnd`. If a failure was the reason, `cause` is its report, and `error`
+    the same as an exception. Only `ref` counts in comparisons.
     """
 
     ref: ActorRef[Any]
@@ -33,22 +33,27 @@ class Terminated:
 
 @dataclass(frozen=True, slots=True)
 class PipeFailed:
-    """Sent in the place of an answer by `self.pipe()`: the future failed with `error`."""
+    """Sent instead of an answer by `self.pipe()` if the future failed with `error`."""
 
     error: BaseException
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DeadLetter:
-    """A message that was told and not handled, and why.
+    """A message that was told but not handled, and the reason.
 
-    `reason` says why. `stopped`: the actor had stopped, or did before the message's turn; `error`
-    says why if a failure ended it. `system stopped`: it stopped with its system. `failed`: handling
-    it raised `error`. `dropped_newest` and `dropped_oldest`: a full mailbox dropped it. `refused`:
-    a full mailbox raised `error`, and the sender is native, a `Topic`, or in another process.
-    `lost`: a process of a pool ended, and whether it had handled the message is unknown.
-    `cancelled`: its asker cancelled the ask before it was handled, or in the middle. For a stream's
-    rows it is `skipped` (the message is a FailedRow), `late` or `unpaired`.
+    `reason` is one of:
+
+    - `stopped`: the actor had stopped, or stopped before it handled the message. If a failure ended
+      it, that is `error`.
+    - `system stopped`: the actor stopped with its system.
+    - `failed`: handling the message raised `error`.
+    - `dropped_newest`, `dropped_oldest`: a full mailbox dropped it.
+    - `refused`: a full mailbox raised `error`, and the sender is native, a `Topic`, or in another
+      process.
+    - `lost`: a process of a pool ended, and it is unknown whether it had handled the message.
+    - `cancelled`: the asker cancelled the ask before or while it was handled.
+    - `skipped` (the message is a FailedRow), `late`, `unpaired`: a row of a stream.
     """
 
     message: Any

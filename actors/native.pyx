@@ -36,7 +36,7 @@ __all__ = ["NativeActor", "NativeBuffer", "NativeFailure", "NativeRecord", "Nati
 
 
 class NativeFailure(CallboardError):
-    """A native actor said that it failed."""
+    """A native actor reported that it failed."""
 
 
 @cython.nonecheck(False)
@@ -102,13 +102,13 @@ cdef class NativeActor:
         return self.own().runtime.spawner(self.own_ref, cls, args, kwargs)
 
     def on_start(self):
-        """Run once before the first message. On the worker's thread, with the interpreter."""
+        """Run once before the first message. On the worker's thread, with the interpreter held."""
 
     def on_stop(self):
-        """Run when the actor has stopped. On the worker's thread, with the interpreter."""
+        """Run when the actor has stopped. On the worker's thread, with the interpreter held."""
 
     def on_failure(self, error, message):
-        """Run when the actor failed. On the worker's thread, with the interpreter."""
+        """Run when the actor has failed. On the worker's thread, with the interpreter held."""
 
     cdef void receive(self, Message* message) noexcept nogil:
         self.fail(b"this native actor does not override receive()")
@@ -181,7 +181,7 @@ cdef class NativeActor:
                 self.answer(from_buffer(buffer))
 
     def answer(self, value):
-        """Answer the ask in work with a Python object. For subclasses that hold the interpreter."""
+        """Answer the current ask with a Python object. For subclasses that hold the interpreter."""
         complete_ask(self, value, None)
 
     cdef void stop_self(self) noexcept nogil:

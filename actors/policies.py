@@ -1,7 +1,7 @@
-"""Placement and priority policies: those that there are, and the classes of one's own.
+"""Placement and priority policies: callboard's own, and the base classes for others.
 
-A placement policy says on which worker an actor lives; a priority policy says which ready actor a
-worker runs next. Configurations name them in snake case: `round_robin`.
+A placement policy chooses an actor's worker; a priority policy chooses which ready actor a worker
+runs next. Configurations name them in snake case: `round_robin`.
 """
 
 from callboard.core.errors import PolicyError

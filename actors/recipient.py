@@ -21,26 +21,40 @@ TOLD.set_result(None)
 
 @runtime_checkable
 class Recipient(Protocol[M]):
-    """Takes messages: an ActorRef, a RemoteRef, a ShardedRef, or an object with these methods.
+    """Receives messages: an ActorRef, a RemoteRef, a ShardedRef, or any object with these methods.
 
-    Sinks of streams, targets of timers, entry points of servers and of Spark's tasks take any
-    recipient. One may have `atell` and `atell_many` as well, which wait for nothing and
-    return a future; they are called where a wait would hold up others.
+    Sinks of streams, targets of timers, and entry points of servers and of Spark's tasks may be any
+    recipient. It may also have `atell` and `atell_many`, which return a future without waiting;
+    they are called where a wait would block others.
     """
 
     def tell(self, message: M, /) -> None:
         """Send `message`."""
 
     def tell_many(self, messages: Iterable[M], /) -> None:
-        """Send all of `messages`, in their order."""
+        """Send all of `messages`, in order."""
 
     def ask(self, message: M, /, timeout: float | None = None) -> Future[Any]:
         """Send `message`, and return a future of the answer."""
 
 
 def is_recipient(what: object) -> TypeGuard[Recipient[Any]]:
-    """Tell whether something takes messages. A class is none, though it has the methods."""
+    """Tell whether something takes messages. A class does not, though it has the methods."""
     return isinstance(what, Recipient) and not isinstance(what, type)
+
+
+def checked_recipients(what: str, refs: Any) -> tuple[Recipient[Any], ...]:
+    """Return the recipients that `what` got. Raises TypeError; ValueError if there are none."""
+    try:
+        found = tuple(refs)
+    except TypeError:
+        raise TypeError(f"{what} expects several refs, got {safe_repr(refs)}") from None
+    for ref in found:
+        if not is_recipient(ref):
+            raise TypeError(f"{what} expects refs, got {safe_repr(ref)}")
+    if not found:
+        raise ValueError(f"{what} expects at least one ref")
+    return found
 
 
 def path_of(recipient: object) -> str:
@@ -82,7 +96,7 @@ def tell_without_waiting(recipient: Recipient[Any], message: Any) -> None:
     def note(told: Future[None]) -> None:
         error = told.exception()
         if error is not None:
-            log.error("a message was not told", recipient=path_of(recipient), error=error)
+            log.error("a message could not be sent", recipient=path_of(recipient), error=error)
 
     atell(message).add_done_callback(note)
 

@@ -1,9 +1,9 @@
-"""How a system comes to its end: it drains, stops its actors, and ends its threads."""
+"""The shutdown of a system: it drains, stops its actors, and ends its threads."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Protocol
@@ -12,7 +12,7 @@ from callboard._inside.answers.future import Future
 from callboard._inside.life import exit as _exit
 from callboard._inside.sending.runtime import Runtime
 from callboard.core import checks
-from callboard.core.errors import CallboardError, DrainTimeout
+from callboard.core.errors import CallboardError, DrainTimeout, SystemClosed
 from callboard.core.log import log
 from callboard.core.text import did_you_mean
 from callboard.core.threads.blocking import refuse_to_block
@@ -38,7 +38,7 @@ DONE.set_result(None)
 
 
 class LeftSystem(Protocol):
-    """A system whose `with` block is left. A subclass may have a drain() and stop() of its own."""
+    """A system whose `with` block is left. A subclass may override drain() and stop()."""
 
     def drain(self, timeout: float | None = None) -> None:
         """Wait until it is idle."""
@@ -67,14 +67,14 @@ class Shutdown:
         runtime.on_change = partial(_on_change, runtime, self._all_ended)
 
     @property
-    def is_run_here(self) -> bool:
+    def _is_run_here(self) -> bool:
         """True in the one thread that may run the system, step by step: see `ManualSystem`."""
         return False
 
     @property
     def only_asks(self) -> bool:
         """True where a stop does not wait for another thread: in an actor, or in its own thread."""
-        return self.is_run_here or obstacle_to_waiting(self._runtime.team) is not None
+        return self._is_run_here or obstacle_to_waiting(self._runtime.team) is not None
 
     def refuse_worker(self, call: str) -> None:
         """Raise CallboardError where a call would wait for the thread that it is made in."""
@@ -98,7 +98,7 @@ class Shutdown:
         self._runtime.refuse_fork()
         seconds = self._drain_seconds(timeout)
         self.refuse_worker("adrain()")
-        if not self.is_run_here:
+        if not self._is_run_here:
             wait = lambda future: self._drain(seconds, lambda: future.is_given_up)  # noqa: E731
             return InThread(f"{self._runtime.name}-drain", wait)
         drained: Future[None] = Future()
@@ -137,6 +137,14 @@ class Shutdown:
         path = self._observer.traces.write_for("a drain timed out")
         return "" if path is None else f"\nthe trace of what came before is in {path}"
 
+    def install_signal_handlers(self, signals: Iterable[int]) -> None:
+        """Have signals end the `with` block. Raises SystemClosed, and like `Signals.install()`."""
+        self._runtime.refuse_fork()
+        if self._runtime.closed:
+            name = self._runtime.name
+            raise SystemClosed(f"the system {name!r} was stopped: it handles no signals")
+        self.signals.install(signals)
+
     def drain_for_signal(self, system: LeftSystem) -> None:
         """Drain if one signal has come, and not yet the second one that ends it."""
         if self.signals.count == 1:
@@ -160,7 +168,7 @@ class Shutdown:
         self._runtime.refuse_fork()
         seconds = checks.timeout("the timeout of join()", timeout)
         self.refuse_worker("ajoin()")
-        if self.is_run_here or self.wait_ended(0.0):
+        if self._is_run_here or self.wait_ended(0.0):
             joined: Future[bool] = Future()
             joined.set_result(self.join(seconds))
             return joined
@@ -199,7 +207,7 @@ class Shutdown:
         return self._stop_in_thread(seconds)
 
     def _stop_in_thread(self, seconds: float) -> InThread[None]:
-        system = self._runtime.system  # the thread refers to it: it is not collected meanwhile
+        system = self._runtime.system  # the thread refers to it: it is not collected
 
         def stop(_: InThread[None], system: object = system) -> None:
             self.stop_blocking(seconds)
@@ -248,7 +256,7 @@ class Shutdown:
         for entry in runtime.config.unmet if not runtime.closing else ():
             hint = did_you_mean(entry.partition(".")[2], names)
             log.warning(
-                f"no actor came for {entry} of the configuration{hint}", system=runtime.name
+                f"no actor was spawned for {entry} of the configuration{hint}", system=runtime.name
             )
 
     # --- leaving blocks --------------------------------------------------------------------------
@@ -405,7 +413,7 @@ def _begin_stop(runtime: Runtime) -> None:
     for ref in runtime.top:
         ref.stop()
     if runtime.on_spawn is not None:
-        runtime.on_spawn()  # none will come any more
+        runtime.on_spawn()  # no more will come
 
 
 def _on_change(runtime: Runtime, all_ended: WaitQueue) -> None:

@@ -28,8 +28,8 @@ class Signals:
         """Handle these signals. Raises CallboardError outside the main thread, ConfigError."""
         if threading.current_thread() is not threading.main_thread():
             raise CallboardError(
-                "install_signal_handlers() is called in the main thread, the only one that Python "
-                f"runs handlers in, and not in {threading.current_thread().name!r}"
+                "install_signal_handlers() must be called in the main thread, where Python runs "
+                f"signal handlers, not in the thread {threading.current_thread().name!r}"
             )
         try:
             listed = list(numbers)
@@ -73,7 +73,7 @@ def _checked(number: Any) -> signal.Signals:
     except ValueError:
         checked = signal.SIGKILL
     if checked in (signal.SIGKILL, signal.SIGSTOP):
-        raise ConfigError(f"no signal that a program can handle: {safe_repr(number)}")
+        raise ConfigError(f"expected a signal that a program can handle, got {safe_repr(number)}")
     return checked
 
 

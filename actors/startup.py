@@ -1,4 +1,4 @@
-"""How a system begins: from its configuration to what its actors share, and to its workers."""
+"""The start of a system: from its configuration to the state that actors share, and the workers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make_runtime(config: Config, team: Team, timers: Timers, manual: bool) -> Ru
     runtime.placement = config.placement_policy()
     runtime.event_loop = EventLoop(config.name)
     runtime.spawner = partial(spawn, runtime)
-    team.observe(config.monitoring, runtime.placement.timed)
+    team.observe(config.monitoring, getattr(runtime.placement, "timed", False))
     team.time_slice = 0.0 if manual else config.time_slice  # a logical clock stands still
     return runtime
 

@@ -1,4 +1,4 @@
-"""Monitoring of a system: its statistics, and what its workers' records are about."""
+"""The statistics of a system, and the actors and classes in its workers' records."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def collect(runtime: Runtime) -> Statistics:
     ends: list[EndStatistics] = []
     in_work: dict[WorkerThread, tuple[str, float]] = {}
     for ref, path in actors_and_paths(runtime):
-        worker, seconds = running.get(ref.number, (None, None))
+        worker, seconds = running.get(ref._number, (None, None))
         if worker is not None and seconds is not None:
             in_work[worker] = path, seconds
         if ref.worker is not None:
@@ -90,11 +90,11 @@ class Records:
     def note(self, ref: ActorRef[Any]) -> None:
         """Remember a new actor's path: its records may be read when it has ended."""
         paths = self._paths
-        paths[ref.number] = one_word(ref._short_path).encode()
-        self.classes[ref.number] = ref.actor_class.__qualname__
+        paths[ref._number] = one_word(ref._short_path).encode()
+        self.classes[ref._number] = ref.actor_class.__qualname__
         if len(paths) > self._most_paths:
-            live = {actor.number for actor in all_actors(self._runtime)}
-            latest = ref.number - MOST_PATHS // 2
+            live = {actor._number for actor in all_actors(self._runtime)}
+            latest = ref._number - MOST_PATHS // 2
             for number in list(paths):
                 if number <= latest and number not in live:
                     paths.pop(number, None)

@@ -22,26 +22,28 @@ SCOPES = ("one", "all", "rest")
 class Supervision:
     """The policy for one actor's failures, given at its spawn.
 
-    `directive` says what to do, or is a function from the exception to that:
+    In each case the current message becomes a dead letter, and an ask gets the exception.
 
-    - `stop`: stop the actor. The default, as its state may be wrong.
-    - `restart`: make the object anew, from the arguments of its spawn. Its mailbox keeps its
-      messages, its children are stopped first. After `limit` restarts within `window` seconds the
-      actor stops. The first restart waits `backoff` seconds, each further one within the window
-      twice as long, `max_backoff` at most.
-    - `resume`: go on with the next message and the same object.
-    - `escalate`: stop, and let the parent fail with the same exception. Past a top-level actor that
-      stops the system, and leaving its `with` block raises the exception.
+    Args:
+        directive: One of these, or a function from the exception to one:
 
-    `scope` says which actors `stop` and `restart` concern: `one` (this actor), `all` (its siblings
-    too), or `rest` (this one and its siblings spawned after it).
-
-    In every case the message in work is a dead letter, and an ask gets the exception.
-
-    `expected` are classes of exceptions by which the actor refuses a message, and that are no
-    failures. If `receive` raises one, an ask gets it, and the actor goes on: there is no dead
-    letter and no traceback in the log, and `on_failure` is not called. For a message that was told,
-    the log has one line at the level DEBUG.
+            - `stop`: stop the actor. The default, since its state may be wrong.
+            - `restart`: make a new object from the arguments of the spawn. The mailbox keeps its
+              messages; the children are stopped first.
+            - `resume`: continue with the next message and the same object.
+            - `escalate`: stop, and let the parent fail with the same exception. From a top-level
+              actor this stops the system, and leaving its `with` block raises the exception.
+        scope: The actors that `stop` and `restart` apply to: `one` (this actor), `all` (also its
+            siblings), or `rest` (this one and the siblings spawned after it).
+        limit: After this many restarts within `window` seconds the actor stops.
+        window: See `limit`.
+        backoff: The wait before the first restart in seconds. It doubles with each further one
+            within the window.
+        max_backoff: The longest wait.
+        expected: Exception classes with which the actor refuses a message, and which are not
+            failures. If `receive` raises one, an ask gets it, and the actor continues, without a
+            dead letter, a traceback in the log, or a call of `on_failure`. For a told message, the
+            log has one line at the level DEBUG.
     """
 
     __dir__ = public_names
@@ -63,9 +65,7 @@ class Supervision:
         classes = self.expected if isinstance(self.expected, tuple) else (self.expected,)
         for one in classes:
             if not isinstance(one, type) or not issubclass(one, Exception):
-                raise ConfigError(
-                    f"expected errors are classes of exceptions, not {safe_repr(one)}"
-                )
+                raise ConfigError(f"`expected` is for classes of exceptions, got {safe_repr(one)}")
         object.__setattr__(self, "expected", classes)
         for name in ("window", "backoff", "max_backoff"):
             checks.seconds(name, getattr(self, name), error=ConfigError)
@@ -75,7 +75,7 @@ class Supervision:
                 f"{self.backoff:g} s: give a larger max_backoff=, the longest pause, with it"
             )
 
-    def decide(self, error: BaseException) -> Directive:
+    def _decide(self, error: BaseException) -> Directive:
         """Return the directive for `error`."""
         directive = self.directive(error) if callable(self.directive) else self.directive
         if not isinstance(directive, str) or directive not in DIRECTIVES:

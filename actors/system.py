@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import signature
-from types import BuiltinFunctionType, FunctionType, TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, cast, overload
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, overload
 
 from callboard._inside.delayed_messages import start_timer
 from callboard._inside.directory import Directory
@@ -16,16 +15,10 @@ from callboard._inside.life import exit as _exit
 from callboard._inside.sending.ref import ActorRef
 from callboard._inside.spawn import spawn_in_system
 from callboard.core import checks
-from callboard.core.errors import (
-    CallboardError,
-    ConfigError,
-    GraphError,
-    PolicyError,
-    SystemClosed,
-)
+from callboard.core.errors import CallboardError, ConfigError, PolicyError
 from callboard.core.handles import CopiedAsItself
 from callboard.core.log import log
-from callboard.core.text import did_you_mean, safe_repr
+from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block
 from callboard.core.threads.green import refuse_green_threads
 from callboard.core.threads.interpreter import has_gil
@@ -33,7 +26,8 @@ from callboard.dead_letters import DeadLetters
 from callboard.diagnosis import all_actors
 from callboard.mailboxes import BoundedMailbox
 from callboard.observing.observer import Observer
-from callboard.observing.waits import waits_of
+from callboard.observing.wait_search import waits_of
+from callboard.runnable import Runnable, start
 from callboard.scheduling.config import Config
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.team import Team
@@ -50,7 +44,7 @@ if TYPE_CHECKING:
     from callboard._inside.answers.future import Future
     from callboard._inside.arguments import ActorOptions, SpawnOptions
     from callboard.actor import Actor, AnyActor
-    from callboard.observing.wait import WaitReport
+    from callboard.observing.wait_report import WaitReport
     from callboard.recipient import Recipient
     from callboard.routers.router import Router
     from callboard.scheduling.monitor import Statistics
@@ -62,7 +56,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
-R = TypeVar("R", covariant=True)
+R = TypeVar("R")
 
 
 def _compiled(method: Callable[..., Any]) -> Callable[[F], F]:
@@ -76,24 +70,18 @@ def _compiled(method: Callable[..., Any]) -> Callable[[F], F]:
     return replace
 
 
-class Runnable(Protocol[P, R]):
-    """A graph as a system sees it. Its options are the parameters of the method that starts it."""
-
-    def _run_in(self, system: ActorSystem, /, *args: P.args, **options: P.kwargs) -> R: ...
-
-
 class ActorSystem(CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
-    That takes `drain_timeout` seconds in all, and half a second more at most, in which actors stop
-    that can. Then one DrainTimeout says what is stuck. Leaving it by an exception does not drain:
-    waiting messages become dead letters. It waits for messages in work, for 10 s at most, or for
-    `drain_timeout` if that is less; the exception goes on, and the log says what is stuck. After
-    `install_signal_handlers()` the first signal drains, too. In a coroutine use `async with`; if
-    that is cancelled while it is left, it stops so, too.
+    Draining takes at most `drain_timeout` seconds, and half a second more in which actors can stop.
+    Then one DrainTimeout says what is stuck. If an exception leaves the block, the system does not
+    drain: waiting messages become dead letters. It waits for the current messages, at most for 10 s
+    or `drain_timeout`; the exception propagates, and the log says what is stuck. A cancelled `async
+    with`, for coroutines, does the same. After `install_signal_handlers()` the first signal drains,
+    too.
 
     A system that is garbage-collected, or open when the interpreter exits, stops without draining.
-    In a forked child its copy raises ForkedSystem.
+    In a forked child, its copy raises ForkedSystem.
     """
 
     def __init__(
@@ -101,47 +89,50 @@ class ActorSystem(CopiedAsItself):
         name: str = "callboard",
         *,
         workers: int | str | tuple[int, int] | None = None,
-        elasticity: Mapping[str, Any] | None = None,
         threading: str | None = None,
         placement: Any = None,
         priority: Any = "fifo",
         quantum: int = 64,
         time_slice: float = 0.005,
         monitoring: str = "off",
-        monitored: Sequence[type | str] | None = None,
         trace: str | os.PathLike[str] | FlightRecorder | None = None,
         observable: bool = False,
-        cpu_affinity: bool | Sequence[int] = False,
         drain_timeout: float = 30.0,
         context: str = "own",
         config: Any = None,
     ) -> None:
-        """Make `workers` workers; without a number, one for each core that the process may use.
+        """Start the workers.
 
-        With `workers="elastic"`, or `(least, most)`, the system finds out how many should run, and
-        suspends the others: see `docs/elasticity.md`. `elasticity` is a table with `period` in
-        seconds, `ceiling` from 0 to 1, and `remember`, the path of a file.
+        Args:
+            name: For logs, threads and tools.
+            workers: The number of workers; by default one for each core that the process may use.
+                With "elastic", or a range such as `(1, 8)`, the system adjusts how many run, and
+                suspends the others: see `docs/elasticity.md`.
+            threading: Which worker runs an actor. "dynamic", the default: the one that wakes it,
+                and idle workers take actors from busy ones. "assigned", the default with a
+                `placement`: the one that the policy chose, until `rebalance()`.
+            placement: A placement policy, or the name of one: see `docs/policies.md`.
+            priority: A priority policy, or the name of one.
+            quantum: The most messages that a dispatch handles.
+            time_slice: The number of seconds after which a dispatch takes no more messages.
+            monitoring: What is measured: "off", "times", "mailboxes", "channels" or "workers".
+            trace: The path of a file for a trace of everything that runs, or a FlightRecorder. Sets
+                `monitoring` to "times" at least.
+            observable: Let the commands `top`, `dashboard`, `info`, `tree` and `dump` of
+                `callboard` inspect the system, and keep its latest 100 dead letters.
+            drain_timeout: How many seconds a drain may take by default.
+            context: Which context variables actors see: see `spawn`.
+            config: A dict, or the path of a TOML file. Its settings override these arguments, so
+                that operators can tune without changing code. For more settings see
+                `docs/policies.md`.
 
-        `threading` says which of them runs an actor. `dynamic`, the default: the worker that wakes
-        it, and an idle worker takes actors from busy ones. `assigned`, the default where there is a
-        `placement`: the one that the policy chose, until `rebalance()`. A worker has a thread from
-        the start, except where it could only wait for the interpreter's lock. On a build that has
-        one, all workers but the first start with the first native or placed actor.
+        Each worker's thread starts here, unless it could only wait for the interpreter's lock: on a
+        build with that lock, all workers but the first start with the first native or placed actor.
 
-        `placement` and `priority` are policies or names of policies. `quantum` is the most messages
-        that one dispatch may take, and `time_slice` the time in seconds after which it begins no
-        more of them. `monitoring` is a level (`off`, `times`, `mailboxes`, `channels`, `workers`),
-        and `monitored` are the classes of the actors in traces; None: all. `trace` is the path of
-        a file for a trace of all that runs, or a FlightRecorder; with it `monitoring` is `times` at
-        least. With `observable` the commands `top`, `dashboard`, `info`, `tree` and `dump` of
-        `callboard` may look into the system, and it keeps its latest 100 dead letters.
-        `cpu_affinity` ties each worker to a core. `drain_timeout` is in seconds. `context` says
-        which context variables actors see: see `spawn`. `config` is a dict or the path of a TOML
-        file, whose settings win over the keywords, so that an operator can tune without touching
-        code.
-
-        Raises ConfigError, OSError where a trace cannot be written, and CallboardError where gevent
-        or eventlet has replaced threads.
+        Raises:
+            ConfigError: A setting is invalid.
+            OSError: The trace cannot be written.
+            CallboardError: gevent or eventlet has replaced threads.
         """
         refuse_green_threads("an ActorSystem")
         self.config = Config.load(
@@ -150,17 +141,14 @@ class ActorSystem(CopiedAsItself):
             supervision=Supervision,
             name=name,
             workers=workers,
-            elasticity=elasticity,
             threading=threading,
             placement=placement,
             priority=priority,
             quantum=quantum,
             time_slice=time_slice,
             monitoring=monitoring,
-            monitored=monitored,
             trace=trace,
             observable=observable,
-            cpu_affinity=cpu_affinity,
             drain_timeout=drain_timeout,
             context=context,
         )
@@ -212,20 +200,25 @@ class ActorSystem(CopiedAsItself):
     # mypy 1.18 finds that this takes no `*Ts` with options, though it takes everything.
     @_compiled(spawn_in_system)  # type: ignore[misc]
     def spawn(self, cls: Any, /, *args: Any, **kwargs: Any) -> ActorRef[Any]:
-        """Make an actor of class `cls` and return its ref at once.
+        """Make an actor and return its ref at once.
 
-        The object is made by the worker that the actor lives on: `ref.ready` is a future of that,
-        and fails if it fails. Keyword arguments with the names of options are options: see
-        `SpawnOptions`. All others go to the class with `args`. `cls` may be a `partial` of a class,
-        whose arguments are never options, or a generic class with its parameters, `Box[int]`.
+        The actor's worker makes the object: `ref.ready` is a future of that.
 
-        A class may have attributes `mailbox`, `supervision`, `dedicated`, `event_loop` and
-        `concurrency`: its actors' options where the spawn has none.
+        Args:
+            cls: A class of actors, which may be generic with its parameters, such as `Box[int]`, or
+                a `partial` of a class, whose arguments are never options.
+            args: Arguments of the class.
+            kwargs: Options, with the names in `SpawnOptions`; all others are arguments of the
+                class. Attributes `mailbox`, `supervision`, `dedicated`, `event_loop` and
+                `concurrency` of the class are its default options.
 
-        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. Arguments that the class does
-        not take, such as a mistyped option, raise a SpawnError that is a TypeError, too. So does an
-        option that the class has an argument of the same name for, unless that is given by position
-        or by the `partial`.
+        Raises:
+            SpawnError: An option is invalid. It is also a TypeError for arguments that the class
+                does not take, such as a mistyped option, and for an option that could also be an
+                argument of the class: pass that by position or in a `partial`.
+            PolicyError: The placement policy failed.
+            SystemClosed: The system was stopped.
+            ForkedSystem: The system belongs to the parent process.
         """
         raise NotImplementedError
 
@@ -245,31 +238,28 @@ class ActorSystem(CopiedAsItself):
     ) -> Router[_M, _A]:
         """Start worker processes with one actor of `cls` in each, and return a router over them.
 
-        `processes` is their number: without it, one for each usable core. With `elastic`, an
-        AutoScale of `callboard.routers` or a pair of bounds, it follows the queues. Arguments and
-        options of `spawn` go to each actor; `name` is that of the actor that keeps the processes.
-        The router is a RoundRobinRouter, or one of the class `router`, or a KeyRouter with `by`.
+        Messages, answers and arguments must be values that `callboard.remote` can send. The
+        processes import `cls` by its name. See `docs/pools.md`.
 
-        Messages, answers and arguments are values that `callboard.remote` can send, with
-        dataclasses and enumerations that are named in `types`. With `pickle` all others are
-        pickled. The processes import `cls` by its name. See `docs/pools.md`.
+        Args:
+            cls: The class of the actors.
+            args: The arguments of each actor, as for `spawn`.
+            processes: The number of processes; by default one for each usable core.
+            elastic: An AutoScale of `callboard.routers`, or a pair of bounds, to adjust the number
+                of processes to the queues.
+            router: A class of routers; by default RoundRobinRouter.
+            by: The key of a KeyRouter, instead of `router`.
+            pickle: Pickle the values that `callboard.remote` cannot send.
+            types: The dataclasses and enumerations in messages.
+            name: The name of the actor that manages the processes.
+            options: The options of each actor, as for `spawn`.
 
         Raises SpawnError, CodecError, ConfigError, TypeError, ValueError, and OSError.
         """
         from callboard.pools.pool import spawn_pool
 
         return spawn_pool(
-            self,
-            cls,
-            args,
-            {**options},
-            processes=processes,
-            elastic=elastic,
-            router=router,
-            by=by,
-            pickle=pickle,
-            types=types,
-            name=name,
+            self, cls, args, {**options}, processes, elastic, router, by, pickle, types, name
         )
 
     @overload
@@ -284,9 +274,9 @@ class ActorSystem(CopiedAsItself):
     def find(self, what: str | type, /) -> Any:
         """Return the live actor at a path such as `/shop/cart`, or the live actors of a class.
 
-        The names of a path are those given at the spawns; an actor without one is found by its
-        `ref.name`, too. The actors of a class, and of its subclasses, are a list, parents before
-        their children.
+        A path consists of the names given at the spawns; an actor without one is found by its
+        `ref.name`. The actors of a class and of its subclasses are a list, parents before their
+        children.
 
         Raises CallboardError if there is no actor at the path.
         """
@@ -295,26 +285,26 @@ class ActorSystem(CopiedAsItself):
         return self._directory.at(what)
 
     def afind(self, path: str, timeout: float | None = None) -> Future[ActorRef[Any]]:
-        """Return a future of the ref of the actor at `path`: done when that is spawned, or at once.
+        """Return a future of the ref of the actor at `path`, done once that is spawned.
 
-        The actor's start may still fail: see `ref.ready`. The future fails with AskTimeout after
-        `timeout` seconds, and with SystemClosed when the system is stopped. Raises ForkedSystem.
+        It fails with AskTimeout after `timeout` seconds, and with SystemClosed when the system is
+        stopped. Raises ForkedSystem.
         """
         return self._directory.expect(path, timeout)
 
     @property
     def name(self) -> str:
-        """The name given at the start."""
+        """The name of the system."""
         return self.config.name
 
     @property
     def actors(self) -> list[ActorRef[Any]]:
-        """The top-level actors, in the order of their spawning."""
+        """The top-level actors, in the order in which they were spawned."""
         return self._runtime.top
 
     @property
     def dead_letters(self) -> DeadLetters:
-        """The messages that were told and not handled."""
+        """The messages that were told but not handled."""
         return self._runtime.dead_letters
 
     # --- timers ----------------------------------------------------------------------------------
@@ -322,9 +312,8 @@ class ActorSystem(CopiedAsItself):
     def after(self, seconds: float, message: Any, *, to: Recipient[Any]) -> Timer:
         """Send `message` to an actor or another Recipient once, after `seconds`.
 
-        Return a timer with `cancel()`.
-
-        In any thread. The timer ends with the system. Raises SystemClosed, ForkedSystem.
+        Return a timer with `cancel()`. Any thread may call this. The timer ends with the system.
+        Raises SystemClosed, ForkedSystem.
         """
         return start_timer(self._runtime, seconds, None, message, to, False)
 
@@ -334,49 +323,31 @@ class ActorSystem(CopiedAsItself):
         """Send `message` to an actor or another Recipient every `seconds`.
 
         Return a timer with `cancel()`. With `coalesce` no message is sent while the last one waits
-        or is in work. In any thread. The timer ends with the system. Raises SystemClosed,
-        ForkedSystem.
+        or is being handled. Any thread may call this. The timer ends with the system. Raises
+        SystemClosed, ForkedSystem.
         """
         return start_timer(self._runtime, seconds, seconds, message, to, coalesce)
 
     # --- graphs ----------------------------------------------------------------------------------
 
     def run(self, graph: Runnable[P, R], *args: P.args, **options: P.kwargs) -> R:
-        """Start a graph of streams, or a net, in this system, and return its Run, or NetRun.
+        """Start a graph of streams or a net in this system, and return its Run or NetRun.
 
-        The options are those of the graph: see `Graph` of streams, and `Net`.
+        For the options see `Graph` of streams, and `Net`.
 
-        Raises GraphError for anything but a graph or a net, and TypeError for an option that the
-        graph does not have.
+        Raises GraphError for anything but a graph or a net, and TypeError for an unknown option.
         """
-        self._runtime.refuse_fork()
-        if self._runtime.closed:
-            raise SystemClosed(f"the system {self.name!r} was stopped: it runs no graph")
-        if not hasattr(type(graph), "_run_in"):
-            is_function = isinstance(graph, FunctionType | BuiltinFunctionType | type)
-            hint = ": make it a box, with callboard.nets.box" if is_function else ""
-            raise GraphError(
-                "run() takes a net, or a graph, which a sink such as collect() makes of a stream, "
-                f"not {safe_repr(graph)}{hint}"
-            )
-        known = signature(graph._run_in).parameters
-        for name in options:
-            if name not in known:
-                raise TypeError(
-                    f"run() of a {type(graph).__name__} got an unexpected option {name!r}"
-                    f"{did_you_mean(name, known)}"
-                )
-        return graph._run_in(self, *args, **options)
+        return start(self, graph, *args, **options)
 
     # --- tuning ----------------------------------------------------------------------------------
 
     def rebalance(self, policy: Any = None) -> int:
-        """Place all live actors anew, by a placement policy or the name of one; return how many
-        move. Without `policy`, the system's.
+        """Place all live actors again by a placement policy. Return how many move.
 
-        An actor that moves does so when it becomes ready next, or after the dispatch in work. No
-        message is lost or reordered (see `WorkerThread.take_over`). Actors with a worker of their
-        own stay. Raises PolicyError, ConfigError.
+        `policy` is a policy or the name of one, by default the system's. An actor moves when it
+        next becomes ready, or after the current dispatch. No message is lost or reordered (see
+        `WorkerThread.take_over`). Actors with their own worker stay. Raises PolicyError,
+        ConfigError.
         """
         self._runtime.refuse_fork()
         chosen = self.config.placement_policy(policy)
@@ -394,18 +365,18 @@ class ActorSystem(CopiedAsItself):
     # --- observing -------------------------------------------------------------------------------
 
     def statistics(self) -> Statistics:
-        """Return the figures of every live actor and every worker, to be printed or looked into.
+        """Return the figures of every live actor and every worker, to be printed or inspected.
 
-        Times and queues are known if the system was made with a `monitoring` level.
+        Times and queues are included if the system was made with a `monitoring` level.
         """
         return collect(self._runtime)
 
     def why_waiting(self, stuck_after: float = 1.0) -> WaitReport:
-        """Return why each live actor, and each operator of a running graph, does nothing just now.
+        """Return why each live actor, and each operator of a running graph, is doing nothing now.
 
-        Print it, or look into it: see WaitReport. An actor that has been in one message for
-        `stuck_after` seconds or longer is stuck, and its entry has its Python stack. In any thread,
-        at every monitoring level; it disturbs no actor.
+        Print it, or inspect it: see WaitReport. An actor that has been handling one message for
+        `stuck_after` seconds or longer is stuck, and its entry has its Python stack. Any thread may
+        call this, at every monitoring level; it does not disturb actors.
         """
         seconds = checks.seconds("stuck_after", stuck_after, error=ConfigError)
         return waits_of(self._runtime, seconds)
@@ -413,89 +384,83 @@ class ActorSystem(CopiedAsItself):
     # --- becoming idle, and stopping -------------------------------------------------------------
 
     @property
-    def is_run_here(self) -> bool:
+    def _is_run_here(self) -> bool:
         """True in the one thread that may run the system, step by step: see `ManualSystem`."""
         return False
 
     def _run_until(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
-        """Run until `predicate()` is true, where `is_run_here` is."""
+        """Run until `predicate()` is true, where `_is_run_here` is."""
         raise NotImplementedError
 
     @property
     def is_closed(self) -> bool:
-        """True from the moment when the system was told to stop."""
+        """True as soon as the system has been told to stop."""
         return self._runtime.closing
 
     def drain(self, timeout: float | None = None) -> None:
-        """Wait until no message, and no row of a run, waits or is in work anywhere.
+        """Wait until no message, and no row of a run, is waiting or being handled anywhere.
 
-        Timers that are not due yet do not count. `timeout` is in seconds; without it, the system's
-        `drain_timeout`. Raises DrainTimeout, which says which actors are in the way, since when,
-        and where in their code.
+        Timers that are not due do not count. `timeout` is in seconds, by default the system's
+        `drain_timeout`. Raises DrainTimeout, which says which actors are not idle, since when, and
+        where in their code they are.
         """
         self._shutdown.drain(timeout)
 
     def adrain(self, timeout: float | None = None) -> Future[None]:
-        """Like drain(), but return a future at once, to be awaited in an event loop.
+        """Like drain(), but return a future to await in an event loop.
 
-        Raises CallboardError in an actor, as drain() does.
+        Raises CallboardError in an actor, like drain().
         """
         return self._shutdown.adrain(timeout)
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait until all actors have stopped, or until the failure of one has stopped the system.
+        """Wait until all actors have stopped, or until an actor's failure has stopped the system.
 
-        Returns False after `timeout` seconds without that; None waits for ever. In a coroutine use
-        `ajoin()`: this raises WouldBlock.
+        Returns False if that takes more than `timeout` seconds. Raises WouldBlock in a coroutine.
         """
         return self._shutdown.join(timeout)
 
     def ajoin(self, timeout: float | None = None) -> Future[bool]:
-        """Like join(), but return a future at once, to be awaited in an event loop."""
+        """Like join(), but return a future to await in an event loop."""
         return self._shutdown.ajoin(timeout)
 
     def stop(self, timeout: float = STOP_TIMEOUT) -> None:
-        """Stop all actors after the messages in work, then the event loop and the workers.
+        """Stop all actors after their current messages, then the event loop and the workers.
 
-        Messages that still wait become dead letters. A call from an actor only asks for the stop,
-        and returns. It takes little more than `timeout` seconds at most. Raises DrainTimeout if an
-        actor, or a worker, does not come back by then; its thread is left behind. In a coroutine
-        use `astop()`: this raises WouldBlock.
+        Waiting messages become dead letters. A call from an actor only requests the stop, and
+        returns. It takes little more than `timeout` seconds. Raises DrainTimeout if an actor or a
+        worker has not ended by then, whose thread is abandoned, and WouldBlock in a coroutine.
         """
         self._shutdown.stop(timeout)
 
     def astop(self, timeout: float = STOP_TIMEOUT) -> Future[None]:
-        """Like stop(), but return a future at once, to be awaited in an event loop.
+        """Like stop(), but return a future to await in an event loop.
 
-        The stop goes on after a cancelled `await`. The future fails with DrainTimeout where stop()
-        raises it.
+        The stop continues even if the `await` is cancelled. The future fails where stop() raises.
         """
         return self._shutdown.astop(timeout)
 
     def install_signal_handlers(
         self, signals: Iterable[int] = (signal.SIGTERM, signal.SIGINT)
     ) -> None:
-        """End the program's `with` block at a signal, after the messages in flight are handled.
+        """End the program's `with` block at a signal, once the messages in flight are handled.
 
-        The first signal raises in the main thread, in join(), in result() or in the program's own
-        code: SIGINT KeyboardInterrupt, others SystemExit with 128 and the signal's number. Leaving
-        the `with` block by it drains, for the system's `drain_timeout` at most, then stops. Without
-        such a block the interpreter's exit does so. A second signal ends that drain, and stops at
-        once. stop() gives the signals back to the handlers from before.
+        The first signal raises an exception in the main thread, in join(), in result() or in the
+        program's own code: KeyboardInterrupt for SIGINT, otherwise SystemExit with 128 plus the
+        signal's number. When it leaves the `with` block, the system drains, at most for its
+        `drain_timeout`, then stops. Without such a block the interpreter's exit does so. A second
+        signal ends the drain, and stops immediately. stop() restores the previous handlers.
 
         Raises CallboardError outside the main thread, and ConfigError for a signal that cannot be
         handled.
         """
-        self._runtime.refuse_fork()
-        if self._runtime.closed:
-            raise SystemClosed(f"the system {self.name!r} was stopped: it handles no signals")
-        self._shutdown.signals.install(signals)
+        self._shutdown.install_signal_handlers(signals)
 
     def _drain_for_signal(self) -> None:
         self._shutdown.drain_for_signal(self)
 
     def __enter__(self) -> Self:
-        if not self.is_run_here:
+        if not self._is_run_here:
             try:
                 refuse_to_block("the end of `with`", "use `async with`")
             except CallboardError:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from callboard._inside.answers.deadlines import Deadlines
 from callboard._inside.answers.future import Future
+from callboard._inside.answers.pending_asks import Deadlines
 from callboard._inside.answers.wait_cause import WaitCause, WaitTarget
 from callboard.core import checks
 from callboard.core.errors import AskTimeout
@@ -37,7 +37,7 @@ class Timer(CopiedAsItself):
     is_cancelled: bool = False
 
     def cancel(self) -> bool:
-        """Prevent calls that are still to come. False if there are none.
+        """Prevent calls that are still to come. False if none are.
 
         In any thread. A message that was sent already, and waits in the mailbox, still comes,
         unless it is that of an actor's own timer with a key.
@@ -64,7 +64,7 @@ class _Sleep(Future[None]):
 class Timers(Deadlines):
     """The timers of one system.
 
-    A thread of its own, started with the first timer, sleeps until the next is due and sends its
+    A thread, started with the first timer, sleeps until the next is due and sends its
     message. So timers are on time also when all workers are busy, and a system without timers has
     no such thread.
     """
@@ -138,12 +138,12 @@ class Timers(Deadlines):
             if future is None or future.done():
                 continue
             timer = Timer(self, partial(self._fail, future, ask.seconds), None, at_close=True)
-            if future._take_timer(timer):  # who completes it now waits for the lock to cancel that
+            if future._take_timer(timer):  # its completion waits for the lock to cancel that
                 heapq.heappush(self._heap, (ask.due, next(self._order), timer))
 
     def _fail(self, future: Any, seconds: float) -> None:
         when = "before its system was stopped" if self.closed else f"in {seconds} s"
-        asked = future.target  # None: it waits for something else, such as a channel
+        asked = future._target  # None: it waits for something else, such as a channel
         what = "nothing happened" if asked is None else f"no answer from {asked._short_path}"
         future.set_exception(AskTimeout(f"{what} {when}"))
 

@@ -1,1 +1,1 @@
-"""The lowest floor, which all others import: it imports nothing of callboard."""
+"""The lowest layer, which all others import. It imports nothing of callboard."""

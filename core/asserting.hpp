@@ -1,8 +1,8 @@
-// Assertions in compiled modules: `assert holds(condition)`, for what a function relies on.
+// Assertions in compiled modules: `assert holds(condition)`, for the conditions that a function relies on.
 //
-// Cython's `assert` alone would raise, and most functions of ours cannot: they are `noexcept`, or run without the
-// interpreter. So here a failure ends the program, as that of an assertion of a header does. With NDEBUG neither
-// the condition nor what Cython makes of the statement is compiled.
+// Cython's `assert` alone would raise, and most of our functions cannot: they are `noexcept`, or run without the
+// interpreter. So here a failure ends the program, as in a header. With NDEBUG neither the condition nor Cython's code
+// for the statement is compiled.
 #pragma once
 
 #include <cassert>

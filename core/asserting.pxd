@@ -1,4 +1,4 @@
-"""`assert holds(condition)` asserts in any function, as `asserting.hpp` says."""
+"""`assert holds(condition)`, which asserts in any function: see `asserting.hpp`."""
 
 cdef extern from "callboard/core/asserting.hpp" nogil:
     bint holds "callboard_holds" (bint condition)

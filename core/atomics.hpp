@@ -1,8 +1,8 @@
-// The atomics facade: the only file that includes <atomic>, so that a checker can stand behind it.
+// Atomic operations: the only file that includes <atomic>, so that the model checker can replace it.
 //
-// Rules of the house. Every operation names its memory order. An order stronger than relaxed says
-// beside it which operation it pairs with. Standalone fences are forbidden, because ThreadSanitizer
-// does not see them. So is seq_cst without a reason.
+// Rules. Every operation names its memory order. A comment beside an order stronger than relaxed names
+// the operation that it pairs with. Standalone fences are forbidden, because ThreadSanitizer does not
+// see them. So is seq_cst without a reason.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ inline constexpr auto release = std::memory_order_release;
 inline constexpr auto acq_rel = std::memory_order_acq_rel;
 inline constexpr auto seq_cst = std::memory_order_seq_cst;
 
-// Fields that different threads write live this far apart. 64 bytes is the line of x86-64 and of the aarch64
+// The distance between fields that different threads write. 64 bytes is the line of x86-64 and of the aarch64
 // server cores; the adjacent-line prefetcher of x86 made no measurable difference.
 inline constexpr std::size_t cache_line = 64;
 

@@ -1,7 +1,7 @@
-// For objects that are awaited, and are no coroutines.
+// Awaitable objects that are not coroutines.
 //
-// The slots by which `await` steps them. Without am_send each await that ends makes a StopIteration for its outcome: more than most of them cost. Cython knows
-// the slot for its own coroutines only.
+// `await` steps them by a type's slots. Without am_send the end of each await makes a StopIteration for its result,
+// which costs more than most of the awaits. Cython fills the slot only for its own coroutines.
 #pragma once
 
 #include <Python.h>
@@ -10,15 +10,15 @@
 
 namespace callboard {
 
-// At a type's birth, before it has objects. The type has an __await__ that returns the object itself.
+// Before the type has objects. Its __await__ returns the object itself.
 inline void set_steps(PyTypeObject* type, sendfunc send, iternextfunc next) {
     type->tp_as_async->am_send = send;
     type->tp_iternext = next;
     PyType_Modified(type);
 }
 
-// Whether an object was awaited, which is to happen once. If it was not, the object's end warns, as that of a coroutine
-// does. A member, because a __dealloc__ would cost each object that was.
+// Whether an object was awaited, which is allowed once. If it never was, its end warns, as with a coroutine. A member,
+// because a __dealloc__ would make each object more expensive.
 class Awaited {
 public:
     // False: it was awaited before.
@@ -44,21 +44,20 @@ private:
     bool is_begun_ = false;
 };
 
-// An object of one kind that is over, for the next one of its kind: to make an object and to free it costs more than
-// most awaits do by themselves. Objects that are not over never come here, so each is freed when nobody has it.
+// A finished object, kept for reuse: to make and free an object costs more than most awaits.
 class Spare {
 public:
-    // A new reference to an object that is used again or new; null with an exception.
+    // A new reference to a reused or new object; null with an exception.
     PyObject* renew(PyTypeObject* kind) {
         if (PyObject* const object = std::exchange(object_, nullptr)) {
             if (Py_REFCNT(object) == 1) return object;
-            Py_DECREF(object);  // somebody looks at it still
+            Py_DECREF(object);  // it is still in use
         }
         return kind->tp_new(kind, no_arguments(), nullptr);
     }
 
-    // Keep `object`, which has let go of all that it held. Without the interpreter's lock, another thread may get it
-    // while it is looked at here: then none is kept.
+    // Keeps `object`, which has cleared its references. Without the interpreter's lock nothing is kept, because another
+    // thread could take the object during the check.
     void keep([[maybe_unused]] PyObject* object) {
 #ifndef Py_GIL_DISABLED
         if (object_ != nullptr) return;

@@ -1,8 +1,8 @@
-"""Checks of arguments for the whole package: numbers, times and switches.
+"""Checks of arguments for the whole package: numbers, times and booleans.
 
-Each returns the checked value, or raises `error` with the fact and the value. `what` begins the
-sentence: "workers", "a mailbox's timeout". NaN, infinity, strings of digits and a bool for a number
-raise `error` everywhere; NumPy's numbers are accepted.
+Each returns the checked value, or raises `error` with the fact and the value. `what` is the subject
+of the sentence: "workers", "a mailbox's timeout". As a number, NaN, infinity, a string of digits or
+a bool raises `error` everywhere; NumPy's numbers are accepted.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ def whole(
     *,
     error: type[Exception] = ValueError,
 ) -> int:
-    """Check that `value` is a whole number from `least` to `most`; without one, of 63 bits."""
+    """Check that `value` is a whole number from `least` to `most`, by default of 63 bits."""
     number = None
     if not isinstance(value, bool):
         with suppress(TypeError):
             number = operator.index(value)
     if number is None or not least <= number <= (LARGEST if most is None else most):
         if most is None and (number is None or number < least):
-            range_ = f"of {least} or more"
+            range_ = f"of at least {least}"
         else:
             range_ = f"from {least} to {'2**63 - 1' if most is None else most}"
-        raise error(f"{what} is a whole number {range_}, not {safe_repr(value)}")
+        raise error(f"{what} must be a whole number {range_}, got {safe_repr(value)}")
     return number
 
 
 def finite(what: str, value: Any, *, error: type[Exception] = ValueError) -> float | int:
-    """Check that `value` is a number, and neither NaN nor infinity. An integer stays one."""
+    """Check that `value` is a finite number. An integer stays one."""
     if _is_finite(value):
         return value  # type: ignore[no-any-return]
-    raise error(f"{what} is a finite number, not {safe_repr(value)}")
+    raise error(f"{what} must be a finite number, got {safe_repr(value)}")
 
 
 def seconds(
     what: str, value: Any, *, zero: bool = True, error: type[Exception] = ValueError
 ) -> float:
-    """Check that `value` is a number of seconds, from 0 on or above it, 1e9 at most."""
+    """Check that `value` is a number of seconds from 0 to 1e9; without `zero` not 0."""
     if _is_finite(value) and (value >= 0 if zero else value > 0) and value <= LONGEST:
         return float(value)
-    range_ = "from 0 to 1e9" if zero else "above 0, 1e9 at most"
-    raise error(f"{what} is a number of seconds {range_}, not {safe_repr(value)}")
+    range_ = "from 0 to 1e9" if zero else "above 0 and at most 1e9"
+    raise error(f"{what} must be a number of seconds {range_}, got {safe_repr(value)}")
 
 
 def timeout(what: str, value: Any, *, error: type[Exception] = ValueError) -> float | None:
@@ -68,10 +68,10 @@ def timeout(what: str, value: Any, *, error: type[Exception] = ValueError) -> fl
 
 
 def flag(what: str, value: Any, *, error: type[Exception] = ValueError) -> bool:
-    """Check that `value` is True or False: a string such as "no" is true to Python."""
+    """Check that `value` is True or False. A string such as "no" would be true to Python."""
     if isinstance(value, bool):
         return value
-    raise error(f"{what} is True or False, not {safe_repr(value)}")
+    raise error(f"{what} must be True or False, got {safe_repr(value)}")
 
 
 def one_of(
@@ -80,11 +80,11 @@ def one_of(
     """Check that `value` is one of a few words."""
     if isinstance(value, str) and value in choices:
         return str(value)
-    raise error(f"{what} is one of {', '.join(choices)}, not {safe_repr(value)}")
+    raise error(f"{what} must be one of {', '.join(choices)}, got {safe_repr(value)}")
 
 
 def takes(**options: Any) -> inspect.Signature:
-    """Return a signature with these options, for a compiled class, which shows none by itself."""
+    """Return a signature with these options, for a compiled class, which has none."""
     return inspect.Signature(
         [
             inspect.Parameter(option, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
@@ -94,7 +94,7 @@ def takes(**options: Any) -> inspect.Signature:
 
 
 def _is_finite(value: Any) -> bool:
-    if type(value) is float:  # the most frequent one, quickly
+    if type(value) is float:  # the commonest type, quickly
         return math.isfinite(value)
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
@@ -105,10 +105,10 @@ def _is_finite(value: Any) -> bool:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, or what pandas and NumPy have where there is none."""
+    """Return whether a value is None, NaN, or the missing value of pandas or NumPy."""
     if value is None:
         return True
     differs = value != value
-    if differs is value and (value == value) is value:  # pandas' NA, which has no truth
+    if differs is value and (value == value) is value:  # the NA of pandas, which has no truth value
         return True
     return bool(differs)

@@ -24,7 +24,7 @@ inline std::int64_t coarse_ns() {
     return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec;
 }
 
-// Has the system end this thread's timed waits within a microsecond of their time, where it may be 50 late to save power.
+// Has the system end this thread's timed waits within a microsecond of their time, instead of 50 to save power.
 inline void wake_on_time() noexcept {
 #ifdef __linux__
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);

@@ -6,4 +6,4 @@ cdef extern from "callboard/core/clock.hpp" namespace "callboard" nogil:
 
 # The longest sleep of a waiting thread before it looks for signals (Ctrl-C), in nanoseconds.
 cdef enum:
-    SLICE_NS = 50_000_000
+    SIGNAL_CHECK_NS = 50_000_000

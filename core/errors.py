@@ -1,17 +1,17 @@
 """The errors of actors and their systems.
 
-The errors of a capability are in its folder, and derive from CallboardError.
+The errors of a feature are in its folder, and derive from CallboardError.
 """
 
 from __future__ import annotations
 
 
 class CallboardError(Exception):
-    """The base of callboard's errors."""
+    """The base of all callboard errors."""
 
 
 class SpawnError(CallboardError):
-    """An actor cannot be spawned: its class, its name or an option is wrong."""
+    """An actor cannot be spawned: its class, its name or an option is invalid."""
 
 
 class ArgumentsError(SpawnError, TypeError):
@@ -19,19 +19,19 @@ class ArgumentsError(SpawnError, TypeError):
 
 
 class ConfigError(CallboardError, ValueError):
-    """A setting of the system or its configuration is wrong."""
+    """A setting of the system or its configuration is invalid."""
 
 
 class PolicyError(CallboardError):
-    """A placement or priority policy raised, or gave an invalid answer."""
+    """A placement or priority policy raised, or returned an invalid value."""
 
 
 class MailboxFull(CallboardError):
-    """A bounded mailbox is full, and its overflow policy does not wait, or its timeout is over."""
+    """A bounded mailbox is full, and its overflow policy does not wait, or the wait timed out."""
 
 
 class WouldBlock(CallboardError):
-    """A call would block an event loop. The text says what to await instead."""
+    """A call would block an event loop. The text names the call to await instead."""
 
 
 class SystemClosed(CallboardError):
@@ -39,13 +39,13 @@ class SystemClosed(CallboardError):
 
 
 class ForkedSystem(CallboardError):
-    """The actor system belongs to the parent process; its workers do not exist in this one."""
+    """The actor system belongs to the parent process; its workers do not exist in this process."""
 
 
 class ActorStopped(CallboardError):
-    """An ask can never be answered, because its target has stopped.
+    """An ask cannot be answered, because its target has stopped.
 
-    The text says why. If a failure was the reason, `__cause__` is an ActorFailed.
+    The text says why. If the target failed, `__cause__` is an ActorFailed.
     """
 
 
@@ -64,11 +64,11 @@ class AskTimeout(CallboardError, TimeoutError):
 
 
 class AskCancelled(CallboardError):
-    """A future was cancelled: nobody waits for the answer to this ask any more."""
+    """A future was cancelled, so the ask's answer is no longer needed."""
 
 
 class AskDeadlock(CallboardError):
-    """Actors ask each other in a circle: each waits for another's answer."""
+    """Actors ask each other in a circle, so each waits for another's answer."""
 
 
 class DrainTimeout(CallboardError, TimeoutError):

@@ -1,4 +1,4 @@
-"""Handles: a copy of one is the handle itself, and `dir()` shows only public names."""
+"""The base of handles: a copy is the handle itself, and `dir()` shows public names only."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any, Self
 
 
 def public_names(thing: object) -> list[str]:
-    """Return the names of an object's attributes that are for users: the `__dir__` of ours.
+    """Return the names of an object's public attributes, as the `__dir__` of callboard's classes.
 
-    A subclass of a user's keeps the names that it has added.
+    A user's subclass keeps the names that it adds.
     """
     ours = [cls for cls in type(thing).__mro__ if cls.__module__.partition(".")[0] == "callboard"]
     inside = {name for cls in ours for name in vars(cls)}

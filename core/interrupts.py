@@ -1,4 +1,4 @@
-"""Exceptions raised by signal handlers, which pass where other errors are caught."""
+"""Exceptions raised by signal handlers, which must propagate where other errors are caught."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import dis
 import signal
 import threading
 
-# How a statement raises. A signal's exception comes up between two instructions, or in a C call.
+# The instructions of statements that raise. A signal's exception appears between two instructions,
+# or in a C call.
 _RAISING = ("RAISE_VARARGS", "RERAISE")
 
 
 def comes_from_signal(error: BaseException) -> bool:
-    """Tell whether a signal's handler raised `error` in the middle of the main thread's work.
+    """Tell whether a signal's handler raised `error` in the main thread.
 
-    Errors of handlers, of subscribers, and of values' texts are caught. Those of Ctrl-C and SIGTERM
-    are passed on: the program is to end.
+    Errors of handlers, of subscribers, and of `repr()` are caught. Those of Ctrl-C and SIGTERM are
+    passed on, to end the program.
     """
     if isinstance(error, Exception) or threading.current_thread() is not threading.main_thread():
         return False

@@ -1,8 +1,7 @@
-"""Events: start, stop, failure, overflow. Never called for a message that is handled normally.
+"""The log of events: start, stop, failure, overflow. Normal handling of messages has no events.
 
-Events are structlog's, with keyword values. They go to the standard library's logger `callboard`,
-so they follow the logging that the application has set up. By default, events below WARNING are
-silent.
+Events have keyword values, by structlog. They go to the standard library's logger `callboard`, so
+they follow the application's configuration of logging. By default, events below WARNING are silent.
 """
 
 from __future__ import annotations
@@ -19,11 +18,10 @@ from callboard.core.text import cut, one_line, safe_repr, safe_str
 
 
 class _ContainedLogger(structlog.stdlib.BoundLogger):
-    """A logger whose filters and handlers may raise without harm to others.
+    """A logger that prints the exceptions of its filters and handlers, even SystemExit.
 
     The runtime logs in the middle of a restart or a stop, which must be completed, and on workers,
-    which must go on. Whatever they raise, SystemExit included, is printed, as the standard library
-    does for handlers.
+    which must go on.
     """
 
     def _proxy_to_logger(
@@ -52,17 +50,17 @@ def _format_exception(logger: Any, method: str, event: Any) -> Any:
         return event
 
 
-# The frames between who logs and the standard library's logger: three of structlog's, one of ours.
-# A compiled caller has no frame, so the place of its records is that of the code around it.
+# The frames between the caller and the standard library's logger: three of structlog, and one of
+# this module. A compiled caller has no frame, so its records have the place of the code around it.
 _FRAMES = 4
 _LONGEST_TRACE = 20_000  # characters
 
 
 def _render(logger: object, method: str, event: Any) -> Any:
-    """Render `event key=value ...`, and a traceback on lines of its own, for the logger's call.
+    """Render `event key=value ...`, and a traceback on further lines, for the logger's call.
 
-    Others' texts may be in both. They are cut, they do not begin a line, and they send nothing to a
-    terminal but letters.
+    Both may contain texts of strangers. These are cut, they do not begin a line, and they send only
+    printable characters to a terminal.
     """
     trace = cut(event.pop("exception", ""), _LONGEST_TRACE)
     name = str(event.pop("event"))

@@ -1,4 +1,4 @@
-"""HTML for notebooks. All text is escaped here, so markup in a name is shown and not run."""
+"""HTML for notebooks. All text is escaped, so markup in a name is shown, not run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from callboard.core.text import sendable
 
 
 def text_of(value: object) -> str:
-    """Return a value's text, without markup of its own."""
+    """Return a value's text, escaped."""
     return escape(sendable(str(value)))
 
 
@@ -22,12 +22,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], texts: Iterab
 
 
 def paragraph(*parts: object) -> str:
-    """Return a paragraph: a line for each part."""
+    """Return a paragraph with a line for each part."""
     return f"<p>{'<br/>'.join(map(text_of, parts))}</p>"
 
 
 def block(text: object) -> str:
-    """Return a block of text whose spaces and lines stay as they are."""
+    """Return a block of preformatted text."""
     return f"<pre>{text_of(text)}</pre>"
 
 

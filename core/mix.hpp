@@ -1,7 +1,7 @@
 // The mixer of SplitMix64: Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators".
 //
-// mix() is one to one, and each bit of its argument changes about half of the bits of its result. So numbers that
-// differ a little, or only in their upper bits, end up far apart, whatever few bits a caller looks at.
+// mix() is one to one, and each bit of its argument changes about half of the bits of its result. So the results of
+// numbers that differ a little, or only in their upper bits, differ in whatever few bits a caller uses.
 //
 // hash_bytes() is for runs of bytes. Sixteen at a time are mixed in by a multiplication whose upper half is folded
 // into its lower one, as in Wang's wyhash. The last bytes are mixed in by loads that overlap, so the many short

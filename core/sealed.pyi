@@ -1,1 +1,1 @@
-# It has nothing for Python: compiled modules cimport it.
+# This module has no Python API: compiled modules cimport it.

@@ -1,4 +1,4 @@
-"""Classes whose objects only the runtime makes: others would have invalid pointers.
+"""Sealed classes: only the runtime makes their objects, because others would have invalid pointers.
 
 The `__cinit__` of such a class takes a key that no Python code can get. So a call of the class or
 of its `__new__`, a copy and an unpickling all fail.
@@ -8,7 +8,7 @@ cdef object KEY = object()
 
 
 cdef object maker_key():
-    """The argument with which the runtime makes objects of sealed classes."""
+    """Return the argument by which the runtime makes objects of sealed classes."""
     return KEY
 
 

@@ -1,4 +1,4 @@
-"""Text of users' values, whose own methods may fail, and of times."""
+"""Formats values, whose `repr()` may fail, times, and counts as text."""
 
 from __future__ import annotations
 
@@ -12,69 +12,66 @@ from typing import Any
 
 from callboard.core.interrupts import comes_from_signal
 
-_MOST = 200  # of a text in a short repr
-_LONG = 2_000  # characters of a repr in an error's text; of a line in a log
+_MOST = 200  # characters of a text in a short repr
+_LONG = 2_000  # characters of a repr in an error's text, and of a line in a log
 
 
 def sendable(text: str, longest: int | None = None) -> str:
-    """Return a text that UTF-8 can encode: a surrogate becomes its escape sequence.
-
-    It is cut where it would take more than `longest` bytes.
-    """
+    """Return a text that UTF-8 can encode, of at most `longest` bytes: surrogates are escaped."""
     encoded = text.encode(errors="backslashreplace")
     return encoded[:longest].decode(errors="ignore")
 
 
 def printable(text: str) -> str:
-    """Return text that a terminal shows as it is: each other character becomes U+FFFD."""
+    """Return text that a terminal shows unchanged: other characters become U+FFFD."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def one_line(text: str) -> str:
-    """Return text as one line that a terminal shows as it is: other characters are escaped."""
+    """Return text as one line that a terminal shows unchanged: other characters are escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def cut(text: str, longest: int = _LONG) -> str:
-    """Return text with its middle left out where it has more than `longest` characters."""
+    """Return text without its middle if it has more than `longest` characters."""
     if len(text) <= longest:
         return text
     return f"{text[: longest // 2]}... ({len(text):,} characters) ...{text[-longest // 2 :]}"
 
 
-def safe_repr(value: object) -> str:
-    """Return `repr(value)`, for an error's text: that of a large value is cut.
-
-    A stand-in names the type if it raises.
-    """
+def _contained(name: str, write: Callable[[Any], str], value: object) -> str:
+    """Return `write(value)`, or a substitute with the type's name if that raises anything."""
     try:
-        if type(value) in _SIZED and len(value) > _LONG:  # type: ignore[arg-type]
-            return short_repr(value)
-        return cut(sendable(repr(value)))
-    except BaseException as error:  # sys.exit() is none that the reader of a text is to follow
+        return write(value)
+    except BaseException as error:  # even sys.exit(), which must not end the reader of a text
         if comes_from_signal(error):
             raise
-        return f"<{type(value).__qualname__}, whose repr() raised {type(error).__qualname__}>"
+        return f"<{type(value).__qualname__}, whose {name}() raised {type(error).__qualname__}>"
+
+
+def safe_repr(value: object) -> str:
+    """Return `repr(value)` for an error's text: that of a large value is cut.
+
+    If it raises, a substitute names the type.
+    """
+    if type(value) in _SIZED and len(value) > _LONG:  # type: ignore[arg-type]
+        return short_repr(value)
+    return _contained("repr", lambda value: cut(sendable(repr(value))), value)
 
 
 def short_repr(value: object) -> str:
-    """Return the beginning of a value's repr. It reads the first items of a large container only.
+    """Return the beginning of a value's repr. It reads only the first items of a large container.
 
-    A stand-in names the type if a repr raises.
+    If a repr raises, a substitute names the type.
     """
-    try:
-        text = sendable(_SHORT.repr(value))
-        return text if len(text) <= 2 * _MOST else f"{text[: 2 * _MOST - 3]}..."
-    except BaseException as error:  # sys.exit() is none that the reader of a text is to follow
-        if comes_from_signal(error):
-            raise
-        return f"<{type(value).__qualname__}, whose repr() raised {type(error).__qualname__}>"
+    text = _contained("repr", lambda value: sendable(_SHORT.repr(value)), value)
+    return text if len(text) <= 2 * _MOST else f"{text[: 2 * _MOST - 3]}..."
 
 
 class _Short(Repr):
-    """Writes short reprs. Python's own sorts all of a dict or a set first."""
+    """Writes short reprs. The base class would sort a whole dict or set first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,7 +80,7 @@ class _Short(Repr):
         self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = 8
 
     def repr1(self, x: Any, level: int) -> str:
-        """Write a value; a value's class may have any name."""
+        """Write a value. The base class would go by the name of the value's class."""
         by_kind: dict[type, Callable[[Any, int], str]] = {
             dict: self._dict,
             set: self._items,
@@ -124,7 +121,7 @@ class _Short(Repr):
 
 
 def _has_plain_repr(value: object) -> bool:
-    """Tell whether a value is of a dataclass, and its repr is the one that dataclasses have."""
+    """Tell whether a value is of a dataclass with the generated repr."""
     return (
         is_dataclass(value)
         and not isinstance(value, type)
@@ -133,17 +130,12 @@ def _has_plain_repr(value: object) -> bool:
 
 
 def safe_str(value: object) -> str:
-    """Return `str(value)`, or a stand-in that names the type if that raises."""
-    try:
-        return sendable(str(value))
-    except BaseException as error:  # sys.exit() is none that the reader of a text is to follow
-        if comes_from_signal(error):
-            raise
-        return f"<{type(value).__qualname__}, whose str() raised {type(error).__qualname__}>"
+    """Return `str(value)`, or a substitute with the type's name if that raises."""
+    return _contained("str", lambda value: sendable(str(value)), value)
 
 
 def time_in_words(seconds: float | None) -> str:
-    """Return a time with a unit that suits it: `3.000 s`, `1.132 ms`, `0.282 us`; `-` for None."""
+    """Return a time with a suitable unit: `3.000 s`, `1.132 ms`, `0.282 us`; `-` for None."""
     if seconds is None:
         return "-"
     if seconds >= 1:
@@ -159,7 +151,7 @@ def counted(number: int, what: str) -> str:
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """Return a question about the nearest of the `known` names, or nothing."""
+    """Return a question about the nearest of the `known` names, or an empty text."""
     inner = [other for other in known if other.rpartition(".")[2] == name]
     near = inner or get_close_matches(name, known, 1)
     return f"; did you mean {near[0]!r}?" if near else ""
@@ -177,7 +169,7 @@ def json_text(value: Any, default: Callable[[Any], Any] | None = None) -> str:
     try:
         text = json.dumps(value, default=default, allow_nan=False)
     except ValueError as error:
-        raise ValueError(f"expected what JSON can have, got {safe_repr(value)}: {error}") from None
+        raise ValueError(f"expected a JSON value, got {safe_repr(value)}: {error}") from None
     is_flat = type(value) is dict and _PLAIN.issuperset(map(type, value.values()))
     if not (is_flat and all(type(key) is str for key in value)):
         json.loads(text, object_pairs_hook=unique_keys)

@@ -10,7 +10,7 @@ cdef extern from "Python.h" nogil:
 
 
 cdef inline PyObject* set_variables(PyThreadState* thread, PyObject* variables) noexcept nogil:
-    """Put a context, or null, in place as the thread's, and return the one before. A reference each."""
+    """Set the thread's context, which may be null, and return the previous one. Both are owned references."""
     cdef PyObject* before = thread.context
     if before != variables:
         thread.context = variables

@@ -1,13 +1,13 @@
-// A thread's reading of the monotonic clock, by the processor's time stamp counter where that can be relied on.
+// A thread's monotonic clock, read from the processor's time stamp counter where that is reliable.
 //
 // A call of clock_gettime() takes 23 ns on the machine where this was written, and the counter 10. The kernel's own
 // sum is the counter times a rate, and it may change the rate. So the rate is measured here, over 20 ms at least, and a
-// sum is good for a millisecond: then the kernel's clock is read anew. In that time the two come apart by some
-// nanoseconds; by half a microsecond while NTP turns the clock as fast as it may. A look at the kernel's clock that an
-// interrupt made long is not taken for a start. If the two come apart, as while a machine sleeps, the rate is measured
-// anew.
+// sum is good for a millisecond: then the kernel's clock is read again. In that time the two diverge by some
+// nanoseconds; by half a microsecond while NTP slews the clock as fast as it may. A reading of the kernel's clock that
+// an interrupt prolonged does not become a start. If the two diverge more, as while a machine sleeps, the rate is
+// measured again.
 //
-// The counter is relied on if the processor says that it always runs at one rate, and the kernel uses it, too.
+// The counter is reliable if the processor says that it always runs at one rate, and the kernel uses it, too.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace callboard {
 
 #if defined(__x86_64__)
 
-// Whether this machine's time stamp counter can be relied on.
+// Whether this machine's time stamp counter is reliable.
 inline bool ticks_are_even() {
     static const bool even = [] {
         unsigned a = 0, b = 0, c = 0, d = 0;
@@ -87,8 +87,8 @@ private:
         return now;
     }
 
-    // Whether the two have come apart since the last look, as they do while a machine sleeps: the counter may run on,
-    // and the kernel's clock stands still.
+    // Whether the two have diverged since the last look, as while a machine sleeps: the counter may run on, and the
+    // kernel's clock stands still.
     bool has_jumped(std::uint64_t ticks, std::int64_t now) const {
         if (rate_ == 0) return false;
         const double expected = static_cast<double>(ticks - ticks_) * static_cast<double>(rate_) / 4294967296.0;

@@ -15,10 +15,10 @@ _looking = threading.Lock()
 
 
 def current_frames() -> dict[int, FrameType]:
-    """Return the frame of each thread, by its identifier, without a garbage collection meanwhile.
+    """Return the frame of each thread, by its identifier, with the garbage collector disabled.
 
-    CPython 3.11 keeps its list of threads locked, and makes a dictionary. A collection that this
-    begins waits for the same lock for ever if it ends a `threading.local` (python/cpython#106883).
+    CPython 3.11 makes a dictionary while it locks its list of threads. A garbage collection then
+    waits for the same lock for ever if it ends a `threading.local` (python/cpython#106883).
     """
     with _looking:
         collects = gc.isenabled()
@@ -31,10 +31,10 @@ def current_frames() -> dict[int, FrameType]:
 
 
 def format_stack(frame: FrameType) -> list[str]:
-    """Format the stack of a frame, from the user's code on, like `traceback.format_stack()`.
+    """Format the stack of a frame from the user's code on, like `traceback.format_stack()`.
 
-    The frames of threads, of event loops and of the runtime that lead there are left out. If there
-    are no other frames, they stay.
+    The frames of threads, of event loops and of the runtime before that are left out, unless there
+    are no others.
     """
     stack = list(traceback.walk_stack(frame))[::-1]
     of_user = itertools.dropwhile(lambda each: _is_below(each[0]), stack)
@@ -48,9 +48,9 @@ def _is_below(frame: FrameType) -> bool:
 
 
 def from_users_code(error: BaseException) -> BaseException:
-    """Drop the first frames of an exception: those of the runtime, which called the user's code.
+    """Drop the runtime's frames before the user's code, unless there are no others.
 
-    If there are no other frames, they stay. Returns the exception.
+    Returns the exception.
     """
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith(_OURS):

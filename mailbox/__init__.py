@@ -1,1 +1,1 @@
-"""The queues in which messages wait: it imports only `callboard.core`."""
+"""The queues in which messages wait. This layer imports only `callboard.core`."""

@@ -1,4 +1,4 @@
-// Delegation: a thread that finds a resource owned hands its request to the owner and goes on.
+// Delegation: a thread that finds a resource owned hands its request to the owner and does not wait.
 //
 // Das et al. 2009, section 4.1: principle 4.1 (request delegation), principle 4.2 (an owner acquires
 // no second resource), invariant 4.1 (fulfilment guarantee: a delegated request is neither lost nor
@@ -9,7 +9,7 @@
 //         serve(request);
 //         while (!resource.try_release())
 //             for (Request* r = resource.take(); r != nullptr; r = following) ...serve(r)...
-//     }                                               // else it is the owner's business now
+//     }                                               // else the owner serves it
 //
 // Why no request is lost or left. A request enters the stack only by a compare-and-swap from a word
 // that says "owned". The word leaves "owned" only by try_release(), a compare-and-swap from "owned with
@@ -68,7 +68,7 @@ public:
         return state_.compare_exchange_strong(state, owned_, acquire, relaxed);
     }
 
-    // Any thread. Hands the request over if there is an owner; false if there is none.
+    // Any thread. Hands the request over if there is an owner; false otherwise.
     bool delegate_if_owned(Request* request) {
         assert(request != nullptr);
         std::uintptr_t state = state_.load(relaxed);
@@ -120,7 +120,7 @@ private:
     // With the owned bit: nothing is pending, and the rest is the parker of an owner that sleeps, or 0.
     static constexpr std::uintptr_t free_ = 0, owned_ = 1;
 
-    // There was an owner when `state` was read. False: it is another now, read again.
+    // There was an owner when `state` was read. False: the state has changed, and was read again.
     bool push(std::uintptr_t& state, Request* request) {
         assert(state != free_ && state != reinterpret_cast<std::uintptr_t>(request) && "a request is pending once");
         assert((reinterpret_cast<std::uintptr_t>(request) & owned_) == 0);

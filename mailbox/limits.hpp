@@ -1,16 +1,16 @@
 // The limits of a bounded mailbox: a count that senders raise and the receiver lowers, and the threads
-// that wait for room. Unbounded mailboxes have none of this, and pay one untaken branch.
+// that wait for room. Unbounded mailboxes have no limits, and pay for one branch that is not taken.
 //
-// A waiter sleeps at a parker of its own, so that a worker is woken by whichever comes first: room, or
-// work that other threads announce to it.
+// A waiter sleeps on its own parker, so that a worker is woken by whichever comes first: room, or work
+// that other threads announce to it.
 //
 // Why no wake-up is lost. A waiter enters the list and counts itself, then looks at the count of
 // messages. The receiver lowers that count, then looks for waiters. All four operations are seq_cst, so
 // one thread sees the other: the waiter finds room, or the receiver finds the waiter, and unparks it. An
 // unpark before the park is kept. An unpark may come late, because another reason woke the waiter first,
-// or for room that others took. Then a later park returns early, and all who park look again.
+// or for room that others took. Then a later park returns early, and every thread that parks looks again.
 //
-// Why nobody touches a waiter that is gone. A waiter is unparked, and leaves, under the lock.
+// Why no thread touches a waiter that is gone. A waiter is unparked, and leaves, under the lock.
 //
 // Progress: reserve() and exceed() are lock-free, and so is give_back() when no thread waits.
 #pragma once
@@ -36,14 +36,14 @@ public:
     static constexpr std::int64_t no_capacity = INT64_MAX;  // of a mailbox that is prioritised, or only counted
 
     const std::int64_t capacity;    // messages
-    const std::int64_t timeout_ns;  // the longest wait for room; for throttle, the slice to wait
+    const std::int64_t timeout_ns;  // the longest wait for room; for throttle, the length of each wait
     const bool senders_pop;         // a sender without room takes the oldest message out (drop_oldest)
 
-    // Without a capacity there are two counts that only grow, of what was sent and of what was taken out. Then senders
-    // need one atomic operation for a message, and the receiver none.
+    // Without a capacity there are two counts that only grow, of sent and of taken messages. Then senders need one
+    // atomic operation for a message, and the receiver needs none.
     bool only_counts() const { return capacity == no_capacity; }
 
-    // Any thread. Room for up to `wanted` messages is taken; returns how many.
+    // Any thread. Takes room for up to `wanted` messages; returns for how many.
     std::int64_t reserve(std::int64_t wanted) {
         if (only_counts()) {
             exceed(wanted);
@@ -69,7 +69,7 @@ public:
         note_peak(count_.fetch_add(messages, relaxed) + messages - taken_.load(relaxed));
     }
 
-    // Any thread, for room that it took and does not use.
+    // Any thread. Returns room that it took and does not use.
     void take_back(std::int64_t messages) {
         if (only_counts()) count_.fetch_sub(messages, relaxed);
         else give_back(messages);
@@ -107,15 +107,15 @@ public:
         return count > 0 ? count : 0;
     }
 
-    // Any thread counts a message that it refused or dropped; anyone reads.
+    // Messages that were refused or dropped. Any thread counts, and any reads.
     Atomic<std::uint64_t> dropped{0};
-    // The most messages that ever waited.
+    // The largest number of waiting messages so far.
     Atomic<std::int64_t> peak{0};
     // The thread that dispatches the receiver, or null: a sender further down that thread's stack
     // must not wait for it.
     Atomic<const void*> runner{nullptr};
 
-    // The right to pop, where senders may pop too. A request is to drop the oldest message.
+    // The right to pop, where senders may pop, too. A request asks to drop the oldest message.
     CountedDelegation popping;
 
 private:
@@ -155,7 +155,7 @@ private:
 
     alignas(cache_line) Atomic<std::int64_t> count_{0};
     Atomic<std::int64_t> taken_{0};     // of these, in a mailbox without a capacity; else 0
-    Atomic<std::uint32_t> waiting_{0};  // how many wait; each is in the list
+    Atomic<std::uint32_t> waiting_{0};  // the threads that wait; each is in the list
     std::mutex lock_;
     Waiter* waiters_{nullptr};          // under the lock
 };

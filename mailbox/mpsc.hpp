@@ -13,10 +13,10 @@
 // The two ends are two types, so that each can live on its own cache line, beside the other fields
 // that its user writes.
 //
-// Progress: push is wait-free. pop is wait-free, but sees nothing in the linking gap, which lies
-// between a producer's exchange and its store to `next`. The messages behind that store exist then,
-// but cannot be reached. The consumer then finds no message and yet cannot go idle. It stays ready
-// and comes back; it never waits in place.
+// Progress: push is wait-free. pop is wait-free, but finds nothing while the queue is momentarily
+// unlinked: between a producer's exchange and its store to `next`, the messages behind that store exist
+// but cannot be reached. The consumer then finds no message and yet cannot go idle. It stays ready and
+// comes back; it never waits in place.
 #pragma once
 
 #include <cassert>
@@ -51,7 +51,7 @@ public:
         // pass this node, let alone go idle, until the link is there. relaxed: later updates continue signal()'s
         // release sequence.
         if (__builtin_expect(before & signal_bit, 0)) tail_.fetch_or(signal_bit, relaxed);
-        // Here is the linking gap. Release pairs with the acquire in MpscHead::pop().
+        // Until this store the queue is unlinked. Release pairs with the acquire in MpscHead::pop().
         reinterpret_cast<Node*>(before & ~bits)->next.store(first, release);
         return before & idle_bit;
     }
@@ -84,7 +84,7 @@ class MpscHead : OneAtATime<Consumer> {
 public:
     explicit MpscHead(Node* dummy) : head_(dummy) {}
     MpscHead(const MpscHead&) = delete;
-    ~MpscHead() { FreeList::free_chain(head_); }  // and all that waits; no thread may use the other end any more
+    ~MpscHead() { FreeList::free_chain(head_); }  // and all that waits; no thread may use the other end after this
 
     // The node that carries the oldest message, or null. The node stays in the queue as its new
     // dummy: read it before the next pop. `spent` is the old dummy, now the caller's.
@@ -98,8 +98,8 @@ public:
     }
 
     // True: the queue was empty and the consumer is idle. It owns nothing now, and must not touch the queue
-    // until a thread makes it ready again. False: there is a message, or one is in its linking gap, or a
-    // signal. It compares the head with the tail and not with the head's link, so a producer in its gap is
+    // until a thread makes it ready again. False: there is a message, perhaps not linked yet, or a signal. It
+    // compares the head with the tail and not with the head's link, so a producer between its two steps is
     // never missed. Release pairs with push() and signal(); it acquires nothing, for an idle consumer looks
     // at nothing.
     bool try_idle(MpscTail& tail) {

@@ -1,1 +1,1 @@
-"""Workers and policies: it imports only `callboard.core` and `callboard.mailbox`."""
+"""Workers and policies. This layer imports only `callboard.core` and `callboard.mailbox`."""

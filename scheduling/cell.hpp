@@ -1,15 +1,15 @@
-// A cell: an actor as the scheduler sees it. A mailbox, a state, an affinity (the worker to wake), a function to run.
+// A cell: an actor as the scheduler sees it, with a mailbox, a state, an affinity (the worker to wake) and a function.
 //
 // The state machine. A cell is in one of these states. Parentheses have the bits that say so.
 //   ready    in exactly one ready set, wake-up inbox or token queue (tail's idle bit 0, not waiting)
 //   running  dispatched by one thread                               (idle bit 0, not waiting)
 //   idle     nowhere: nothing to do                                 (idle bit 1, not waiting)
 //   waiting  nowhere: in the middle of a message, or backing off    (idle bit 0, waiting bit 1)
-// "Notified while running" is not a state of its own: a message that comes while the actor runs moves
+// "Notified while running" is not a separate state: a message that arrives while the actor runs moves
 // the tail, and so keeps the actor from going idle.
 //
 // The owner of a cell's readiness (one thread at a time) may touch its consumer's fields. Rules:
-//   1. Readiness is born with the cell, and belongs to its creator.
+//   1. A new cell's readiness belongs to its creator.
 //   2. It passes on by put() into a ready set, by an inbox, by the token's delegation, by a dispatch, or
 //      by a theft from a ready set or inbox. Each of these orders the new owner after the old one.
 //   3. Only its owner gives it up, by try_idle() or try_wait(). After that it touches none of the
@@ -41,8 +41,8 @@ namespace callboard {
 
 // Flags of a cell, set before it is first scheduled.
 inline constexpr std::uint32_t python_cell = 1;     // its dispatch needs the interpreter
-inline constexpr std::uint32_t wants_token = 2;     // ... and the token that says who has it
-inline constexpr std::uint32_t dedicated_cell = 4;  // has a worker of its own
+inline constexpr std::uint32_t wants_token = 2;     // ... and the token
+inline constexpr std::uint32_t dedicated_cell = 4;  // has a dedicated worker
 inline constexpr std::uint32_t unpinned_cell = 8;    // no policy chose its affinity: see stealing.hpp
 inline constexpr std::uint32_t recorded_cell = 16;  // monitoring notes its dispatches
 inline constexpr std::uint32_t own_times_cell = 32;  // `times` are its own, and end with it
@@ -64,7 +64,7 @@ struct Cell {
     Atomic<std::uint32_t> waiting{0};
     Atomic<std::uint32_t> flags;
     std::uint32_t weight{0};  // given at spawn, for priority policies
-    std::uint32_t pace{1};    // messages between looks at the clock; the runner's: see turn.hpp
+    std::uint32_t check_interval{1};  // messages between readings of the clock; the runner's: see dispatch_length.hpp
     Run run;
     void* owner;              // the Python object that stands for this actor; borrowed
     Limits* limits{nullptr};
@@ -106,7 +106,7 @@ struct Cell {
     // The owner. True: the cell is idle and has no owner; do not touch it. False: there is work.
     [[nodiscard]] bool try_idle() {
         assert(ready_on.load(relaxed) == nullptr && "a cell that runs is in no ready set (rule 1)");
-        assert(!tail.is_idle() && "who is idle has given its readiness up (rule 3)");
+        assert(!tail.is_idle() && "an idle cell has given its readiness up (rule 3)");
         if (head.try_idle(tail)) return true;
         if (!tail.is_signalled() || has_system()) return false;
         // A signal without a message. The message was taken between its sender's push and signal, or
@@ -120,7 +120,7 @@ struct Cell {
     // message wakes it. False: a system message is there, and the caller still owns the readiness.
     [[nodiscard]] bool try_wait() {
         assert(ready_on.load(relaxed) == nullptr && "a cell that runs is in no ready set (rule 1)");
-        assert(!is_waiting() && "who waits has given its readiness up (rule 3)");
+        assert(!is_waiting() && "a waiting cell has given its readiness up (rule 3)");
         waiting.fetch_or(waiting_bit, acq_rel);
         if (system.seems_empty()) return true;
         return !end_wait();

@@ -1,7 +1,7 @@
-"""A system's settings: from code, and from a configuration that an operator owns.
+"""A system's settings, from code and from a configuration.
 
-The configuration, a dict or a TOML file, overrides the code's settings, so that a program can be
-tuned without changing its code. All settings are checked when they are loaded. Each error is a
+The configuration, a dict or a TOML file, overrides the settings in code, so that operators can tune
+a program without changing its code. All settings are checked when they are loaded. Each error is a
 ConfigError that states the setting, its value, its place, and the possible values.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
@@ -31,7 +31,7 @@ COUNTING = MONITORING[2:]
 CONTEXTS = ("own", "sender")
 THREADING = ("dynamic", "assigned")
 TUNABLE = ("placement", "priority", "mailbox", "context", "dedicated", "supervision")
-# Each worker is a thread: more workers than cores are for experiments.
+# Each worker is a thread: more workers than cores are only for experiments.
 MOST_WORKERS = 1024
 
 Source = Mapping[str, Any] | str | os.PathLike[str] | None
@@ -39,7 +39,7 @@ Source = Mapping[str, Any] | str | os.PathLike[str] | None
 
 @dataclass(frozen=True)
 class Config:
-    """The settings of one system. Made by `Config.load`."""
+    """The settings of one system, made by `Config.load`."""
 
     name: str = "callboard"
     workers: int = 1
@@ -72,12 +72,16 @@ class Config:
         supervision: Callable[..., Any] = dict,
         **keywords: Any,
     ) -> Config:
-        """Merge `keywords`, the settings that the code gives, with `config`, which wins.
+        """Merge the settings in code with a configuration, which has precedence.
 
-        `config` is a dict, the path of a TOML file, or a Config, which is taken as it is. None
-        means "not given" for a keyword. `mailbox` makes a mailbox of a `mailbox` table's keys, and
-        `supervision` likewise.
-        Raises ConfigError.
+        Args:
+            config: a dict, the path of a TOML file, or a Config, which is used unchanged.
+            mailbox: makes a mailbox of the keys of a `mailbox` table.
+            supervision: likewise, for a `supervision` table.
+            keywords: the settings in code; None means "not given".
+
+        Raises:
+            ConfigError: a setting is wrong.
         """
         if isinstance(config, Config):
             return config
@@ -90,7 +94,7 @@ class Config:
         owned = {key: _check(key, value, where) for key, value in (config or {}).items()}
         checked |= _placed(owned, where)
         if checked.get("threading") == "dynamic":
-            checked.pop("placement", None)  # the code's, and the configuration wants none
+            checked.pop("placement", None)  # the code has one, and the configuration excludes it
         checked.setdefault("threading", "dynamic")
         checked |= _range_of_workers(checked, where)
         if "trace" in checked and checked.get("monitoring", "off") == "off":
@@ -106,9 +110,9 @@ class Config:
         return cls(**checked)
 
     def placement_policy(self, value: Any = None) -> PlacementPolicy:
-        """Return the policy that `value` names, or without one the system's. Raises ConfigError.
+        """Return the policy that `value` names, by default the system's. Raises ConfigError.
 
-        The same name with the same options gives the same object, whose turns and counts go on.
+        The same name with the same options gives the same object, whose counts go on.
         """
         value = self.placement if value is None else value
         if isinstance(value, PlacementPolicy):
@@ -126,28 +130,28 @@ class Config:
 
     @property
     def graph_threading(self) -> Model:
-        """The threading model of graphs whose runs name none."""
+        """The threading model of graphs, by default."""
         model: Model = self.streams.get("threading", "dynamic")
         return model
 
     @property
     def graph_heuristic(self) -> Heuristic | None:
-        """A new heuristic for a graph whose run names none, if the configuration has one."""
+        """A new heuristic of the configuration, if it names one: the default of graphs."""
         named = self.streams.get("policy")
         return None if named is None else choose_heuristic(named)
 
     @property
     def graph_placement(self) -> Any:
-        """The placement of `assigned` operators, for runs that name none."""
+        """The placement of `assigned` operators, by default."""
         return self.streams.get("placement", "round_robin")
 
     @property
     def counted(self) -> bool:
-        """Every mailbox counts its messages, for monitoring or for the priority policy."""
-        return self.monitoring in COUNTING or self.priority_policy().counted
+        """Whether every mailbox counts its messages, for monitoring or for the priority policy."""
+        return self.monitoring in COUNTING or self.priority_policy()._counts_messages()
 
     def is_monitored(self, actor_class: type) -> bool:
-        """Whether traces have the dispatches of actors of this class, or of a subclass of one."""
+        """Whether traces have the dispatches of actors of this class."""
         if self.monitored is None:
             return True
         for base in actor_class.__mro__:
@@ -158,14 +162,14 @@ class Config:
 
     @property
     def tuned(self) -> bool:
-        """There are options for some actors: see `spawn_options`."""
+        """Whether there are options for some actors: see `spawn_options`."""
         return bool(self.classes or self.actors)
 
     def spawn_options(self, actor_class: type, name: str | None) -> dict[str, Any]:
-        """Return the options that the configuration has for an actor: they win over its spawn's.
+        """Return the configuration's options for an actor, which have precedence over its spawn's.
 
-        An entry of `actors` is for the actor with that name, and wins over one of `classes`, which
-        is for a class's name, or "module:Class".
+        An entry of `actors` is for the actor with that name. It has precedence over one of
+        `classes`, which is for a class's name, or "module:Class".
         """
         kind = actor_class.__qualname__
         found: dict[str, Any] = {}
@@ -202,7 +206,9 @@ def read_file(path: Any) -> dict[str, Any]:
     Raises ConfigError.
     """
     if not isinstance(path, str | os.PathLike):
-        raise ConfigError(f"config wants a dict or the path of a TOML file, not {safe_repr(path)}")
+        raise ConfigError(
+            f"expected a dict or the path of a TOML file as config, got {safe_repr(path)}"
+        )
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)
@@ -211,7 +217,7 @@ def read_file(path: Any) -> dict[str, Any]:
             f"the configuration {os.fspath(path)!r} cannot be read: {error.strerror}"
         ) from error
     except ValueError as error:  # TOML's or UTF-8's
-        raise ConfigError(f"the configuration {os.fspath(path)!r} is no TOML: {error}") from error
+        raise ConfigError(f"the configuration {os.fspath(path)!r} is not TOML: {error}") from error
 
 
 def _placed(checked: dict[str, Any], where: str) -> dict[str, Any]:
@@ -221,13 +227,13 @@ def _placed(checked: dict[str, Any], where: str) -> dict[str, Any]:
     if checked.get("threading") == "dynamic":
         raise ConfigError(
             f"placement is {safe_repr(checked['placement'])}{where}, and threading is 'dynamic': "
-            "there an actor has no placement but the one that its own spawn() gives it"
+            "there only an actor's own spawn() can give it a placement"
         )
     return {**checked, "threading": "assigned"}
 
 
 def _range_of_workers(checked: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the least and the most workers, and how to find the level between them.
+    """Return the least and the most workers, and the options for finding the level between them.
 
     Raises ConfigError.
     """
@@ -236,14 +242,14 @@ def _range_of_workers(checked: Mapping[str, Any], where: str) -> dict[str, Any]:
     if given is None or isinstance(given, int):
         if elasticity is not None:
             raise ConfigError(
-                f"elasticity{where} is for workers='elastic', or a range such as (1, 8), not for "
+                f"elasticity{where} needs workers='elastic', or a range such as (1, 8), got "
                 f"{'one for each core' if given is None else given}"
             )
         most = all_cores if given is None else given
         return {"workers": most, "least_workers": most}
     if checked["threading"] == "assigned":
         raise ConfigError(
-            f"workers is {safe_repr(given)}, which is for the threading 'dynamic': a placement "
+            f"workers is {safe_repr(given)}, which needs threading='dynamic': a placement "
             f"policy gives an actor a worker that always runs{where}"
         )
     least, most = (1, all_cores) if given == "elastic" else given
@@ -261,18 +267,20 @@ def _workers(key: str, value: Any) -> int | str | tuple[int, int]:
     if not isinstance(value, tuple | list):
         if isinstance(value, str):
             raise ConfigError(
-                f"{key} is a whole number from 1 to {MOST_WORKERS}, 'elastic', or a range such as "
-                f"(1, 8), not {value!r}"
+                f"{key} must be a whole number from 1 to {MOST_WORKERS}, 'elastic', or a range "
+                f"such as (1, 8), got {value!r}"
             )
         return checks.whole(key, value, most=MOST_WORKERS, error=ConfigError)
     if len(value) != 2:
-        raise ConfigError(f"a range of {key} is (least, most), not {safe_repr(value)}")
+        raise ConfigError(f"a range of {key} must be (least, most), got {safe_repr(value)}")
     least, most = (
         checks.whole(f"the {which} {key}", number, most=MOST_WORKERS, error=ConfigError)
         for which, number in zip(("least", "most"), value, strict=True)
     )
     if least > most:
-        raise ConfigError(f"a range of {key} is (least, most), and {least} is above {most}")
+        raise ConfigError(
+            f"a range of {key} must be (least, most), got {least}, which is above {most}"
+        )
     return least, most
 
 
@@ -280,25 +288,25 @@ def _elasticity(key: str, value: Any) -> Elasticity:
     """Check a table of options."""
     if isinstance(value, Elasticity):
         return value
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{key} is a table of options, not {safe_repr(value)}")
     options = [field.name for field in fields(Elasticity)]
-    for option in value:
-        if option not in options:
-            raise ConfigError(f"no setting {option!r} of {key}; there are {', '.join(options)}")
+    for option in _table(key, value):
+        _check_known(option, options, f" of {key}")
     return Elasticity(**value)
 
 
 def _check(key: str, value: Any, where: str) -> Any:
     """Return the checked value of a setting."""
-    check = _CHECKS.get(key)
-    if check is None:
-        raise ConfigError(f"no setting {key!r}{where}; there are {', '.join(_CHECKS)}")
-    return _located(where, check, key, value)
+    _check_known(key, _CHECKS, where)
+    return _located(where, _CHECKS[key], key, value)
+
+
+def _check_known(option: str, options: Collection[str], of: str) -> None:
+    if option not in options:
+        raise ConfigError(f"no setting {option!r}{of}; there are {', '.join(options)}")
 
 
 def _located(where: str, check: Callable[[str, Any], Any], key: str, value: Any) -> Any:
-    """Call a check; if the setting is wrong, the error says where it is."""
+    """Call a check; if the setting is wrong, add its place to the error."""
     try:
         return check(key, value)
     except ConfigError as error:
@@ -307,7 +315,7 @@ def _located(where: str, check: Callable[[str, Any], Any], key: str, value: Any)
 
 def _name(key: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise ConfigError(f"{key} is a non-empty string, not {safe_repr(value)}")
+        raise ConfigError(f"{key} must be a non-empty string, got {safe_repr(value)}")
     return value
 
 
@@ -321,8 +329,8 @@ def _cpu_affinity(key: str, value: Any) -> bool | tuple[int, ...]:
         or any(type(core) is not int or core not in usable for core in value)
     ):
         raise ConfigError(
-            f"{key} is true, false, or a list of cores out of "
-            f"{', '.join(map(str, usable))}, not {safe_repr(value)}"
+            f"{key} must be true, false, or a list of cores out of "
+            f"{', '.join(map(str, usable))}, got {safe_repr(value)}"
         )
     return tuple(value)
 
@@ -333,7 +341,9 @@ def _monitored(key: str, value: Any) -> tuple[type | str, ...]:
         or not value
         or any(not isinstance(kind, type | str) for kind in value)
     ):
-        raise ConfigError(f"{key} is a list of classes or of their names, not {safe_repr(value)}")
+        raise ConfigError(
+            f"{key} must be a list of classes or of their names, got {safe_repr(value)}"
+        )
     return tuple(value)
 
 
@@ -351,7 +361,7 @@ def _policy_of(choose: Callable[[Any], Any]) -> Callable[[str, Any], Any]:
 
 def _table(key: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{key} is a table, not {safe_repr(value)}")
+        raise ConfigError(f"{key} must be a table, got {safe_repr(value)}")
     return value
 
 
@@ -359,8 +369,7 @@ def _streams(key: str, value: Any) -> Mapping[str, Any]:
     """Check the configuration's settings of graphs of streams."""
     checked = {}
     for option, chosen in _table(key, value).items():
-        if option not in _STREAMS:
-            raise ConfigError(f"no setting {option!r} of {key}; there are {', '.join(_STREAMS)}")
+        _check_known(option, _STREAMS, f" of {key}")
         checked[option] = _STREAMS[option](f"{option} of {key}", chosen)
     return checked
 
@@ -369,8 +378,8 @@ def _check_actor(name: Any, where: str) -> None:
     """Check that an actor can have this name."""
     if not isinstance(name, str) or not name or "/" in name:
         raise ConfigError(
-            f"actors.{name}: options go by the name that an actor was spawned with, a non-empty "
-            f"string without '/', not {safe_repr(name)}{where}"
+            f"actors.{name}: expected an actor's name, a non-empty string without '/', got "
+            f"{safe_repr(name)}{where}"
         )
 
 
@@ -380,10 +389,7 @@ def _check_tuning(
     """Check the configuration's settings of one class or one actor."""
     checked = {}
     for option, value in _located(where, _table, key, options).items():
-        if option not in TUNABLE:
-            raise ConfigError(
-                f"no setting {option!r} of {key}{where}; there are {', '.join(TUNABLE)}"
-            )
+        _check_known(option, TUNABLE, f" of {key}{where}")
         make = makers.get(option)
         if make is None:
             checked[option] = _located(where, _OF_ACTORS[option], f"{option} of {key}", value)

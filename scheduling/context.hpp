@@ -1,8 +1,6 @@
-// The state of a thread that sends or dispatches. It is on cache lines of its own, because it is written for
-// each message.
+// The state of a thread that sends or dispatches. It has its own cache lines, because it is written for each message.
 //
-// The floor above keeps its own state of a thread in a derived type, such as ActorContext; context.pyx makes
-// that type.
+// The layer above keeps its state of a thread in a derived type, such as ActorContext; context.pyx makes that type.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +22,15 @@ struct alignas(cache_line) Context {
     Cell* current{nullptr};   // the cell whose message is in work on this thread
     NodeCache nodes;
     std::uint32_t depth{0};   // dispatches within dispatches, by overflow policy `help`
-    bool makes_handle{false}; // the object that is made next is one of the runtime's: see Handle
+    bool makes_handle{false}; // the runtime makes the next object: see Handle
     Spinner spinner;          // how this thread waits before it sleeps
     void* trace{nullptr};     // called for each message, in a manual system; borrowed
     void* python{nullptr};    // a worker's thread's PyThreadState
-    std::uint32_t catching_up{0};   // how many of the next dispatches may be long: see turn.hpp
+    std::uint32_t catching_up{0};   // how many of the next dispatches may be long: see dispatch_length.hpp
     std::int64_t past_quantum{0};   // when the long one in work got there
     Sampler stamps;                 // which messages are stamped: see actor_cell.hpp
     TickClock clock;                // of what monitoring measures
-    std::int64_t turn_began{0};     // of the dispatch in work, not later than it did; 0: see turn.hpp
+    std::int64_t dispatch_began{0}; // when the present dispatch began, or a little earlier; 0: see dispatch_length.hpp
 };
 
 }  // namespace callboard

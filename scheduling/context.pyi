@@ -1,1 +1,1 @@
-# Nothing for Python: see context.pxd.
+# This module has no Python API: see context.pxd.

@@ -16,8 +16,8 @@
 
 namespace callboard {
 
-// For a thread that wants to send to a full mailbox; a worker has no other ready cell then. Waits until
-// there may be room, or until something was announced or delegated to the worker, `nanoseconds` at most.
+// For a thread that sends to a full mailbox, on a worker only if that has no other ready cell. Waits until there may
+// be room, or until a cell was announced or delegated to the worker, `nanoseconds` at most.
 inline void wait_for_room(Limits& limits, Context* context, std::int64_t nanoseconds) {
     Worker* const worker = context->worker;
     if (worker == nullptr) {
@@ -32,17 +32,16 @@ inline void wait_for_room(Limits& limits, Context* context, std::int64_t nanosec
                    (worker->has_token && token.has_pending());
         }, worker_patience))
         return;
-    // The token is kept. A worker that gave it up here would come back into the middle of a Python
-    // handler, and contend for the interpreter with its next owner. So threads that delegate must
-    // wake us.
+    // The worker keeps the token. If it released the token here, it would return into the middle of a Python
+    // handler, and contend for the interpreter with the next owner. So threads that delegate must wake it.
     if (worker->has_token && !token.try_sleep(worker->parker)) return;
     limits.wait_for_room(worker->parker, nanoseconds);
     if (worker->has_token) token.stay_awake();
 }
 
-// Time is measured from one dispatch's end to the next one's: one look at the clock for each, and
-// none at all unless asked for. So every dispatch ends with account() or charge(), on the worker's
-// thread, and before it gives up the readiness.
+// Time is measured from the end of one dispatch to the end of the next: one reading of the clock for each, and
+// none at all unless asked for. So every dispatch ends with account() or charge(), on the worker's thread, and
+// before it gives up the readiness.
 inline std::int64_t charge_now(Cell* cell, Worker* worker, std::int64_t now) {
     const std::int64_t spent = now - worker->started;
     worker->started = now;
@@ -55,7 +54,7 @@ __attribute__((noinline)) inline void record(Cell* cell, Context* context, std::
     Worker* const worker = context->worker;
     const std::int64_t now = std::max(context->clock.now(), worker->started);  // two clocks, nanoseconds apart
     const std::int64_t spent = charge_now(cell, worker, now);
-    ActorTimes* const times = cell->times.load(acquire);  // pairs with whoever gave the cell its own
+    ActorTimes* const times = cell->times.load(acquire);  // pairs with the store in Handle._own_times()
     if (times != nullptr) times->note_handled(worker->index, spent, messages);
     if (worker->recorder == nullptr || !worker->recorder->wants_record()) return;
     worker->recorder->note(now, spent, messages);
@@ -63,19 +62,19 @@ __attribute__((noinline)) inline void record(Cell* cell, Context* context, std::
     worker->recorder->note_actor(cell->dispatches.get(), cell->created, queue);
 }
 
-// The end of a dispatch, or of a part of it, that handled no message.
+// Ends a dispatch, or a part of one, that handled no message.
 inline void charge(Cell* cell, Context* context) {
     if (__builtin_expect(context->worker->timed, 0)) record(cell, context, 0);
 }
 
-// The end of a dispatch, or of a part of it, that handled `messages`.
+// Ends a dispatch, or a part of one, that handled `messages`.
 inline void account(Cell* cell, Context* context, std::uint64_t messages) {
     cell->messages.add(messages);
     context->worker->handled.add(messages);
     if (__builtin_expect(context->worker->timed, 0)) record(cell, context, messages);
 }
 
-// make_ready() for a cell whose affinity is another worker. If that one is suspended, its stand-in runs the cell.
+// make_ready() for a cell whose affinity is another worker. If that worker is suspended, its stand-in runs the cell.
 __attribute__((noinline)) inline void make_ready_away(Cell* cell, Context* context, Worker* affinity) {
     Worker* const here = context->worker;
     if (cell->has(unpinned_cell) && here != nullptr && here->steals && here->team == affinity->team) {
@@ -85,7 +84,7 @@ __attribute__((noinline)) inline void make_ready_away(Cell* cell, Context* conte
         return;
     }
     if (cell->has(wants_token)) {
-        // The thread that runs Python takes Python cells as they come, whatever their affinity is.
+        // The thread that runs Python takes Python cells as they come, whatever their affinity.
         if (here != nullptr && here->has_token && here->team == affinity->team) {
             here->put(cell);
             return;
@@ -107,7 +106,7 @@ inline void make_ready(Cell* cell, Context* context) {
     else make_ready_away(cell, context, affinity);
 }
 
-// Reads the worker's clock between two dispatches: after each where they take long, else after some.
+// Reads the worker's clock between two dispatches: after each one if they take long, else after several.
 __attribute__((noinline)) inline void look_at_clock(Worker* worker) {
     const std::int64_t now = coarse_ns();
     const bool quick = now - worker->loop_time.load(relaxed) < 1'000'000;
@@ -124,8 +123,8 @@ __attribute__((noinline)) inline Outcome run_recorded(Cell* cell, Context* conte
     return outcome;
 }
 
-// Runs `cell`, which was fetched, once: the one place that does. `outer` is the cell in whose dispatch that
-// happens, or null. If work is left, the cell is ready again, on its new worker if it was moved meanwhile.
+// Dispatches `cell`, which was fetched; no other code does. `outer` is the cell whose dispatch this is nested in, or
+// null. If work is left, the cell is ready again, on its new worker if it was moved during the dispatch.
 inline void dispatch(Cell* cell, Context* context, Cell* outer) {
     Worker* const worker = context->worker;
     assert(cell != outer && cell->ready_on.load(relaxed) == nullptr && "a cell that runs is in no ready set (rule 1)");

@@ -1,6 +1,6 @@
-"""The scheduler's types, for Cython: all members, and a header that has the names alone.
+"""The scheduler's types, for Cython: all members, and a header that only declares the names.
 
-Cimport a type from here to hand pointers on. To use its members, cimport it from `cell`, `context` or
+Cimport a type from here to pass pointers. To use its members, cimport it from `cell`, `context` or
 `worker_core`, which include its header: the compiler says so where that was forgotten. That holds for inline
 functions in a `.pxd`, too, because Cython writes them into every module that cimports the file.
 """
@@ -43,7 +43,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         Worker* get_affinity "affinity.load" (memory_order)
         void set_affinity "affinity.store" (Worker*, memory_order)
         uint32_t weight
-        uint32_t pace
+        uint32_t check_interval
         void* owner
         Run run
         Limits* limits
@@ -113,7 +113,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         bint notes_waits
         uint32_t quantum
         bint exact
-        int64_t slice_ns
+        int64_t time_slice_ns
         Recorder* recorder
         int64_t started
         uint64_t get_busy_ns "busy_ns.get" ()
@@ -143,4 +143,4 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         bint makes_handle
         void* trace
         void* python
-        int64_t turn_began
+        int64_t dispatch_began

@@ -1,4 +1,4 @@
-"""An actor as scheduling knows it, the base class of refs; and the times of a class of actors."""
+"""Handles, the base class of refs: actors as the scheduler sees them. Also the times of a class of actors."""
 
 cimport cython
 from libc.stdint cimport uint32_t, uint64_t
@@ -18,38 +18,38 @@ from callboard.core.monitoring.time_distribution import TimeDistribution
 cdef class Handle:
     """An actor as the scheduler's policies see it: the base class of refs.
 
-    Measurements may be a little old when another thread than the actor's reads them.
+    On other threads than the actor's, measurements may be slightly old.
     """
 
     def __dir__(self):
         return public_names(self)
 
     def __cinit__(self):
-        # Sealed, as in core/sealed.pyx, by a mark of the thread instead of a key: spawning is to be quick.
+        # Sealed, as in core/sealed.pyx, but by a mark of the thread instead of a key, which makes spawning quicker.
         cdef Context* context = current_context()
         if not context.makes_handle:
             only_by_runtime(None, self, "refs come from spawn()")
         context.makes_handle = False
 
     @property
-    def number(self):
+    def _number(self):
         """The actor's number in its system, counted from 1 in the order of spawning."""
         return self.cell.number
 
     @property
     def priority(self):
-        """The number given as `priority` at spawn; 0 without."""
+        """The number given as `priority` at spawn, or 0."""
         return self.cell.weight
 
     @property
     def worker(self):
-        """The worker that the actor lives on; None before it was placed."""
+        """The actor's worker; None before its placement."""
         cdef Worker* affinity = self.cell.get_affinity(relaxed)
         return <object>affinity.owner if affinity != NULL else None
 
     @property
-    def is_dedicated(self):
-        """Whether the actor was spawned with a worker of its own, and cannot move."""
+    def _is_dedicated(self):
+        """Whether the actor has a dedicated worker, and cannot move."""
         return self.has_own_worker()
 
     cdef bint has_own_worker(self) noexcept:
@@ -57,49 +57,49 @@ cdef class Handle:
 
     @property
     def _queue_length(self):
-        """How many messages wait; None where they are not counted.
+        """The number of waiting messages; None if they are not counted.
 
-        A bounded mailbox counts, and every mailbox does for monitoring and for some policies.
+        A bounded mailbox counts them; monitoring and some policies make every mailbox count.
         """
         return self.cell.limits.count() if self.cell.limits != NULL else None
 
     @property
     def _queue_peak(self):
-        """The most messages that ever waited; None where they are not counted."""
+        """The largest number of waiting messages so far; None if they are not counted."""
         return self.cell.limits.get_peak(relaxed) if self.cell.limits != NULL else None
 
     @property
     def _dropped(self):
-        """How many messages the actor's mailbox dropped or refused because it was full."""
+        """The number of messages that the actor's mailbox dropped or refused because it was full."""
         return self.cell.limits.get_dropped(relaxed) if self.cell.limits != NULL else 0
 
     @property
     def _messages(self):
-        """How many messages the actor has handled."""
+        """The number of messages that the actor has handled."""
         return self.cell.get_messages()
 
     @property
     def _dispatches(self):
-        """How often a worker has dispatched the actor, for messages or to go on; one in work included."""
+        """The number of the actor's dispatches, including a present one."""
         return self.cell.get_dispatches()
 
     @property
     def _busy_ns(self):
-        """The time spent in the actor's dispatches, in nanoseconds, as far as it was measured."""
+        """The measured time in the actor's dispatches, in nanoseconds."""
         return self.cell.get_busy_ns()
 
     @property
     def _created_ns(self):
-        """When the actor was spawned, in monotonic ns; 0 where monitoring is off."""
+        """When the actor was spawned, in monotonic ns; 0 if monitoring is off."""
         return self.cell.created
 
     def _own_times(self):
-        """Return what `ClassTimes.read()` does, of this actor alone: since the first call, which begins it.
+        """Return distributions as `ClassTimes.read()`, of this actor's times since the first call.
 
-        None where monitoring is off. Any thread.
+        None if monitoring is off. Any thread.
         """
         cdef ActorTimes* times
-        with cython.critical_section(self):  # begun once
+        with cython.critical_section(self):  # one thread makes them
             times = self.cell.get_times(acquire)
             if times == NULL:
                 return None
@@ -111,9 +111,9 @@ cdef class Handle:
 
 
 cdef class ClassTimes:
-    """The times of the actors of one class, ended ones included. It lives as long as its actors' cells.
+    """The times of the actors of one class, including ended ones. It lives as long as its actors' cells.
 
-    Workers note them, and any thread reads their distributions.
+    Workers record the times, and any thread reads their distributions.
     """
 
     def __cinit__(self, object key, uint32_t workers):
@@ -124,12 +124,12 @@ cdef class ClassTimes:
         del self.times
 
     def read(self):
-        """Return two `TimeDistribution`: of processing times, and of times in the mailbox. Any thread."""
+        """Return the distributions of processing times and of times in the mailbox. Any thread."""
         return distributions_of(self.times)
 
 
 cdef tuple distributions_of(ActorTimes* times):
-    """Return what `ClassTimes.read()` does."""
+    """Return the distributions of processing times and of times in the mailbox."""
     cdef size_t bucket
     cdef uint64_t count
     cdef uint64_t handled_ns = times.handled_ns()
@@ -147,7 +147,7 @@ cdef tuple distributions_of(ActorTimes* times):
 
 
 cdef Handle actor_here():
-    """Return the actor in whose code the calling thread is, or None."""
+    """Return the actor whose code the calling thread runs, or None."""
     cdef Cell* current = current_context().current
     assert holds(current == NULL or current.owner != NULL)
     return <Handle>current.owner if current != NULL else None

@@ -1,8 +1,8 @@
-"""Measurements, as values and as text.
+"""Statistics of a system, as values and as text.
 
-The levels are LPEL's (Prokesch 2011, section 5.4.3), and one for mailboxes: `off`; `times`, the
-execution time and the outcome of each dispatch; `mailboxes`, which adds waiting messages;
-`channels`, which adds what each dispatch did with channels; `workers`, which adds the workers'
+The levels of monitoring are those of LPEL (Prokesch 2011, section 5.4.3), and one for mailboxes:
+`off`; `times`, the execution time and the outcome of each dispatch; `mailboxes`, which adds waiting
+messages; `channels`, which adds each dispatch's use of channels; `workers`, which adds the workers'
 waits.
 """
 
@@ -19,58 +19,58 @@ from callboard.scheduling.elasticity.team_level import LevelStatistics
 
 @dataclass(frozen=True, slots=True)
 class ActorStatistics:
-    """The statistics of one live actor. Times are in seconds; None means "not measured"."""
+    """The statistics of one live actor. Times are in seconds; None: not measured."""
 
     path: str
     worker: str
-    """The name of the worker that it lives on."""
+    """The name of its worker."""
     messages: int
-    """Handled so far."""
+    """The number of handled messages."""
     dispatches: int
     total: float | None
-    """Spent in its dispatches."""
+    """The time in its dispatches."""
     mean: float | None
-    """Spent per message; None also before the first one."""
+    """The time per message; None also before the first one."""
     queue: int | None
-    """How many messages wait."""
+    """The number of waiting messages."""
     peak: int | None
-    """The most that ever waited."""
+    """The largest number of waiting messages so far."""
     dropped: int
-    """How many messages its mailbox dropped or refused."""
+    """The number of messages that its mailbox dropped or refused."""
     waits_for: str | None
-    """The thing that it waits for, such as "a message" or "room in channel 3"; None without one."""
+    """The thing that it waits for, such as "a message" or "room in channel 3", if any."""
     in_message: float | None = None
-    """For how long a worker has been in its message; None if none is."""
+    """The time since a worker began its present message, if there is one."""
     created: float | None = None
-    """When it was spawned, by the monotonic clock."""
+    """The time of its spawn, by the monotonic clock."""
     alive: float | None = None
-    """Since then."""
+    """The time since its spawn."""
     idle: float | None = None
-    """The part of `alive` that was not spent in its dispatches."""
+    """The part of `alive` outside its dispatches."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassStatistics:
-    """The times of the actors of one class, ended ones included. In seconds; None: not measured.
+    """The times of the actors of one class, including ended ones. In seconds; None: not measured.
 
     A message's processing time is that of its dispatch, divided by the dispatch's messages. One
     message in 16 is stamped for its time in the mailbox.
     """
 
     name: str
-    """The class's, as `__qualname__`; classes of one name are one here."""
+    """The class's `__qualname__`; classes with the same name are counted together."""
     messages: int
-    """How many processing times there are."""
+    """The number of processing times."""
     mean: float | None
-    """Processing."""
+    """The mean processing time."""
     p50: float | None
-    """Processing: the median."""
+    """The median of processing times."""
     p99: float | None
-    """Processing: what one message in a hundred exceeds."""
+    """The processing time that one message in a hundred exceeds."""
     mailbox_p50: float | None
-    """In the mailbox: the median."""
+    """The median time in the mailbox."""
     mailbox_p99: float | None
-    """In the mailbox: what one message in a hundred exceeds."""
+    """The time in the mailbox that one message in a hundred exceeds."""
     processing: TimeDistribution = NO_TIMES
     in_mailbox: TimeDistribution = NO_TIMES
 
@@ -103,54 +103,55 @@ class EndStatistics:
     state: str
     """O, not used yet; I, in use; C, closed."""
     moved: int | None
-    """How many values went through this end in the hands of this actor; None: not counted."""
+    """The number of values that this actor moved through this end; None: not counted."""
     waiting: int
-    """How many values are in the channel."""
+    """The number of values in the channel."""
     capacity: int
     actor: str
-    """The path of the actor that it belongs to."""
+    """The path of the end's actor."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatistics:
-    """The statistics of one worker. Times are in seconds; None means "not measured"."""
+    """The statistics of one worker. Times are in seconds; None: not measured."""
 
     name: str
     dispatches: int
     busy: float | None
-    """Spent in dispatches."""
+    """The time in dispatches."""
     idle: float
-    """Spent idle, a wait in progress included."""
+    """The idle time, including a wait in progress."""
     waits: int
-    """How often it was idle."""
+    """The number of times that it was idle."""
     actor: str | None = None
-    """The path of the actor that it runs just now, if it does."""
+    """The path of the actor that it runs at present, if any."""
     in_message: float | None = None
-    """For how long it has been in that actor's message."""
+    """The time since it began that actor's present message."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Statistics:
     """The result of `ActorSystem.statistics()`.
 
-    Its text is a table of each kind, and a line for each worker that is in the middle of a message.
+    Its text has a table of each kind, and a line for each worker that is in the middle of a
+    message.
 
     It has the live actors, parents before their children. Figures that were read while actors ran
     may be of slightly different moments.
     """
 
     monitoring: str
-    """The level."""
+    """The level of monitoring."""
     actors: tuple[ActorStatistics, ...]
     workers: tuple[WorkerStatistics, ...]
     unmet: tuple[str, ...] = ()
-    """The entries of the configuration, such as `actors.cart`, that no spawn has been for."""
+    """The entries of the configuration, such as `actors.cart`, that no spawn has used."""
     channels: tuple[EndStatistics, ...] = ()
-    """The ends of channels that the actors have, those of one channel together."""
+    """The actors' ends of channels, those of one channel together."""
     level: LevelStatistics | None = None
-    """How many workers run, and why, in a system that finds this out."""
+    """The number of workers that run, and the reason, in an elastic system."""
     classes: tuple[ClassStatistics, ...] = ()
-    """The times of each class of actors; none where monitoring is off."""
+    """The times of each class of actors; empty if monitoring is off."""
 
     def of(self, path: str) -> ActorStatistics:
         """Return the entry of the actor at `path`. Raises KeyError."""
@@ -212,7 +213,7 @@ def _text(value: object) -> str:
 
 
 def _cells(what: str, kind: type, entries: Sequence[object]) -> tuple[list[str], list[list[str]]]:
-    """Return the names of the columns, and what stands in them, the header first."""
+    """Return the names of the columns, and the rows, the header first."""
     names = [column.name for column in fields(kind) if column.default is MISSING]
     rows = [[_text(getattr(entry, name)) for name in names] for entry in entries]
     return names, [[what, *names[1:]], *rows]
@@ -225,7 +226,7 @@ def _html_table(what: str, kind: type, entries: Sequence[object]) -> str:
 
 
 def _table(what: str, kind: type, entries: Sequence[object], texts: int) -> Iterator[str]:
-    """Yield a table's lines: words to the left, `texts` columns first, and figures to the right."""
+    """Yield a table's lines: words are left-aligned, as are the first `texts` columns."""
     names, cells = _cells(what, kind, entries)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:

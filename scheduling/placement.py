@@ -1,6 +1,7 @@
-"""Placement policies: which worker an actor lives on.
+"""Placement policies choose an actor's worker.
 
-A policy runs at a spawn and at a rebalance, never when a message is sent, so plain Python serves.
+A policy runs at a spawn and at a rebalance, never when a message is sent, so plain Python is fast
+enough.
 """
 
 from __future__ import annotations
@@ -22,27 +23,26 @@ from callboard.scheduling.worker import WorkerThread
 
 
 class PlacementPolicy:
-    """Choose a worker for each actor, at its spawn and at a rebalance.
+    """Chooses a worker for each actor, at its spawn and at a rebalance. The base of these policies.
 
     Subclass it and define `place`. A policy is called by every thread that spawns, and on a
     free-threaded build by several at a time. If it raises, the spawn fails with PolicyError.
+
+    With `timed = True` in the class, each dispatch is measured.
     """
 
     __dir__ = public_names
 
-    timed: bool = False
-    """The policy needs each dispatch measured: `ActorStatistics.total`, `WorkerThread.busy_ns`."""
-
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Return one of `workers` for `actor`, which has not run yet. In the thread that spawns."""
+        """Return one of `workers` for `actor`, which has not run yet. In the spawning thread."""
         raise NotImplementedError(f"{type(self).__qualname__} has no method `place`")
 
     def arrange(
         self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
     ) -> Sequence[WorkerThread]:
-        """Return one of `workers` for each of `actors`, which live on some already.
+        """Return one of `workers` for each of `actors`, which are already on workers.
 
-        For a rebalance, in the thread that asks for it. Without an override, it uses `place`.
+        Called for a rebalance, in the calling thread. By default it calls `place` for each actor.
         """
         return [self.place(actor, workers) for actor in actors]
 
@@ -51,7 +51,7 @@ class PlacementPolicy:
 
 
 class RoundRobin(PlacementPolicy):
-    """Each worker in its turn (Prokesch 2011, section 5.4.2)."""
+    """Each worker in turn (Prokesch 2011, section 5.4.2)."""
 
     def __init__(self) -> None:
         self._turn = iter(range(sys.maxsize))  # itertools.count is not pickled by 3.14
@@ -69,9 +69,9 @@ class RoundRobin(PlacementPolicy):
 
 
 class Blocks(RoundRobin):
-    """Runs of `size` actors, in the order of their spawning, on each worker in its turn.
+    """Groups of `size` actors, in the order in which they are spawned, on each worker in turn.
 
-    For pipelines: neighbours talk to each other, and are cheapest on one worker.
+    For pipelines, in which neighbours exchange messages: this is cheapest on one worker.
     """
 
     def __init__(self, size: int) -> None:
@@ -80,11 +80,11 @@ class Blocks(RoundRobin):
 
 
 class Balanced(PlacementPolicy):
-    """Equally many actors of each class on each worker (Prokesch 2011, section 6.2.1).
+    """The same number of actors of each class on each worker (Prokesch 2011, section 6.2.1).
 
     Among the workers with the fewest actors of the class, it chooses the one with the fewest actors
-    in all. An actor counts until it has stopped and nobody holds its ref any more: the policy has
-    weak references, so the runtime need not tell it of every end.
+    in all. An actor counts until it has stopped and there are no more references to its ref: the
+    policy holds weak references, so the runtime need not report each end.
     """
 
     def __init__(self) -> None:
@@ -92,11 +92,11 @@ class Balanced(PlacementPolicy):
         self._affinities: dict[weakref.ref[Handle], tuple[Any, int]] = {}
         self._counts: dict[Any, list[int]] = {}  # of a class, per worker
         self._totals: list[int] = []
-        # Where weak references report, at any moment, in any thread, perhaps below the lock.
+        # Filled by weak references, at any moment, in any thread, perhaps while it has the lock.
         self._gone: deque[weakref.ref[Handle]] = deque()
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Return the worker with the fewest of the class; count `actor` there."""
+        """Return the worker with the fewest actors of the class; count `actor` there."""
         key = weakref.ref(actor, self._gone.append)
         with self._lock:
             while self._gone:
@@ -113,7 +113,7 @@ class Balanced(PlacementPolicy):
         return workers[index]
 
     def _forget(self, key: weakref.ref[Handle]) -> int | None:
-        """Take an actor out of the counts; answer where it was."""
+        """Take an actor out of the counts; return its worker's index."""
         kind, index = self._affinities.pop(key, (None, None))
         if index is None:
             return None
@@ -126,13 +126,12 @@ class Balanced(PlacementPolicy):
 
 
 class LeastLoaded(PlacementPolicy):
-    """The worker that spent the least time in actors lately.
+    """The worker that recently spent the least time in actors.
 
-    "Lately" means between the last two times that the policy looked. It looks when it has to place
-    an actor and `window` seconds have passed. An actor that was just placed has no cost yet, and is
-    taken to cost as much as the mean of those before it. A rebalance uses each actor's cost since
-    the last rebalance, and moves few actors: the loads end within a tenth of their mean, or where
-    no single move helps.
+    "Recently" means between the policy's last two measurements. It measures when it has to place an
+    actor and `window` seconds have passed. A newly placed actor has no cost yet, and counts as the
+    mean of the others. A rebalance uses each actor's cost since the last one, and moves few actors:
+    it ends when all loads are within a tenth of their mean, or no single move helps.
     """
 
     timed = True
@@ -149,10 +148,10 @@ class LeastLoaded(PlacementPolicy):
         self._costs: weakref.WeakKeyDictionary[Handle, int] = weakref.WeakKeyDictionary()
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Return the worker with the least load, measured and expected."""
+        """Return the worker with the smallest measured and expected load."""
         with self._lock:
             self._look(workers)
-            # 1 where nothing was measured yet: then the worker with the fewest new actors wins.
+            # 1 before the first measurement: then the worker with the fewest new actors wins.
             each = max(1, sum(self._load) // max(1, self._count))
             index = min(range(len(workers)), key=lambda i: self._load[i] + self._placed[i] * each)
             self._placed[index] += 1
@@ -173,7 +172,7 @@ class LeastLoaded(PlacementPolicy):
     def arrange(
         self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
     ) -> Sequence[WorkerThread]:
-        """Return workers that level the measured loads, near to the present ones."""
+        """Return workers that balance the measured loads with few moves."""
         with self._lock:
             costs = [actor._busy_ns - self._costs.get(actor, 0) for actor in actors]
             for actor in actors:
@@ -199,20 +198,19 @@ class Fixed(PlacementPolicy):
 
 
 class Near(PlacementPolicy):
-    """The worker that another actor lives on at this moment: for actors that talk a lot."""
+    """The current worker of another actor, for actors that exchange many messages."""
 
     def __init__(self, actor: Handle) -> None:
         if not isinstance(actor, Handle):
-            raise ConfigError(f"Near wants the ref of an actor, not {safe_repr(actor)}")
+            raise ConfigError(f"Near expects the ref of an actor, got {safe_repr(actor)}")
         self._actor = actor
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Return the other's worker. Raises PolicyError if it is none of `workers`."""
+        """Return the other actor's worker. Raises PolicyError if it is not one of `workers`."""
         worker = self._actor.worker
         if worker is None or worker not in workers:
             raise PolicyError(
-                f"no actor can be near {self._actor!r}: it lives on a worker of its own, or in "
-                "another system"
+                f"no actor can be near {self._actor!r}: it is dedicated, or in another system"
             )
         return worker
 
@@ -222,7 +220,7 @@ def _levelled(costs: Sequence[int], affinities: Sequence[int], workers: int) -> 
 
     Move from the most to the least loaded worker the actor whose cost is nearest to half of their
     difference, while that makes the difference smaller. Each move lowers the sum of the squared
-    loads, so it ends.
+    loads, so the loop ends.
     """
     affinities = list(affinities)
     loads = [0] * workers
@@ -244,14 +242,14 @@ def _levelled(costs: Sequence[int], affinities: Sequence[int], workers: int) -> 
 def rebalance(
     actors: Sequence[Handle], workers: Sequence[WorkerThread], policy: PlacementPolicy
 ) -> list[tuple[Handle, WorkerThread]]:
-    """Say which of `actors` are to move, and to which of `workers`; move nothing.
+    """Return the moves of `actors` to `workers` by a policy, without making them.
 
-    An actor with a worker of its own stays. Raises PolicyError if the policy raises, or answers
-    something that is not one of `workers`.
+    Dedicated actors stay. Raises PolicyError if the policy raises, or returns something that is not
+    one of `workers`.
     """
     members = set(workers)
     # A dedicated actor that has just ended has a worker of the team.
-    movable = [actor for actor in actors if actor.worker in members and not actor.is_dedicated]
+    movable = [actor for actor in actors if actor.worker in members and not actor._is_dedicated]
     try:
         affinities = list(policy.arrange(movable, workers))
     except Exception as error:
@@ -265,7 +263,8 @@ def rebalance(
     for actor, worker in zip(movable, affinities, strict=True):
         if not isinstance(worker, WorkerThread) or worker not in members:
             raise PolicyError(
-                f"{safe_repr(policy)} arranged {actor!r} on {safe_repr(worker)}, which is no worker"
+                f"{safe_repr(policy)} arranged {actor!r} on {safe_repr(worker)}, "
+                "which is not a worker"
             )
     return [
         (actor, worker)

@@ -1,8 +1,8 @@
-"""Policies by name: from a name in code or in a configuration to a policy object.
+"""Creates policies from their names in code or in a configuration.
 
-A policy is named by a shipped one's name, by "package.module:Class" for a user's own, or by a table
-with the name as `policy` and its options beside it: `{"policy": "blocks", "size": 8}`. Code may
-also hand over a class, or a placement policy itself.
+The name is that of a shipped policy, or "package.module:Class", or a table has it as `policy`, with
+its options: `{"policy": "blocks", "size": 8}`. Code may also give a class, or a placement
+policy itself.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def choose_priority(value: Any) -> PriorityPolicy:
     """Return a new priority policy of the kind that `value` names. Raises ConfigError."""
     if isinstance(value, PriorityPolicy):
         raise ConfigError(
-            f"each worker needs a priority policy of its own, so priority is a name, a class or a "
-            f"table with `policy` and its options, not {safe_repr(value)}"
+            f"each worker needs its own priority policy: expected a name, a class or a table with "
+            f"`policy` and its options as priority, got {safe_repr(value)}"
         )
     policy = _make(value, PRIORITIES, PriorityPolicy)
     policy._check()
@@ -85,9 +85,9 @@ def _make(value: Any, shipped: Mapping[str, type[Policy]], base: type[Policy]) -
         )
     if not isinstance(found, type) or not issubclass(found, base):
         raise ConfigError(
-            f"a policy is one of {', '.join(shipped)}, a subclass of {base.__name__} as a "
-            f"class or as 'package.module:Class', or a table with `policy` and its options, "
-            f"not {safe_repr(value)}"
+            f"expected a policy: one of {', '.join(shipped)}, a subclass of "
+            f"{base.__name__} as a class or as 'package.module:Class', or a table with `policy` "
+            f"and its options, got {safe_repr(value)}"
         )
     signature = _signature(found)
     try:
@@ -111,7 +111,7 @@ def _find(name: str, shipped: Mapping[str, Any]) -> Any:
     module, colon, path = name.partition(":")
     if not colon:
         raise ConfigError(
-            f"no policy {name!r}; there are {', '.join(shipped)}, and one's own as "
+            f"no policy {name!r}; there are {', '.join(shipped)}, and your own as "
             "'package.module:Class'"
         )
     try:
@@ -129,7 +129,7 @@ def _is_heuristic(found: Any) -> bool:
 
 
 def _signature(policy: type) -> inspect.Signature:
-    """Return a policy's arguments. Compiled classes have a `__signature__`, or show none."""
+    """Return a policy's arguments. Compiled classes have a `__signature__`, or no arguments."""
     made_plainly = policy.__init__ is object.__init__  # type: ignore[misc]
     if made_plainly and not hasattr(policy, "__signature__"):
         return inspect.Signature()

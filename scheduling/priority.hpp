@@ -1,8 +1,8 @@
-// The shipped priority policies' ready sets. Each belongs to one worker, whose thread uses it, or a thief instead
-// (stealing.hpp), and has cache lines of its own, because it is written at each dispatch.
+// The ready sets of the shipped priority policies. Each belongs to one worker. Only its thread uses it, or a thief
+// instead (stealing.hpp). It has its own cache lines, because it is written at each dispatch.
 //
-// All take and give cells without allocating, except the heap, which grows to the largest number of ready actors
-// and stays. None starves: each says why.
+// All put and fetch cells without allocating, except the heap, which grows to the largest number of ready actors
+// and stays. Each says why no cell starves.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ public:
 
     Cell* first() const { return first_; }
 
-    // The first that is unpinned, among so many that a thief may look at while its victim waits.
+    // The first unpinned cell, among the few that a thief may look at while its victim waits.
     Cell* fetch_unpinned() {
         Cell* before = nullptr;
         Cell* cell = first_;
@@ -59,9 +59,8 @@ private:
     Cell* last_{nullptr};
 };
 
-// The ready cells that a policy written in Python was told of, in the order of the puts, doubly
-// linked by `next` and `stamp`. Whatever the policy does, no cell is lost: each ready cell is here.
-// O(1).
+// The ready cells that a policy in Python knows, in the order of the puts, doubly linked by `next` and
+// `stamp`. Whatever the policy does, no cell is lost: each ready cell is here. O(1).
 class TrackedReady {
 public:
     void put(Cell* cell) {
@@ -110,7 +109,7 @@ private:
     std::uint64_t passes_{0};
 };
 
-// How a worker calls one of the structures of this file.
+// The functions by which a worker calls one of the structures of this file.
 template <class Ready>
 ReadySet ready_set(Ready* ready) {
     ReadySet set{ready, [](void* state, Cell* cell) { static_cast<Ready*>(state)->put(cell); },
@@ -120,7 +119,7 @@ ReadySet ready_set(Ready* ready) {
     return set;
 }
 
-// The same, of a structure made by `new`, which ends with the policy.
+// The same for a structure made by `new`, which is freed with the policy.
 template <class Ready>
 ReadySet owned_ready_set(Ready* ready) {
     ReadySet set = ready_set(ready);
@@ -142,7 +141,7 @@ public:
             return low_.fetch();
         }
         if (low_.first() != nullptr) ++passed_;
-        assert((low_.first() == nullptr || passed_ <= patience_) && "nobody is passed by for longer");
+        assert((low_.first() == nullptr || passed_ <= patience_) && "no cell is passed by for longer");
         return high_.fetch();
     }
 
@@ -152,7 +151,7 @@ private:
     std::uint64_t passed_{0};
 };
 
-// Cells by the least rank, a number that put() is given. A binary heap: O(log n).
+// Cells by rank, the least first. A binary heap: O(log n).
 class alignas(cache_line) RankedReady {
 public:
     void put(Cell* cell, std::int64_t rank) {
@@ -167,7 +166,7 @@ public:
         return cell;
     }
 
-    // How many cells were ever put: a clock that stands still when nothing happens.
+    // The number of puts so far: a clock that stands still when nothing happens.
     std::uint64_t puts() const { return puts_; }
 
 private:
@@ -201,8 +200,8 @@ private:
     const std::int64_t ageing_;
 };
 
-// The one with the least mean cost of a message first, aged. The rank is a deadline: the time of the
-// put, and `patience` times the cost. An actor without a measured cost comes first, and is measured.
+// The cell with the least mean cost of a message first, aged. The rank is a deadline: the time of the
+// put plus `patience` times the cost. An actor without a measured cost comes first, and is measured.
 // No starvation: a cell is passed by only by those put before its deadline.
 class ShortestReady : public RankedReady {
 public:
@@ -213,7 +212,7 @@ public:
         const std::uint64_t mean = messages == 0 ? 0 : cell->busy_ns.get() / messages;
         // Above 2 seconds all are equal, so that the product stays in range.
         const auto cost = static_cast<std::int64_t>(std::min<std::uint64_t>(mean, INT32_MAX));
-        // When the worker began to measure the dispatch in work: near enough, and costs no system call.
+        // When the worker began to measure its present dispatch: near enough, and costs no system call.
         const Worker* const worker = cell->ready_on.load(relaxed);
         assert(worker != nullptr && cost >= 0);
         RankedReady::put(cell, worker->started + patience_ * cost);
@@ -223,8 +222,8 @@ private:
     const std::int64_t patience_;
 };
 
-// The one with the most waiting messages of the `window` that became ready first. O(window).
-// Lengths change while cells wait, so an order kept since the put would be out of date, and a look at
+// The cell with the most waiting messages, of the `window` that became ready first. O(window).
+// Lengths change while cells wait, so an order made at the put would be out of date, and reading the length of
 // every ready actor would cost more than it gains.
 // No starvation: a cell that was the oldest for `window` fetches is next.
 class LongestReady {
@@ -250,7 +249,7 @@ public:
             }
             before = before->next;
         }
-        assert(passed_ < window_ && "nobody is passed by for longer");
+        assert(passed_ < window_ && "no cell is passed by for longer");
         passed_ = before_longest == nullptr ? 0 : passed_ + 1;
         return queue_.take_after(before_longest);
     }

@@ -4,7 +4,7 @@ from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.worker_core cimport ReadySet
 
 cdef extern from "callboard/scheduling/priority.hpp" namespace "callboard" nogil:
-    cdef cppclass ReadyQueue:  # made by `new`: it lies on cache lines of its own
+    cdef cppclass ReadyQueue:  # made by `new`, because it has its own cache lines
         pass
 
     cdef cppclass TrackedReady:
@@ -24,7 +24,7 @@ cdef class PriorityPolicy:
     # The functions that the worker calls, on its own thread and without the interpreter. A policy
     # in Cython sets them in __cinit__ or __init__; those of the base class call the Python methods.
     cdef ReadySet ready
-    cdef public bint timed      # it needs each dispatch measured (Cell.busy_ns)
-    cdef public bint counted    # it needs messages counted (Cell.limits.count())
+    cdef bint timed             # it needs each dispatch measured (Cell.busy_ns)
+    cdef bint counted           # it needs messages counted (Cell.limits.count())
     cdef public uint64_t patience
     cdef TrackedReady tracked

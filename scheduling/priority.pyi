@@ -7,13 +7,12 @@ from callboard.scheduling.handle import Handle
 
 @disjoint_base
 class PriorityPolicy:
-    timed: bool
-    counted: bool
     patience: int
     # The actor is an ActorRef; a policy may name that type in its own signatures.
     def put_ready(self, actor: Any) -> None: ...
     def fetch_ready(self) -> Handle: ...
     def _check(self) -> None: ...
+    def _counts_messages(self) -> bool: ...
 
 @final
 class Fifo(PriorityPolicy):

@@ -1,6 +1,6 @@
-"""Priority policies: which ready actor a worker dispatches next.
+"""Priority policies choose the ready actor that a worker dispatches next.
 
-The shipped ones run without the interpreter, in a few nanoseconds; `priority.hpp` has their structures.
+The shipped policies run without the interpreter, in a few nanoseconds; `priority.hpp` has their structures.
 """
 
 cimport cython
@@ -34,19 +34,18 @@ cdef extern from "callboard/scheduling/priority.hpp" namespace "callboard" nogil
 
 
 cdef class PriorityPolicy:
-    """Order the ready actors of one worker.
+    """Orders the ready actors of one worker. The base of priority policies.
 
-    Each worker has an instance of its own, and calls it on its own thread only, so a policy needs no
+    Each worker has its own instance, and calls it only on its own thread, so a policy needs no
     locks (Prokesch 2011, section 4.2.3). Subclass it and define both methods, or, in Cython, set
     the C functions in `ready`, which run without the interpreter.
 
     With `timed = True` or `counted = True` in the class, each dispatch is measured
     (`actor.statistics().mean`), or each mailbox counts (`actor.statistics().queue`).
 
-    No policy may starve a ready actor for ever. The worker keeps its own list of ready actors. It
-    gives up a policy in Python that raises, answers an actor that is not ready, answers None though
-    actors are ready, or passes one by `patience` times. Then it logs one event, and goes on in the
-    order in which actors became ready.
+    No policy may starve a ready actor. The worker keeps its own list of ready actors. It abandons a Python policy that
+    raises, returns an actor that is not ready, returns None although actors are ready, or skips one `patience` times.
+    It then logs one event, and continues in the order in which actors became ready.
     """
 
     def __dir__(self):
@@ -58,24 +57,26 @@ cdef class PriorityPolicy:
         self.ready.fetch = fetch_in_python
         self.tracked.policy = <void*>self
         self.patience = 100_000
-        # A class attribute hides the field of the same name from Python, not from the worker.
-        self.timed = type(self).timed is True
-        self.counted = type(self).counted is True
+        self.timed = getattr(type(self), "timed", False) is True
+        self.counted = getattr(type(self), "counted", False) is True
 
     def __dealloc__(self):
         if self.ready.destroy != NULL:
             self.ready.destroy(self.ready.state)
 
     def put_ready(self, actor):
-        """Note that `actor`, a ref, became ready. On the worker's thread."""
+        """Record that the actor with the ref `actor` became ready. On the worker's thread."""
         raise NotImplementedError(f"{type(self).__qualname__} has no method `put_ready`")
 
     def fetch_ready(self):
-        """Return the ready actor to dispatch next, and forget it. On the worker's thread.
+        """Return the ready actor to dispatch next, and remove it. On the worker's thread.
 
-        Called only if there is one.
+        Called only if an actor is ready.
         """
         raise NotImplementedError(f"{type(self).__qualname__} has no method `fetch_ready`")
+
+    def _counts_messages(self):
+        return self.counted
 
     def _check(self):
         if self.ready.put != put_in_python:
@@ -114,18 +115,18 @@ cdef void tell_policy(TrackedReady* tracked, Cell* cell) noexcept with gil:
 
 
 cdef Cell* ask_policy(TrackedReady* tracked) noexcept with gil:
-    """The cell that the policy answers; null if the answer is invalid."""
+    """Return the cell of the actor that the policy returns; null if that is invalid."""
     cdef PriorityPolicy policy = <PriorityPolicy>tracked.policy
     cdef Cell* oldest = tracked.first()
     cdef Cell* cell
     try:
         answer = policy.fetch_ready()
         if not isinstance(answer, Handle):
-            give_up(tracked, f"{tracked.count()} actors are ready, and fetch_ready() answered {safe_repr(answer)}")
+            give_up(tracked, f"{tracked.count()} actors are ready, and fetch_ready() returned {safe_repr(answer)}")
             return NULL
         cell = (<Handle>answer).cell
         if cell.get_ready_on(relaxed) != oldest.get_ready_on(relaxed):
-            give_up(tracked, f"fetch_ready() answered {safe_repr(answer)}, which is not ready on this worker")
+            give_up(tracked, f"fetch_ready() returned {safe_repr(answer)}, which is not ready on this worker")
             return NULL
         if cell != oldest and tracked.passes() >= policy.patience:
             give_up(tracked, f"{<object>oldest.owner!r} was passed by {tracked.passes()} times")
@@ -141,7 +142,7 @@ cdef int give_up(TrackedReady* tracked, str problem, error=None) except -1:
     assert holds(tracked.first() != NULL)
     worker = <object>tracked.first().get_ready_on(relaxed).owner
     log.error(
-        "a priority policy failed; its worker goes on with Fifo",
+        "a priority policy failed; its worker continues with Fifo",
         policy=safe_repr(<object>tracked.policy), worker=worker.name, problem=problem, exc_info=error,
     )
     return 0
@@ -159,7 +160,7 @@ cdef class Fifo(PriorityPolicy):
 
 @cython.final
 cdef class TwoLevel(PriorityPolicy):
-    """Dispatch actors that were spawned with a `priority` first (section 6.2.2).
+    """Dispatch first the actors that were spawned with a `priority` (section 6.2.2).
 
     After `patience` dispatches of such actors while another was ready, that one comes next.
     """
@@ -173,10 +174,9 @@ cdef class TwoLevel(PriorityPolicy):
 
 @cython.final
 cdef class Weighted(PriorityPolicy):
-    """Dispatch actors with a higher `priority` at spawn first, aged.
+    """Dispatch first the actors with a higher `priority` at spawn, aged.
 
-    An actor that has waited while `ageing` others became ready counts as one priority higher, and so
-    on, so that each comes to its turn.
+    While an actor waits, its priority rises by one each time `ageing` others become ready, so that no actor starves.
     """
 
     __signature__ = checks.takes(ageing=16)
@@ -187,10 +187,10 @@ cdef class Weighted(PriorityPolicy):
 
 @cython.final
 cdef class ShortestFirst(PriorityPolicy):
-    """Dispatch actors whose messages took the least time so far, in the mean, first.
+    """Dispatch first the actors with the shortest mean time for a message.
 
-    An actor waits at most `patience` times its mean cost before those that become ready then come
-    after it. Each dispatch is measured.
+    After waiting `patience` times its mean cost, an actor comes before all that become ready later. Each dispatch is
+    measured.
     """
 
     __signature__ = checks.takes(patience=100)
@@ -203,10 +203,10 @@ cdef class ShortestFirst(PriorityPolicy):
 
 @cython.final
 cdef class LongestQueue(PriorityPolicy):
-    """Dispatch the actor with the most waiting messages first.
+    """Dispatch first the actor with the most waiting messages.
 
-    Looks at the `window` actors that became ready first, and passes each by at most as often. Every
-    mailbox counts.
+    It chooses among the `window` actors that became ready first, and skips each at most `window` times. Every mailbox
+    counts its messages.
     """
 
     __signature__ = checks.takes(window=16)

@@ -1,8 +1,8 @@
 """Seeded replay: the calling thread is the worker, and a seed decides which ready actor comes next.
 
 One seed is one interleaving. It is the same on every machine and in every version, because nothing
-else decides: no clock, no other thread and no hash order. The generator of random numbers is our
-own.
+else decides: no clock, no other thread and no hash order. So the generator of random numbers is in
+`core/mix.hpp`.
 """
 
 import threading
@@ -23,64 +23,64 @@ from callboard.scheduling.worker_core cimport Worker
 from callboard.core.errors import CallboardError
 
 
-cdef struct Deck:
+cdef struct RandomOrder:
     uint64_t seed
-    uint64_t taken         # random numbers, so far
+    uint64_t taken         # random numbers
     vector[Cell*]* cells   # ready, in any order
 
 
 cdef void put_anywhere(void* state, Cell* cell) noexcept nogil:
-    (<Deck*>state).cells.push_back(cell)
+    (<RandomOrder*>state).cells.push_back(cell)
 
 
 cdef Cell* fetch_any(void* state) noexcept nogil:
-    deck = <Deck*>state
-    cdef uint64_t count = deck.cells.size()
+    order = <RandomOrder*>state
+    cdef uint64_t count = order.cells.size()
     cdef uint64_t index
     cdef Cell* cell
     if count == 0:
         return NULL
     # The upper half of the number, scaled: fewer than 2**32 cells are ready at a time.
-    index = ((random_number(deck.seed, deck.taken) >> 32) * count) >> 32
-    deck.taken += 1
-    cell = deck.cells[0][index]
-    deck.cells[0][index] = deck.cells.back()
-    deck.cells.pop_back()
+    index = ((random_number(order.seed, order.taken) >> 32) * count) >> 32
+    order.taken += 1
+    cell = order.cells[0][index]
+    order.cells[0][index] = order.cells.back()
+    order.cells.pop_back()
     return cell
 
 
 cdef class Seeded(PriorityPolicy):
-    """Dispatch any of the ready actors, chosen by a random number. The same seed chooses the same.
+    """Dispatch a random ready actor. The same seed gives the same order.
 
     No actor starves: each ready one has the same chance at every dispatch.
     """
 
-    cdef Deck deck
+    cdef RandomOrder order
 
     def __cinit__(self, seed):
-        self.deck.seed = <uint64_t>(seed & 0xFFFFFFFFFFFFFFFF)
-        self.deck.cells = new vector[Cell*]()
-        self.ready.state = &self.deck
+        self.order.seed = <uint64_t>(seed & 0xFFFFFFFFFFFFFFFF)
+        self.order.cells = new vector[Cell*]()
+        self.ready.state = &self.order
         self.ready.put = put_anywhere
         self.ready.fetch = fetch_any
 
     def __dealloc__(self):
-        del self.deck.cells
+        del self.order.cells
 
 
 cdef class ManualTeam(Team):
     """A team of one worker, which even dedicated actors live on."""
 
-    def hire(self, str name, str actor):
-        """Return the one worker there is."""
+    def start_dedicated(self, str name, str actor):
+        """Return the only worker."""
         return self.workers[0]
 
-    cdef int retire(self, Cell* cell) except -1:
+    cdef int end_dedicated(self, Cell* cell) except -1:
         return 0
 
 
 cdef class ManualWorker(WorkerThread):
-    """A worker without a thread: the thread that made it is its own while that calls step_once()."""
+    """A worker without a thread: the thread that made it runs it, by step_once()."""
 
     cdef public object trace  # called with (ref, message) for each message that a Python actor takes
     cdef object owner
@@ -91,8 +91,8 @@ cdef class ManualWorker(WorkerThread):
         self.team.started = 1
 
     def start(self):
-        """Refuse: it has no thread."""
-        raise CallboardError(f"{self.name} is run by the thread that made it, and step by step")
+        """Raise CallboardError: it has no thread."""
+        raise CallboardError(f"{self.name} is run by the thread that made it, step by step")
 
     run = start
 
@@ -103,7 +103,7 @@ cdef class ManualWorker(WorkerThread):
 
     @property
     def is_team_idle(self):
-        """Nothing is ready, and no actor is in the middle of a message."""
+        """Whether no actor is ready, or in the middle of a message."""
         return (
             not self.core.has_ready()
             and self.core.inbox.is_empty()
@@ -111,10 +111,10 @@ cdef class ManualWorker(WorkerThread):
         )
 
     def step_once(self):
-        """Dispatch one ready actor. False if there is none.
+        """Dispatch one ready actor. False if no actor is ready.
 
-        Within an actor, the others are dispatched while that one is in the middle of its message.
-        Raises CallboardError in a thread that is not the worker's.
+        An actor may call this in the middle of its message, to dispatch another one.
+        Raises CallboardError in any thread but the one that made the worker.
         """
         if not self.is_here:
             raise CallboardError(

@@ -1,20 +1,20 @@
-// Work stealing: an idle worker takes half of the work that waits in vain at another.
+// Work stealing: an idle worker takes half of the work that is overdue at another.
 //
-// An unpinned cell becomes ready where its waker runs (make_ready), so cells that talk to each other get
-// together without a plan. Independent cells spread, because idle workers take them. Idle workers do all of
-// this. A busy worker pays for it with a lock of two plain stores (core/threads/biased_lock.hpp), and a look at
-// one word after a put.
+// An unpinned cell becomes ready where its waker runs (make_ready), so cells that exchange messages come together
+// without a plan. Independent cells spread, because idle workers take them. Idle workers do all of this work. A busy
+// worker pays for it with a lock of two plain stores (core/threads/biased_lock.hpp), and a load of one word after a
+// put.
 //
-// Taking a cell that its worker would have come to in a moment costs both workers more than it saves. For the
-// cell's mailbox, its state and its partners are in the other worker's caches. So a thief takes only cells that
-// wait in vain: some of two or more cells that were seen on two looks, or cells behind a long dispatch. A theft
-// may keep the thief busy for less than it cost both workers. Then the thief sleeps before the next theft, each
-// time for longer: many cells with little work are best left where they are. A stolen cell keeps its affinity: it
-// moves for good when a worker wakes it. Cells that keep a thief busy, but make its team slower, are given back,
-// and the thief keeps apart for a while: see stealing_trials.hpp. Until that ends it takes only cells that stand
-// still behind a dispatch of a millisecond.
+// Taking a cell that its worker would have dispatched in a moment costs both workers more than it saves, because the
+// cell's mailbox, its state and its partners are in the other worker's caches. So a thief takes only overdue cells:
+// some of two or more cells that two looks found, or cells behind a long dispatch. A theft may keep the thief busy
+// for less than it cost both workers. Then the thief sleeps before the next theft, each time for longer: many cells
+// with little work are best left where they are. A stolen cell keeps its affinity: it moves for good when a worker
+// wakes it. Cells that keep a thief busy, but make its team slower, are given back, and the thief's stealing is
+// throttled for a while: see stealing_trials.hpp. A throttled worker takes only cells that stand still behind a
+// dispatch of a millisecond.
 //
-// At most one worker of a team watches; it keeps that role while it naps between looks. Rules:
+// At most one worker of a team watches the others; it keeps that role while it naps between looks. Rules:
 //   1. An idle worker takes the role if it is free, looks for as long as a worker does before it sleeps, then
 //      naps, each time for longer. Without the role it sleeps, as one of the `sleepers`.
 //   2. A watcher that has napped, and finds all others idle, gives the role up and sleeps as well.
@@ -23,7 +23,7 @@
 //   4. A worker puts a cell that can be stolen, and looks for sleepers and a watcher. If there are sleepers and
 //      no watcher, it calls a sleeper: it makes that one the watcher and wakes it (Worker::call()).
 //   5. So does a thread that announces such a cell to a busy worker, from outside of the team (Worker::wake()).
-//   6. A worker that keeps apart leaves the role to a sleeper that takes part, if there is one.
+//   6. A throttled worker leaves the role to a sleeper that is not throttled, if there is one.
 // So a cell that waits behind a long dispatch is seen: by the watcher, within a nap or two; without a watcher,
 // by the sleeper that the put calls. Why no cell falls between these rules. A worker that gives up the role says
 // so (by rule 2 also that it sleeps), and then looks whether all others are idle. A worker that begins to work
@@ -46,17 +46,17 @@
 namespace callboard {
 
 // Nanoseconds.
-inline constexpr std::int64_t look_every = 1'000;    // each look pulls a line out of another core's cache
-inline constexpr std::int64_t in_vain = 10'000;      // a worker's turn lasts so long before others take its cells
-inline constexpr std::int64_t in_vain_apart = 1'000'000;  // before an idle worker that keeps apart takes them
-inline constexpr std::int64_t worth_a_theft = 20'000;  // of work: about ten times what one costs
+inline constexpr std::int64_t look_every = 1'000;  // each look pulls a line out of another core's cache
+inline constexpr std::int64_t overdue_after = 10'000;  // in one dispatch, before others take the worker's cells
+inline constexpr std::int64_t overdue_when_throttled = 1'000'000;  // the same, for a throttled thief
+inline constexpr std::int64_t worth_a_theft = 20'000;  // of work: about ten times the cost of a theft
 inline constexpr std::int64_t first_nap = 50'000;
 inline constexpr std::int64_t longest_nap = 4'000'000;
 inline constexpr std::int64_t longest_sleep = 50'000'000;  // beside workers that are busy
 
 inline constexpr std::int64_t most_stolen = 128;  // at a time: the victim may want its lock
 
-// Before the first of them runs: these workers take each other's work.
+// Lets these workers take each other's work. Before the first of them runs.
 inline void let_steal(TeamState& team, const std::vector<Worker*>& members) {
     team.members = members;
     for (Worker* worker : members) {
@@ -64,7 +64,7 @@ inline void let_steal(TeamState& team, const std::vector<Worker*>& members) {
         worker->lock.prepare();
         worker->steals = true;
         worker->nap_ns = first_nap;
-        worker->sightings.resize(members.size());
+        worker->observations.resize(members.size());
     }
 }
 
@@ -72,18 +72,18 @@ inline bool try_watch(Worker& worker) {
     Worker* watcher = worker.team->watcher.load(relaxed);
     if (watcher == &worker) return true;
     if (watcher != nullptr || !worker.team->watcher.compare_exchange_strong(watcher, &worker, relaxed)) return false;
-    for (Sighting& seen : worker.sightings) seen = {};
+    for (Observation& seen : worker.observations) seen = {};
     return true;
 }
 
-// Whether cells wait in vain at another worker: then that one is the victim.
+// Whether cells are overdue at another worker, which is the victim then.
 inline bool sees_victim(Worker& worker, std::int64_t now) {
     const TeamState& team = *worker.team;
     for (std::uint32_t step = 1; step < team.members.size(); ++step) {
         const std::uint32_t number = static_cast<std::uint32_t>((worker.index + step) % team.members.size());
         Worker& other = *team.members[number];
         assert(&other != &worker);
-        Sighting& seen = worker.sightings[number];
+        Observation& seen = worker.observations[number];
         const std::int64_t ready = other.stealable.load(relaxed);
         assert(ready >= 0);
         if (ready == 0 && (other.inbox.is_empty() || other.idles.load(relaxed) % 2 == 1)) {
@@ -91,13 +91,13 @@ inline bool sees_victim(Worker& worker, std::int64_t now) {
             continue;
         }
         const std::uint64_t dispatches = other.dispatches.get();
-        const bool is_apart = worker.trials.is_apart.load(relaxed);
-        const bool crowded = ready > 1 && !is_apart;
+        const bool is_throttled = worker.trials.is_throttled.load(relaxed);
+        const bool crowded = ready > 1 && !is_throttled;
         if (seen.since == 0 || dispatches != seen.dispatches) {
             const bool twice = seen.since != 0 && seen.crowded && crowded;
             seen = {dispatches, now, crowded};
             if (!twice) continue;
-        } else if (now - seen.since < (is_apart ? in_vain_apart : in_vain)) {
+        } else if (now - seen.since < (is_throttled ? overdue_when_throttled : overdue_after)) {
             continue;
         }
         worker.victim = &other;
@@ -106,7 +106,7 @@ inline bool sees_victim(Worker& worker, std::int64_t now) {
     return false;
 }
 
-// Whether the last theft did, if its thief is idle again only now.
+// Whether the last theft paid off, when its thief is idle again.
 inline bool paid_off(Worker& worker) {
     if (worker.stole_at == 0) return true;
     const bool paid = monotonic_ns() - worker.stole_at >= worth_a_theft;
@@ -116,8 +116,8 @@ inline bool paid_off(Worker& worker) {
     return paid;
 }
 
-// The worker's thread. Its unpinned ready cells go to the worker of their affinity, or if that is this one, to
-// the one it stole from last. False: its policy does not give them all.
+// The worker's thread. Sends its unpinned ready cells to the worker of their affinity, or if that is this worker, to
+// the last one that it stole from. False: its policy does not give up all of them.
 inline bool give_back(Worker& worker) {
     while (worker.stealable.load(relaxed) != 0) {
         worker.lock.lock();
@@ -131,32 +131,32 @@ inline bool give_back(Worker& worker) {
     return true;
 }
 
-// The worker's thread, now and then: whether it takes part, or is apart.
+// The worker's thread, now and then: decides whether its stealing is throttled.
 inline void consider_stealing(Worker& worker, std::int64_t now) {
     Trials& trials = worker.trials;
     if (__builtin_expect(!trials.is_due(now), 1) || worker.team->stopping.load(relaxed) != 0) return;
     assert(worker.robbed != nullptr && "trials begin with a theft");
     const Worker& robbed = *worker.robbed;
     const std::uint64_t idles = robbed.idles.load(relaxed) + (std::uint64_t{robbed.index} << 48);
-    TeamCounts counts{0, worker.handled.get(), idles, robbed.trials.is_apart.load(relaxed)};
+    TeamCounts counts{0, worker.handled.get(), idles, robbed.trials.is_throttled.load(relaxed)};
     for (const Worker* member : worker.team->members) counts.handled += member->handled.get();
-    const bool was_apart = trials.is_apart.load(relaxed);
+    const bool was_throttled = trials.is_throttled.load(relaxed);
     TrialLease& lease = worker.team->trial_lease;
-    if (trials.consider(now, counts, lease) && !give_back(worker)) trials.take_part(now, lease);
-    if (trials.is_apart.load(relaxed) != was_apart) worker.nap_ns = first_nap;
+    if (trials.consider(now, counts, lease) && !give_back(worker)) trials.steal_freely(now, lease);
+    if (trials.is_throttled.load(relaxed) != was_throttled) worker.nap_ns = first_nap;
 }
 
-// One that is apart leaves the watch to a sleeper that takes part.
+// A throttled worker leaves the role of the watcher to a sleeper that is not.
 inline void pass_watch(Worker& worker) {
-    if (!worker.trials.is_apart.load(relaxed) || !worker.is_watching()) return;
+    if (!worker.trials.is_throttled.load(relaxed) || !worker.is_watching()) return;
     for (const Worker* member : worker.team->members) {
-        if (!member->is_asleep.load(relaxed) || member->trials.is_apart.load(relaxed)) continue;
+        if (!member->is_asleep.load(relaxed) || member->trials.is_throttled.load(relaxed)) continue;
         worker.stop_watching();
         return;
     }
 }
 
-// A worker without anything to do. True: a thread announced an actor, or the end, or there is a victim.
+// An idle worker looks for work. True: a thread announced an actor, or the end, or there is a victim.
 inline bool find_work(Context* context) {
     Worker& worker = *context->worker;
     const auto announced = [&worker] {
@@ -181,7 +181,7 @@ inline bool find_work(Context* context) {
     }, worker_patience);
 }
 
-// From here on others may call it. Before it looks for the last time whether they are idle.
+// From here on others may call it. Comes before the worker's last look whether they are idle.
 inline void begin_sleeping(Worker& worker) {
     assert(!worker.is_asleep.load(relaxed) && "a worker sleeps once");
     worker.is_asleep.store(true, relaxed);
@@ -193,8 +193,8 @@ inline void stop_sleeping(Worker& worker) {
         worker.team->sleepers.fetch_sub(1, relaxed);
 }
 
-// A worker that found nothing. Sleeps until it is woken, for `nanoseconds` at most unless that is negative.
-// False: for so long. True: it is to look again.
+// For a worker that found nothing. Sleeps until it is woken, for `nanoseconds` at most unless that is negative.
+// False: it slept for that long. True: it is to look again.
 inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
     if (!worker.steals) return worker.parker.park(nanoseconds);
     TeamState& team = *worker.team;
@@ -214,15 +214,16 @@ inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
     if (worker.others_idle()) {
         again = worker.parker.park(nanoseconds);
     } else if (Worker* const watcher = team.watcher.load(seq_cst)) {
-        // Rule 6, for one that naps.
-        if (watcher->trials.is_apart.load(relaxed) && !worker.trials.is_apart.load(relaxed)) watcher->parker.unpark();
+        // Rule 6, for a watcher that naps.
+        const bool is_throttled = worker.trials.is_throttled.load(relaxed);
+        if (!is_throttled && watcher->trials.is_throttled.load(relaxed)) watcher->parker.unpark();
         again = park(longest_sleep);
     }
     stop_sleeping(worker);
     return again;
 }
 
-// Takes the unpinned cells that were announced to a busy worker, the newest first. The others are announced anew.
+// Takes the unpinned cells that were announced to a busy worker, the newest first. Announces the others again.
 inline Cell* take_announced(Worker& victim) {
     Cell *taken = nullptr, *following = nullptr;
     for (Cell* cell = oldest_first(victim.inbox.take_all()); cell != nullptr; cell = following) {
@@ -237,7 +238,7 @@ inline Cell* take_announced(Worker& victim) {
     return taken;
 }
 
-// Half of the unpinned ready cells, the newest first.
+// Takes half of the unpinned ready cells, the newest first.
 inline Cell* take_half(Worker& victim) {
     // Acquire pairs with Worker::count(): the victim's actions without its lock are over.
     if (victim.stealable.load(acquire) == 0 || !victim.lock.try_visit()) return nullptr;
@@ -252,17 +253,17 @@ inline Cell* take_half(Worker& victim) {
     return taken;
 }
 
-// The worker's thread, which is idle. Takes from its victim. True: the worker has a cell now. False: there
-// is no victim, or nothing to take from it; then the worker naps before it looks again.
+// The thread of an idle worker. Takes cells from its victim. True: the worker has a cell now. False: there is no
+// victim, or nothing to take from it; then the worker naps before it looks again.
 inline bool steal(Worker& worker) {
     Worker* const victim = std::exchange(worker.victim, nullptr);
     if (victim == nullptr) return false;
-    assert(victim != &worker && victim->team == worker.team && "who has nothing to do steals of another");
+    assert(victim != &worker && victim->team == worker.team && "an idle worker steals from another");
     worker.stole_at = monotonic_ns();
     Cell* taken = take_half(*victim);
     if (taken == nullptr) taken = take_announced(*victim);
     if (taken == nullptr) {
-        worker.sightings[victim->index] = {};
+        worker.observations[victim->index] = {};
         return false;
     }
     worker.robbed = victim;

@@ -1,4 +1,4 @@
-"""The team: the workers of one system, their idleness and their end."""
+"""A team: the workers of one system, from the start of the first to the end of the last."""
 
 import threading
 import time
@@ -9,11 +9,11 @@ from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
 from callboard.core.asserting cimport holds
-from callboard.core.clock cimport SLICE_NS, monotonic_ns
+from callboard.core.clock cimport SIGNAL_CHECK_NS, monotonic_ns
 from callboard.core.memory.node cimport acq_rel, acquire, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport Cell, dedicated_cell
 from callboard.scheduling.context cimport current_context
-from callboard.scheduling.roster cimport Roster
+from callboard.scheduling.worker_registry cimport WorkerRegistry
 from callboard.scheduling.stealing cimport let_steal
 from callboard.scheduling.worker cimport WorkerThread
 from callboard.scheduling.worker_core cimport Worker
@@ -25,7 +25,7 @@ from callboard.scheduling.priority import Fifo
 def obstacle_to_waiting(Team team):
     """Say why the calling thread must not wait until `team` is idle or ends; None if it may.
 
-    A thread of its own, that of a dedicated actor, may wait for the actors of another system.
+    A dedicated actor may wait for the actors of another system.
     """
     context = current_context()
     if context.worker == NULL:
@@ -42,8 +42,8 @@ def obstacle_to_waiting(Team team):
     return "would block a worker of another system: spawn the actor with dedicated=True"
 
 
-cdef class Team(Roster):
-    """The workers of one system, from the first start to the last end."""
+cdef class Team(WorkerRegistry):
+    """The workers of one system."""
 
     def __cinit__(self, bint token):
         self.drainer = threading.Lock()  # its owner waits on state.became_idle; others wait for the lock
@@ -64,14 +64,14 @@ cdef class Team(Roster):
         """Let the first `level` workers run, and suspend the others. In any thread.
 
         A worker is suspended at the end of its dispatch. Its cells go to a worker that runs, and come back when it
-        is resumed. Followers have their lanes do the same. Raises ValueError for a level that there is not, and
-        CallboardError if there may be no more threads; then all is as before.
+        is resumed. Followers have their lanes do the same. Raises ValueError for an invalid level, and
+        CallboardError if no more threads can be started; then nothing changes.
         """
         cdef WorkerThread worker
         cdef WorkerThread other
         cdef int before
         if not 1 <= level <= len(self.workers):
-            raise ValueError(f"a level is a number from 1 to {len(self.workers)}, not {level}")
+            raise ValueError(f"expected a level from 1 to {len(self.workers)}, got {level}")
         with self.lock:
             if self.level == level or self.state.is_stopping(acquire):
                 return
@@ -88,36 +88,36 @@ cdef class Team(Roster):
                 follower.follow(level)
 
     def follow_level(self, follower):
-        """Call `follower.follow(level)` now, and when the level changes, for as long as it lives."""
+        """Call `follower.follow(level)` now, and at each change of the level, for as long as it lives."""
         with self.lock:
             self.followers.add(follower)
             follower.follow(self.level)
 
     def following(self):
-        """Return the followers that live."""
+        """Return the live followers."""
         with self.lock:
             return list(self.followers)
 
     def unfollow(self, follower):
-        """Call `follower` no more."""
+        """Stop calling `follower`."""
         with self.lock:
             self.followers.discard(follower)
 
     def need_all(self):
-        """Start the threads of all workers of the level, now that there is work for more than the first one."""
+        """Start the threads of all workers of the level, when there is work for more than the first one."""
         with self.lock:
             self.start(self.level)
             self.awaits_need = False
 
     @property
     def lagging(self):
-        """The suspended workers that are still in a dispatch. One that was woken to be suspended is in none."""
+        """The suspended workers that are still in a dispatch."""
         return [worker for worker in self.workers[self.level:self.started] if worker.current_actor]
 
     def start(self, int workers):
-        """Start those of the first `workers` threads that did not start yet. In any thread.
+        """Start the first `workers` threads, except those that have started. In any thread.
 
-        Raises CallboardError if there may be no more threads.
+        Raises CallboardError if no more threads can be started.
         """
         cdef WorkerThread worker
         with self.lock:
@@ -138,7 +138,7 @@ cdef class Team(Roster):
             self.running.add(worker)  # before it can come to its end
         try:
             worker.start()
-        except BaseException:  # there may be no more threads
+        except BaseException:  # the process may have too many threads
             with self.lock:
                 self.running.discard(worker)
             raise
@@ -148,8 +148,8 @@ cdef class Team(Roster):
         """Tell whether all workers are idle and no actor is in the middle of a message.
 
         True means that there was such a moment during the call. Every worker counts its idle times; if
-        all were idle with empty inboxes, and the counts are the same on a second look, none ran in
-        between.
+        all were idle with empty inboxes, and a second look finds the same counts, no worker ran between
+        the two looks.
         """
         cdef WorkerThread worker
         cdef list counts = []
@@ -163,24 +163,24 @@ cdef class Team(Roster):
         for worker in everyone:
             if not worker.core.inbox.is_empty():
                 return False
-        # Once more all: one may have been hired meanwhile.
+        # Ask for all workers again: a dedicated one may have been started since the first look.
         return counts == [(<WorkerThread>worker).core.get_idles(acquire) for worker in self.everyone]
 
     def add_waiting(self, int64_t cells):
-        """Count in and out the work that keeps the team from idleness, in any thread.
+        """Add to the count of what keeps the team from being idle, or subtract from it. In any thread.
 
-        That is actors in the middle of a message, or backing off, and asks that wait for an actor's
-        own future.
+        This is the number of actors that are in the middle of a message or back off, and of asks that
+        wait for a future of their actor.
         """
         cdef int64_t before = self.state.add_waiting(cells, acq_rel)
         assert holds(before >= 0 and before + cells >= 0)
         if cells < 0 and self.state.is_draining(acquire):
-            self.state.became_idle.unpark()  # perhaps no worker will have a reason to
+            self.state.became_idle.unpark()  # perhaps no worker will do so
 
     def wait_until_idle(self, double timeout):
-        """Sleep until the team is idle; False if it was not within `timeout` seconds."""
+        """Sleep until the team is idle; False if it is not within `timeout` seconds."""
         cdef int64_t deadline = monotonic_ns() + <int64_t>(min(max(timeout, 0.0), 1e9) * 1e9)
-        while not self.drainer.acquire(timeout=min(max(deadline - monotonic_ns(), 0), SLICE_NS) / 1e9):
+        while not self.drainer.acquire(timeout=min(max(deadline - monotonic_ns(), 0), SIGNAL_CHECK_NS) / 1e9):
             if monotonic_ns() >= deadline:
                 return self.is_idle()
         try:
@@ -199,13 +199,13 @@ cdef class Team(Roster):
             if idle or left <= 0:
                 self.state.set_draining(0, relaxed)
                 return idle
-            # A worker that becomes idle unparks this. The slice is for signals.
+            # A worker that becomes idle unparks this. The limit is for signals.
             with nogil:
-                self.state.became_idle.park_for(min(left, SLICE_NS))
+                self.state.became_idle.park_for(min(left, SIGNAL_CHECK_NS))
             PyErr_CheckSignals()
 
-    def hire(self, str name, str actor):
-        """Start a worker for one actor that may block: LPEL's wrapper (section 5.4.1)."""
+    def start_dedicated(self, str name, str actor):
+        """Start a worker for one actor that may block: the wrapper of LPEL (section 5.4.1)."""
         cdef WorkerThread worker
         with self.lock:
             worker = WorkerThread(self, Fifo(), 64, f"{name}-{actor}", dedicated=True)
@@ -213,23 +213,23 @@ cdef class Team(Roster):
         try:
             self.start_one(worker)
         except BaseException:
-            self.dismiss(worker)
+            self.forget_dedicated(worker)
             raise
         return worker
 
-    cdef int retire(self, Cell* cell) except -1:
-        """Let a dedicated worker, if it is one, end with its actor. Late messages wake the first worker instead."""
+    cdef int end_dedicated(self, Cell* cell) except -1:
+        """End the actor's dedicated worker, if it has one. Late messages wake the first worker instead."""
         cdef WorkerThread worker
         if not cell.has(dedicated_cell):
             return 0
         worker = <WorkerThread><object>cell.get_affinity(relaxed).owner
-        assert holds(not worker.retiring)
+        assert holds(not worker.is_ending)
         cell.set_affinity((<WorkerThread>self.workers[0]).core, release)
-        worker.retiring = True
+        worker.is_ending = True
         return 0
 
     def end(self, double timeout):
-        """Join the workers, which were told to stop. False: one did not end within `timeout` seconds."""
+        """Join the workers, after tell_stopping(). False: one did not end within `timeout` seconds."""
         deadline = time.monotonic() + timeout
         ended = []
         everyone = self.everyone
@@ -245,21 +245,20 @@ cdef class Team(Roster):
         return len(ended) == len(everyone)
 
     def note_end(self, worker):
-        """Note that a worker's thread ends. The last one wakes all threads that wait for the team."""
+        """Note that a worker's thread ends."""
         with self.lock:
             self.running.discard(worker)
             self.end_if_last()
 
     cdef int end_if_last(self) except -1:
-        """Dispatch the actors that came after the loops' ends, if all have ended. The caller has the
-        lock."""
+        """Dispatch the actors that became ready after the loops ended, if all loops have. The caller has the lock."""
         if not self.running and self.state.is_stopping(acquire):
             self.is_over = True
             self.sweep()
         return 0
 
     def sweep_if_over(self):
-        """Dispatch the actors that the caller made ready, if the workers are gone."""
+        """Dispatch the actors that the caller made ready, if the workers have ended."""
         with self.lock:
             if self.is_over:
                 self.sweep()
@@ -272,12 +271,12 @@ cdef class Team(Roster):
         assert holds(self.is_over)
         while found:  # a dispatch on one of them may wake an actor of another
             found = False
-            for worker in self.workers + self.dedicated:  # of which some may end before their actors
+            for worker in self.workers + self.dedicated:  # dedicated workers may end before their actors
                 found = worker.sweep() or found
         return 0
 
     def tell_stopping(self):
-        """Make every worker end its loop when it has no work left."""
+        """Tell every worker to end its loop when it has no work left."""
         cdef WorkerThread worker
         if self.controller is not None:
             self.controller.end()

@@ -1,6 +1,6 @@
-// Each thread's context: made when the thread needs it first, and ended with the thread.
+// Each thread's context: made when the thread first needs it, and freed when the thread ends.
 //
-// Included by context.pyx alone, through which all modules come here: the variables of a header exist once for
+// Only context.pyx includes this header, and all modules go through it: the variables of a header exist once for
 // each extension module that includes it.
 #pragma once
 
@@ -16,8 +16,7 @@ namespace callboard {
 // initial-exec: one instruction instead of a call for each access from a shared object.
 inline thread_local Context* this_context __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Makes the contexts: a Context, or a type of the floor above that derives from it. Set before the
-// first one.
+// Makes the contexts: a Context, or a type of the layer above that derives from it. Set before the first one is made.
 inline Context* (*new_context)() = [] { return new Context; };
 inline Atomic<bool> has_contexts{false};
 
@@ -61,7 +60,7 @@ inline Context* context_of_this_thread() {
     return __builtin_expect(context != nullptr, 1) ? context : make_context();
 }
 
-// Have `make` make the contexts. False: there are some already, of another kind.
+// Has `make` make the contexts. False: some of another kind exist already.
 inline bool make_contexts_with(Context* (*make)()) {
     if (has_contexts.load(relaxed)) return false;
     new_context = make;

@@ -19,7 +19,7 @@
 
 namespace callboard {
 
-// How long a worker looks for work before it parks: about as long as a futex wake costs its two ends.
+// How long a worker looks for work before it parks: about the cost of a futex wake to both threads.
 inline constexpr std::int64_t worker_patience = 15'000;
 
 // A priority policy's two functions. LPEL calls them PUT-READY and FETCH-READY. Only the worker's
@@ -29,7 +29,7 @@ struct ReadySet {
     void (*put)(void* state, Cell*){nullptr};
     Cell* (*fetch)(void* state){nullptr};  // null: empty
     void (*destroy)(void* state){nullptr};  // with the policy, if it owns the state
-    // Flags of the cells that a thief may fetch, while the worker cannot. None where fetch is a user's code.
+    // Flags of the cells that a thief may fetch, while the worker cannot. 0 where fetch is a user's code.
     std::uint32_t lent{0};
     Cell* (*fetch_unpinned)(void* state){nullptr};  // passes others by, where it can; null: none near
 };
@@ -38,7 +38,7 @@ struct ReadySet {
 struct TeamState {
     // The interpreter token: its owner runs Python cells; the others delegate theirs to it.
     Delegation<Cell> token;
-    // Cells in state waiting, and answers that actors owe; a system with one of them is not idle.
+    // Cells in state waiting, and deferred answers of actors; a system with one of them is not idle.
     alignas(cache_line) Atomic<std::int64_t> waiting{0};
     Atomic<std::uint32_t> stopping{0};
     Atomic<std::uint32_t> draining{0};  // a thread waits on `became_idle`
@@ -51,9 +51,9 @@ struct TeamState {
 };
 
 // A watcher's observation of another worker.
-struct Sighting {
+struct Observation {
     std::uint64_t dispatches{0};
-    std::int64_t since{0};  // when it was seen first that cells wait, and that number; 0: none wait
+    std::int64_t since{0};  // the first look that found waiting cells and that number; 0: no cell waits
     bool crowded{false};    // two or more waited
 };
 
@@ -87,8 +87,8 @@ struct Worker {
     Worker* robbed{nullptr};      // the last one that it stole from
     Trials trials;                // whether that is of use
     std::int64_t stole_at{0};     // until it is idle again
-    std::int64_t nap_ns{0};       // how long it sleeps between two watches
-    std::vector<Sighting> sightings;  // by the others' numbers
+    std::int64_t nap_ns{0};       // how long it sleeps between two looks
+    std::vector<Observation> observations;  // by the other workers' numbers
     std::uint32_t index{0};
     void* owner{nullptr};         // the WorkerThread; borrowed
     bool has_token{false};
@@ -97,7 +97,7 @@ struct Worker {
     std::uint32_t quantum{64};    // how many messages a dispatch handles, except in a flood
     bool exact{false};            // no dispatch takes more than the quantum: a replay is the same
     std::uint32_t look_mask{0};   // it looks at the clock after each dispatch, or after each second, or ...
-    std::int64_t slice_ns{0};     // after so long a dispatch begins no more messages; 0: no limit
+    std::int64_t time_slice_ns{0};  // after this time a dispatch begins no more messages; 0: no limit
     Recorder* recorder{nullptr};  // notes each dispatch, if there is one
     std::int64_t started{0};      // of the dispatch in work: when the last dispatch or wait ended
     Counter busy_ns;              // in dispatches, if timed
@@ -143,7 +143,7 @@ struct Worker {
 
     bool is_suspended() const { return stand_in.load(relaxed) != nullptr; }
 
-    // The worker's thread, when it is suspended: all cells that are ready here, or were delegated to it, go to its
+    // The worker's thread, when it is suspended. Gives all cells that are ready here, or were delegated to it, to its
     // stand-in. The token is free after that.
     void hand_on() {
         Cell* first = nullptr;
@@ -163,13 +163,13 @@ struct Worker {
         }
     }
 
-    // True: the worker has the token, and may run `cell`. False: the cell is the token's owner's now.
+    // True: the worker has the token, and may run `cell`. False: the cell belongs to the token's owner now.
     bool own_token_or_delegate(Cell* cell) {
         if (!has_token) has_token = team->token.own_or_delegate(cell);
         return has_token;
     }
 
-    // True: the token is free. False: cells were delegated meanwhile, which are ready here now.
+    // True: the token is free. False: threads delegated cells, which are ready here now.
     bool release_token() {
         assert(has_token);
         if (team->token.try_release()) {
@@ -181,9 +181,9 @@ struct Worker {
     }
 
     // Any thread. If the inbox was not empty, the thread that filled it has woken the worker. A busy worker may
-    // be busy for long: then others are to look at its inbox. (Sequentially consistent, as are the end of the
-    // worker's idle time and its look at the inbox after that. Either it sees the cell then, or it is seen to be
-    // busy here.)
+    // be busy for long: then others have to look at its inbox. (Sequentially consistent, as are the end of the
+    // worker's idle time and its look at the inbox after that. Either the worker sees the cell then, or this thread
+    // sees that the worker is busy.)
     void wake(Cell* cell) {
         assert(cell->ready_on.load(relaxed) == nullptr && "a cell is in one place at a time (rule 1)");
         const bool may_move = steals && cell->has(unpinned_cell);  // after the push it is another's
@@ -210,7 +210,7 @@ struct Worker {
 
     bool is_watching() const { return team->watcher.load(relaxed) == this; }
 
-    // False: it was taken away in the meantime, by the thread that gave it: see call().
+    // False: the thread that gave the role has taken it back: see call().
     bool give_up_watch() {
         Worker* self = this;
         return team->watcher.compare_exchange_strong(self, nullptr, seq_cst);
@@ -228,16 +228,16 @@ struct Worker {
         return true;
     }
 
-    // Any thread. Calls a sleeper to look for cells that wait in vain, unless there is a watcher. It calls one
-    // that keeps apart only if there is no other. The role comes first: a sleeper that another thread woke
-    // meanwhile, and that is busy now, does not get it.
+    // Any thread. Calls a sleeper to look for overdue cells, unless there is a watcher. It calls a throttled one only
+    // if there is no other. The role comes first: a sleeper that another thread has woken, and that is busy now, does
+    // not get it.
     __attribute__((noinline)) void call() {
         if (team->watcher.load(seq_cst) != nullptr) return;
         const auto count = static_cast<std::uint32_t>(team->members.size());
         for (std::uint32_t step = 1; step < 2 * count; ++step) {
             Worker* const other = team->members[(index + step) % count];
             if (other == this || !other->is_asleep.load(relaxed)) continue;
-            if (step < count && other->trials.is_apart.load(relaxed)) continue;
+            if (step < count && other->trials.is_throttled.load(relaxed)) continue;
             Worker* watcher = nullptr;
             if (!team->watcher.compare_exchange_strong(watcher, other, seq_cst)) return;
             if (other->is_asleep.exchange(false, seq_cst)) {

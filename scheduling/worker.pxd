@@ -2,14 +2,14 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.core.thread_state cimport PyThreadState
 from callboard.scheduling.forward cimport Cell, Context, Worker
-from callboard.scheduling.roster cimport Roster
+from callboard.scheduling.worker_registry cimport WorkerRegistry
 
 
 cdef enum:
-    LOOK_AHEAD = 64  # how many ready actors a step that looks for another passes by
+    LOOK_AHEAD = 64  # the ready actors that step_only_to() may pass by
 
 
-# Something else for a worker to sleep on than its parker.
+# Another way for a worker to sleep than on its parker.
 cdef struct OtherSleep:
     bint is_due                                      # when the worker is idle next
     void* state
@@ -23,13 +23,13 @@ cdef class WorkerThread:
     cdef Context* context
     cdef readonly object policy  # its PriorityPolicy, which owns core.ready
     cdef uint32_t nested          # dispatches within dispatches
-    cdef object others            # than one that waits for room on it, if one has: see overflow.pyx
+    cdef object others            # see overflow.pyx
     cdef uint64_t suspensions     # that have ended
-    cdef bint retiring            # its only actor has ended
-    cdef bint runs                # on a thread, from now on its own
+    cdef bint is_ending            # its only actor has ended
+    cdef bint runs                # on its thread
     cdef OtherSleep other_sleep   # all null until there is one
-    cdef object sleeper           # keeps its state alive
-    cdef Roster team              # keeps the shared state alive
+    cdef object sleeper           # keeps the state of other_sleep alive
+    cdef WorkerRegistry team              # keeps the shared state alive
     cdef readonly object thread
     cdef readonly str name
     cdef bytes short_name

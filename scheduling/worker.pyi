@@ -4,7 +4,7 @@ from typing_extensions import disjoint_base
 
 from callboard.scheduling.handle import Handle
 from callboard.scheduling.priority import PriorityPolicy
-from callboard.scheduling.roster import Roster
+from callboard.scheduling.worker_registry import WorkerRegistry
 
 def on_worker() -> bool: ...
 def shares_worker_here() -> bool: ...
@@ -17,7 +17,7 @@ class WorkerThread:
     cpu: int | None
     def __init__(
         self,
-        team: Roster,
+        team: WorkerRegistry,
         policy: PriorityPolicy,
         quantum: int,
         name: str,

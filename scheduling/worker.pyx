@@ -1,14 +1,14 @@
 # cython: nonecheck=False
-# A worker has its team and its policy from its construction on, and each dispatch passes these lines.
+# Each dispatch runs these lines, and a worker's team and policy are never None: it has them when it is made.
 """Workers: threads that dispatch actors cooperatively.
 
-The loop is LPEL's (Prokesch 2011, section 4.2.1): pick a ready actor, dispatch it, note the outcome,
-take in the cells that other threads announced, and pick again. An idle worker parks.
+The loop is that of LPEL (Prokesch 2011, section 4.2.1): fetch a ready actor, dispatch it, note the
+outcome, take in the cells that other threads announced, and fetch again. An idle worker parks.
 
-The interpreter is a resource that is delegated: workers do not wait for it. The owner of the team's
-token runs Python actors; a worker that finds it owned hands its ready Python actor to the owner and goes
-on. The owner attaches to the interpreter once for a run of Python actors, and releases the token only
-when nothing was handed to it (Das et al. 2009, principle 4.1).
+The interpreter is delegated: workers do not wait for it. The owner of the team's token runs Python
+actors; a worker that finds it owned delegates its ready Python actor to the owner and goes on. The owner
+attaches to the interpreter once for a run of Python actors, and releases the token only when nothing
+was delegated to it (Das et al. 2009, principle 4.1).
 """
 
 import os
@@ -29,7 +29,7 @@ from callboard.scheduling.dispatching cimport dispatch
 from callboard.scheduling.forward cimport Recorder
 from callboard.scheduling.handle cimport Handle
 from callboard.scheduling.priority cimport PriorityPolicy
-from callboard.scheduling.roster cimport Roster
+from callboard.scheduling.worker_registry cimport WorkerRegistry
 from callboard.scheduling.stealing cimport consider_stealing, find_work, sleep, steal
 from callboard.scheduling.worker_core cimport TeamState, Worker
 
@@ -47,16 +47,16 @@ cdef extern from "sys/prctl.h" nogil:
     int PR_SET_NAME
     int prctl(int option, ...)
 
-# How long a worker sleeps before it takes a burst to be over. The next burst allocates its nodes anew,
+# The time asleep after which a worker considers a burst over. The next burst allocates its nodes again,
 # which costs a few nanoseconds for each message.
 cdef int64_t TIDY_NS = 10_000_000
-# How many dispatches may pass before the worker looks whether stealing pays, and before it obeys the
+# The number of dispatches after which the worker considers whether stealing pays, and serves the
 # interpreter's requests.
 cdef uint64_t CLOCK_EVERY = 64
-# CPython looks for its requests to a thread, to release it or to stop for the collector, only when
+# CPython serves its requests to a thread, to release it or to stop for the collector, only when
 # Python code runs. Compiled handlers never run any, so the worker calls this now and then.
-cdef object glance = eval("lambda: None")
-# A quantum below the default asks for turns that short, in a flood too.
+cdef object do_nothing = eval("lambda: None")
+# A quantum below the default asks for dispatches that short, in a flood too.
 cdef uint32_t FAIR = 64
 # The records in a worker's ring: half a MB.
 cdef uint64_t RECORDS = 8192
@@ -75,7 +75,7 @@ cdef Recorder* make_recorder() except NULL:
 
 
 cdef WorkerThread worker_here():
-    """Return the worker whose thread calls; None on another thread."""
+    """Return the calling thread's worker, or None."""
     cdef Worker* core = current_context().worker
     return <WorkerThread>core.owner if core != NULL else None
 
@@ -86,22 +86,24 @@ def on_worker():
 
 
 def shares_worker_here():
-    """Tell whether the calling thread is a worker's that other actors need, too; a dedicated actor's is not."""
+    """Tell whether the calling thread is a worker's, but not that of a dedicated actor."""
     cdef Context* context = current_context()
     if context.worker == NULL:
         return False
     return context.current == NULL or not context.current.has(dedicated_cell)
 
 
-cdef void heed_interpreter() noexcept nogil:
+cdef void serve_interpreter() noexcept nogil:
     with gil:
-        glance()
+        do_nothing()
 
 
 cdef class WorkerThread:
     """One worker. Its thread exists from start() until the team stops."""
 
-    def __cinit__(self, Roster team, PriorityPolicy policy, uint32_t quantum, str name, cpu=None, bint dedicated=False):
+    def __cinit__(
+        self, WorkerRegistry team, PriorityPolicy policy, uint32_t quantum, str name, cpu=None, bint dedicated=False
+    ):
         self.core = new Worker()
         self.core.owner = <void*>self
         self.core.team = team.state
@@ -110,7 +112,7 @@ cdef class WorkerThread:
         self.core.timed = policy.timed or team.timed
         self.core.quantum = quantum
         self.core.exact = quantum < FAIR
-        self.core.slice_ns = <int64_t>(min(team.time_slice, 1e9) * 1e9)
+        self.core.time_slice_ns = <int64_t>(min(team.time_slice, 1e9) * 1e9)
         if team.monitoring != "off":
             self.core.recorder = make_recorder()
             self.core.notes_waits = team.monitoring == "workers"
@@ -137,35 +139,36 @@ cdef class WorkerThread:
 
     @property
     def is_idle(self):
-        """True while the worker is idle: it looks for work, or is parked."""
+        """Whether the worker is idle: it looks for work, or is parked."""
         return self.core.get_idles(acquire) % 2 == 1
 
     @property
     def current_actor(self):
-        """The number of the actor that it dispatches, or 0."""
+        """The number of the actor in its present dispatch, or 0."""
         return self.core.get_current(relaxed)
 
     @property
     def clock_read_at(self):
-        """When the worker read its clock last, in monotonic ns.
+        """When the worker last read its clock, in monotonic ns.
 
-        Where messages take long, that is when the one in work began; else within the last 8 dispatches.
+        If messages take long, that is the beginning of the present one; else it is within the last 8
+        dispatches.
         """
         return self.core.get_loop_time(relaxed)
 
     @property
     def dispatches(self):
-        """How many dispatches the worker has made."""
+        """The number of the worker's dispatches."""
         return self.core.get_dispatches()
 
     @property
     def handled(self):
-        """How many messages the worker has handled."""
+        """The number of messages that the worker has handled."""
         return self.core.get_handled()
 
     @property
     def is_timed(self):
-        """Whether each dispatch is measured: for monitoring, or for a policy."""
+        """Whether each dispatch is measured, for monitoring or for a policy."""
         return self.core.timed
 
     @property
@@ -175,32 +178,32 @@ cdef class WorkerThread:
 
     @property
     def waits(self):
-        """How often the worker was idle."""
+        """The number of times that the worker was idle."""
         return (self.core.get_idles(relaxed) - 1) // 2
 
     @property
     def waited_ns(self):
-        """The idle time in nanoseconds, that of a wait in progress included."""
+        """The idle time in nanoseconds, including a wait in progress."""
         return self.core.get_idle_ns()
 
     def take_over(self, Handle actor):
-        """Make `actor` live on this worker.
+        """Move `actor` to this worker.
 
-        The actor moves when it becomes ready the next time, or after the dispatch in work. No message
-        is lost or reordered: messages wait in the actor's mailbox, which does not move. Only its
-        readiness moves. The one thread that has it hands it on at one place, make_ready(), each time
-        to the affinity that this thread reads there: the old worker or this. Both are workers of one team,
-        which run as long as there are actors, so either will dispatch the actor. A dispatch on this
-        worker comes after one on the old worker, because it got the readiness from there.
+        The actor moves when it next becomes ready, or after its present dispatch. No message is lost or
+        reordered: messages wait in the actor's mailbox, which does not move. Only its readiness moves.
+        The thread that has the readiness passes it on in one place, make_ready(), to the affinity that it
+        reads there: the old worker or this one. Both are workers of one team, which run as long as there
+        are actors, so either will dispatch the actor. A dispatch on this worker comes after one on the
+        old worker, because the readiness came from there.
 
-        Raises PolicyError for an actor of another system, one with a worker of its own, or one that
-        lives wherever it is woken.
+        Raises PolicyError for a dedicated actor, an actor of another system, or one that runs wherever
+        it is woken.
         """
         cdef Worker* affinity = actor.cell.get_affinity(relaxed)
         if affinity == NULL or affinity.team != self.core.team:
             raise PolicyError(f"{actor!r} cannot move to {self.name!r}, a worker of another system")
         if actor.cell.has(dedicated_cell):
-            raise PolicyError(f"{actor!r} cannot move to {self.name!r}: it has a worker of its own")
+            raise PolicyError(f"{actor!r} cannot move to {self.name!r}: it is dedicated")
         if actor.cell.has(unpinned_cell):
             raise PolicyError(
                 f"{actor!r} cannot be moved to {self.name!r}: under dynamic threading it runs where it is woken")
@@ -209,21 +212,21 @@ cdef class WorkerThread:
     def start(self):
         """Start the thread. A daemon: a worker that an actor blocks must not hang the interpreter.
 
-        Raises CallboardError if it was started already.
+        Raises CallboardError if the worker was started before.
         """
         if self.thread is not None:
-            raise CallboardError(f"{self.name!r} was started already: a worker has one thread")
+            raise CallboardError(f"{self.name!r} was already started: a worker has one thread")
         self.thread = threading.Thread(target=self.run, name=self.name, daemon=True)
         try:
             self.thread.start()
-        except BaseException:  # there may be no more threads
+        except BaseException:  # the process may have too many threads
             self.thread = None
             raise
 
     def run(self):
-        """Run the worker on the calling thread, which is the only one, until its team stops."""
+        """Run the worker on the calling thread until its team stops."""
         if self.runs:
-            raise CallboardError(f"{self.name!r} runs already: a worker has one thread")
+            raise CallboardError(f"{self.name!r} is already running: a worker has one thread")
         self.runs = True
         prctl(PR_SET_NAME, <const char*>self.short_name)
         if self.cpu is not None:
@@ -242,13 +245,13 @@ cdef class WorkerThread:
             self.other_sleep.end(self.other_sleep.state)
         XDECREF(set_variables(state, variables))
         self.leave_thread(NULL)
-        if self.retiring:
-            self.team.dismiss(self)
+        if self.is_ending:
+            self.team.forget_dedicated(self)
             self.tell_drainer()
         self.team.note_end(self)
 
     cdef bint sweep(self) noexcept:
-        """Dispatch the actors that came after the loop's end. False: there was nothing."""
+        """Dispatch the actors that became ready after the loop's end. False: there were none."""
         cdef Worker* other = current_context().worker
         cdef bint found = False
         self.adopt_thread()
@@ -267,7 +270,7 @@ cdef class WorkerThread:
         return 0
 
     cdef void leave_thread(self, Worker* other) noexcept:
-        """The calling thread is that of `other` again, or null: of none."""
+        """Give the calling thread back to the worker `other`; null: to no worker."""
         self.context.worker = other
         self.context.recorder = NULL
         if other != NULL:
@@ -303,7 +306,7 @@ cdef class WorkerThread:
                 if attached:
                     PyEval_SaveThread()
                     attached = False
-                if (team.is_stopping(acquire) or self.retiring) and core.inbox.is_empty():
+                if (team.is_stopping(acquire) or self.is_ending) and core.inbox.is_empty():
                     core.stop_watching()
                     break
                 self.idle()
@@ -313,11 +316,11 @@ cdef class WorkerThread:
                 if cell.has(wants_token) and not core.own_token_or_delegate(cell):
                     continue
                 if not attached:
-                    await_interpreter(core.get_loop_time(relaxed))  # of the end of its last idle time, if recent
+                    await_interpreter(core.get_loop_time(relaxed))  # the end of its last idle time, if recent
                     PyEval_RestoreThread(state)
                     attached = True
                     if core.timed:
-                        core.started = monotonic_ns()  # waiting for the interpreter is not the actor's
+                        core.started = monotonic_ns()  # the actor is not charged for waiting for the interpreter
             elif attached:
                 if core.has_token and core.python_ready == 0:
                     core.release_token()
@@ -333,11 +336,11 @@ cdef class WorkerThread:
                 if core.steals:
                     consider_stealing(core[0], monotonic_ns())
                 if attached:
-                    heed_interpreter()
+                    serve_interpreter()
             core.take_in()
 
     cdef void idle(self) noexcept nogil:
-        """Look for work for a while, then park until another thread has some."""
+        """Look for work for a while, then park until another thread announces some."""
         cdef Worker* core = self.core
         cdef int64_t begin = monotonic_ns()
         cdef bint has_more
@@ -357,7 +360,7 @@ cdef class WorkerThread:
             self.other_sleep.wake_up(self.other_sleep.state)
 
     cdef void rest(self) noexcept nogil:
-        """Sleep while the worker is suspended. Cells that still come here go to its stand-in."""
+        """Sleep while the worker is suspended. Hand cells that still arrive here on to its stand-in."""
         cdef Worker* core = self.core
         cdef int64_t begin = monotonic_ns()
         assert holds(core.get_idles(relaxed) % 2 == 0 and not core.has_ready() and not core.has_token)
@@ -398,12 +401,12 @@ cdef class WorkerThread:
         self.core.started = monotonic_ns()  # what follows is not charged for that
 
     cdef void hand_log_over(self) noexcept:
-        """Have the log written, if the user wants it to be, before its records are overwritten."""
+        """Have the records taken out, if anybody asked for them, before they are overwritten."""
         if self.core.recorder != NULL and self.team.hand_over_records is not None:
             self.team.hand_over_records(self)
 
     cdef void park(self) noexcept nogil:
-        """Sleep until there is work; after a while without any, free the spare nodes that bursts left."""
+        """Sleep until there is work. After a while, free the spare nodes that bursts left."""
         cdef Surplus* surplus = self.context.nodes.surplus
         if not surplus.is_empty():
             if sleep(self.core[0], TIDY_NS):
@@ -416,8 +419,8 @@ cdef class WorkerThread:
             self.core.team.became_idle.unpark()
 
     cdef bint step(self) noexcept:
-        """Dispatch one ready actor on the calling thread, the worker's own, within another dispatch
-        or outside of any. The interpreter is attached. False: none is ready."""
+        """Dispatch one ready actor on the calling thread, which is the worker's, possibly within another
+        dispatch. The interpreter is attached. False: no actor is ready."""
         assert holds(current_context() == self.context and self.context.worker == self.core)
         self.core.take_in()
         cdef Cell* cell = self.core.fetch()
@@ -427,7 +430,7 @@ cdef class WorkerThread:
         return True
 
     cdef bint step_only_to(self, Cell* wanted) noexcept:
-        """Like step(), but dispatch `wanted`, and no other. False: it is not among the first that are ready."""
+        """Dispatch `wanted`. False: it is not among the first LOOK_AHEAD ready actors."""
         cdef Cell* passed[LOOK_AHEAD]
         cdef Cell* cell = NULL
         cdef int count = 0
@@ -449,7 +452,7 @@ cdef class WorkerThread:
         return False
 
     cdef void dispatch_or_delegate(self, Cell* cell) noexcept:
-        """Dispatch a cell within a native actor's dispatch, too, which need not have the token."""
+        """Dispatch a cell, perhaps within the dispatch of a native actor, which need not have the token."""
         cdef bint takes_token = cell.has(wants_token) and not self.core.has_token
         if takes_token and not self.core.own_token_or_delegate(cell):
             return
@@ -459,11 +462,11 @@ cdef class WorkerThread:
             self.core.release_token()
 
     cdef void dispatch_nested(self, Cell* cell) noexcept:
-        """Dispatch a cell, and leave all as it is for the dispatch that the calling thread may be in."""
+        """Dispatch a cell, and restore the state of the dispatch around it, if there is one."""
         cdef Context* context = self.context
         cdef Cell* outer = context.current
         cdef int64_t outer_began = self.core.started
-        cdef int64_t turn_began = context.turn_began
+        cdef int64_t dispatch_began = context.dispatch_began
         cdef int64_t began = 0
         cdef PyThreadState* thread = <PyThreadState*>context.python
         assert holds(context.worker == self.core and thread == PyThreadState_Get())
@@ -475,7 +478,7 @@ cdef class WorkerThread:
             dispatch(cell, context, outer)
             self.nested += 1
             if self.nested % CLOCK_EVERY == 0:
-                heed_interpreter()
+                serve_interpreter()
         else:
             with nogil:
                 dispatch(cell, context, outer)
@@ -484,6 +487,6 @@ cdef class WorkerThread:
         XDECREF(set_variables(thread, variables))
         assert holds(context.current == outer and context.depth > 0)
         context.depth -= 1
-        context.turn_began = turn_began
-        if self.core.timed:  # the outer actor is not charged for the inner one's time
+        context.dispatch_began = dispatch_began
+        if self.core.timed:  # the outer actor is not charged for the time of the inner one
             self.core.started = outer_began + (monotonic_ns() - began)

@@ -1,4 +1,4 @@
-"""Workers below their threads, for Cython. The rules are in `worker.hpp`."""
+"""Workers without their threads, for Cython. The rules are in `worker.hpp`."""
 
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.forward cimport ReadySet, TeamState, Worker

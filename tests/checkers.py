@@ -11,7 +11,7 @@ import pytest
 
 
 def by_mypy(folder: Path) -> dict[int, str]:
-    """Return what mypy says of each line of the program.py there, without names of modules."""
+    """Return mypy's messages for each line of program.py, without the names of modules."""
     pytest.importorskip("mypy")
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "program.py"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

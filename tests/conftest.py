@@ -121,3 +121,11 @@ def pytest_runtest_makereport(
         (name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections
     ]
     return report
+
+
+@pytest.fixture
+def bench_modules(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Find the modules of benchmarks as in a run of them, and in child processes too."""
+    bench = str(root / "tests" / "bench")
+    monkeypatch.syspath_prepend(bench)
+    monkeypatch.setenv("PYTHONPATH", bench, prepend=os.pathsep)

@@ -1,13 +1,18 @@
-"""Measures the repository: `python -m tests.measure` prints its sizes beside those to aim at."""
+"""Measures the repository: `python -m tests.measure` prints its sizes and their targets."""
 
 import ast
 import importlib
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 from tests.sources import imports, sources, unit_of
+from tests.test_english import FENCE, words
+from tests.test_glossary import rows
 
 ROOT = Path(__file__).parents[1]
 AIMS = {
@@ -16,12 +21,26 @@ AIMS = {
     "modules": 500,
     "compiled modules": 90,
     "modules with one importer": 150,
-    "modules in the largest room": 20,
     "public names": 200,
     "public members": 600,
     "words of the glossary": 25,
     "words of docs": 80_000,
+    "places: stateless operator": 4,
+    "places: stateful operator": 6,
+    "places: mailbox kind": 5,
+    "places: reason for waiting": 3,
+    "places: wire message": 6,
+    "files from send to the flow": 7,
 }
+ADDITIONS = {
+    "places: stateless operator": "A stateless operator",
+    "places: stateful operator": "A stateful operator",
+    "places: mailbox kind": "A kind of mailbox",
+    "places: reason for waiting": "A reason for waiting",
+    "places: wire message": "A kind of message between processes",
+}
+"""The additions whose places are counted, as CONTRIBUTING calls them."""
+PATH = re.compile(r"`([\w./]*(?:\.(?:py|pyi|pyx|pxd|hpp|js|build)|/))`")
 SUFFIXES = {".py", ".pyi", ".pyx", ".pxd", ".pxi", ".hpp", ".cpp", ".sh"}
 PUBLIC = (
     "",
@@ -46,8 +65,6 @@ PUBLIC = (
     "testing",
 )
 """The public modules below `callboard`: those with an `__all__` for users."""
-ROW = re.compile(r"^\| ([a-z][^|]*) \| [^|]* \| [^|]* \|$", re.MULTILINE)
-FENCE = re.compile(r"^(```|~~~).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 
 
 def lines(paths: Iterable[Path]) -> int:
@@ -56,7 +73,7 @@ def lines(paths: Iterable[Path]) -> int:
 
 
 def rooms(root: Path) -> Counter[str]:
-    """Count the modules of each room: a module is a name, whatever languages it is written in."""
+    """Count the modules of each folder. The files of one name, in all languages, are one module."""
     found = {path.with_suffix("") for path in sources(root) if path.stem != "__init__"}
     return Counter(str(module.parent) for module in found)
 
@@ -86,7 +103,7 @@ def public_names(root: Path, module: str) -> list[str]:
 
 
 def members(cls: type) -> set[str]:
-    """Return the public attributes of a class of ours that no base of everybody's has."""
+    """Return the public attributes of a class, without those that every actor or error has."""
     from callboard import Actor
     from callboard.native import NativeActor
 
@@ -113,9 +130,52 @@ def public_members(root: Path) -> tuple[int, list[str]]:
     return sum(len(members(cls)) for cls in classes), missing
 
 
-def words(text: str) -> int:
-    """Count the words of a page, without its code; numbers and dashes by themselves are none."""
-    return sum(1 for word in FENCE.sub("", text).split() if re.search(r"[A-Za-z]", word))
+def places(contributing: str, addition: str) -> set[str]:
+    """Return the places of an addition: those that its entry names, and those of every addition."""
+    _, found, rest = contributing.partition(f"**{addition}**:")
+    if not found:
+        raise ValueError(f"CONTRIBUTING has no entry for {addition!r}")
+    entry = re.split(r"\n- |\n\n| \*\*", rest)[0]
+    listed = {"meson.build"} if re.search(r"\bfile\s+(?:in|beside)\b", entry) else set()
+    named = {*PATH.findall(entry), *listed}
+    if not any(path.startswith("tests/") for path in named):
+        named.add("its test")
+    return {*named, "its row in docs/", "CHANGELOG.md"}
+
+
+def files_of_a_send() -> set[str]:
+    """Return the modules in which a sent batch is handled, up to the flow, by a traced run.
+
+    Functions of C that compiled modules call are not seen, and neither are `with` statements.
+    """
+    from callboard import ActorSystem
+    from callboard.streams import entry
+
+    found: set[str] = set()
+
+    def note(frame: FrameType, event: str, called: Any) -> None:
+        module = None
+        if event == "call":
+            module = frame.f_globals.get("__name__", "")
+        elif event == "c_call":
+            module = getattr(called, "__module__", None)
+            module = module or type(getattr(called, "__self__", None)).__module__
+        if module is not None and module.startswith("callboard."):
+            found.add(module)
+            if getattr(called, "__name__", "") == "try_admit":
+                sys.setprofile(before)
+
+    with ActorSystem(workers=1) as system:
+        run = system.run(entry("numbers", int).map(str).collect())
+        run.send("numbers", [1])  # the first starts the programs
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            run.send("numbers", [2])
+        finally:
+            sys.setprofile(before)
+        run.finish()
+    return found
 
 
 def measure(root: Path) -> dict[str, int]:
@@ -124,19 +184,20 @@ def measure(root: Path) -> dict[str, int]:
     tests = [path for path in (root / "tests").rglob("*") if path.suffix in SUFFIXES]
     built = root / "tests" / "native" / "build"
     pages = [root / "README.md", root / "CONTRIBUTING.md", *(root / "docs").rglob("*.md")]
-    by_room = rooms(root)
+    contributing = (root / "CONTRIBUTING.md").read_text()
     glossary = (root / "docs" / "design" / "glossary.md").read_text()
     return {
         "product lines": lines(root / path for path in product),
         "test lines": lines(path for path in tests if built not in path.parents),
-        "modules": by_room.total(),
+        "modules": rooms(root).total(),
         "compiled modules": len({unit_of(path) for path in product if path.suffix == ".pyx"}),
         "modules with one importer": len(with_one_importer(root)),
-        "modules in the largest room": max(by_room.values()),
         "public names": sum(len(set(public_names(root, module))) for module in PUBLIC),
         "public members": public_members(root)[0],
-        "words of the glossary": len([word for word in ROW.findall(glossary) if word != "word"]),
-        "words of docs": sum(words(page.read_text()) for page in pages),
+        "words of the glossary": len(rows(glossary)),
+        "words of docs": sum(words(FENCE.sub("", page.read_text())) for page in pages),
+        **{name: len(places(contributing, each)) for name, each in ADDITIONS.items()},
+        "files from send to the flow": len(files_of_a_send()),
     }
 
 
@@ -147,7 +208,7 @@ def table(now: dict[str, int]) -> str:
 
 
 def main() -> None:
-    """Print the measures, the rooms by their sizes, and what could not be measured."""
+    """Print the measures, the size of each folder, and the modules that could not be imported."""
     print(table(measure(ROOT)))
     print("\nmodules by room:")
     print(*(f"  {count:>3}  {room}" for room, count in rooms(ROOT).most_common()), sep="\n")

@@ -1,4 +1,4 @@
-"""What the sources import, cimport and include: the graph that the tests of their order read."""
+"""The graph of the sources' imports, cimports and includes, for the tests of their order."""
 
 import ast
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 # From the ground up. `actors` installs as `callboard` itself.
-FLOORS = ("core", "mailbox", "scheduling", "actors")
+LAYERS = ("core", "mailbox", "scheduling", "actors")
 
 CYTHON_FROM = re.compile(
     r"^\s*from\s+([\w.]+)\s+c?import\s+(?:\(([^)]*)\)|([^#\n]*))", re.MULTILINE
@@ -25,15 +25,24 @@ INCLUDE = re.compile(r"""^\s*#\s*include\s*[<"]([^>"]+)[>"]""", re.MULTILINE)
 def sources(root: Path) -> list[Path]:
     """List the sources, relative to the root."""
     suffixes = {".py", ".pyi", ".pyx", ".pxd", ".pxi", ".hpp"}
-    files = (path for floor in FLOORS for path in (root / floor).rglob("*"))
+    files = (path for layer in LAYERS for path in (root / layer).rglob("*"))
     return sorted(path.relative_to(root) for path in files if path.suffix in suffixes)
 
 
-def names_imported(path: Path, text: str, *, for_types: bool = True) -> Iterator[str]:
-    """Yield each name that a Python or Cython source imports, with its module's.
+def write(root: Path, texts: dict[str, str]) -> dict[Path, set[Path]]:
+    """Write sources below a root, for a test of these functions, and return what they import."""
+    for name, text in texts.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return imports(root)
 
-    Imports inside functions count, and so do strings with names of ours in a source that imports by
-    string. Without `for_types`, what stands under `if TYPE_CHECKING` is left out.
+
+def names_imported(path: Path, text: str, *, for_types: bool = True) -> Iterator[str]:
+    """Yield each name that a Python or Cython source imports, with its module.
+
+    Imports inside functions count, and so do strings with names of callboard's modules in a source
+    that imports by string. Without `for_types`, imports under `if TYPE_CHECKING` are left out.
     """
     if BY_STRING.search(text):
         yield from OUR_STRING.findall(text)
@@ -75,22 +84,22 @@ def files_included(path: Path, text: str) -> Iterator[str]:
 
 
 def unit_of(path: Path) -> Path:
-    """Return what a source is a part of: a header, or a module without its suffix."""
+    """Return the unit of a source: a header, or a module without its suffix."""
     return path if path.suffix == ".hpp" else path.with_suffix("")
 
 
 def place_of(name: str) -> Path | None:
-    """Return where a name of ours lies below the root, or None for somebody else's."""
+    """Return the place of a name below the root, or None for another package's name."""
     first, *rest = name.split(".")
     if first != "callboard":
         return None
-    return Path(*rest) if rest and rest[0] in FLOORS[:-1] else Path("actors", *rest)
+    return Path(*rest) if rest and rest[0] in LAYERS[:-1] else Path("actors", *rest)
 
 
 def imports(root: Path, *, for_types: bool = False) -> dict[Path, set[Path]]:
     """Map each header and each module to those that it needs when it is compiled or run.
 
-    Stubs need nothing, and what is imported for types alone is needed `for_types` only.
+    Stubs need nothing, and imports for types alone count only with `for_types`.
     """
     files = [path for path in sources(root) if path.suffix != ".pyi"]
     units = {unit_of(path) for path in files}
@@ -136,7 +145,7 @@ def compiled_from(root: Path) -> dict[Path, set[Path]]:
 
 
 def read_by(path: Path, text: str, files: set[Path]) -> Iterator[Path]:
-    """Yield each of our files that the compilers read for the sake of a source."""
+    """Yield each file of callboard that the compilers read for a source."""
     if path.suffix == ".pyx":
         yield from {path.with_suffix(".pxd")} & files
     if path.suffix != ".hpp":

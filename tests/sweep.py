@@ -1,6 +1,6 @@
-"""Touch all of a module's compiled classes, as no program would: `python sweep.py MODULE CLASS...`.
+"""Use all compiled classes of a module, as no program would: `python sweep.py MODULE CLASS...`.
 
-Whatever comes of it must be an exception. A crash, or a hang, is what test_safety.py looks for.
+Every failure must be an exception. test_safety.py looks for crashes and hangs.
 """
 
 import copy
@@ -17,7 +17,7 @@ ODD: list[Any] = [
     *(None, 0, -1, 1.5, 10**30, "x", b"x", (), [], {}, [None], [1, 2], {1: 2}, object(), len, int)
 ]
 
-# A class whose arguments are of our own classes; the others are made of nothing, or of odd things.
+# Classes whose arguments are objects of callboard. The others get no arguments, or odd ones.
 MADE = {
     "WorkerThread": "w.WorkerThread(t.Team(False), p.Fifo(), 1, 'w')",
     "ManualWorker": "r.ManualWorker(r.ManualTeam(False), p.Fifo(), 1, 'w')",
@@ -34,7 +34,7 @@ OPERATIONS: list[Callable[[Any], object]] = [
 
 
 class TooLong(BaseException):
-    """Whatever waits for ever is left, if it heeds signals as it must."""
+    """Raised by a signal in a call that would wait for ever."""
 
 
 def give_up(*_: object) -> None:
@@ -60,7 +60,7 @@ def arguments() -> Iterator[tuple[Any, ...]]:
 
 
 def objects(cls: type) -> Iterator[Any]:
-    """Make objects of the class by every way that there is."""
+    """Make objects of the class in every possible way."""
     derived = attempt(type, "Derived", (cls,), {})
     for one in (cls, derived):
         if one is None:

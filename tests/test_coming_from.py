@@ -1,4 +1,4 @@
-"""The code on the right in the tables of docs/coming-from.md runs, and does what the page says."""
+"""The right-hand code in the tables of docs/coming-from.md runs, and does what the page says."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import asyncio
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +51,11 @@ NAMES: dict[str, Any] = {
     "gather": gather,
     "m": 1,
 }
-"""What the page's lines may name."""
+"""The names that the page's lines may use."""
 
 
 class Worker(Actor[Any]):
-    """Answers with its message, and keeps all of them; callables it calls with itself."""
+    """Keeps its messages, and answers with each; calls a callable message with itself."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
@@ -79,7 +79,7 @@ def test_each_piece_of_code_has_a_test() -> None:
 
 
 def on_page(code: str) -> str:
-    """Return the code, which must stand in a table of the page."""
+    """Return the code, which must be in a table of the page."""
     assert code in CODE
     return code
 
@@ -92,15 +92,16 @@ async def run(code: str, **names: Any) -> Any:
     return await value if inspect.iscoroutine(value) else value
 
 
-def in_system(test: Callable[[ActorSystem, ActorRef[Any]], Any]) -> None:
-    """Run a coroutine function with a system and an actor at /w."""
+@pytest.fixture
+def system() -> Iterator[ActorSystem]:
+    with ActorSystem() as system:
+        yield system
 
-    async def main() -> None:
-        async with ActorSystem() as system:
-            async with asyncio.timeout(LIMIT):
-                await test(system, system.spawn(Worker, name="w"))
 
-    asyncio.run(main())
+@pytest.fixture
+def ref(system: ActorSystem) -> ActorRef[Any]:
+    """Return an actor at /w."""
+    return system.spawn(Worker, name="w")
 
 
 async def in_actor(host: ActorRef[Any], code: str, **names: Any) -> Any:
@@ -117,21 +118,15 @@ async def seen(ref: ActorRef[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("code", ["system.spawn(Worker)", "await system.spawn(Worker).ready"])
-def test_actors_are_made(code: str) -> None:
-    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
-        ref = await run(code, system=system)
-        assert await ref.ask(2) == 2
-
-    in_system(test)
+async def test_actors_are_made(code: str, system: ActorSystem) -> None:
+    ref = await run(code, system=system)
+    assert await ref.ask(2) == 2
 
 
 @pytest.mark.parametrize("code", ["ref.tell(m)", "await ref.atell(m)"])
-def test_messages_are_told(code: str) -> None:
-    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        await run(code, ref=ref)
-        assert await seen(ref) == [1]
-
-    in_system(test)
+async def test_messages_are_told(code: str, ref: ActorRef[Any]) -> None:
+    await run(code, ref=ref)
+    assert await seen(ref) == [1]
 
 
 def test_a_thread_asks() -> None:
@@ -152,74 +147,53 @@ def test_a_thread_asks() -> None:
         ("await RateLimit(per_second=10).call(ref.ask, m)", 1),
     ],
 )
-def test_asks_are_answered(code: str, answer: Any) -> None:
-    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        assert await run(code, ref=ref) == answer
-
-    in_system(test)
+async def test_asks_are_answered(code: str, answer: Any, ref: ActorRef[Any]) -> None:
+    assert await run(code, ref=ref) == answer
 
 
-def test_the_first_answer_is_enough() -> None:
-    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        assert await run("await first(ref.ask(1), ref.ask(2))", ref=ref) in (1, 2)
-
-    in_system(test)
+async def test_the_first_answer_is_enough(ref: ActorRef[Any]) -> None:
+    assert await run("await first(ref.ask(1), ref.ask(2))", ref=ref) in (1, 2)
 
 
-def test_an_ask_is_given_up() -> None:
-    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        asked: list[Any] = []
+async def test_an_ask_is_given_up(ref: ActorRef[Any]) -> None:
+    asked: list[Any] = []
 
-        class Noting:
-            def ask(self, message: Any) -> Any:
-                asked.append(ref.ask(lambda actor: actor.sleep(3600.0)))
-                return asked[0]
+    class Noting:
+        def ask(self, message: Any) -> Any:
+            asked.append(ref.ask(lambda actor: actor.sleep(3600.0)))
+            return asked[0]
 
-        assert await run("ref.ask(m).cancel()", ref=Noting()) is True
-        with pytest.raises(AskCancelled):
-            await asked[0]
-        assert await ref.ask(2) == 2  # it handles the next message
-
-    in_system(test)
+    assert await run("ref.ask(m).cancel()", ref=Noting()) is True
+    with pytest.raises(AskCancelled):
+        await asked[0]
+    assert await ref.ask(2) == 2  # it handles the next message
 
 
-def test_an_answer_comes_as_a_message() -> None:
-    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        host = system.spawn(Worker)
-        await in_actor(host, "self.pipe(ref.ask(m))", ref=ref)
-        while await seen(host) != [1]:
-            await asyncio.sleep(0)
-
-    in_system(test)
+async def test_an_answer_comes_as_a_message(system: ActorSystem, ref: ActorRef[Any]) -> None:
+    host = system.spawn(Worker)
+    await in_actor(host, "self.pipe(ref.ask(m))", ref=ref)
+    while await seen(host) != [1]:
+        await asyncio.sleep(0)
 
 
-def test_a_stop_behind_the_messages_that_wait_handles_them() -> None:
-    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        answers = [ref.ask(number) for number in range(5)]
-        await run("ref.stop(after_queue=True)", ref=ref)
-        assert await gather(*answers) == [*range(5)]
-        assert (await run("await ref.ended", ref=ref)).reason == "stopped"
-
-    in_system(test)
+async def test_a_stop_behind_the_messages_that_wait_handles_them(ref: ActorRef[Any]) -> None:
+    answers = [ref.ask(number) for number in range(5)]
+    await run("ref.stop(after_queue=True)", ref=ref)
+    assert await gather(*answers) == [*range(5)]
+    assert (await run("await ref.ended", ref=ref)).reason == "stopped"
 
 
-def test_a_stop_now_ends_it() -> None:
-    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        await run("ref.stop()", ref=ref)
-        assert (await run("await ref.ended", ref=ref)).reason == "stopped"
-
-    in_system(test)
+async def test_a_stop_now_ends_it(ref: ActorRef[Any]) -> None:
+    await run("ref.stop()", ref=ref)
+    assert (await run("await ref.ended", ref=ref)).reason == "stopped"
 
 
-def test_an_actor_is_told_of_an_end() -> None:
-    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        host = system.spawn(Worker)
-        await in_actor(host, "self.watch(ref)", ref=ref)
-        ref.stop()
-        while await seen(host) != [Terminated(ref)]:
-            await asyncio.sleep(0)
-
-    in_system(test)
+async def test_an_actor_is_told_of_an_end(system: ActorSystem, ref: ActorRef[Any]) -> None:
+    host = system.spawn(Worker)
+    await in_actor(host, "self.watch(ref)", ref=ref)
+    ref.stop()
+    while await seen(host) != [Terminated(ref)]:
+        await asyncio.sleep(0)
 
 
 def test_a_system_is_stopped() -> None:
@@ -230,32 +204,26 @@ def test_a_system_is_stopped() -> None:
     assert not ref.is_alive
 
 
-def test_an_actor_is_restarted_after_a_failure() -> None:
-    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
-        ref = await run('system.spawn(Worker, supervision="restart")', system=system)
-        await ref.ask(1)
-        with pytest.raises(Refused):
-            await ref.ask("refuse")
-        assert await seen(ref) == []  # it is a new object
-
-    in_system(test)
+async def test_an_actor_is_restarted_after_a_failure(system: ActorSystem) -> None:
+    ref = await run('system.spawn(Worker, supervision="restart")', system=system)
+    await ref.ask(1)
+    with pytest.raises(Refused):
+        await ref.ask("refuse")
+    assert await seen(ref) == []  # it is a new object
 
 
-def test_an_actor_refuses_a_message_and_goes_on() -> None:
-    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
-        ref = await run(
-            "system.spawn(Worker, supervision=Supervision(expected=(Refused,)))", system=system
-        )
-        await ref.ask(1)
-        with pytest.raises(Refused):
-            await ref.ask("refuse")
-        assert await seen(ref) == [1]
-        assert system.dead_letters.count == 0
-
-    in_system(test)
+async def test_an_actor_refuses_a_message_and_continues(system: ActorSystem) -> None:
+    ref = await run(
+        "system.spawn(Worker, supervision=Supervision(expected=(Refused,)))", system=system
+    )
+    await ref.ask(1)
+    with pytest.raises(Refused):
+        await ref.ask("refuse")
+    assert await seen(ref) == [1]
+    assert system.dead_letters.count == 0
 
 
-def test_an_actor_cleans_up_in_a_coroutine() -> None:
+async def test_an_actor_cleans_up_in_a_coroutine(system: ActorSystem) -> None:
     closed: list[int] = []
 
     async def close() -> None:
@@ -264,19 +232,15 @@ def test_an_actor_cleans_up_in_a_coroutine() -> None:
     names: dict[str, Any] = {"close": close}
     exec(on_page("async def on_stop(self): await close()"), names)
     cls = type("Closing", (Worker,), {"on_stop": names["on_stop"]})
-
-    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
-        ref = system.spawn(cls)
-        await ref.ask(1)
-        ref.stop()
-        await ref.ended
-        assert closed == [1]
-
-    in_system(test)
+    ref = system.spawn(cls)
+    await ref.ask(1)
+    ref.stop()
+    await ref.ended
+    assert closed == [1]
 
 
 class Timed(Worker):
-    """A worker whose receive is no coroutine, for a clock that is moved by hand."""
+    """A worker with a plain `receive`, for a manual clock."""
 
     def receive(self, message: Any) -> Any:
         if callable(message):
@@ -308,53 +272,39 @@ def test_timers_send_messages(code: str, times: int, mine: list[int], others: li
             assert answer.result() == expected
 
 
-def test_several_messages_are_in_the_middle_at_one_time() -> None:
-    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
-        ref = await run("system.spawn(Worker, concurrency=100)", system=system)
-        gate: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        asked = [ref.ask(lambda actor: actor.sleep(3600.0)) for _ in range(99)]
-        assert await ref.ask(3) == 3  # though 99 wait
-        for each in asked:
-            each.cancel()
-        gate.cancel()
-
-    in_system(test)
+async def test_several_messages_are_in_the_middle_at_one_time(system: ActorSystem) -> None:
+    ref = await run("system.spawn(Worker, concurrency=100)", system=system)
+    asked = [ref.ask(lambda actor: actor.sleep(3600.0)) for _ in range(99)]
+    assert await ref.ask(3) == 3  # though 99 wait
+    for each in asked:
+        each.cancel()
 
 
-def test_routers_stand_for_several() -> None:
-    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
-        router = await run("RoundRobinRouter.spawn(system, Worker, routees=4)", system=system)
-        for number in range(8):
-            router.tell(number)
-        assert [await seen(ref) for ref in router.refs] == [[n, n + 4] for n in range(4)]
-        by_key = await run('KeyRouter.spawn(system, Worker, routees=4, by="user")', system=system)
-        for number in range(8):
-            by_key.tell({"user": number % 2})
-        found = [{row["user"] for row in await seen(ref)} for ref in by_key.refs]
-        assert sorted(user for users in found for user in users) == [0, 1]
-
-    in_system(test)
+async def test_routers_stand_for_several(system: ActorSystem) -> None:
+    router = await run("RoundRobinRouter.spawn(system, Worker, routees=4)", system=system)
+    for number in range(8):
+        router.tell(number)
+    assert [await seen(ref) for ref in router.refs] == [[n, n + 4] for n in range(4)]
+    by_key = await run('KeyRouter.spawn(system, Worker, routees=4, by="user")', system=system)
+    for number in range(8):
+        by_key.tell({"user": number % 2})
+    found = [{row["user"] for row in await seen(ref)} for ref in by_key.refs]
+    assert sorted(user for users in found for user in users) == [0, 1]
 
 
-def test_all_routees_are_told() -> None:
-    async def test(system: ActorSystem, _: ActorRef[Any]) -> None:
-        await run("BroadcastRouter.spawn(system, Worker, routees=4).tell(m)", system=system)
-        for ref in system.find(Worker):
-            assert await seen(ref) == ([] if ref.path == "/w" else [1])
-
-    in_system(test)
+async def test_all_routees_are_told(system: ActorSystem) -> None:
+    await run("BroadcastRouter.spawn(system, Worker, routees=4).tell(m)", system=system)
+    for ref in system.find(Worker):
+        assert await seen(ref) == ([] if ref.path == "/w" else [1])
 
 
-def test_subscribers_of_a_topic_are_told() -> None:
-    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        topic = system.spawn(Topic)
-        topic.tell(Subscribe(ref, int))
-        await run("topic.tell(m)", topic=topic)
-        topic.tell("another class")
-        while await seen(ref) != [1]:
-            await asyncio.sleep(0)
-
-    in_system(test)
+async def test_subscribers_of_a_topic_are_told(system: ActorSystem, ref: ActorRef[Any]) -> None:
+    topic = system.spawn(Topic)
+    topic.tell(Subscribe(ref, int))
+    await run("topic.tell(m)", topic=topic)
+    topic.tell("another class")
+    while await seen(ref) != [1]:
+        await asyncio.sleep(0)
 
 
 def test_an_actor_is_in_another_process(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
@@ -369,12 +319,9 @@ def test_an_actor_is_in_another_process(monkeypatch: pytest.MonkeyPatch, root: P
 @pytest.mark.parametrize(
     "code", ['system.find("/w")', "system.find(Worker)", 'await system.afind("/w")']
 )
-def test_actors_are_found(code: str) -> None:
-    async def test(system: ActorSystem, ref: ActorRef[Any]) -> None:
-        found = await run(code, system=system)
-        assert found in (ref, [ref])
-
-    in_system(test)
+async def test_actors_are_found(code: str, system: ActorSystem, ref: ActorRef[Any]) -> None:
+    found = await run(code, system=system)
+    assert found in (ref, [ref])
 
 
 def test_a_stream_asks_in_order() -> None:

@@ -1,4 +1,4 @@
-"""Every header compiles on its own, for whoever includes it first."""
+"""Every header compiles alone, so it can be included first."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ HEADERS = {
     str(path.relative_to("actors") if path.parts[0] == "actors" else path): ROOT / path
     for path in sources(ROOT)
     if path.suffix == ".hpp"
-}  # by what stands behind `callboard/` where they are included
+}  # by the path after `callboard/` in an include
 
 
 @pytest.fixture(scope="module")

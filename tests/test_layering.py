@@ -1,6 +1,6 @@
-"""Imports point one way: between the four floors, between the folders inside them, between files.
+"""Imports point one way between the four layers, between their folders, and between files.
 
-Python imports, cimports and C++ includes are read alike.
+Python imports, cimports and C++ includes all count.
 """
 
 import ast
@@ -9,20 +9,21 @@ from pathlib import Path
 import pytest
 
 from tests.sources import (
-    FLOORS,
+    LAYERS,
     circles,
     files_included,
     imports,
     names_imported,
     place_of,
     sources,
+    write,
 )
 
-# What each floor may import of ours. `actors` installs as `callboard` itself.
-ALLOWED = {floor: FLOORS[: height + 1] for height, floor in enumerate(FLOORS)}
+# What each layer may import from callboard. `actors` installs as `callboard` itself.
+ALLOWED = {layer: LAYERS[: height + 1] for height, layer in enumerate(LAYERS)}
 
-# Folders of one floor, from the ground up: each may import from those before it. A folder's name
-# stands for what lies in it, but for subfolders and files that are named as well.
+# The folders of a layer, from the bottom up. Each may import from those before it. A folder's name
+# stands for its contents, except for subfolders and files that are listed themselves.
 ORDERS = [
     ["core", "core/threads", "core/memory", "core/monitoring"],
     ["mailbox", "mailbox/ordered"],
@@ -92,7 +93,7 @@ ORDERS = [
         f"actors/spark{name}"
         for name in ("/errors", "/context", "/sessions", "/frames", "/tasks", "/source", "")
     ],
-    # Capabilities: nothing but other capabilities imports them.
+    # Features: only other features import them.
     [
         "actors",
         "actors/asks",
@@ -106,7 +107,7 @@ ORDERS = [
         "actors/routers",
         "actors/pools",
         "actors/spark",
-        "actors/demo",  # which shows them
+        "actors/demo",  # uses all of them
     ],
     ["actors", "actors/testing"],
     ["actors", "actors/dashboard"],
@@ -114,8 +115,8 @@ ORDERS = [
     ["actors/diagnosis", "actors/observing", "actors/system"],
 ]
 
-# Imports inside a function, against the orders above: a capability that is loaded at its first use.
-# Those for types alone stand under `if TYPE_CHECKING`. There are no others.
+# The only imports against the orders above. Each is inside a function, and loads a feature at its
+# first use. Imports that are needed only for types are under `if TYPE_CHECKING`.
 LATE = {
     "actors/system": {
         "actors/pools/pool",  # pool() starts processes
@@ -125,30 +126,29 @@ LATE = {
         "actors/demo/bench",
         "actors/demo/shop",
         "actors/nets/running/program",
-        "actors/remote/client/look",
+        "actors/remote/client/health_command",
         "actors/remote/server/serve",
         "actors/dashboard/serving",
     },
 }
 
-MOST_MODULES = 20  # in a room
-# One class in several files: a part of it returns the whole, which has it as a base.
+# The bases of this class return it, so their files and its file name each other's types.
 STREAM = Path("actors/streams/chaining/stream")
 
 
-def folder_of_module(name: str) -> str | None:
-    """Say which folder of ours a dotted name lies in, or None for somebody else's."""
+def layer_of(name: str) -> str | None:
+    """Return the layer that a dotted name belongs to, or None for another package's name."""
     place = place_of(name)
     return None if place is None else place.parts[0]
 
 
 def violations(path: Path, text: str) -> list[str]:
-    """List what the source at `path`, relative to the root, imports though its folder may not."""
+    """List the forbidden imports of the source at `path`, which is relative to the root."""
     allowed = ALLOWED[path.parts[0]]
     found = []
     if path.suffix != ".hpp":
         for name in names_imported(path, text):
-            folder = folder_of_module(name)
+            folder = layer_of(name)
             if name.startswith("."):
                 found.append(f"{path}: {name} is relative: write it from callboard down")
             elif name.split(".")[0] in ALLOWED:
@@ -159,7 +159,7 @@ def violations(path: Path, text: str) -> list[str]:
                 found.append(f"{path}: {name} goes round core/atomics.hpp")
     if path.suffix not in {".py", ".pyi"}:
         for name in files_included(path, text):
-            folder = folder_of_module(name.replace("/", "."))
+            folder = layer_of(name.replace("/", "."))
             if name == "atomic" and path != Path("core/atomics.hpp"):
                 found.append(f"{path}: <atomic> goes round core/atomics.hpp")
             elif ".." in Path(name).parts or name.split("/")[0] in ALLOWED:
@@ -170,7 +170,7 @@ def violations(path: Path, text: str) -> list[str]:
 
 
 def upwards(graph: dict[Path, set[Path]]) -> list[str]:
-    """List the imports that go against the orders of folders."""
+    """List the imports that violate the orders of folders."""
 
     def rank(unit: Path, order: list[str]) -> int:
         holds = [at for at, name in enumerate(order) if Path(name) in (unit, *unit.parents)]
@@ -262,7 +262,7 @@ def test_an_import_that_points_downwards_is_allowed(path: str, text: str) -> Non
     assert violations(Path(path), text) == []
 
 
-def test_no_folder_imports_from_one_that_stands_above_it_on_its_floor(root: Path) -> None:
+def test_no_folder_imports_from_a_later_one_of_its_layer(root: Path) -> None:
     assert upwards(without_late(imports(root))) == []
 
 
@@ -290,31 +290,6 @@ def test_every_name_in_an_order_is_there(root: Path) -> None:
     assert names - places - {parent for place in places for parent in place.parents} == set()
 
 
-def modules(root: Path) -> dict[Path, set[str]]:
-    """Map each room to its modules: a module is a name, whatever languages it is written in."""
-    rooms: dict[Path, set[str]] = {}
-    for path in sources(root):
-        if path.stem != "__init__":
-            rooms.setdefault(path.parent, set()).add(path.stem)
-    return rooms
-
-
-def test_no_room_has_more_modules_than_can_be_taken_in_at_a_glance(root: Path) -> None:
-    """A newcomer reads a list of a dozen names, and searches one of thirty.
-
-    A room that has grown beyond that has several subjects, which its flat list hides. It is divided
-    by them, in an order in which their imports point one way.
-    """
-    large = {room: len(names) for room, names in modules(root).items() if len(names) > MOST_MODULES}
-    assert large == {}
-
-
-def test_a_module_is_counted_once_for_all_its_languages(tmp_path: Path) -> None:
-    texts = {f"core/a{kind}": "" for kind in (".hpp", ".pxd", ".pyi", ".pyx")}
-    write(tmp_path, texts | {"core/b.py": "", "core/__init__.py": "", "core/c/d.py": ""})
-    assert modules(tmp_path) == {Path("core"): {"a", "b"}, Path("core/c"): {"d"}}
-
-
 def unused_headers(graph: dict[Path, set[Path]]) -> set[str]:
     """Return the headers that no module includes, be it through others."""
     used: set[Path] = set()
@@ -339,15 +314,6 @@ def test_a_header_that_only_an_unused_one_includes_is_unused(tmp_path: Path) -> 
         "mailbox/d.hpp": '#include "callboard/core/a.hpp"',
     }
     assert unused_headers(write(tmp_path, texts)) == {"core/a.hpp", "mailbox/d.hpp"}
-
-
-def write(root: Path, texts: dict[str, str]) -> dict[Path, set[Path]]:
-    """Write sources, and return what they import."""
-    for name, text in texts.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return imports(root)
 
 
 @pytest.mark.parametrize(

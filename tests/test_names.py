@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources import sources, unit_of
+from tests.sources import sources, unit_of, write
 
 CPP_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # A type inside the private part of a class has a name there alone.
@@ -92,8 +92,10 @@ def test_the_types_of_a_source_are_found(path: str, text: str, names: str) -> No
 
 
 def test_a_name_that_two_languages_share_is_found(tmp_path: Path) -> None:
-    (tmp_path / "core").mkdir()
-    (tmp_path / "core/a.hpp").write_text("struct Lane { int x; };")
-    (tmp_path / "core/a.pyx").write_text("cdef class Lane:\n    pass")
-    (tmp_path / "core/a.pxd").write_text("cdef class Lane:\n    cdef int x")
+    texts = {
+        "core/a.hpp": "struct Lane { int x; };",
+        "core/a.pyx": "cdef class Lane:\n    pass",
+        "core/a.pxd": "cdef class Lane:\n    cdef int x",
+    }
+    write(tmp_path, texts)
     assert shared_names(tmp_path) == {"Lane": ["core/a", "core/a.hpp"]}

@@ -47,7 +47,7 @@ def extensions(wheel: Distribution) -> list[PurePosixPath]:
 
 
 def run_python(program: str, cwd: Path, *options: str) -> str:
-    """Run a program in a fresh interpreter that sees the installed package only."""
+    """Run a program in a new interpreter that sees only the installed package."""
     command = [sys.executable, *options, "-c", program]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -85,8 +85,8 @@ def test_the_wheel_is_built_from_these_sources(wheel: Distribution, root: Path) 
 
 
 def test_the_packages_give_about_ninety_names() -> None:
-    capabilities = ("frequency", "remote", "spark", "streams", "testing")
-    packages = ["callboard", *(f"callboard.{name}" for name in capabilities)]
+    features = ("frequency", "remote", "spark", "streams", "testing")
+    packages = ["callboard", *(f"callboard.{name}" for name in features)]
     names = [name for each in packages for name in importlib.import_module(each).__all__]
     assert len(names) <= 112, "errors and policies have modules of their own"
 

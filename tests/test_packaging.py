@@ -1,4 +1,4 @@
-"""Releases, and packages of native actors, are built as docs/packaging.md says."""
+"""Releases, and packages of native actors, are built as docs/packaging.md describes."""
 
 import os
 import re
@@ -128,7 +128,7 @@ def test_the_project_says_where_it_is_and_how_to_report(root: Path) -> None:
 def test_a_source_distribution_holds_what_a_wheel_is_built_from(root: Path, tmp_path: Path) -> None:
     pytest.importorskip("mesonpy")
     if not (root / ".git").exists():
-        pytest.skip("these sources are no git checkout, of which source distributions are made")
+        pytest.skip("source distributions are made from a git checkout")
     checkout = tmp_path / "checkout"
     subprocess.run(["git", "clone", "--quiet", "--depth=1", f"file://{root}", checkout], check=True)
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}

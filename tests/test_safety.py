@@ -1,4 +1,4 @@
-"""No Python code crashes the interpreter by the names that the package has."""
+"""No Python code crashes the interpreter through the package's names."""
 
 import importlib
 import pkgutil
@@ -23,13 +23,13 @@ HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class made by a `class` statement
 
 
 def compiled_classes() -> Iterator[tuple[str, str]]:
-    """Find every class in C that a module of the package has a name for."""
+    """Find every compiled class that is an attribute of one of the package's modules."""
     found = set()
     for info in pkgutil.walk_packages(callboard.__path__, "callboard."):
         try:
             module = importlib.import_module(info.name)
         except ImportError:
-            continue  # it wants an extra, such as pyspark
+            continue  # it needs an extra, such as pyspark
         for cls in vars(module).values():
             if (
                 isinstance(cls, type)

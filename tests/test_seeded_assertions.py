@@ -1,4 +1,4 @@
-"""Defects in compiled modules, which the tests do not see, and an assertion does.
+"""Seeded defects in compiled modules, which no test detects, but an assertion does.
 
 Each is put into a copy of one module, which takes the module's place in another process. The
 headers' assertions stay as they are in the installed modules, since types depend on them.
@@ -62,11 +62,11 @@ SEEDS = {
         "        self.timer = None\n",
         "tests/actors/test_room_on_event_loop.py",
     ),
-    "a channel is looked at for circles though nobody noted it": Seed(
+    "a channel side is searched for deadlocks before a wait has noted it": Seed(
         "actors/channels/wait.pyx",
         "                return False\n            side.is_noted = True\n",
         "                return False\n",
-        "tests/channels/test_circles.py",
+        "tests/channels/test_deadlocks.py",
     ),
 }
 
@@ -81,8 +81,8 @@ def translations(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("seeded")
     shape = folder / "shape"  # the sources as they are installed, as `meson.build` lays them out
     shutil.copytree(root / "actors", shape / "callboard", copy_function=os.symlink)
-    for floor in ("core", "mailbox", "scheduling"):
-        (shape / "callboard" / floor).symlink_to(root / floor)
+    for layer in ("core", "mailbox", "scheduling"):
+        (shape / "callboard" / layer).symlink_to(root / layer)
     for seed in SEEDS.values():
         text = (root / seed.source).read_text()
         assert text.count(seed.right) == 1, f"{seed.right!r} is no longer in {seed.source}"

@@ -23,7 +23,7 @@ def resolves(folder: Path, name: str) -> bool:
     return any(Path(f"{parent}{suffix}").exists() for parent in found for suffix in SUFFIXES)
 
 
-def test_type_checkers_and_editors_look_where_make_shape_lays_the_package(root: Path) -> None:
+def test_type_checkers_and_editors_search_the_folder_of_make_shape(root: Path) -> None:
     assert "SHAPE ?= build/shape\n" in (root / "Makefile").read_text()
     assert settings(root)["pyright"]["extraPaths"] == ["build/shape"]
     assert "build/shape" in settings(root)["mypy"]["mypy_path"]

@@ -1,4 +1,4 @@
-"""The site has every page and every public name, and builds without a warning where it can."""
+"""The site has every page and every public name, and builds without a warning."""
 
 import importlib
 import importlib.util
@@ -33,7 +33,7 @@ def navigation() -> list[str]:
 
 
 def public_modules() -> Iterator[str]:
-    """Yield callboard, and the packages in it that say which names they have."""
+    """Yield callboard, and its packages with an `__all__`."""
     yield "callboard"
     for path in ROOT.glob("actors/*/__init__.py"):
         if not path.parent.name.startswith("_") and "\n__all__ = [" in path.read_text():
@@ -48,7 +48,7 @@ def test_every_page_has_a_place_in_the_navigation() -> None:
 
 def test_every_public_package_has_a_page_in_the_reference() -> None:
     pages = set(navigation())
-    # `spawn_pool` is not for users: `system.pool()` calls it.
+    # A pool is made by `system.pool()`.
     modules = set(public_modules()) - {"callboard.pools"}
     assert {f"reference/{module}.md" for module in modules} <= pages
 
@@ -112,6 +112,6 @@ def test_the_site_builds_without_a_warning(tmp_path: Path, wheel: Distribution) 
     text = re.sub(r"<[^>]+>", "", page)
     assert "A handle on an actor. Safe in every thread" in text
     assert page.index('id="callboard.ActorRef.tell_many"') < page.index(
-        'id="callboard.ActorRef.is_dedicated"'
+        'id="callboard.ActorRef.worker"'
     ), "what is inherited comes last"
     assert 'class="mermaid"' in (tmp_path / "concepts/index.html").read_text()

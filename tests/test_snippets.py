@@ -1,7 +1,7 @@
 """Run every Python snippet of README.md and docs/, as its reader would.
 
-The Python blocks of a page make one program, in their order; it runs in a process of its own and
-in an empty folder. A page says what it needs by the fences' words and by comments:
+The Python blocks of a page make one program, in order. It runs in a separate process, in an empty
+folder. The words of fences, and comments, describe the page's program:
 
     ```python                           a part of the page's program
     ```output                           what the program prints, after the block before
@@ -10,7 +10,7 @@ in an empty folder. A page says what it needs by the fences' words and by commen
     <!-- snippet: needs pyspark -->     the program is skipped where that is not installed
     <!-- snippet: not run: REASON -->   the next block is only shown
 
-A page without output blocks may print what it likes; otherwise all it prints is compared.
+The output of a page without output blocks is not checked; otherwise all of it is compared.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-# A reader should see no warning; but one for the future of Spark and pandas is not ours to heed.
+# A reader should see no warning, except for those that Spark and pandas give about their future.
 WARNINGS = ["-W", "error", "-W", "default::FutureWarning"]
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^(`{3,}|~{3,})\s*(\S*)\s*(\S*)")
@@ -81,7 +81,7 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def programs(page: str, text: str) -> list[Program]:
-    """Return the page's programs; ValueError where the page's markup makes no sense."""
+    """Return the page's programs. Raises ValueError for invalid markup."""
     found: list[Program] = []
     files: dict[str, str] = {}
     for block in blocks(text):
@@ -115,7 +115,7 @@ def all_programs() -> Iterator[Program]:
 
 @pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
 @pytest.mark.parametrize("program", list(all_programs()), ids=lambda p: f"{p.page}:{p.first_line}")
-def test_a_page_does_what_it_says(program: Program, tmp_path: Path) -> None:
+def test_a_page_prints_its_output_blocks(program: Program, tmp_path: Path) -> None:
     for module in program.needs:
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"needs {module}, which is not installed")
@@ -165,6 +165,6 @@ def test_a_named_block_is_a_file_and_a_block_may_be_only_shown() -> None:
         ("```py\n```\n", "line 2: write python, not py"),
     ],
 )
-def test_a_page_that_makes_no_sense_is_an_error(page: str, error: str) -> None:
+def test_invalid_markup_is_an_error(page: str, error: str) -> None:
     with pytest.raises(ValueError, match=error):
         programs("page.md", page)

@@ -1,7 +1,7 @@
-"""Types of spawns by mypy and pyright alike.
+"""Types of spawns, by mypy and by pyright.
 
-A line of the program that ends in `# -> ...` reveals a type or is an error, and the words of both
-for it have that as a part. No other line is an error, and none of README or the examples is.
+A line of the program that ends in `# -> ...` reveals a type or is an error, and the messages of
+both checkers contain that text. No other line, nor README or the examples, has an error.
 """
 
 import importlib.util
@@ -112,13 +112,13 @@ EXPECTED = {
     for number, text in enumerate(PROGRAM.splitlines(), start=1)
     if "# -> " in text
 }
-# Where an editable install is, whose modules type checkers do not see.
+# The place of an editable install, whose modules type checkers do not see.
 PATHS = [path for path in os.environ.get("MYPYPATH", "").split(":") if path]
 ROOT = Path(__file__).parents[1]
 
 
 def by_pyright(folder: Path, *files: Path) -> list[tuple[str, int, str]]:
-    """Return what pyright says in its strict mode: files, lines, and texts."""
+    """Return pyright's messages in strict mode: files, lines, and texts."""
     pytest.importorskip("basedpyright")
     config = {
         "typeCheckingMode": "strict",
@@ -147,7 +147,7 @@ def by_pyright(folder: Path, *files: Path) -> list[tuple[str, int, str]]:
 def said(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[int, str]:
-    """What a checker says about each line of the program."""
+    """Return a checker's messages for each line of the program."""
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "program.py").write_text(PROGRAM)
     if request.param == "mypy":
@@ -159,12 +159,12 @@ def said(
 
 
 @pytest.mark.parametrize("number", EXPECTED)
-def test_both_checkers_say_of_a_line_what_it_names(said: dict[int, str], number: int) -> None:
+def test_a_line_has_the_message_that_it_names(said: dict[int, str], number: int) -> None:
     text = PROGRAM.splitlines()[number - 1]
     assert EXPECTED[number] in said.get(number, "nothing at all"), text
 
 
-def test_neither_checker_has_anything_against_the_other_lines(said: dict[int, str]) -> None:
+def test_the_other_lines_have_no_message(said: dict[int, str]) -> None:
     assert {number: text for number, text in said.items() if number not in EXPECTED} == {}
 
 
@@ -174,7 +174,7 @@ def require_spark() -> None:
             pytest.skip(f"needs {module}, which is not installed")
 
 
-def test_the_programs_of_readme_have_types_as_pyright_wants_them(tmp_path: Path) -> None:
+def test_the_programs_of_readme_pass_pyright(tmp_path: Path) -> None:
     require_spark()
     files = []
     for program in programs("README.md", (ROOT / "README.md").read_text(encoding="utf-8")):
@@ -184,6 +184,6 @@ def test_the_programs_of_readme_have_types_as_pyright_wants_them(tmp_path: Path)
     assert by_pyright(tmp_path, *files) == []
 
 
-def test_the_examples_have_types_as_pyright_wants_them(tmp_path: Path) -> None:
+def test_the_examples_pass_pyright(tmp_path: Path) -> None:
     require_spark()
     assert by_pyright(tmp_path, ROOT / "examples") == []

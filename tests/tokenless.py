@@ -10,7 +10,7 @@ from callboard import ActorSystem
 def tokenless(*args: Any, **options: Any) -> ActorSystem:
     """Make a system without the token by which one worker at a time runs Python actors.
 
-    On a build with a GIL its workers contend for that.
+    On a build with a GIL its workers contend for the GIL.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("callboard.system.has_gil", lambda: False)

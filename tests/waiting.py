@@ -1,4 +1,4 @@
-"""Waiting for what other threads do."""
+"""Helpers that wait for other threads."""
 
 import threading
 import time
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def until(condition: Callable[[], object], what: str = "the condition", within: float = 60) -> None:
-    """Return when the condition holds, and fail if it does not within so many seconds."""
+    """Return when the condition holds, and fail if it does not hold within that many seconds."""
     deadline = time.monotonic() + within
     while not condition():
         assert time.monotonic() < deadline, f"never came to be: {what}"
@@ -15,7 +15,7 @@ def until(condition: Callable[[], object], what: str = "the condition", within: 
 
 
 def in_threads(function: Callable[[Any], object], arguments: Iterable[Any]) -> None:
-    """Call a function with each argument, each in a thread of its own, and wait for them all."""
+    """Call a function with each argument in a separate thread, and wait for all of them."""
     threads = [threading.Thread(target=function, args=(argument,)) for argument in arguments]
     for thread in threads:
         thread.start()

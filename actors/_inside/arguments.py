@@ -17,18 +17,19 @@ from callboard.supervision import Directive, Supervision
 class ActorOptions(TypedDict, total=False):
     """The options of actors, for `spawn`, for routers and for pools.
 
-    - `mailbox`: a BoundedMailbox or a PriorityMailbox.
-    - `placement`: a placement policy for this actor alone, or its name.
-    - `priority`: a number for priority policies that use one; 0 without.
-    - `supervision`: a Supervision, or one of its directives.
-    - `dedicated`: give the actor a thread of its own, because it blocks.
-    - `context`: "own": the actor's context variables are its own, and none is set at first.
-      "sender": a message is handled with a copy of its sender's variables. The default is the
-      system's; where that is "sender", native actors and those with `receive_many` still have
-      their own.
-    - `event_loop`: run its coroutines on the system's event loop, where asyncio can be used.
-    - `concurrency`: how many messages its `async def receive` may have in the middle at one time; 1
-      without. They begin in their order, and one at a time runs.
+    Args:
+        mailbox: A BoundedMailbox or a PriorityMailbox; by default one without a limit.
+        placement: A placement policy for this actor alone, or its name.
+        priority: A number for priority policies that use one; 0 by default.
+        supervision: A Supervision, or one of its directives.
+        dedicated: Give the actor its own thread, because it blocks.
+        context: With "own", the actor has its own context variables, none of which is set at first.
+            With "sender", it handles each message with a copy of the sender's variables. The
+            default is the system's; if that is "sender", native actors and those with
+            `receive_many` still have their own.
+        event_loop: Run its coroutines on the system's event loop, where asyncio can be used.
+        concurrency: The most messages that its `async def receive` may be handling at once; 1 by
+            default. They begin in order, and only one runs at any moment.
     """
 
     mailbox: Mailbox | None
@@ -42,9 +43,10 @@ class ActorOptions(TypedDict, total=False):
 
 
 class SpawnOptions(ActorOptions, total=False):
-    """The options of `spawn`: those of actors, and one that is for a single actor.
+    """The options of `spawn`: those of ActorOptions, and the actor's name.
 
-    - `name`: unique among the top-level actors (or the siblings); no `/` in it.
+    Args:
+        name: Unique among the top-level actors, or the siblings; without `/`.
     """
 
     name: str | None
@@ -98,7 +100,7 @@ def refuse_misfit(
 
     Those in `kwargs` with the name of one of the `options` are options, and may not have the name
     of an argument that the class is not given: such a call has two meanings. Arguments that are
-    `fixed` by a `partial` are no options. Only what is written in Python says what it takes; of
+    `fixed` by a `partial` are not options. Only what is written in Python says what it takes; of
     others the worker finds out.
     """
     own = {**fixed, **{name: kwargs[name] for name in kwargs if name not in options}}
@@ -112,7 +114,7 @@ def refuse_misfit(
                     raise ArgumentsError(
                         f"{call} cannot tell whether {one.name}={safe_repr(kwargs[one.name])} is "
                         f"its option or an argument of {cls.__qualname__}, which takes ({names}): "
-                        f"give the argument by partial({cls.__qualname__}, {one.name}=...)"
+                        f"pass the argument with partial({cls.__qualname__}, {one.name}=...)"
                     )
             signature.bind(None, *args, **own)
         except ArgumentsError:

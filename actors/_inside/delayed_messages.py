@@ -1,4 +1,4 @@
-"""Delayed messages: those of timers, and the outcomes of futures."""
+"""Messages that are delivered later: those of timers, and the outcomes of futures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def teller(what: str, to: Any, variables: contextvars.Context | None) -> Callabl
         return lambda message, timer=None: to._tell_past_capacity(message, variables, timer)
     if is_recipient(to):
         return partial(tell_without_waiting, to)
-    raise TypeError(f"{what} goes to a ref or another recipient, not {safe_repr(to)}")
+    raise TypeError(f"{what} expected a ref or another recipient, got {safe_repr(to)}")
 
 
 def timed_tell(
@@ -42,7 +42,7 @@ def timed_tell(
     if not checks.flag("coalesce", coalesce):
         return partial(tell, message)
     if not isinstance(to, ActorRef):
-        raise TypeError(f"coalesce=True is for the timers of actors, not of {safe_repr(to)}")
+        raise TypeError(f"coalesce=True works only for timers of actors, got {safe_repr(to)}")
     if not to._keeps_messages:
         raise ValueError(f"coalesce=True expects a mailbox that drops nothing, got that of {to!r}")
     return Coalesced(to, partial(tell, message))

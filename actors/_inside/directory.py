@@ -1,4 +1,4 @@
-"""The directory of a system's actors: by path, by class, and of those yet to be spawned."""
+"""The directory of a system, which finds actors by path or class, also before they are spawned."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _unnamed(refs: list[ActorRef[Any]], name: str) -> ActorRef[Any] | None:
     number = name.rpartition("-")[2]
     if not number.isdecimal():
         return None
-    same = (ref for ref in refs if ref.number == int(number))
+    same = (ref for ref in refs if ref._number == int(number))
     return next((ref for ref in same if ref.name == name), None)
 
 
@@ -66,12 +66,12 @@ class Directory:
         self._expected: dict[ActorToCome, None] = {}
 
     def at(self, path: Any) -> ActorRef[Any]:
-        """Return the live actor at a path. Raises CallboardError if there is none, TypeError."""
+        """Return the live actor at a path. Raises CallboardError for a free path, TypeError."""
         found = lookup(self._runtime, _checked("find()", path))
         if found is None:
             named = self._runtime.named.values()
             known = ", ".join(sorted(ref.path for ref in named)) or "none"
-            raise CallboardError(f"no actor at {path!r}; actors with names: {known}")
+            raise CallboardError(f"no actor at {path!r}; named actors: {known}")
         return found
 
     def of_class(self, cls: type) -> list[ActorRef[Any]]:

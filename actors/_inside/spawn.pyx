@@ -1,4 +1,4 @@
-"""Spawning: from a class and options to an actor that is ready for the first time."""
+"""Spawning: creates an actor from a class and options, and makes it ready for the first time."""
 
 import inspect
 import types
@@ -82,7 +82,7 @@ def spawn_divided(Runtime runtime, ActorRef parent or None, cls, tuple args, dic
 def check_options(Runtime runtime, cls, dict options):
     """Raise what spawn_divided() would raise because of these options, and make no actor."""
     cdef Recipe plain = recipe_of(cls)
-    make_unborn(runtime, None, plain, (), {}, {**plain.defaults, **options})
+    prepare(runtime, None, plain, (), {}, {**plain.defaults, **options})
     if options.get("placement") is not None:
         runtime.config.placement_policy(options["placement"])
 
@@ -100,26 +100,26 @@ cdef ActorRef spawn_by(
         placement = options.get("placement")
     if runtime.closing or runtime.forked:
         refuse(runtime)
-    cdef ActorRef ref = make_unborn(runtime, parent, plain, args, kwargs, options)
+    cdef ActorRef ref = prepare(runtime, parent, plain, args, kwargs, options)
     if name is not None:
         take_name(ref, name)
     if runtime.records is not None:
         note_spawn(ref)
     try:
         join_family(ref)
-        if runtime.sampled_every != 0:  # after that: who begins a trace sees this actor, or is seen here
+        if runtime.sampled_every != 0:  # after that: the begin of a trace sees this actor, or is seen here
             ref._be_sampled(True)
-            if runtime.sampled_every == 0:  # the trace has ended meanwhile
+            if runtime.sampled_every == 0:  # the trace has just ended
                 ref._be_sampled(False)
         if runtime.closing and parent is None:
-            refuse(runtime)  # who stops the system may not have seen this actor among the others
+            refuse(runtime)  # the stop may not have seen this actor among the others
         ref.cell.set_affinity(affinity_of(ref, placement, ref.cell.has(dedicated_cell)).core, relaxed)
         if args or kwargs:
             take_resources(ref, args, kwargs)
     except BaseException:
         release_resources(ref)
         leave_parent(ref)
-        close_unborn(ref)
+        close_failed(ref)
         raise
     assert holds(ref.phase == FRESH and ref.cell.get_affinity(relaxed) != NULL and ref.cell.owner == <void*>ref)
     make_ready(ref.cell, current_context())
@@ -128,9 +128,9 @@ cdef ActorRef spawn_by(
     return ref
 
 
-cdef ActorRef make_unborn(
+cdef ActorRef prepare(
         Runtime runtime, ActorRef parent, Recipe plain, tuple args, dict kwargs, dict options):
-    """Make the ref of an actor that nobody knows yet. Raises SpawnError and others for options that are wrong."""
+    """Make the ref of an actor that no other code knows yet. Raises SpawnError and others for wrong options."""
     mailbox = supervision = context = None
     cdef uint32_t weight = 0
     cdef bint dedicated = False
@@ -150,9 +150,9 @@ cdef ActorRef make_unborn(
     if args or kwargs or supervision is not None or event_loop or concurrency != 1:
         recipe = recipe_with(plain, args, kwargs, supervision)
         if event_loop:
-            want_event_loop(recipe, dedicated)
+            check_event_loop(recipe, dedicated)
         if concurrency > 1:
-            want_concurrency(recipe, concurrency)
+            check_concurrency(recipe, concurrency)
         recipe.has_async_options = event_loop or concurrency > 1
     cdef ActorRef ref = make_ref(runtime, recipe, dedicated)
     ref.cell.number = runtime.next_number()
@@ -191,15 +191,15 @@ cdef int take_resources(ActorRef ref, tuple args, dict kwargs) except -1:
 
 
 cdef void release_resources(ActorRef ref) noexcept:
-    cdef OwnedResource held
+    cdef OwnedResource resource
     if ref.extra is not None and ref.extra.resources is not None:
-        for held in ref.extra.resources:
-            held.part()
+        for resource in ref.extra.resources:
+            resource.part()
         ref.extra.resources = None
 
 
-cdef int close_unborn(ActorRef ref) except -1:
-    """Have a worker dead-letter what was sent to an actor whose spawn fails: others may have found it."""
+cdef int close_failed(ActorRef ref) except -1:
+    """Have a worker make dead letters of messages to an actor whose spawn fails: others may have found it."""
     cdef Team team = ref.runtime.team
     assert holds(ref.phase == FRESH and ref.instance is None)
     ref.cell.set_affinity((<WorkerThread>(<list>team.workers)[0]).core, relaxed)
@@ -261,7 +261,7 @@ cdef int check_arguments(cls, tuple args, dict fixed, dict kwargs) except -1:
 
 
 cdef Recipe recipe_of(cls):
-    """The facts about a class, found once. They live as long as the class, in an attribute of it."""
+    """Return the facts about a class, found once. They live as long as the class, in an attribute of it."""
     recipe = getattr(cls, "_callboard_recipe", None)
     if isinstance(recipe, Recipe) and (<Recipe>recipe).cls is cls:  # and not of a base
         return <Recipe>recipe
@@ -294,7 +294,7 @@ cdef Recipe inspect_class(cls):
         is_own = hook in ("on_start", "on_stop") and may_start
         if inspect.iscoroutinefunction(getattr(cls, hook, None)) and not is_own:
             which = "only `receive`, `on_start` and `on_stop`" if may_start else "no hook of a task or native actor"
-            raise SpawnError(f"{cls.__qualname__}.{hook} is `async`; {which} may be")
+            raise SpawnError(f"{cls.__qualname__}.{hook} is `async`, but {which} may be")
     recipe.cls = cls
     recipe.args = ()
     recipe.kwargs = {}
@@ -303,7 +303,7 @@ cdef Recipe inspect_class(cls):
     recipe.many = hasattr(cls, "receive_many")
     recipe.runs = getattr(cls, "_callboard_runs", False)
     if recipe.runs and not inspect.iscoroutinefunction(cls.run):
-        raise SpawnError(f"{cls.__qualname__} is a task: its run() has to be `async def run(self)`")
+        raise SpawnError(f"{cls.__qualname__} is a task: its run() must be `async def run(self)`")
     recipe.defaults = defaults_of(cls)
     base = NativeActor if recipe.native else Actor
     recipe.starts = cls.on_start is not base.on_start
@@ -314,7 +314,7 @@ cdef Recipe inspect_class(cls):
 
 
 cdef dict defaults_of(cls):
-    """Return the options that a class has as attributes. Its methods and properties are none."""
+    """Return the options that a class has as attributes, which are not its methods or properties."""
     found = {}
     for option in OF_CLASSES:
         value = inspect.getattr_static(cls, option, None)
@@ -341,19 +341,19 @@ cdef Recipe recipe_with(Recipe plain, tuple args, dict kwargs, supervision):
     return recipe
 
 
-cdef int want_event_loop(Recipe recipe, bint dedicated) except -1:
+cdef int check_event_loop(Recipe recipe, bint dedicated) except -1:
     cls = recipe.cls.__qualname__
     if recipe.native:
         raise SpawnError(f"{cls} is native, and has no coroutines for an event loop")
     if dedicated:
         raise SpawnError(
             f"{cls} cannot be dedicated and have event_loop=True: a coroutine runs on the event loop's "
-            "thread; an actor with a thread of its own may call asyncio.run() there")
+            "thread; a dedicated actor may call asyncio.run() in its thread")
     recipe.event_loop = True
     return 0
 
 
-cdef int want_concurrency(Recipe recipe, uint32_t concurrency) except -1:
+cdef int check_concurrency(Recipe recipe, uint32_t concurrency) except -1:
     cls = recipe.cls.__qualname__
     what = f"concurrency={concurrency}"
     if recipe.native or recipe.runs:
@@ -378,7 +378,7 @@ cdef int limit(ActorRef ref, mailbox) except -1:
         if not isinstance(mailbox, Mailbox):
             raise SpawnError(
                 f"spawn() expects a BoundedMailbox or a PriorityMailbox as mailbox, got {safe_repr(mailbox)}")
-        ref.intake = mailbox.make_intake()
+        ref.intake = mailbox._make_intake()
         if ref.recipe.native and ref.intake is not None:
             raise SpawnError(
                 f"{ref.recipe.cls.__qualname__} is native, and cannot have a {type(mailbox).__name__}")
@@ -419,10 +419,10 @@ cdef int carry(ActorRef ref, context) except -1:
 cdef int take_name(ActorRef ref, name) except -1:
     cdef Runtime runtime = ref.runtime
     if not isinstance(name, str) or not name or "/" in name:
-        raise SpawnError(f"an actor's name has to be a non-empty string without '/', got {safe_repr(name)}")
+        raise SpawnError(f"an actor's name must be a non-empty string without '/', got {safe_repr(name)}")
     if runtime.names.setdefault((ref.parent, name), ref) is not ref:
         where = "the system" if ref.parent is None else ref.parent._short_path
-        raise SpawnError(f"{where} has an actor named {name!r} already")
+        raise SpawnError(f"{where} already has an actor named {name!r}")
     ref.own_name = name
     return 0
 
@@ -439,16 +439,16 @@ cdef WorkerThread affinity_of(ActorRef ref, placement, bint dedicated):
 cdef WorkerThread place(ActorRef ref, placement, bint dedicated):
     cdef Team team = ref.runtime.team
     if dedicated:
-        ref.hired = team.hire(ref.runtime.name, ref.name)
-        return ref.hired
+        ref.own_worker = team.start_dedicated(ref.runtime.name, ref.name)
+        return ref.own_worker
     if placement is None:
         if team.steals and not ref.cell.has(wants_token):
             ref.cell.set(unpinned_cell)
             if is_worker_of(team):
                 return worker_here()
         if team.steals or len(team.workers) == 1:
-            # Idle workers take what is too much for the first. And whoever has the token, Python actors come
-            # to it: so that may as well be the same worker always.
+            # Idle workers take what is too much for the first. Python actors come to the worker with the
+            # token: so that may as well always be the same one.
             return <WorkerThread>(<list>team.workers)[0]
         placement = ref.runtime.placement
     else:
@@ -462,12 +462,12 @@ cdef WorkerThread place(ActorRef ref, placement, bint dedicated):
             f"{safe_repr(placement)} failed to place {ref._short_path}: {safe_repr(error)}") from error
     if not isinstance(worker, WorkerThread) or worker not in team.workers:
         raise PolicyError(
-            f"{safe_repr(placement)} placed {ref._short_path} on {safe_repr(worker)}, which is no worker")
+            f"{safe_repr(placement)} placed {ref._short_path} on {safe_repr(worker)}, which is not one of its workers")
     return <WorkerThread>worker
 
 
 cdef bint is_worker_of(Team team) noexcept:
-    """Whether the calling thread is one of the team's workers, and no dedicated one."""
+    """Tell whether the calling thread is one of the team's workers, and not a dedicated one."""
     cdef Worker* here = current_context().worker
     return here != NULL and here.team == team.state and here.steals
 

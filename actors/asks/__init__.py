@@ -1,6 +1,6 @@
-"""Policies for asks: try again, give a broken callee a rest, and ask no faster than allowed.
+"""Policies for asks: retries, circuit breakers and rate limits.
 
-Each has `call(ref.ask, message, ...)`, which returns a future. See `docs/asks.md`.
+Call each as `policy.call(ref.ask, message, ...)`, which returns a future. See `docs/asks.md`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Circuit breakers, which stop asking where asks fail."""
+"""Circuit breakers, which refuse asks where asks fail."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class CircuitBreaker(AskPolicy):
-    """Let asks fail at once while their target is broken.
+    """Makes asks fail immediately while their target is broken.
 
-    It is "closed" at first: all asks go through. After some failures in a row it is "open": all
-    asks fail with CircuitOpen, and nobody is asked. After a rest it is "half-open": one ask goes
-    through. If that is answered the circuit is closed, else it is open again.
+    It starts "closed": all asks go through. After `failures` failures in a row it is "open": all
+    asks fail with CircuitOpen, and are not sent. After `reset_after` seconds it is "half-open": one
+    ask goes through. If that is answered, the circuit closes; otherwise it opens again.
     """
 
     def __init__(
@@ -32,10 +32,16 @@ class CircuitBreaker(AskPolicy):
         on: type[BaseException] | tuple[type[BaseException], ...] = Exception,
         system: ActorSystem | None = None,
     ) -> None:
-        """Open after `failures` asks in a row, for `reset_after` seconds.
+        """Make a closed circuit breaker.
 
-        `on` are the errors that count as failures; with any other the target is well. A cancelled
-        ask counts for nothing. `system` has the clock: see AskPolicy. Raises ValueError, TypeError.
+        Args:
+            failures: The number of failures in a row that open it.
+            reset_after: The number of seconds for which it stays open.
+            on: The errors that count as failures; any other shows that the target works. A
+                cancelled ask does not count.
+            system: The system whose clock is used: see AskPolicy.
+
+        Raises ValueError, TypeError.
         """
         super().__init__(system)
         self.failures = checks.whole("failures", failures)
@@ -50,7 +56,7 @@ class CircuitBreaker(AskPolicy):
 
     @property
     def state(self) -> str:
-        """`closed`, `open` or `half-open`."""
+        """The state: `closed`, `open` or `half-open`."""
         with self._lock:
             if self._open_until is None:
                 return "closed"

@@ -1,4 +1,4 @@
-"""Asks that begin later, or again."""
+"""Asks that begin after a delay, or are made again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from callboard.timers import Timer, Timers
 
 
 class DelayedAsk(Future[Any]):
-    """The outcome of calls of which each may begin at a timer."""
+    """The outcome of calls, each of which may begin at a timer."""
 
     def __init__(
         self,

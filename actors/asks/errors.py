@@ -4,8 +4,8 @@ from callboard.core.errors import CallboardError
 
 
 class CircuitOpen(CallboardError):
-    """A circuit breaker let no ask through: too many have failed of late."""
+    """A circuit breaker sent no ask, because too many have failed recently."""
 
 
 class TooManyAsks(CallboardError):
-    """A rate limit let no ask through: as many as allowed wait for their turn already."""
+    """A rate limit refused an ask, because as many as allowed already wait for their turn."""

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 class AskPolicy:
-    """A rule for asks. Safe in every thread; nothing in it waits in the calling thread.
+    """A rule for asks. Thread-safe; the calling thread never waits.
 
-    Its waits are timers of `system`. Without one, they are timers of the actor's system.
+    Waits are timers of `system`, or, without it, of the asked actor's system.
     """
 
     def __init__(self, system: ActorSystem | None = None) -> None:
         if system is not None and timers_in(system) is None:
-            raise TypeError(f"system is an ActorSystem, not {safe_repr(system)}")
+            raise TypeError(f"expected an ActorSystem as system, got {safe_repr(system)}")
         self._own_timers = None if system is None else timers_in(system)
 
     def call(self, ask: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Return a future of `ask(*args, **kwargs)`, by the policy's rule.
 
-        `ask` is the method of a ref, or the `call` of another policy with its arguments behind it.
-        Raises ValueError for a timeout of the ask that is no number from 0 to 1e9.
+        `ask` is the method of a ref, or the `call` of another policy, whose arguments follow.
+        Raises ValueError if the ask's timeout is not a number from 0 to 1e9.
         """
         raise NotImplementedError
 
@@ -53,8 +53,8 @@ class AskPolicy:
         found = timers_in(system_of(ask, args))
         if found is None:
             raise TypeError(
-                f"{safe_repr(ask)} is no method of a ref of an actor system: "
-                f"tell {type(self).__name__} whose timers to use, by system="
+                f"{safe_repr(ask)} is not a method of a ref of an actor system: "
+                f"pass the system whose timers {type(self).__name__} uses as system="
             )
         return found
 

@@ -22,7 +22,7 @@ _EARLY = 1e-6  # how many seconds before its time a turn may be, as numbers are 
 
 
 class RateLimit(AskPolicy):
-    """Let asks wait for their turn, so that there are no more in a second than allowed.
+    """Delays asks, so that no more than a given number begin in each second.
 
     This is the generic cell rate algorithm (ITU-T I.371), a token bucket without a thread that
     fills it.
@@ -36,15 +36,20 @@ class RateLimit(AskPolicy):
         waiting: int | None = None,
         system: ActorSystem | None = None,
     ) -> None:
-        """Let through `per_second` asks in a second, and after a rest `burst` of them at once.
+        """Make a rate limit.
 
-        `waiting` is the most that may wait for their turn; None: any number. `system` has the
-        clock: see AskPolicy. Raises ValueError, TypeError.
+        Args:
+            per_second: The number of asks that may begin in each second.
+            burst: The number that may begin at once after a rest.
+            waiting: The most asks that may wait for their turn; None for any number.
+            system: The system whose clock is used: see AskPolicy.
+
+        Raises ValueError, TypeError.
         """
         super().__init__(system)
         self.per_second = checks.finite("per_second", per_second)
         if self.per_second <= 0:
-            raise ValueError(f"per_second is more than 0, not {per_second!r}")
+            raise ValueError(f"per_second must be more than 0, got {per_second!r}")
         self.burst = checks.whole("burst", burst)
         self.waiting = None if waiting is None else checks.whole("waiting", waiting, 0)
         self._lock = RLock()
@@ -56,10 +61,11 @@ class RateLimit(AskPolicy):
     def call(self, ask: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Return a future of `ask(*args, **kwargs)`, which is called in its turn.
 
-        That is in this thread if it need not wait, else on the timers' thread, as a message of no
-        sender. The turns are in the order of the calls. A cancelled call that waits gives its turn
-        to the next. A `timeout` of the ask begins with the turn. The future fails with TooManyAsks
-        if too many wait, and with SystemClosed if the system stops before its turn.
+        If the call need not wait, it is made in this thread; otherwise on the timers' thread, where
+        the message has no sender. Turns are in the order of the calls. A waiting call that is
+        cancelled gives its turn to the next. A `timeout` of the ask begins with the turn. The
+        future fails with TooManyAsks if too many calls wait, and with SystemClosed if the system
+        stops before its turn.
         """
         timers = self._timers(ask, args, kwargs)
         with self._lock:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Retry(AskPolicy):
-    """Ask again if an ask fails, with longer and longer waits in between."""
+    """Repeats an ask that fails, with increasing waits in between."""
 
     def __init__(
         self,
@@ -34,12 +34,17 @@ class Retry(AskPolicy):
         ),
         system: ActorSystem | None = None,
     ) -> None:
-        """Ask `attempts` times at most.
+        """Make a policy that repeats failed asks.
 
-        The first wait is `backoff` seconds, and each later one `factor` times as long, up to
-        `longest`. A random part of it is left out, up to the share `jitter` from 0 to 1, so that
-        many callers do not ask at one time. `on` are the errors after which it asks again; a
-        cancelled ask is not asked again. `system` has the timers: see AskPolicy.
+        Args:
+            attempts: The most attempts, including the first.
+            backoff: The first wait in seconds.
+            factor: Each later wait is this many times as long.
+            longest: The longest wait in seconds.
+            jitter: The largest share of a wait, from 0 to 1, that is left out at random, so that
+                callers do not retry all at once.
+            on: The errors after which to ask again. A cancelled ask is not repeated.
+            system: The system whose timers are used: see AskPolicy.
 
         Raises ValueError, TypeError.
         """
@@ -50,17 +55,17 @@ class Retry(AskPolicy):
         self.longest = checks.seconds("longest", longest)
         self.jitter = checks.finite("jitter", jitter)
         if self.factor < 1:
-            raise ValueError(f"factor is 1 or more, not {factor!r}")
+            raise ValueError(f"factor must be at least 1, got {factor!r}")
         if not 0 <= self.jitter <= 1:
-            raise ValueError(f"jitter is from 0 to 1, not {jitter!r}")
+            raise ValueError(f"jitter must be from 0 to 1, got {jitter!r}")
         self.on = kinds_of("on", on)
 
     def call(self, ask: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Return a future of `ask(*args, **kwargs)`, which is called again after an error in `on`.
+        """Return a future of `ask(*args, **kwargs)`, which is repeated after an error in `on`.
 
-        The first call is in this thread. The others are on the timers' thread, as messages of no
-        sender; their messages may exceed the capacity of a full mailbox. The future fails as the
-        last attempt does, and with SystemClosed if the system stops in between.
+        The first call is made in this thread. The others are made on the timers' thread; their
+        messages have no sender, and may exceed the capacity of a full mailbox. The future fails
+        with the error of the last attempt, or with SystemClosed if the system stops in between.
         """
         asked = DelayedAsk(self._timers(ask, args, kwargs), ask, args, kwargs, self._note)
         asked.begin()
@@ -72,12 +77,12 @@ class Retry(AskPolicy):
             return
         again = isinstance(error, self.on) and not future.cancelled()
         if again and asked.calls < self.attempts:
-            asked.begin_in(self.wait_after(asked.calls))
+            asked.begin_in(self._wait_after(asked.calls))
         else:
             asked.follow(future)
 
-    def wait_after(self, calls: int) -> float:
-        """Return how many seconds to wait after so many attempts, by chance within the jitter."""
+    def _wait_after(self, calls: int) -> float:
+        """Return how many seconds to wait after this many attempts, by chance within the jitter."""
         try:
             wait = min(self.backoff * self.factor ** (calls - 1), self.longest)
         except OverflowError:

@@ -1,7 +1,7 @@
 """Bounded channels between tasks, actors, threads and coroutines.
 
 `channel(capacity)` makes one, and returns its two ends. `select()` and `Selection` wait for any of
-many. A `Task` is an actor that works on channels. See `docs/channels.md`.
+several ends. A `Task` is an actor that works on channels. See `docs/channels.md`.
 """
 
 from __future__ import annotations

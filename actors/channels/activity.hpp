@@ -1,4 +1,4 @@
-// The notes of one end of a channel, for monitoring: the thesis's accounting in a stream's descriptor (Prokesch
+// The activity of one end of a channel, for monitoring: the accounting in a stream's descriptor of LPEL (Prokesch
 // 2011, section 4.4.4).
 //
 // The user of the end writes it, within its dispatches; any thread reads `moved` and `state`.
@@ -32,7 +32,7 @@ public:
         woken_before_ = context_->woken;
     }
 
-    // The operation moved so many values.
+    // The operation moved this number of values.
     void note_moved(std::uint64_t values) {
         moved_.store(moved_.load(relaxed) + values, relaxed);
         if (ChannelUse* const use = use_in_work()) {

@@ -1,4 +1,4 @@
-"""The notes of an end, for Cython: see `activity.hpp`."""
+"""The activity of a channel's end, for Cython: see `activity.hpp`."""
 
 from libc.stdint cimport int64_t, uint64_t
 

@@ -9,12 +9,12 @@ from callboard.scheduling.forward cimport Cell, Context
 
 
 cdef class ChannelEnd(OwnedResource):
-    # One side of a channel, in the hands of one user.
+    # One side of a channel, used by one user.
     cdef Pipe pipe
     cdef void* user          # an actor's cell, or a thread's context: only compared
     cdef bint closed         # by its own user
     cdef bint spent          # another end took its place: see replace()
-    cdef bint accounted      # monitoring wants it
+    cdef bint accounted      # monitoring counts it
     cdef str user_name
     cdef ActorRef owner      # the actor, if it is one
     cdef ActorRef known      # the actor that the end belongs to, as the side's `users` have it
@@ -25,7 +25,7 @@ cdef class ChannelEnd(OwnedResource):
     cdef bint is_sender(self) noexcept
     @cython.final
     cdef inline int use(self) except -1:
-        """Raise ChannelOwnershipError if the end is another's. The first user becomes its owner."""
+        """Raise ChannelOwnershipError if the end belongs to another user. The first user becomes its owner."""
         cdef Context* context = current_context()
         cdef Cell* current = context.current
         cdef void* user = <void*>context if current == NULL else <void*>current

@@ -19,8 +19,8 @@ from callboard.core.errors import ForkedSystem
 cdef class ChannelEnd:
     """A sender or a receiver.
 
-    An end belongs to the actor that is spawned with it as an argument, or else to the actor, the thread or the event
-    loop that uses it first, until `release()`. An actor's ends end with it.
+    An end belongs to the actor that is spawned with it as an argument, or otherwise to the actor, thread or event loop
+    that uses it first, until `release()`. An actor's ends are closed when it ends.
     """
 
     def __dir__(self):
@@ -30,16 +30,16 @@ cdef class ChannelEnd:
 
     @property
     def capacity(self):
-        """How many values the channel has room for."""
+        """The number of values that the channel can hold."""
         return self.pipe.channel.capacity()
 
     @property
-    def number(self):
+    def _number(self):
         """The channel's number in this process, counted from 1."""
         return self.pipe.number
 
     @property
-    def is_closed(self):
+    def _is_closed(self):
         """True once an operation can only raise ChannelClosed."""
         return self.spent or self.is_done()
 
@@ -47,7 +47,7 @@ cdef class ChannelEnd:
         return self.pipe.channel.size()
 
     def __bool__(self):
-        return True  # an end is an end, though no value waits
+        return True  # also without values
 
     def __copy__(self):
         return self
@@ -59,17 +59,17 @@ cdef class ChannelEnd:
         raise TypeError(f"{self!r} cannot be pickled: a channel lives in one process")
 
     def __repr__(self):
-        state = "closed" if self.is_closed else f"{len(self)} of {self.capacity}"
+        state = "closed" if self._is_closed else f"{len(self)} of {self.capacity}"
         whose = f", of {self.user_name}" if self.user_name is not None else ""
         return f"<{type(self).__name__} of channel {self.pipe.number}: {state}{whose}>"
 
     def release(self):
-        """Let another actor or thread use this end: it belongs to the next one that does. Return the end.
+        """Release this end and return it. It then belongs to the next actor or thread that uses it.
 
-        Raises ChannelOwnershipError if somebody waits at it just now.
+        Raises ChannelOwnershipError while its owner waits at it.
         """
         if self.side().has(self):
-            raise ChannelOwnershipError(f"{self!r} cannot be handed on while {self.user_name} waits at it")
+            raise ChannelOwnershipError(f"{self!r} cannot be released while {self.user_name} waits at it")
         if self.owner is not None and self.owner.extra is not None and self.owner.extra.resources is not None:
             self.owner.extra.resources.discard(self)
         self.part()
@@ -79,7 +79,7 @@ cdef class ChannelEnd:
         cdef ChannelSide side
         self.pipe.channel.cancel()
         for side in (self.pipe.senders, self.pipe.receivers):
-            for wait in side.dissolve():  # actors and other threads do not exist here, but selections of this one do
+            for wait in side.dissolve():  # there are no actors and other threads here, but selections of this one
                 if isinstance(wait, Watch) and (<ChannelEnd>(<Watch>wait).end).owner is None:
                     (<Watch>wait).wake()
 
@@ -103,7 +103,7 @@ cdef class ChannelEnd:
         if self.spent:
             raise ChannelOwnershipError(f"{self!r} was given to replace(): use the end that it replaces")
         if self.user != NULL:
-            raise ChannelOwnershipError(f"{self!r} cannot be used by {name}: hand it on first, with release()")
+            raise ChannelOwnershipError(f"{self!r} cannot be used by {name}, until its user calls release()")
         self.user_name = name
         return 0
 
@@ -135,7 +135,7 @@ cdef class ChannelEnd:
         self.set_known(None)
 
     cdef void set_known(self, ActorRef ref) noexcept:
-        """Note in the side that the end belongs to the actor `ref`; None: to none, or that it is closed."""
+        """Note in the side that the end belongs to the actor `ref`. None: to no actor, or that it is closed."""
         cdef ChannelSide side = self.side()
         with cython.critical_section(side):
             if self.known is not None:
@@ -146,7 +146,7 @@ cdef class ChannelEnd:
             assert holds(len(side.users) <= side.ends)
 
     cdef bint is_ready(self) noexcept:
-        """Whether an operation of this end would find something to do."""
+        """Whether an operation of this end could be done."""
         return True
 
     cdef bint is_done(self) noexcept:
@@ -166,12 +166,12 @@ cdef class ChannelEnd:
         return (pipe.number, mode, state, moved, pipe.channel.size(), pipe.channel.capacity())
 
     cdef object closing(self):
-        """Return the error that says how the other side has ended the channel."""
+        """Return an error that says how the channel has ended."""
         cdef Pipe pipe = self.pipe
         if pipe.is_forked():
             return ForkedSystem(f"{self!r} is a copy: the channel's actors live in the process that made their system")
         if pipe.failure is not None:
-            error = ChannelFailed(f"{self!r} has come to its end: {pipe.failed_by} has failed")
+            error = ChannelFailed(f"{self!r} has ended: {pipe.failed_by} has failed")
             error.__cause__ = pipe.failure
             return error
         if pipe.channel.is_cancelled():

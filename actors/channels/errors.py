@@ -6,15 +6,15 @@ from callboard.core.errors import CallboardError
 
 
 class ChannelClosed(CallboardError):
-    """The other side has closed: no more values come, or nobody receives any more."""
+    """The channel is closed: no more values will come, or there are no receivers."""
 
 
 class ChannelCancelled(ChannelClosed):
-    """The other side has cancelled the channel: the values in it became dead letters."""
+    """The channel was cancelled. The values in it became dead letters."""
 
 
 class ChannelFailed(ChannelClosed):
-    """The task that sent has failed. The error is the `__cause__`."""
+    """The sender's task has failed. Its error is the `__cause__`."""
 
 
 class ChannelEmpty(CallboardError):
@@ -22,12 +22,12 @@ class ChannelEmpty(CallboardError):
 
 
 class ChannelTimeout(CallboardError, TimeoutError):
-    """Nothing came, or there was no room, within the time given."""
+    """No value came, or there was no room, within the timeout."""
 
 
 class ChannelOwnershipError(CallboardError):
-    """An end is used by two at once, or by somebody that it does not belong to."""
+    """An end was used by two users at once, or by one that does not own it."""
 
 
 class ChannelDeadlock(CallboardError):
-    """Tasks wait for each other in a circle in which a channel is full."""
+    """Tasks wait for each other in a circle that includes a full channel."""

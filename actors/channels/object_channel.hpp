@@ -1,4 +1,4 @@
-// A channel of Python objects, and what stands between it and its ends.
+// A channel of Python objects, and the layer between it and its ends.
 #pragma once
 
 #include <Python.h>

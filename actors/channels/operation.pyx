@@ -1,4 +1,4 @@
-"""Operations that may wait: tried at once, and again whenever the other side has acted."""
+"""Operations that may wait: tried at once, and retried whenever the other side has acted."""
 
 import asyncio
 
@@ -25,10 +25,10 @@ from callboard.core.threads.blocking import running_trio
 
 @cython.freelist(64)
 cdef class Operation:
-    """The awaitable of `send()`, `receive()` and `select()`: await it once.
+    """The awaitable of `send()`, `receive()` and `select()`. Await it once.
 
-    Nothing has happened before. Cancelled while it waits, it takes nothing and sends nothing. A cancellation that
-    comes when a value was handed over already is for the next `await` of the task.
+    Nothing happens before. If it is cancelled while it waits, it takes nothing and sends nothing. A cancellation that
+    comes after a value has passed is for the next `await` of the task.
     """
 
     def __dir__(self):
@@ -36,7 +36,7 @@ cdef class Operation:
 
     def __await__(self):
         if not self.awaited.try_begin():
-            raise RuntimeError(f"{self!r} was awaited before")
+            raise RuntimeError(f"{self!r} was already awaited")
         return self
 
     def __iter__(self):
@@ -46,7 +46,7 @@ cdef class Operation:
         return self.send(None)
 
     def send(self, value):
-        """Take the next step, for those who await it."""
+        """Take the next step, as a coroutine does."""
         cdef PyObject* result = NULL
         status = self.step(<PyObject*>value, &result)
         given = <object>result
@@ -56,12 +56,12 @@ cdef class Operation:
         return given
 
     def throw(self, kind, error=None, traceback=None):
-        """Give up, because `error` is raised in who awaits it."""
+        """Give up, because `error` is raised at the `await`."""
         if self.hosted is not None:
             try:
                 return self.hosted.throw(kind if error is None else error)
             except StopIteration:
-                pass  # it had come to its end
+                pass  # it had ended
             except BaseException as raised:
                 self.go_on(raised)
         else:
@@ -69,7 +69,7 @@ cdef class Operation:
         return self.send(None)
 
     def close(self):
-        """Give up, because who awaits it ends."""
+        """Give up, because the coroutine that awaits it ends."""
         if self.hosted is not None:
             self.hosted.close()
         if self.waiting is not None:
@@ -83,7 +83,7 @@ cdef class Operation:
     cdef PySendResult step(self, PyObject* value, PyObject** result) except PYGEN_ERROR:
         cdef ChannelWait wait
         result[0] = NULL
-        self.awaited.try_begin()  # asyncio steps what has send(), throw() and close() without __await__()
+        self.awaited.try_begin()  # asyncio steps objects with send(), throw() and close() without __await__()
         while self.waiting is None or self.comes_back(value, result):
             value = <PyObject*>None  # to steps that begin
             if self.is_over or self.attempt(result):
@@ -100,7 +100,7 @@ cdef class Operation:
             if self.timeout is not None:
                 try:
                     wait.expire_after(self.left())
-                except BaseException as error:  # such as where no event loop runs
+                except BaseException as error:  # no event loop runs, for one
                     self.go_on(error)
             elif wait.line.sends:
                 note_full(wait)
@@ -112,7 +112,7 @@ cdef class Operation:
         return PYGEN_NEXT
 
     cdef bint comes_back(self, PyObject* value, PyObject** result) except -1:
-        """Whether the wait is over, so that it tries again. False: its event loop has a further step to do."""
+        """Whether the wait is over, and the operation tries again. False: its event loop has a further step to take."""
         cdef PySendResult status
         cdef ChannelWait wait
         cdef PyObject* ended
@@ -122,7 +122,7 @@ cdef class Operation:
                 return False
             self.hosted = None
             ended = result[0]
-            result[0] = NULL  # asyncio takes what is there for no error
+            result[0] = NULL  # asyncio takes a result for success
             if status == PYGEN_ERROR:
                 self.go_on(current_error())
             else:
@@ -135,7 +135,7 @@ cdef class Operation:
         return True
 
     cdef void finish(self) noexcept:
-        """It is over: let go of everything."""
+        """End: release everything."""
         self.is_over = True
         self.end = None
         if self.timeout is not None:
@@ -143,7 +143,7 @@ cdef class Operation:
         self.spare.keep(<PyObject*>self)
 
     cdef int go_on(self, object error) except -1:
-        """Raise `error`, with nothing taken or sent; unless it was done just then, and the error can be for later."""
+        """Raise `error`, with nothing taken or sent, unless the operation was done and the error can come later."""
         cdef bint is_done
         wait, self.waiting, self.hosted = self.waiting, None, None
         if wait is not None:
@@ -152,32 +152,32 @@ cdef class Operation:
         is_done = self.is_done_after_all()
         if isinstance(error, AskTimeout):
             if not is_done:
-                raise ChannelTimeout(f"{self!r}: nothing could be done in {self.timeout} s") from None
+                raise ChannelTimeout(f"{self!r}: timed out after {self.timeout} s") from None
         elif not is_done or not is_put_off(error):
             raise error
         self.is_over = True
         return 0
 
     cdef double left(self) except -1:
-        """How many seconds of the time limit are left."""
+        """The rest of the time limit, in seconds."""
         if self.due == 0:
             self.due = now() + self.timeout
         return max(self.due - now(), 0.0)
 
     cdef Line line(self):
-        """Where to wait."""
+        """The queue to wait in."""
         return (<ChannelEnd>self.end).side()
 
     cdef bint attempt(self, PyObject** outcome) except -1:
-        """Do it, if it can be done just now. The outcome is None where null stays."""
+        """Do it, if that is possible without a wait. The outcome is None if `outcome` stays null."""
         raise NotImplementedError
 
     cdef bint is_done_after_all(self) except -1:
-        """Take back what was offered; True if it cannot be taken back, because it was taken."""
+        """Take back an offer. True: a receiver has taken it."""
         return False
 
     cdef object block(self, str name, str awaitable):
-        """Do it, and let the calling thread sleep until then."""
+        """Do it, and block the calling thread until it is done."""
         cdef ChannelWait wait
         cdef PyObject* result = NULL
         cdef Handle here = actor_here()
@@ -209,7 +209,7 @@ cdef class Operation:
 
 
 cdef bint is_put_off(object error) except -1:
-    """Have the task cancelled at its next `await` instead of this one. False: `error` is no cancellation of a task."""
+    """Have the task cancelled at its next `await` instead. False: `error` does not cancel a task."""
     trio = running_trio()
     if trio is not None:
         return isinstance(error, trio.Cancelled)  # which its scope raises at each checkpoint
@@ -223,14 +223,14 @@ cdef bint is_put_off(object error) except -1:
 
 
 def _cancel_again(task, args):
-    """Cancel a task, unless it has ended or left what was cancelled. It is counted once in all."""
+    """Cancel a task, unless it has ended or left the cancelled scope. The cancellation counts once."""
     if not task.done() and task.cancelling():
         task.uncancel()
         task.cancel(*args)
 
 
 cdef object current_error():
-    """Take the exception that is set."""
+    """Fetch the current exception."""
     try:
         reraise()
     except BaseException as error:
@@ -253,7 +253,7 @@ cdef PyObject* iternext(PyObject* self) except? NULL:
 
 
 cdef int make_awaitable(type operation) except -1:
-    """Have `await` step a kind of operation without exceptions."""
+    """Let `await` step a kind of operation without exceptions."""
     set_steps(<PyTypeObject*>operation, am_send, iternext)
     return 0
 

@@ -8,7 +8,7 @@ from callboard.channels.object_channel cimport ObjectChannel, SideWakeable
 
 
 cdef class Line:
-    # Where users wait. `wait` is a ChannelWait or a Watch.
+    # A queue of users that wait. `wait` is a ChannelWait or a Watch.
     cdef readonly bint sends     # they wait for room, not for values
 
     cdef bint is_input(self) noexcept
@@ -17,20 +17,20 @@ cdef class Line:
 
 
 cdef class Watch:
-    # Stands in a line for another one: wake() makes its owner look again.
+    # The place of a selection in a queue: wake() wakes the selection.
     cdef readonly object end
 
     cdef void wake(self) noexcept
 
 
 cdef class ChannelSide(Line):
-    cdef void* pipe              # borrowed: it holds the side
+    cdef void* pipe              # borrowed: it has the side
     cdef SideWakeable* waiter
-    cdef object first            # who waits: the first, and those behind it, or None
+    cdef object first            # the first wait, or None
     cdef list others
     cdef Py_ssize_t ends         # that are open
     cdef list users              # the actors that open ends belong to, once for each end
-    cdef bint is_noted           # somebody waits, and who looks for circles knows of it
+    cdef bint is_noted           # it is in the list of the search for circles
 
     cdef object advance(self)
     cdef list waits(self)
@@ -51,7 +51,7 @@ cdef class Pipe:
     cdef readonly ChannelSide senders
     cdef readonly ChannelSide receivers
     cdef bint is_rendezvous
-    cdef Runtime runtime         # of the actors that use it; None as long as none does
+    cdef Runtime runtime         # of the actors that use it; None before
     cdef readonly int64_t number
     cdef bint grows
     cdef int64_t offers          # at capacity 0: how many offers were not taken back

@@ -1,4 +1,4 @@
-"""A channel between its ends: the ring of values, the lines of those who wait, and how it ends."""
+"""The part of a channel between its ends: the ring of values, the queues of waits, and its end."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -23,23 +23,23 @@ ObjectOrdering.prepare()  # at import, when there are few threads
 
 
 cdef class Line:
-    """Where users wait until another one has done something."""
+    """A queue of users that wait."""
 
     cdef bint is_input(self) noexcept:
-        """Whether they wait for input alone, with nothing in hand that has to go somewhere."""
+        """Whether they wait for input only, without a value to pass on."""
         return not self.sends
 
     cdef bint join(self, object wait) except -1:
-        """Begin to wait. False: there is something to do already, and no need to wait."""
+        """Begin to wait. False: the operation can be done now."""
         raise NotImplementedError
 
     cdef void leave(self, object wait) noexcept:
-        """Wait no longer."""
+        """Stop waiting."""
         pass
 
 
 cdef class Watch:
-    """Stands in the line of an end for a selection."""
+    """The place of a selection in an end's queue."""
 
     cdef void wake(self) noexcept:
         pass
@@ -56,8 +56,8 @@ cdef void wake(object wait) noexcept:
 cdef class ChannelSide(Line):
     """The users of one side's ends that wait, in the order in which they began.
 
-    The side is announced to the other one as long as somebody waits. The other side wakes the first in the line, and
-    that announces the side for the next one.
+    The side is announced to the other one while there are waits. The other side wakes the first one, which announces
+    the side for the next one.
     """
 
     def __cinit__(self, Pipe pipe, bint sends):
@@ -83,7 +83,7 @@ cdef class ChannelSide(Line):
         return has_joined
 
     cdef void leave(self, object wait) noexcept:
-        """Wait no longer. If it was woken already, the next in the line has its turn."""
+        """Stop waiting. If this wait was woken already, wake the next one instead."""
         cdef bint was_woken = False
         with cython.critical_section(self):
             if self.first is wait:
@@ -98,13 +98,13 @@ cdef class ChannelSide(Line):
             self.wake_next()
 
     cdef object advance(self):
-        """Take the first one out of the line."""
+        """Remove the first wait."""
         first = self.first
         self.first = self.others.pop(0) if self.others else None
         return first
 
     cdef list waits(self):
-        """Return those in the line."""
+        """Return the waits in order."""
         if self.first is None:
             return []
         return [self.first, *self.others] if self.others else [self.first]
@@ -121,7 +121,7 @@ cdef class ChannelSide(Line):
         return self.first is not None
 
     cdef void wake_next(self) noexcept:
-        """Wake the first in the line, and those behind it, as long as there is something to do."""
+        """Wake the first wait, and those behind it, while there is something to do."""
         cdef bint again = True
         while again:
             with cython.critical_section(self):
@@ -137,12 +137,12 @@ cdef class ChannelSide(Line):
             (<Pipe>self.pipe).wake_noted()
 
     cdef void wake_all(self) noexcept:
-        """Have everybody look again."""
+        """Wake all waits, which try again."""
         for wait in self.dissolve():
             wake(wait)
 
     cdef list dissolve(self):
-        """Let nobody wait any more. Return those who did."""
+        """End all waits, and return them."""
         with cython.critical_section(self):
             line = self.waits()
             self.first = self.others = None
@@ -150,7 +150,7 @@ cdef class ChannelSide(Line):
         return line
 
     cdef bint announce(self) noexcept:
-        """Have the other side wake this one. False: there is something to do already."""
+        """Ask the other side for a wake-up. False: there is something to do already."""
         cdef ObjectChannel* channel = (<Pipe>self.pipe).channel
         return (channel.sending() if self.sends else channel.receiving()).announce(self.waiter)
 
@@ -179,11 +179,11 @@ cdef class Pipe:
 
     def __dealloc__(self):
         if self.channel != NULL:
-            self.empty()  # its receivers dropped what they left
+            self.empty()  # its receivers have dropped the rest
             del self.channel
 
     cdef void wake_noted(self) noexcept:
-        """Wake the sides that the last call of the channel made ready. In no critical section."""
+        """Wake the sides that the last call of the channel made ready. Not in a critical section."""
         self.wake_receivers()
         self.wake_senders()
 
@@ -196,7 +196,7 @@ cdef class Pipe:
             self.receivers.wake_next()
 
     cdef int join_system(self, ActorRef ref) except -1:
-        """An actor begins to use an end. Raises ChannelOwnershipError if another system has the channel."""
+        """Note the system of an actor that begins to use an end. Raises ChannelOwnershipError for a second system."""
         if self.runtime is None:
             self.runtime = ref.runtime
         elif self.runtime is not ref.runtime:
@@ -216,14 +216,14 @@ cdef class Pipe:
             assert holds(self.senders.ends > 0 or not done)
             if done and self.is_rendezvous:
                 self.offers += 1
-                self.is_offered = False  # what lies in the slot is sent: the offer before it was taken
+                self.is_offered = False  # the slot has this value: the offer before it was taken
         if not done:
             Py_DECREF(value)
         self.wake_receivers()
         return done
 
     cdef bint take(self, PyObject** value) noexcept:
-        """Take the next value out, as a new reference. False: there is none, and `value` stays."""
+        """Take the next value, as a new reference. False: there is none, and `value` is unchanged."""
         cdef bint done
         with cython.critical_section(self.receivers):
             done = self.channel.receive_nowait(value[0]) == Transfer.done
@@ -232,7 +232,7 @@ cdef class Pipe:
         return done
 
     cdef object try_take(self, object nothing):
-        """Take the next value out; `nothing` if there is none."""
+        """Take the next value, or return `nothing`."""
         cdef PyObject* value = NULL
         if not self.take(&value):
             return nothing
@@ -241,14 +241,14 @@ cdef class Pipe:
         return taken
 
     cdef object look(self, object nothing):
-        """Return the next value, which stays; `nothing` if there is none."""
+        """Return the next value without taking it, or `nothing`."""
         cdef PyObject* value = NULL
         with cython.critical_section(self.receivers):
             found = <object>value if self.channel.peek(value) else nothing
         return self.look_into_slot(nothing) if found is nothing and self.is_rendezvous else found
 
     cdef object look_into_slot(self, object nothing):
-        """At capacity 0: return what try_put() handed to a receiver that did not take it; `nothing` if that is none."""
+        """At capacity 0: return a value that try_put() gave to a receiver that has not taken it, or `nothing`."""
         cdef PyObject* value = NULL
         found = nothing
         with cython.critical_section(self.senders, self.receivers):
@@ -284,7 +284,7 @@ cdef class Pipe:
         return taken
 
     cdef bint retract(self, int64_t offer) except -1:
-        """Take an offer back. False: it was taken."""
+        """Take an offer back. False: a receiver has taken it."""
         cdef PyObject* value = NULL
         cdef bint is_back
         with cython.critical_section(self.senders):
@@ -323,14 +323,14 @@ cdef class Pipe:
         return self.channel.size() == 0 and not (self.is_rendezvous and self.look_into_slot(None) is not None)
 
     cdef bint is_forked(self) noexcept:
-        """Whether it is a copy in a forked child, of a channel that actors used."""
+        """Whether this is a copy, in a forked child, of a channel that actors used."""
         return self.runtime is not None and self.runtime.forked
 
     def why(self):
-        """Say in words how the channel has ended."""
+        """Describe how the channel has ended."""
         if self.channel.is_cancelled():
             return "it was cancelled"
-        return "nobody sends any more" if self.channel.is_sender_closed() else "nobody receives any more"
+        return "all senders have ended" if self.channel.is_sender_closed() else "all receivers have ended"
 
     # --- ends -----------------------------------------------------------------------------------------
 
@@ -340,7 +340,7 @@ cdef class Pipe:
             side.ends += 1
 
     cdef void end_sender(self, object failure, str failed_by) noexcept:
-        """A sender ends, by `failure` of its user `failed_by` if that is not None."""
+        """End a sender, by the `failure` of its user `failed_by` if that is not None."""
         cdef bint last
         with cython.critical_section(self.senders):
             self.senders.ends -= 1
@@ -354,7 +354,7 @@ cdef class Pipe:
             self.wake_noted()
 
     cdef void end_receiver(self) noexcept:
-        """A receiver takes no new values; it may still take those that are there."""
+        """End a receiver, which may still take the values that are there."""
         cdef bint last
         with cython.critical_section(self.receivers):
             self.receivers.ends -= 1
@@ -367,7 +367,7 @@ cdef class Pipe:
             self.wake_noted()
 
     cdef void leave_receiver(self, bint is_closed, str reason, object receiver) noexcept:
-        """A receiver takes nothing more. When nobody else does, the values left become dead letters."""
+        """End a receiver for good. After the last one, the rest of the values become dead letters."""
         if not is_closed:
             self.end_receiver()
         if self.receivers.ends == 0:
@@ -381,7 +381,7 @@ cdef class Pipe:
         self.drop(reason, receiver)
 
     cdef void drop(self, str reason, object receiver) noexcept:
-        """Make dead letters of what is in the channel. An offer is not: its sender takes it back."""
+        """Make dead letters of the values in the channel, except an offer, which its sender takes back."""
         cdef PyObject* value = NULL
         cdef bint done
         cdef int64_t lost = 0
@@ -398,20 +398,20 @@ cdef class Pipe:
                 try:
                     self.runtime.dead_letters.post(dropped, receiver, None, reason)
                 except BaseException as error:
-                    log.error("a dead letter could not be posted", channel=self.number, exc_info=error)
+                    log.error("a dead letter could not be delivered", channel=self.number, exc_info=error)
         if lost and self.runtime is None:
             log.warning("values of a channel were dropped", channel=self.number, reason=reason, count=lost)
 
     cdef void grow(self) noexcept:
-        """Double the room, and wake the sender. The user of each side is suspended."""
+        """Double the room, and wake the sender. The users of both sides are suspended."""
         with cython.critical_section(self.senders, self.receivers):
-            self.is_rendezvous = self.is_offered = False  # what was offered is in the ring then
+            self.is_rendezvous = self.is_offered = False  # an offered value is in the ring then
             assert holds(self.grows)
             self.channel.grow(max(2 * self.channel.capacity(), 1))
         self.wake_noted()
 
     cdef void empty(self) noexcept:
-        """Let go of all values. Nobody uses the channel any more."""
+        """Release all values. The channel is not used any more."""
         cdef PyObject* value = NULL
         while self.channel.take_left(value):
             Py_DECREF(<object>value)

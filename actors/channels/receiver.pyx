@@ -24,16 +24,20 @@ cdef Spare receives_many
 
 
 cdef class Receiver(ChannelEnd):
-    """Takes values out of a channel, in the order in which each sender put them in.
+    """Takes values from a channel. Values of one sender come out in the order in which they went in.
 
     `async for` and `for` take values until the channel ends.
     """
 
     def receive(self, timeout=None):
-        """Return an awaitable that takes the next value, and waits for one before.
+        """Return an awaitable that waits for the next value and takes it.
 
-        Cancelled, it takes nothing. Raises ChannelTimeout after `timeout` seconds; ChannelClosed when no value can
-        come any more, as ChannelCancelled or ChannelFailed if that is why; ChannelOwnershipError.
+        If it is cancelled, it takes nothing.
+
+        Raises:
+            ChannelTimeout: After `timeout` seconds.
+            ChannelClosed: No more values can come. ChannelCancelled or ChannelFailed if that is the reason.
+            ChannelOwnershipError: The end belongs to another user.
         """
         limit = None if timeout is None else checks.seconds("timeout", timeout)
         operation = renewed(Receive, receives, self)
@@ -41,16 +45,16 @@ cdef class Receiver(ChannelEnd):
         return operation
 
     def get(self, timeout=None):
-        """Like receive(), for a plain thread: sleep until there is a value.
+        """Like receive(), but for a plain thread, which sleeps until there is a value.
 
-        Raises the same, and CallboardError in an actor that has no thread of its own.
+        Raises the same, and CallboardError in an actor without `dedicated=True`.
         """
         return (<Receive>self.receive(timeout)).block("get", "receive")
 
     def receive_nowait(self, default=NOTHING):
-        """Take the next value; if there is none, return `default`.
+        """Take the next value without waiting, or return `default`.
 
-        Raises ChannelEmpty without a default, ChannelClosed when no value can come any more, ChannelOwnershipError.
+        Raises ChannelEmpty if there is neither, ChannelClosed if no more values can come, and ChannelOwnershipError.
         """
         self.use()
         value = self.take(NOTHING)
@@ -61,7 +65,7 @@ cdef class Receiver(ChannelEnd):
         return default
 
     def receive_many(self, max_items, timeout=None):
-        """Return an awaitable that takes a list of the next values: one at least, `max_items` at most."""
+        """Return an awaitable that takes a list of the next values: at least one and at most `max_items`."""
         limit = None if timeout is None else checks.seconds("timeout", timeout)
         many = checks.whole("max_items of receive_many()", max_items, 1, 2**62)
         operation = renewed(ReceiveMany, receives_many, self)
@@ -69,11 +73,11 @@ cdef class Receiver(ChannelEnd):
         return operation
 
     def get_many(self, max_items, timeout=None):
-        """Like receive_many(), for a plain thread."""
+        """Like receive_many(), but for a plain thread."""
         return (<ReceiveMany>self.receive_many(max_items, timeout)).block("get_many", "receive_many")
 
     def receive_many_nowait(self, max_items):
-        """Take a list of the values that are there, `max_items` at most; an empty one if there are none."""
+        """Take a list of the available values, at most `max_items`, without waiting."""
         cdef list values = []
         cdef int64_t left = checks.whole("max_items of receive_many_nowait()", max_items, 1, 2**62)
         self.use()
@@ -87,12 +91,12 @@ cdef class Receiver(ChannelEnd):
             self.activity.note_moved(len(values))
         return values
 
-    def _pour_into(self, ActorRef ref not None):
+    def _pipe_to(self, ActorRef ref not None):
         """See ActorRef.pipe()."""
         return ref.runtime.spawner(None, Piping, (self.release(), ref), {})
 
     def peek(self):
-        """Return the next value, and leave it in the channel.
+        """Return the next value without taking it from the channel.
 
         Raises ChannelEmpty, ChannelClosed, ChannelOwnershipError.
         """
@@ -102,13 +106,13 @@ cdef class Receiver(ChannelEnd):
             value = pipe.look(NOTHING)
             if value is not NOTHING:
                 return value
-            if not self.is_at_end() or self.pipe is pipe:  # at capacity 0 an offer is no value yet
+            if not self.is_at_end() or self.pipe is pipe:  # at capacity 0 an offer is not a value yet
                 raise ChannelEmpty(f"{self!r} has no value")
 
     def close(self):
-        """Have senders get ChannelClosed from now on. The values in the channel can still be received.
+        """Close the channel: senders now get ChannelClosed. The values in it can still be received.
 
-        In any thread that has the end. To close again does nothing.
+        Any thread may call this. Closing again does nothing.
         """
         cdef Receiver other
         if not self.closed and not self.spent:
@@ -116,7 +120,7 @@ cdef class Receiver(ChannelEnd):
             self.closed = True
             self.set_known(None)
             self.pipe.end_receiver()
-            if self.pipe.receivers.has(self):  # such as another coroutine of the same loop
+            if self.pipe.receivers.has(self):  # another coroutine of the same loop, for one
                 self.pipe.receivers.wake_all()
             for other in self.following or ():
                 other.closed = True
@@ -125,9 +129,9 @@ cdef class Receiver(ChannelEnd):
                 self.activity.note_end(end_closed)
 
     def cancel(self):
-        """Receive no more: what is in the channel becomes dead letters, and senders get ChannelCancelled.
+        """Drop the values in the channel, which become dead letters.
 
-        Other receivers of the channel get it, too.
+        Senders and other receivers get ChannelCancelled.
         """
         self.use()
         self.leave("channel cancelled", True, self)
@@ -135,19 +139,19 @@ cdef class Receiver(ChannelEnd):
             self.activity.note_end(end_closed)
 
     def clone(self):
-        """Return another receiver of the same channel, for another user: each value goes to one of them."""
+        """Return another receiver of the same channel, for another user. Each value goes to only one of them."""
         cdef Receiver other = Receiver.__new__(Receiver)
         if self.closed or self.spent:
-            raise ChannelClosed(f"{self!r} was closed by its own user")
+            raise ChannelClosed(f"{self!r} was closed by its user")
         other.pipe = self.pipe
         self.pipe.add_end(self.pipe.receivers)
         return other
 
     def replace(self, Receiver other not None):
-        """Receive from the channel of `other` when this one has ended; `other` is this end then.
+        """Receive from the channel of `other` once this one has ended. `other` can no longer be used.
 
-        LPEL's stream replacement (Prokesch 2011, 4.4.4). Raises ChannelOwnershipError if `other` is used by somebody
-        else.
+        LPEL's stream replacement (Prokesch 2011, 4.4.4). Raises ChannelOwnershipError if `other` belongs to another
+        user.
         """
         self.use()
         other.use()
@@ -193,7 +197,7 @@ cdef class Receiver(ChannelEnd):
             self.leave("never received", False, None)
 
     cdef object take(self, object nothing):
-        """Take a value out, or return `nothing`. Raises ChannelClosed if none can come."""
+        """Take a value, or return `nothing`. Raises ChannelClosed if none can come."""
         while True:
             value = self.pipe.try_take(nothing)
             if value is not nothing:
@@ -204,13 +208,13 @@ cdef class Receiver(ChannelEnd):
                 return value
 
     cdef bint is_at_end(self) except -1:
-        """Whether another channel begins here. False: a value may come. Raises ChannelClosed if none can."""
+        """Whether another channel follows here. False: a value may come. Raises ChannelClosed if none can."""
         cdef Receiver other
         if not self.pipe.is_over():
             if self.pipe.has_values():
                 return True
-            if self.closed:  # though another receiver goes on
-                raise ChannelClosed(f"{self!r} was closed by its own user")
+            if self.closed:  # but another receiver goes on
+                raise ChannelClosed(f"{self!r} was closed by its user")
             return False
         if not self.following or self.pipe.failure is not None:
             raise self.closing()
@@ -228,7 +232,7 @@ cdef class Receiver(ChannelEnd):
         return True
 
     cdef void leave(self, str reason, bint is_cancelled, object receiver) noexcept:
-        """Take nothing more, from this channel and those that were to follow."""
+        """Stop receiving, from this channel and from those that were to follow."""
         cdef Receiver other
         self.set_known(None)
         following, self.following = self.following or (), None

@@ -7,7 +7,7 @@ from callboard.channels.pipe cimport Line, Watch
 
 cdef class SelectionLine(Line):
     cdef void* selection
-    cdef object waits          # those whose turn it is to look: one, if the selection is used as it should be
+    cdef object waits          # one, if the selection is used by one user
     cdef ObjectWakeable waiter
 
     cdef void wake_all(self) noexcept
@@ -16,7 +16,7 @@ cdef class SelectionLine(Line):
 cdef class Membership(Watch):
     cdef Wakeable* waker       # to be woken when the end is ready; null if it is not announced
     cdef WatchedEnd member
-    cdef Line line             # where it waits then
+    cdef Line line             # the queue that it is in then
 
     cdef bint withdraw_now(self) noexcept
 

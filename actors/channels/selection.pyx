@@ -20,11 +20,11 @@ cdef Spare readies
 
 
 def select(ends, timeout=None):
-    """Return an awaitable that gives one of `ends` that is ready, and waits for one before.
+    """Return an awaitable that waits until one of `ends` is ready and returns that end.
 
-    A receiver is ready when a value is there, or when the channel has ended; a sender when there is room, or when
-    nobody receives. Nothing is taken or sent, so nothing is lost if it is cancelled. If several are ready, the first
-    of `ends` is given: a Selection gives each its turn.
+    A receiver is ready if there is a value, or if the channel has ended; a sender if there is room, or if there are no
+    receivers. Nothing is taken or sent, so a cancellation loses nothing. If several are ready, it returns the first of
+    them. (A Selection returns them in rotation.)
 
     LPEL's POLL (Prokesch 2011, 4.4.5). Raises ChannelTimeout after `timeout` seconds, ValueError without ends.
     """
@@ -41,13 +41,13 @@ cdef bint is_ready(void* watch) noexcept with gil:
 cdef bint announce(void* watch, Wakeable* who) noexcept with gil:
     cdef Membership membership = <Membership>watch
     cdef Line line = (<ChannelEnd>membership.end).side()
-    assert holds(membership.waker == NULL)  # it stands in one line, once
+    assert holds(membership.waker == NULL)  # it is in one queue, once
     membership.waker = who
     membership.line = line
     try:
         if line.join(membership):
             return True
-    except BaseException:  # out of memory: it looks again
+    except BaseException:  # out of memory: it tries again
         pass
     membership.waker = NULL
     return False
@@ -80,7 +80,7 @@ cdef class Membership(Watch):
             waker.wake(waker)
 
     cdef bint withdraw_now(self) noexcept:
-        """Wait no longer at the end. False: it was woken before."""
+        """Stop waiting at the end. False: it was woken before."""
         cdef Wakeable* waker
         with cython.critical_section(self):
             waker = self.waker
@@ -92,7 +92,7 @@ cdef class Membership(Watch):
 
 
 cdef class SelectionLine(Line):
-    """Where a selection's user waits."""
+    """The queue in which a selection's user waits."""
 
     def __cinit__(self, Selection selection):
         self.selection = <void*>selection
@@ -123,10 +123,10 @@ cdef class SelectionLine(Line):
 
 
 cdef class Selection:
-    """Ends of which a user waits for any: registered once, each in turn when it is ready.
+    """A set of ends, to wait until any of them is ready. Ready ends are returned in rotation.
 
-    To wait, and to be told which end is ready, costs the same for ten ends and for ten thousand. Ends may come and go
-    while it is waited for. A selection and its ends belong to one user.
+    The cost of waiting does not depend on the number of ends. Ends can be added and removed during a wait. A selection
+    and its ends belong to one user.
     """
 
     def __dir__(self):
@@ -147,13 +147,13 @@ cdef class Selection:
             self.selector.remove(membership.member)
 
     def add(self, end):
-        """Wait for `end`, too. Raises TypeError, and ChannelOwnershipError if it is another user's or there already."""
+        """Add an end. Raises TypeError, or ChannelOwnershipError if it belongs to another user or was already added."""
         cdef Membership membership
         if not isinstance(end, ChannelEnd):
             raise TypeError(f"Selection() expects senders and receivers, got {safe_repr(end)}")
         (<ChannelEnd>end).use()
         if end in self.members:
-            raise ChannelOwnershipError(f"{end!r} is in the selection already")
+            raise ChannelOwnershipError(f"{end!r} is already in the selection")
         membership = Membership.__new__(Membership, <ChannelEnd>end)
         self.members[end] = membership
         self.senders += (<ChannelEnd>end).side().sends
@@ -161,7 +161,7 @@ cdef class Selection:
         assert holds(self.selector.size() == len(self.members) and self.senders <= len(self.members))
 
     def remove(self, end):
-        """Wait for `end` no more. Raises KeyError if it is not there."""
+        """Remove an end. Raises KeyError if it is not there."""
         cdef Membership membership
         if end not in self.members:
             raise KeyError(end)
@@ -171,7 +171,7 @@ cdef class Selection:
         assert holds(self.selector.size() == len(self.members) and self.senders >= 0)
 
     def ready(self, timeout=None):
-        """Return an awaitable that gives an end that is ready. See select().
+        """Return an awaitable that waits for a ready end and returns it. See select().
 
         Raises ChannelTimeout after `timeout` seconds.
         """
@@ -181,11 +181,11 @@ cdef class Selection:
         return operation
 
     def wait(self, timeout=None):
-        """Like ready(), for a plain thread: sleep until an end is ready, and return it."""
+        """Like ready(), but for a plain thread, which sleeps until an end is ready."""
         return (<Ready>self.ready(timeout)).block("wait", "ready")
 
     def ready_nowait(self):
-        """Return an end that is ready just now, or None."""
+        """Return an end that is ready now, or None."""
         return self.take_next()
 
     def __aiter__(self):
@@ -232,7 +232,7 @@ cdef class Ready(Operation):
         if not selection.members:
             if self.iterates:
                 raise StopAsyncIteration
-            raise ValueError("a selection without ends would wait for ever")
+            raise ValueError("a selection without ends would never be ready")
         end = selection.take_next()
         if end is None:
             return False

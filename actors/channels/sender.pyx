@@ -24,13 +24,16 @@ cdef class Sender(ChannelEnd):
     """Puts values into a channel. Values of one sender come out in the order in which they went in."""
 
     def send(self, value, timeout=None):
-        """Return an awaitable that puts `value` into the channel, and waits for room before.
+        """Return an awaitable that waits for room and puts `value` into the channel.
 
-        At capacity 0 it waits until the value was received. If it raises, or is cancelled, the value is not in the
-        channel: its attribute `sent` says whether it is.
+        With capacity 0 it waits until the value is received. If it raises or is cancelled, the value is not in the
+        channel. Its attribute `sent` tells whether the value was sent.
 
-        Raises ChannelTimeout after `timeout` seconds, ChannelClosed, ChannelOwnershipError, and ChannelDeadlock if
-        tasks wait for each other in a circle.
+        Raises:
+            ChannelTimeout: After `timeout` seconds.
+            ChannelClosed: The channel was closed or cancelled.
+            ChannelDeadlock: Tasks wait for each other in a circle.
+            ChannelOwnershipError: The end belongs to another user.
         """
         limit = None if timeout is None else checks.seconds("timeout", timeout)
         operation = renewed(Send, sends, self)
@@ -40,16 +43,16 @@ cdef class Sender(ChannelEnd):
         return operation
 
     def put(self, value, timeout=None):
-        """Like send(), for a plain thread: sleep until there is room.
+        """Like send(), but for a plain thread, which sleeps until there is room.
 
-        Raises the same, and CallboardError in an actor that has no thread of its own.
+        Raises the same, and CallboardError in an actor without `dedicated=True`.
         """
         (<Send>self.send(value, timeout)).block("put", "send")
 
     def send_nowait(self, value):
-        """Put `value` into the channel, if there is room. False: there is none.
+        """Put `value` into the channel if there is room. Return whether there was.
 
-        At capacity 0 there is room while a receiver waits. Raises ChannelClosed, ChannelOwnershipError.
+        With capacity 0 there is room while a receiver waits. Raises ChannelClosed, ChannelOwnershipError.
         """
         self.use()
         self.refuse_closed()
@@ -59,9 +62,9 @@ cdef class Sender(ChannelEnd):
         return done
 
     def close(self):
-        """Send no more. The values in the channel can be received; then receivers get ChannelClosed.
+        """Close this sender. Once all are closed, receivers get the remaining values, then ChannelClosed.
 
-        In any thread that has the end. To close again does nothing.
+        Any thread may call this. Closing again does nothing.
         """
         if not self.closed and not self.spent:
             self.use()
@@ -70,9 +73,9 @@ cdef class Sender(ChannelEnd):
                 self.activity.note_end(end_closed)
 
     def cancel(self):
-        """Send no more, and drop what is in the channel now: it becomes dead letters.
+        """Drop the values in the channel, which become dead letters.
 
-        Receivers get ChannelCancelled.
+        Receivers and other senders get ChannelCancelled.
         """
         self.use()
         self.closed = True
@@ -83,7 +86,7 @@ cdef class Sender(ChannelEnd):
     def clone(self):
         """Return another sender of the same channel, for another user.
 
-        They share the channel's room. The values of each come out in the order in which it sent them.
+        Both share the channel's capacity. The values of each sender come out in the order in which it sent them.
         """
         cdef Sender other = Sender.__new__(Sender)
         self.refuse_closed()
@@ -92,10 +95,10 @@ cdef class Sender(ChannelEnd):
         return other
 
     def replace(self, Sender other not None):
-        """Close the channel, and send into the channel of `other` from now on; `other` is this end then.
+        """Close the channel, and send into the channel of `other` from now on. `other` can no longer be used.
 
-        LPEL's stream replacement (Prokesch 2011, 4.4.4). Raises ChannelOwnershipError if `other` is used by somebody
-        else.
+        LPEL's stream replacement (Prokesch 2011, 4.4.4). Raises ChannelOwnershipError if `other` belongs to another
+        user.
         """
         self.use()
         other.use()
@@ -129,7 +132,7 @@ cdef class Sender(ChannelEnd):
 
     cdef int refuse_closed(self) except -1:
         if self.closed and not self.pipe.channel.is_cancelled():
-            raise ChannelClosed(f"{self!r} was closed by its own user")
+            raise ChannelClosed(f"{self!r} was closed by its user")
         if not self.pipe.takes_values():
             raise self.closing()
         return 0
@@ -138,7 +141,7 @@ cdef class Sender(ChannelEnd):
         self.closed = True
         self.set_known(None)
         self.pipe.end_sender(failure, failed_by)
-        if self.pipe.senders.has(self):  # such as another coroutine of the same loop
+        if self.pipe.senders.has(self):  # another coroutine of the same loop, for one
             self.pipe.senders.wake_all()
         return 0
 
@@ -195,7 +198,7 @@ cdef class Send(Operation):
         return True
 
     cdef bint settle(self) except -1:
-        """Whether the offered value was taken. It is taken back where nobody can take it any more."""
+        """Whether the offered value was taken. It is taken back when no receiver can take it any more."""
         cdef Sender end = <Sender>self.end
         cdef Pipe pipe = self.offered_in
         assert holds(self.offer != 0 and pipe is not None and not self.is_sent)
@@ -218,14 +221,16 @@ make_awaitable(Send)
 
 
 def channel(capacity, *, on_deadlock="raise"):
-    """Make a channel with room for `capacity` values, and return its sender and its receiver.
+    """Make a channel with room for `capacity` values. Return its sender and its receiver.
 
-    At capacity 0 a value goes from hand to hand: `send()` waits until it was received. If tasks wait for each other
-    in a circle in which this channel is full, one of them gets ChannelDeadlock; with `on_deadlock="grow"` the channel's
-    room is doubled instead.
+    A stream of LPEL (Prokesch 2011, section 4.4).
 
-    A stream of LPEL (Prokesch 2011, section 4.4). Raises ValueError for a capacity that is no whole
-    number from 0 on.
+    Args:
+        capacity: With 0, `send()` waits until the value is received.
+        on_deadlock: With "raise", if tasks wait for each other in a circle that includes this full channel, one of them
+            gets ChannelDeadlock. With "grow", the channel's capacity is doubled instead.
+
+    Raises ValueError for a capacity that is not a whole number of at least 0.
     """
     cdef Pipe pipe
     cdef Sender sender = Sender.__new__(Sender)

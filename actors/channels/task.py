@@ -1,4 +1,4 @@
-"""Tasks: actors that work on channels instead of messages."""
+"""Tasks, which are actors that work on channels instead of messages."""
 
 from __future__ import annotations
 
@@ -13,38 +13,37 @@ if TYPE_CHECKING:
 
 
 class Task(Actor[Any]):
-    """An actor whose work is one coroutine, `run()`, and that ends with it.
+    """An actor whose work is one coroutine, `run()`. It ends when the coroutine does.
 
-    A task is spawned, placed, supervised, watched and stopped as other actors are. It takes no
-    messages. Its ends of channels end with it: senders close, or fail if the task failed, and
-    receivers close. Values that nobody else receives become dead letters. After a restart a new
-    object runs with the same arguments, and the same ends.
+    A task is spawned, placed, supervised, watched and stopped like other actors, but takes no
+    messages. When it ends, so do its channel ends: receivers close, and senders close, or fail if
+    the task failed. Values that no other receiver can take become dead letters. After a restart, a
+    new object runs with the same arguments, and the same ends.
 
     LPEL's task (Prokesch 2011, section 4.3): the worker runs it until it must wait, and then runs
     others.
     """
 
-    __slots__ = ("sender",)  # no message has one, so a task may call an end so
+    __slots__ = ("sender",)  # of messages in other actors; a task may call an end that
     _callboard_runs = True
 
     async def run(self) -> object:
-        """Work. On a worker's thread; with `event_loop=True`, on the event loop's."""
+        """Do the task's work on a worker's thread; with `event_loop=True`, on the event loop's."""
         raise NotImplementedError(f"{type(self).__qualname__} has no method `async def run(self)`")
 
     async def receive(self, message: Any) -> object:
-        """Take no message: a task has channels, and who sends to its ref gets a TypeError."""
+        """Never called: a task takes no messages, and sending one raises TypeError."""
         raise AssertionError("unreachable")
 
     def checkpoint(self) -> Checkpoint:
-        """Return an awaitable that lets other actors run, for a task that works for long."""
+        """Return an awaitable that lets other actors run. For tasks that work for a long time."""
         return Checkpoint()
 
 
 class Piping(Task):
     """Tells an actor each value of a channel, until the channel or the actor ends.
 
-    Where the actor's mailbox has its senders wait, this waits, and the channel becomes full behind
-    it.
+    If the actor's mailbox makes its senders wait, this waits, and the channel becomes full.
     """
 
     __slots__ = ("_source", "_to")
@@ -57,5 +56,5 @@ class Piping(Task):
         """Tell each value as it comes."""
         async for value in self._source:
             self._to.tell(value)
-            if not self._to.is_alive:  # with this, the receiver ends
+            if not self._to.is_alive:  # the receiver ends with this task
                 return

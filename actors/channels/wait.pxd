@@ -3,11 +3,11 @@ from callboard.channels.pipe cimport ChannelSide, Line
 
 
 cdef class ChannelWait(Future):
-    # A user of an end or of a selection who waits: an actor, a coroutine or a thread.
+    # A wait of an actor, a coroutine or a thread, at an end or a selection.
     cdef readonly object end
     cdef Line line
     cdef bint expires        # it has a time limit
-    cdef object limit        # of a task of trio: in how many seconds, or None
+    cdef object limit        # of a task of trio: seconds, or None
 
     cdef int expire_after(self, double seconds) except -1
     cdef void leave(self) noexcept
@@ -17,12 +17,12 @@ cdef double now() except -1
 cdef ChannelWait begin_wait(object end, Line line)
 
 
-cdef class CircleWatch:
+cdef class DeadlockDetector:
     cdef object timers
-    cdef bint manual             # its system looks when it is idle, and at no time
-    cdef readonly list sides     # ChannelSides at which somebody waits for room
-    cdef bint is_due             # a look is to come
-    cdef double pause            # before the next look, in seconds
+    cdef bint manual             # its system searches when it is idle, without timers
+    cdef readonly list sides     # ChannelSides with waits for room
+    cdef bint is_due             # a search is scheduled
+    cdef double pause            # before the next search, in seconds
 
     cdef bint add(self, ChannelSide side) noexcept
     cdef void note(self, ChannelSide side) noexcept

@@ -1,5 +1,4 @@
-"""Waits at a channel, for a value or for room, and circles of them, in which tasks wait for each other for ever.
-
+"""Waits at a channel, for a value or for room, and the search for circles of them, which would never end.
 
 The edges of the graph are waits. A wait for room leads to the one actor that has the channel's only receiver, and a
 wait for a value to the one that has the only sender. A wait for an answer leads to the actor that was asked, if that is
@@ -7,8 +6,8 @@ in the middle of a message, or to the answer that it is deferred to. Nothing els
 ends by itself, and a selection, a thread or an event loop may go on in another way. So each actor waits for one other
 at most, and following the edges finds a circle. One without a full channel is no error: its tasks wait for input.
 
-Nobody looks for circles on the way of a value. An actor that begins to wait for room notes the channel's side once, and
-a timer looks from then on, as long as somebody waits there.
+Moving a value never searches for circles. An actor that begins to wait for room notes the channel's side once, and a
+timer searches from then on, while there are waits there.
 
 A wait that is not done in the second pass was not done in the first one either, and is the same object: so there was a
 moment at which all of the circle's actors were suspended. Each can be resumed by the next one alone, so they stay so.
@@ -37,17 +36,17 @@ from callboard.channels.errors import ChannelDeadlock
 from callboard.core.errors import AskTimeout, CallboardError
 from callboard.core.threads.blocking import running_trio
 
-# When it looks for the first time after somebody began to wait, and the longest time between two looks, in seconds.
+# The time from the beginning of a wait to the first search, and the longest time between two searches, in seconds.
 cdef double FIRST_LOOK = 0.05
 cdef double LONGEST_PAUSE = 0.5
-# How many waits of a circle an error names from its beginning, and how many from its end.
+# The number of waits of a circle that an error names from its beginning, and from its end.
 cdef int SHOWN = 10
 
 
 cdef class ChannelWait(Future):
-    """Done when the other side has done something: the user of the end looks again then.
+    """Complete when the other side has acted. The user of the end then tries again.
 
-    The side's line holds it. A wait that is given up leaves the line, and takes nothing along.
+    The side's queue has it. A wait that is given up leaves the queue, and takes no value with it.
     """
 
     @property
@@ -62,10 +61,10 @@ cdef class ChannelWait(Future):
         return self.limit
 
     def _was_run_here(self, timeout):
-        """On the thread that runs the channel's manual system: run that until the wait is over."""
+        """Run the channel's manual system until the wait is over, if this thread runs that system."""
         cdef Runtime runtime = (<ChannelEnd>self.end).pipe.runtime if isinstance(self.end, ChannelEnd) else None
         system = None if runtime is None or not runtime.manual else runtime.system
-        if system is None or not system.is_run_here:
+        if system is None or not system._is_run_here:
             return False
         if not system._run_until(self.done, timeout):
             if timeout is None:
@@ -88,7 +87,7 @@ cdef class ChannelWait(Future):
     cdef int expire_after(self, double seconds) except -1:
         """Fail with AskTimeout when `seconds` have passed, unless the wait is over by then.
 
-        An actor waits by its system's clock, a coroutine of an event loop by the loop's, and so does a task of trio.
+        An actor waits by its system's clock; a coroutine, or a task of trio, by its event loop's.
         """
         cdef Handle here = actor_here()
         assert holds(not self.expires)
@@ -105,17 +104,17 @@ cdef class ChannelWait(Future):
     cdef void leave(self) noexcept:
         """Give up."""
         self.line.leave(self)
-        self.complete(None, None)  # which cancels its timer
+        self.complete(None, None)  # cancels its timer
 
 
 cdef double now() except -1:
-    """The time for the limits of who calls: by the clock of an actor's system, or by the process's."""
+    """The time for the caller's limits: by the clock of an actor's system, or by the process's."""
     cdef Handle here = actor_here()
     return time.monotonic() if here is None else (<ActorRef>here).runtime.timers.now()
 
 
 cdef ChannelWait begin_wait(object end, Line line):
-    """Join `line`. None: there is something to do already."""
+    """Begin to wait in `line`. None: there is something to do already."""
     cdef ChannelWait wait = ChannelWait.__new__(ChannelWait)
     wait.end = end
     wait.line = line
@@ -127,34 +126,34 @@ cdef ChannelWait begin_wait(object end, Line line):
 
 
 cdef int note_full(ChannelWait wait) except -1:
-    """An actor begins to wait for room."""
+    """Have circles searched for: an actor begins to wait for room."""
     cdef ChannelSide side = <ChannelSide>wait.line
     cdef ActorRef ref = (<ChannelEnd>wait.end).owner
     cdef Runtime runtime
-    cdef CircleWatch watch
+    cdef DeadlockDetector watch
     if side.is_noted or ref is None:
         return 0
     runtime = ref.runtime
     with cython.critical_section(runtime):
         if runtime.circles is None:
-            watch = CircleWatch.__new__(CircleWatch)
+            watch = DeadlockDetector.__new__(DeadlockDetector)
             watch.timers = runtime.timers
             watch.manual = runtime.manual
             runtime.circles = watch
         else:
-            watch = <CircleWatch>runtime.circles
+            watch = <DeadlockDetector>runtime.circles
     watch.note(side)
     return 0
 
 
-cdef class CircleWatch:
-    """Looks for the circles of one system."""
+cdef class DeadlockDetector:
+    """Searches for the circles of one system."""
 
     def __cinit__(self):
         self.sides = []
 
     cdef bint add(self, ChannelSide side) noexcept:
-        """Look at `side` when it is time. False: it is in the list already."""
+        """Add `side` to the list. False: it is there already."""
         with cython.critical_section(side):
             if side.is_noted:
                 return False
@@ -164,7 +163,7 @@ cdef class CircleWatch:
         return True
 
     cdef void note(self, ChannelSide side) noexcept:
-        """Look at `side` from now on, as long as somebody waits there."""
+        """Search from `side` from now on, while there are waits there."""
         cdef bint is_first
         if not self.add(side):
             return
@@ -177,7 +176,7 @@ cdef class CircleWatch:
             self.timers.call_after(FIRST_LOOK, self.look_again)
 
     def look_again(self):
-        """Look, on the timers' thread, and later again if somebody waits for room."""
+        """Search, on the timers' thread, and again later if there are waits for room."""
         cdef bint again
         try:
             self.look()
@@ -189,7 +188,7 @@ cdef class CircleWatch:
                 self.timers.call_after(self.pause, self.look_again)
 
     def look(self):
-        """Break each circle that is there. Return whether one was."""
+        """Break up all circles. Return whether there was one."""
         cdef ChannelWait wait
         cdef set seen = set()
         cdef bint found = False
@@ -201,7 +200,7 @@ cdef class CircleWatch:
         return found
 
     cdef list still_full(self):
-        """Return the waits for room, and forget the sides at which nobody waits."""
+        """Return the waits for room, and forget the sides without waits."""
         cdef ChannelSide side
         cdef list waits = []
         cdef list sides
@@ -212,14 +211,14 @@ cdef class CircleWatch:
             with cython.critical_section(side):
                 side.is_noted = False
                 line = side.waits()
-            if line:  # who comes later notes it by itself, if this does not
-                self.add(side)  # the look in work says when
+            if line:  # a later wait notes the side itself
+                self.add(side)  # the caller schedules the next search
             waits += [wait for wait in line if isinstance(wait, ChannelWait)]
         return waits
 
 
 cdef bint may_end_by_itself(Future wait) except -1:
-    """Whether it is over, or has a time limit."""
+    """Whether a wait is over, or has a time limit."""
     cdef bint is_timed
     if isinstance(wait, ChannelWait):
         return wait.flag.is_set() or (<ChannelWait>wait).expires
@@ -229,7 +228,7 @@ cdef bint may_end_by_itself(Future wait) except -1:
 
 
 cdef ActorRef waited_for(Future wait):
-    """Return the one actor that can end the wait; None if others could, or time."""
+    """Return the one actor that can end the wait. None: others can, or a timer."""
     cdef ChannelSide other
     cdef ActorRef found = None
     if may_end_by_itself(wait):
@@ -247,7 +246,7 @@ cdef ActorRef waited_for(Future wait):
 
 
 cdef Future wait_of(ActorRef ref):
-    """Return what an actor waits for in the middle of its work, with nothing else in work; or None."""
+    """Return the wait of an actor that is suspended in its only message, or None."""
     cdef object awaited = None if ref is None else ref.awaited()
     if awaited is None or ref.recipe.event_loop:  # its other coroutines may go on
         return None
@@ -257,7 +256,7 @@ cdef Future wait_of(ActorRef ref):
 
 
 cdef Future next_of(Future wait):
-    """Return the wait that must end before this one can, or None."""
+    """Return the wait that must end before this one can end, or None."""
     cdef Future following = None
     if not isinstance(wait, ChannelWait) and not may_end_by_itself(wait):
         with cython.critical_section(wait):
@@ -266,7 +265,7 @@ cdef Future next_of(Future wait):
 
 
 cdef object circle_from(Future wait, set seen):
-    """Follow the edges. Return the waits of a circle that they end in, if none of these was `seen` before."""
+    """Follow the edges. Return the waits of the circle that they end in, unless these were `seen` before."""
     cdef list path = []
     while wait is not None and wait not in seen:
         seen.add(wait)
@@ -278,7 +277,7 @@ cdef object circle_from(Future wait, set seen):
 
 
 cdef bint is_closed(list circle) except -1:
-    """Whether these waits are there still, in the second pass, and a channel is full."""
+    """Whether these waits still form a circle, in the second pass, and a channel is full."""
     cdef bint is_full = False
     for position, wait in enumerate(circle):
         if next_of(<Future>wait) is not circle[(position + 1) % len(circle)]:
@@ -292,7 +291,7 @@ cdef bint waits_for_room(wait) noexcept:
 
 
 cdef int break_up(list circle) except -1:
-    """Let the smallest of the channels that may grow do so; without one, fail a wait for room."""
+    """Grow the smallest of the channels that may grow. Without one, fail a wait for room."""
     cdef Pipe pipe
     cdef Pipe smallest = None
     assert holds(circle and len(set(circle)) == len(circle))
@@ -317,7 +316,7 @@ cdef str in_words(list circle):
     for wait in circle:
         steps.append(f"{waiter} waits for {wait._wait_cause}")
         following = waited_for(<Future>wait)
-        if following is None:  # an end was closed meanwhile
+        if following is None:  # an end has been closed
             break
         waiter = following._short_path
     if len(steps) > 2 * SHOWN + 1:

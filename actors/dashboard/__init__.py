@@ -1,6 +1,6 @@
 """A running system in the browser: `serve_dashboard(system)`, and `callboard dashboard`.
 
-It needs Starlette and uvicorn, the extra `dashboard`.
+Requires Starlette and uvicorn: the extra `dashboard`.
 """
 
 from callboard.dashboard.serving import Dashboard, serve_dashboard

@@ -21,18 +21,18 @@ from callboard.observing.branches import MOST_LINES
 from callboard.observing.watching import MOST_ACTORS
 
 SHOWN_LETTERS = 30
-"""Dead letters with their messages, the latest."""
+"""The number of dead letters with their messages that are shown."""
 
 
 FIRST_REQUEST = 5.0
-"""Seconds that a new connection has until the whole of its first request is there."""
+"""Seconds in which a new connection has to send its first request."""
 
 
 def limited(most: int) -> type[H11Protocol]:
-    """Return a protocol of uvicorn's of which there are at most so many connections.
+    """Return a protocol for uvicorn with at most this number of connections.
 
-    One more closes that which has waited longest for its first request; itself, if none other has.
-    So the observed program keeps its descriptors.
+    One more closes the one that has waited longest for its first request, which may be itself. So
+    the observed program keeps its descriptors.
     """
 
     class Limited(H11Protocol):
@@ -41,7 +41,7 @@ def limited(most: int) -> type[H11Protocol]:
         made_at = 0.0
 
         def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-            """Begin, where there is room."""
+            """Begin, if there is room."""
             is_full = len(self.connections) >= most
             super().connection_made(transport)
             self.made_at = time.monotonic()
@@ -52,7 +52,7 @@ def limited(most: int) -> type[H11Protocol]:
             self.loop.call_later(FIRST_REQUEST, self._close_if_silent)
 
         def give_up(self) -> None:
-            """Close the connection, which counts no more from now on."""
+            """Close the connection, which no longer counts."""
             self.connections.discard(self)
             self.transport.abort()
 
@@ -64,7 +64,7 @@ def limited(most: int) -> type[H11Protocol]:
 
 
 def application(viewers: Viewers, token: str) -> Starlette:
-    """Return the application: the page for anybody, and pictures for those that have the token."""
+    """Return the application: the page for all, and pictures for those with the token."""
 
     def page(request: Request) -> Response:
         return HTMLResponse(PAGE, headers=HEADERS)
@@ -76,7 +76,7 @@ def application(viewers: Viewers, token: str) -> Starlette:
         asked = request.query_params
         most = _number(asked.get("most", ""), MOST_ACTORS)
         if most is None:
-            return _refusal(400, f"`most` is 0 to {MOST_ACTORS}")
+            return _refusal(400, f"`most` expects 0 to {MOST_ACTORS}")
         try:
             values = viewers.picture(
                 asked.get("viewer", "")[:64],
@@ -104,13 +104,13 @@ def _branches(text: str) -> dict[str, int]:
         number, _, text = pair.partition(":")
         most = _number(text, MOST_LINES)
         if most is None:
-            raise ValueError(f"a branch is a number and 0 to {MOST_LINES}, not {pair[:40]!r}")
+            raise ValueError(f"a branch expects a number and 0 to {MOST_LINES}, got {pair[:40]!r}")
         found[number] = most
     return found
 
 
 def _number(text: str, most: int) -> int | None:
-    """Return the number from 0 to `most` that a question has, or None."""
+    """Return a question's number from 0 to `most`, or None."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(most))):
         return None
     return number if (number := int(text)) <= most else None

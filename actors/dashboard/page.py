@@ -1,4 +1,4 @@
-"""The page: the files in `static` as one, which needs no build and nothing from elsewhere."""
+"""The dashboard's page: the files in `static` joined into one, without a build step."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class RemoteServers:
             for connection in getattr(one, "shards", (one,)):
                 if not hasattr(connection, "health") or not hasattr(connection, "address"):
                     raise ConfigError(
-                        f"`servers` are connections to servers, not {safe_repr(connection)}"
+                        f"`servers` expects connections to servers, got {safe_repr(connection)}"
                     )
                 self._servers.append(_Server(connection))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from callboard.system import ActorSystem
 
 MOST_CONNECTIONS = 64
-"""A page has so many at the most, and no more than a 16th of the process's descriptors."""
+"""The most connections of a page, which has at most a 16th of the process's descriptors."""
 _TOKEN = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@/?-]{16,256}")
 NEEDS = "a dashboard needs Starlette and uvicorn: pip install 'callboard[dashboard]'"
 
@@ -34,8 +34,8 @@ NEEDS = "a dashboard needs Starlette and uvicorn: pip install 'callboard[dashboa
 class Dashboard:
     """A dashboard that is being served. Open its `url`, which has the token, in a browser.
 
-    Whoever knows the token sees the system. It ends with `stop()`, with its `with` block, and with
-    its system.
+    Anyone with the token can see the system. The dashboard ends with `stop()`, with its `with`
+    block, or with its system.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Dashboard:
         if token is not None and not (isinstance(token, str) and _TOKEN.fullmatch(token)):
             # Browsers write others differently in an address, or cannot send them in a header.
             raise ConfigError(
-                "`token` is a string of 16 to 256 characters: letters, digits and "
+                "`token` must be a string of 16 to 256 characters: letters, digits and "
                 "._~!$&'()*+,;=:@/?-"
             )
         self._token = secrets.token_urlsafe(24) if token is None else token
@@ -70,7 +70,7 @@ class Dashboard:
             application(self._viewers, self._token),
             http=limited(min(MOST_CONNECTIONS, max(descriptors // 16, 1))),
             loop="asyncio",
-            backlog=16,  # so many connections are accepted before the first of them is looked at
+            backlog=16,  # connections that wait to be accepted
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -86,20 +86,20 @@ class Dashboard:
         self._server.run([self._socket])
 
     def stop(self) -> None:
-        """Serve no more, from now on."""
+        """Stop serving."""
         self._server.should_exit = True
         if threading.current_thread() is not self._thread:
             self._thread.join(5.0)
         self._socket.close()
         self._viewers.close()
 
-    def forsake(self) -> None:
+    def _close_in_child(self) -> None:
         """Close the copies of the sockets, in a forked child."""
         self._socket.close()
         for connection in self._server.server_state.connections:
             transport: Any = connection.transport
             if transport is not None:
-                transport._sock.close()  # and not by the loop, whose selector is the parent's, too
+                transport._sock.close()  # not by the loop, whose selector is the parent's
 
     def __enter__(self) -> Self:
         return self
@@ -119,12 +119,12 @@ class Dashboard:
 _dashboards: weakref.WeakSet[Dashboard] = weakref.WeakSet()
 
 
-def _forsake_all() -> None:
+def _close_all_in_child() -> None:
     for dashboard in list(_dashboards):
-        dashboard.forsake()
+        dashboard._close_in_child()
 
 
-os.register_at_fork(after_in_child=_forsake_all)
+os.register_at_fork(after_in_child=_close_all_in_child)
 
 
 def _listener(host: str, port: int) -> socket.socket:
@@ -149,19 +149,24 @@ def serve_dashboard(
     token: str | None = None,
     servers: Iterable[Any] = (),
 ) -> Dashboard:
-    """Serve a page that shows the system, and return it: open its `url` in a browser.
+    """Serve a dashboard of the system, and return it. Open its `url` in a browser.
 
-    Without a `port` it has one that is free. Only browsers on this machine reach it, unless `host`
-    says another address, and only those with the token, which is in the `url`, see the system. A
-    `token` of yours is 16 to 256 letters, digits and ._~!$&'()*+,;=:@/?-. A thread serves it until
-    its `stop()`, or the system's. It has 64 connections at most. From now on the system keeps its
-    latest 100 dead letters with their messages, to be shown.
+    A thread serves it until its `stop()`, or the system's, to at most 64 connections. From now on
+    the system keeps its latest 100 dead letters, with their messages, for the dashboard.
 
-    `servers` are connections of `callboard.remote`, also to shards: the page shows how their
-    servers are, wherever these run.
+    Args:
+        system: The system to show.
+        host: The address to listen on. By default, only browsers on this machine can connect.
+        port: The port; by default a free one.
+        token: The secret in the `url`, without which a browser sees nothing: 16 to 256 letters,
+            digits and._~!$&'()*+,;=:@/?-. Random by default.
+        servers: Connections of `callboard.remote`, also to shards. The dashboard shows the state of
+            their servers.
 
-    Raises ModuleNotFoundError without the extra `dashboard`, ConfigError, and OSError if the port
-    is taken.
+    Raises:
+        ModuleNotFoundError: The extra `dashboard` is not installed.
+        ConfigError: An argument is invalid.
+        OSError: The port is taken.
     """
     system._runtime.refuse_fork()
     dashboard = Dashboard(OwnSystem(system), host, port, token, servers)
@@ -174,7 +179,7 @@ def main(arguments: Sequence[str]) -> int:
     """Serve a dashboard of running systems, until Ctrl-C, and print its address."""
     parser = argparse.ArgumentParser(prog="callboard dashboard", description=main.__doc__)
     parser.add_argument("which", metavar="PID|NAME", nargs="?", help="and what it has started")
-    parser.add_argument("--port", type=int, default=0, help="without it, one that is free")
+    parser.add_argument("--port", type=int, default=0, help="by default a free one")
     options = parser.parse_args(arguments)
     try:
         systems = OtherSystems(options.which)

@@ -35,11 +35,11 @@ class KnownSystems(Protocol):
     """The systems that a dashboard may show."""
 
     def find(self) -> list[dict[str, Any]]:
-        """Look which there are, and return a few figures of each: the first one is shown first."""
+        """Find them, and return a few figures of each. The first one is shown first."""
         ...
 
     def begin(self, key: str) -> Observing:
-        """Begin to look at the one with a key of these figures. Raises CallboardError, OSError."""
+        """Begin to look at the one with this key. Raises CallboardError, OSError."""
         ...
 
 
@@ -57,13 +57,13 @@ class _Sockets:
     def begin(self, key: str) -> Observing:
         path = self._paths.get(key)
         if path is None:
-            raise CallboardError(f"there is no system {key!r} here")
+            raise CallboardError(f"no system has the key {key!r}")
         return Watcher(path, refuse_another_user)
 
 
 class OwnSystem:
-    """A system in this process; and those of the processes that this one has started, if it is
-    observable.
+    """A system in this process, and if it is observable, those of the processes that this one has
+    started.
     """
 
     def __init__(self, system: ActorSystem) -> None:

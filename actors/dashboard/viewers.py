@@ -21,9 +21,9 @@ MOST_VIEWERS = 8
 MOST_BOXES = 300
 """Runs with more boxes are not drawn."""
 FORGOTTEN_AFTER = 60.0
-"""Seconds without a question after which a browser is taken for closed."""
+"""Seconds without a question after which a browser counts as closed."""
 LIST_EVERY = 0.9
-"""Seconds between two looks which systems there are, and how servers elsewhere are."""
+"""Seconds between two searches for systems and looks at remote servers."""
 
 
 @dataclass
@@ -39,12 +39,12 @@ class _Viewer:
     """The numbers of runs whose shapes are not known."""
 
     def look(self, **question: Any) -> dict[str, Any]:
-        """Return what the browser shows now."""
+        """Return the picture that the browser shows next."""
         if self.looking is None:
-            self.looking = self.begin()  # here, where a process that is silent holds up nobody else
+            self.looking = self.begin()  # here a silent process holds up only this viewer
             if self.is_forgotten:
                 self.leave()
-                raise ConnectionError("too many browsers look at this program")
+                raise ConnectionError("too many browsers are connected to this program")
         now = self.looking.look(**question, shapes=self.wanted)
         before, self.before = self.before, now
         numbers = [graph["number"] for graph in now["graphs"]]
@@ -60,7 +60,7 @@ class _Viewer:
         return values | {key: now[key] for key in ("served", "tree")} | {"kept": now["letters"]}
 
     def leave(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         self.is_forgotten = True
         if (close := getattr(self.looking, "close", None)) is not None:
             with suppress(OSError):
@@ -81,7 +81,7 @@ class Viewers:
         self._known_servers: list[dict[str, Any]] = []
 
     def picture(self, name: str, key: str, **question: Any) -> dict[str, Any]:
-        """Return what a browser shows now of the system with a key; of the first one without a key.
+        """Return the next picture of the system with a key, or of the first one without a key.
 
         Raises CallboardError, OSError; ConnectionError if the system has ended.
         """
@@ -109,7 +109,7 @@ class Viewers:
                 self._forget(next(iter(self._viewers)))
 
     def _list(self) -> list[dict[str, Any]]:
-        # A process that is silent holds this up for a while: one browser waits for the new list.
+        # A silent process holds this up for a while, so only one browser waits for the new list.
         if self._listing.acquire(blocking=not self._listed):
             try:
                 if time.monotonic() - self._listed_at > LIST_EVERY:
@@ -128,7 +128,7 @@ class Viewers:
                     self._forget(other)
             if name not in self._viewers:
                 if len(self._viewers) >= MOST_VIEWERS:
-                    self._forget(next(iter(self._viewers)))  # that which asked longest ago
+                    self._forget(next(iter(self._viewers)))  # the one that asked longest ago
                 self._viewers[name] = _Viewer(partial(self._systems.begin, name[1]))
             self._viewers.move_to_end(name)
             self._viewers[name].asked_at = now
@@ -138,10 +138,10 @@ class Viewers:
         self._viewers.pop(name).leave()
 
 
-def _values(picture: TopFrame, drawings: dict[int, Drawing | None]) -> dict[str, Any]:
-    """Return a picture for JSON, with the operator of each run that has the largest load."""
-    found: dict[str, Any] = asdict(picture)
-    for run, values in zip(picture.runs, found["runs"], strict=True):
+def _values(frame: TopFrame, drawings: dict[int, Drawing | None]) -> dict[str, Any]:
+    """Return a frame for JSON, with the operator of each run that has the largest load."""
+    found: dict[str, Any] = asdict(frame)
+    for run, values in zip(frame.runs, found["runs"], strict=True):
         slowest = run.slowest
         values["slowest"] = None if slowest is None else run.operators.index(slowest)
         drawing = drawings.get(run.number)

@@ -1,1 +1,1 @@
-"""A small system to look at: `callboard demo`."""
+"""A small system to try the tools on: `callboard demo`."""

@@ -1,4 +1,4 @@
-"""`callboard bench`: how fast this machine is with actors and streams, in some seconds."""
+"""`callboard bench`: measures how fast this machine runs actors and streams, in a few seconds."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=1.0, help="for each measurement (1)")
     seconds = parser.parse_args(arguments).seconds
     if not 0 <= seconds <= 3600:
-        parser.error(f"--seconds is 0 to 3600, not {seconds}")
+        parser.error(f"--seconds must be from 0 to 3600, got {seconds}")
     lock = "with an interpreter lock" if has_gil() else "without an interpreter lock"
     print(f"{os.cpu_count()} processors, Python {platform.python_version()} {lock}")
     right = True

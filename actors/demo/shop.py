@@ -1,4 +1,4 @@
-"""`callboard demo`: a small shop at work, to be looked at with `callboard top`."""
+"""`callboard demo`: a simulated shop, to be watched with `callboard top`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long the shop is open")
     seconds = parser.parse_args(arguments).seconds
     if not 0 <= seconds <= 86_400:
-        parser.error(f"--seconds is 0 to 86400, not {seconds}")
+        parser.error(f"--seconds must be from 0 to 86400, got {seconds}")
     choose = random.Random(1)
     with ActorSystem(NAME, workers=2, monitoring="mailboxes", observable=True) as system:
         stock = system.spawn(Stock, name="stock", mailbox=BoundedMailbox(100))

@@ -1,4 +1,4 @@
-"""Frequent keys of a stream: bounded summaries of how often keys came."""
+"""Frequent keys of a stream: bounded summaries of how often keys occurred."""
 
 from callboard.frequency.actors import FrequencyActors
 from callboard.frequency.recent import RecentSpaceSaving

@@ -21,10 +21,10 @@ MOST_ACTORS = 100_000
 
 
 class FrequencyActors:
-    """Actors of a system, one for each stream, that count keys in one `summary`.
+    """Native actors, one for each stream, that count keys in one shared `summary`.
 
-    They are native: the system's workers count the keys at once, without the interpreter's lock.
-    `summary` may be asked at any moment.
+    The system's workers count the keys in parallel, without the interpreter's lock. `summary` can
+    be used at any time.
     """
 
     def __init__(
@@ -37,15 +37,20 @@ class FrequencyActors:
         name: str = "frequency",
         **options: Unpack[ActorOptions],
     ) -> None:
-        """Spawn `streams` actors, `name-0` and so on, with these options of `spawn`.
+        """Spawn the actors `name-0`, `name-1` and so on. Raises ValueError.
 
-        A message other than keys becomes a dead letter, and the actor goes on, unless another
-        `supervision` is given. `epsilon` and `design` are those of `SpaceSaving`. Raises
-        ValueError.
+        Args:
+            system: The system to spawn them in.
+            epsilon: As for `SpaceSaving`.
+            streams: The number of actors.
+            design: As for `SpaceSaving`.
+            name: The prefix of their names.
+            **options: Options of `spawn`. By default, a message that is not keys becomes a dead
+                letter, and the actor continues; another `supervision` changes this.
         """
         options.setdefault("supervision", Supervision("resume"))
         count = checks.whole("streams", streams, 1, MOST_ACTORS)
-        # So many can be at work at a time.
+        # The number that can be at work at a time.
         self.summary = SpaceSaving(
             epsilon, streams=min(count, system.config.workers), design=design
         )
@@ -62,11 +67,10 @@ class FrequencyActors:
         *,
         stream: int = 0,
     ) -> None:
-        """Have keys counted in a stream: the arguments and errors are those of
-        `SpaceSaving.update`.
+        """Count keys in a stream. Arguments and errors are those of `SpaceSaving.update`.
 
-        Arrays are not copied: do not write to them until they are counted. Lists and iterators are
-        read here. Keys that need Python objects are counted here, too.
+        Arrays are not copied: do not modify them until they are counted. Lists and iterators are
+        read by the calling thread, which also counts keys that need Python objects.
         """
         ref = self.refs[checks.whole("a stream", stream, 0, len(self.refs) - 1)]
         for batch, their_weights in batches(keys, weights):
@@ -81,9 +85,9 @@ class FrequencyActors:
                 self.summary.update(batch, their_weights)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until all keys that were told before are counted.
+        """Wait, at most `timeout` seconds, until all keys told before are counted.
 
-        `timeout` is in seconds. Raises TimeoutError, and an actor's failure.
+        Raises TimeoutError, and an actor's failure.
         """
         limit = checks.timeout("the timeout of flush()", timeout)
         end = None if limit is None else monotonic() + limit
@@ -92,7 +96,7 @@ class FrequencyActors:
             answer.result(None if end is None else max(0.0, end - monotonic()))
 
     def stop(self) -> None:
-        """Stop the actors at once: messages that `settle` did not wait for become dead letters."""
+        """Stop the actors now. Messages that `flush` did not wait for become dead letters."""
         for ref in self.refs:
             ref.stop()
 

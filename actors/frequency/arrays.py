@@ -11,7 +11,7 @@ from callboard.core.checks import LARGEST
 
 __all__ = ["batches", "read_array"]
 
-BATCH = 4096  # of an iterator, so many keys make one
+BATCH = 4096  # keys of an iterator
 
 
 class ArrowKeys(list[Any]):
@@ -34,7 +34,7 @@ def batches(keys: Any, weights: Any) -> Iterator[tuple[Any, list[Any] | None]]:
     if weights is not None:
         keys, weights = list(keys), list(weights)
         if len(keys) != len(weights):
-            raise ValueError(f"{len(keys)} keys have as many weights, not {len(weights)}")
+            raise ValueError(f"expected as many weights as keys, {len(keys)}, got {len(weights)}")
         yield keys, weights
     elif type(keys) in (memoryview, ArrowKeys):
         yield keys, None
@@ -58,9 +58,8 @@ def batches(keys: Any, weights: Any) -> Iterator[tuple[Any, list[Any] | None]]:
 def read_array(keys: Any) -> Any:
     """Return an array's keys: a memoryview of 64-bit integers, Arrow arrays, or a list of objects.
 
-    Anything but an array is returned as it is. Raises TypeError for an array of another type, such
-    as floats, because rounding would make unintended keys of them. Raises ValueError for an array
-    with nulls.
+    Other objects are returned unchanged. Raises TypeError for an array of another type, such as
+    floats, whose rounding would give unintended keys. Raises ValueError for an array with nulls.
     """
     library = str(type(keys).__module__).partition(".")[0]
     if library == "pandas" and hasattr(keys, "to_numpy"):
@@ -82,7 +81,7 @@ def _read_buffer(view: memoryview) -> Any:
         return view.cast("B").cast("q")
     if view.format in tuple("bBhHiIlLqQ?w"):
         return _integers_or_list(view.tolist())
-    raise TypeError(f"keys are an array of integers or texts, not of format {view.format!r}")
+    raise TypeError(f"keys expect an array of integers or strings, got format {view.format!r}")
 
 
 def _read_numpy(keys: Any) -> Any:
@@ -97,7 +96,9 @@ def _read_numpy(keys: Any) -> Any:
         return memoryview(keys.astype("<i8", order="C", copy=False)).cast("B").cast("q")
     if kind in "bUSOT":
         return keys.tolist()
-    raise TypeError(f"keys are an array of integers, texts, bytes or objects, not of {keys.dtype}")
+    raise TypeError(
+        f"keys expect an array of integers, strings, bytes or objects, got {keys.dtype}"
+    )
 
 
 def _read_arrow(keys: Any) -> Any:
@@ -117,14 +118,14 @@ def _read_arrow(keys: Any) -> Any:
         )
         return _read_numpy(numbers)
     if pyarrow.types.is_floating(sort) or pyarrow.types.is_nested(sort):
-        raise TypeError(f"keys are an array of integers, texts, bytes or objects, not of {sort}")
+        raise TypeError(f"keys expect an array of integers, strings, bytes or objects, got {sort}")
     if any(test(sort) for test in _native_tests()):
         return ArrowKeys(keys.chunks if isinstance(keys, pyarrow.ChunkedArray) else [keys])
     return keys.to_pylist()
 
 
 def _native_tests() -> list[Any]:
-    """Return the rule that an array of this type lies in memory as runs of bytes with offsets."""
+    """Return the tests for types whose arrays are runs of bytes with offsets in memory."""
     from pyarrow import types
 
     return [types.is_string, types.is_large_string, types.is_binary, types.is_large_binary]
@@ -139,9 +140,9 @@ def _integers_or_list(keys: list[Any]) -> Any:
 
 def _check_nulls(nulls: int) -> None:
     if nulls:
-        raise ValueError(f"a null is no key, and the array has {nulls}")
+        raise ValueError(f"a null is not a key, and the array has {nulls}")
 
 
 def _check_dimensions(dimensions: int) -> None:
     if dimensions != 1:
-        raise TypeError(f"an array of keys has one dimension, not {dimensions}")
+        raise TypeError(f"expected an array of keys with one dimension, got {dimensions}")

@@ -1,1 +1,1 @@
-# Nothing of it is for Python.
+# This module has no Python API.

@@ -23,7 +23,7 @@ VERSION = 1
 
 
 def pack(epsilon: float, total: int, unseen: int, counters: list[Counted]) -> bytes:
-    """Return the bytes. Raises TypeError for a key that has none."""
+    """Return the bytes. Raises TypeError for a key that cannot be packed."""
     parts = {
         "format": FORMAT,
         "version": VERSION,
@@ -51,11 +51,11 @@ def _packable(key: Any, depth: int = 0) -> Any:
     if type(key) is str and not any("\ud800" <= character <= "\udfff" for character in key):
         return key
     sort = type(key).__name__
-    raise TypeError(f"a key of {sort} has no bytes, but may have a pickle: {safe_repr(key)}")
+    raise TypeError(f"a key of type {sort} has no bytes, but may be pickled: {safe_repr(key)}")
 
 
 def unpack(data: Any) -> tuple[float, int, int, list[Counted]]:
-    """Return epsilon, total, unseen, counters; ValueError for bytes that are not of `pack`."""
+    """Return epsilon, total, unseen and counters. Raises ValueError for bytes of another origin."""
     try:
         parts = msgpack.unpackb(data, use_list=False, strict_map_key=True)
     except TypeError:
@@ -65,7 +65,7 @@ def unpack(data: Any) -> tuple[float, int, int, list[Counted]]:
     if type(parts) is not dict or parts.get("format") != FORMAT:
         raise _no_summary(f"their format is not {FORMAT}")
     if parts.get("version") != VERSION:
-        raise _no_summary(f"their version is {safe_repr(parts.get('version'))}, not {VERSION}")
+        raise _no_summary(f"expected version {VERSION}, got {safe_repr(parts.get('version'))}")
     epsilon: Any = parts.get("epsilon")
     total: Any = parts.get("total")
     if type(epsilon) is not float or not 1e-9 <= epsilon < 1:
@@ -103,7 +103,7 @@ def _checked(rows: Iterable[tuple[Any, Any, Any]], total: int, unseen: int) -> l
     if sum(each.count - each.error for each in counters) > total:
         raise _no_summary("their counts are more than the total")
     if unseen == 0 and sum(each.count for each in counters) != total:
-        raise _no_summary("no key ever lost its counter, but their counts are not the total")
+        raise _no_summary("without a lost counter, their counts do not add up to the total")
     return counters
 
 

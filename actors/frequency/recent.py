@@ -1,4 +1,4 @@
-"""Recently frequent keys: a window of panes, each a summary."""
+"""The most frequent keys of the recent past, in a window of panes with a summary each."""
 
 from __future__ import annotations
 
@@ -21,17 +21,14 @@ MOST_PANES = 10_000
 
 
 class RecentSpaceSaving:
-    """Counts the keys of the last `panes` panes of `seconds` each, the one that fills included.
+    """Counts the keys of the last `panes` panes of `seconds` each, including the current one.
 
-    With 60 panes of 60 seconds an answer covers the last 59 to 60 minutes. Each pane has a summary
-    with `1 / epsilon` counters, and an answer merges them. No count is below the truth, and none is
-    above it by more than `epsilon` of the elements in the window. The merged summary is kept until
-    a pane ends, so only the first question after that pays for all of them.
+    With 60 panes of 60 seconds, an answer covers the last 59 to 60 minutes. Each pane has a summary
+    with `1 / epsilon` counters, and an answer merges them. A count is never below the true one, and
+    exceeds it by at most `epsilon` of the elements in the window. The merged summary is kept until
+    a pane ends, so only the first query after that pays for the merge.
 
-    Without `seconds` a pane ends when `rotate()` is called: by a stream's own clock, or by rows.
-    `clock` tells the time in seconds, and never goes back.
-
-    Any thread may use it, one at a time.
+    Thread-safe: threads wait for each other.
     """
 
     __dir__ = public_names
@@ -44,7 +41,15 @@ class RecentSpaceSaving:
         seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Make the window. Raises ValueError."""
+        """Make the window. Raises ValueError.
+
+        Args:
+            epsilon: As for `SpaceSaving`.
+            panes: The number of panes.
+            seconds: The length of a pane. Without it, a pane ends when `rotate()` is called, for
+                instance by a stream's event time.
+            clock: Returns the time in seconds, which must never decrease.
+        """
         self.epsilon = epsilon
         self.panes = checks.whole("panes", panes, 1, MOST_PANES)
         self.seconds = None if seconds is None else checks.seconds("a pane", seconds, zero=False)
@@ -60,37 +65,37 @@ class RecentSpaceSaving:
         keys: Iterable[Any] | Mapping[Any, int] | Any,
         weights: Iterable[int] | int | None = None,
     ) -> None:
-        """Count keys now, as `SpaceSaving.update` does."""
+        """Count keys in the current pane. See `SpaceSaving.update`."""
         with self._lock:
             self._end_due_panes()
             self._fills.update(keys, weights)
 
     def add(self, key: Any, weight: int = 1) -> None:
-        """Count one key now, as `SpaceSaving.add` does."""
+        """Count one key in the current pane. See `SpaceSaving.add`."""
         with self._lock:
             self._end_due_panes()
             self._fills.add(key, weight)
 
     def rotate(self) -> None:
-        """End the pane that fills: the oldest one leaves the window, if there are `panes`."""
+        """End the current pane. If there are `panes` of them, the oldest leaves the window."""
         with self._lock:
             self._end_pane()
 
     def summary(self) -> SpaceSaving:
-        """Return a summary of the keys in the window now; it belongs to the caller."""
+        """Return a new summary of the keys in the window."""
         with self._lock:
             self._end_due_panes()
             if self._merged is None:
                 merged = SpaceSaving(self.epsilon)
                 for pane in self._full:
                     merged.merge(pane)
-                self._merged = merged  # only when all are in it
+                self._merged = merged  # only once it is complete
             whole = self._merged.copy()
             whole.merge(self._fills)
             return whole
 
     def top(self, k: int) -> list[Counted]:
-        """Return the `k` keys with the greatest counts, or all, the greatest first."""
+        """Return the `k` keys with the greatest counts, in descending order."""
         return self.summary().top(k)
 
     def frequent(self, support: float) -> Frequent:
@@ -98,12 +103,12 @@ class RecentSpaceSaving:
         return self.summary().frequent(support)
 
     def estimate(self, key: Any) -> Estimate:
-        """Return how often a key came; of one without a counter, how often it may have."""
+        """Return how often a key occurred; for a key without a counter, how often it may have."""
         return self.summary().estimate(key)
 
     @property
     def total(self) -> int:
-        """How many elements are in the window, with their weights."""
+        """The number of elements in the window, with their weights."""
         with self._lock:
             self._end_due_panes()
             return self._fills.total + sum(pane.total for pane in self._full)
@@ -111,7 +116,7 @@ class RecentSpaceSaving:
     def _now(self) -> float:
         now = self._clock()
         if not math.isfinite(now):
-            raise ValueError(f"a clock tells a finite number of seconds, not {safe_repr(now)}")
+            raise ValueError(f"expected finite seconds of the clock, got {safe_repr(now)}")
         return now
 
     def _end_due_panes(self) -> None:
@@ -122,7 +127,7 @@ class RecentSpaceSaving:
             return
         ended = int(late // self.seconds) + 1
         self._ends += ended * self.seconds  # first: a signal handler may count
-        for _ in range(min(ended, self.panes)):  # by more than that, all have left
+        for _ in range(min(ended, self.panes)):  # after more than these, all have left
             self._end_pane()
 
     def _end_pane(self) -> None:

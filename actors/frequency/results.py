@@ -8,25 +8,26 @@ __all__ = ["Counted", "Estimate", "Frequent"]
 
 
 class Counted(NamedTuple):
-    """A key that has a counter. It came at most `count` times, and at least `count - error`."""
+    """A key that has a counter. It occurred at most `count`, and at least `count - error` times."""
 
     key: Any
-    count: int  # type: ignore[assignment]  # a tuple's method of this name is of no use here
+    count: int  # type: ignore[assignment]  # hides a tuple's method, which has no use here
     error: int
 
 
 class Estimate(NamedTuple):
-    """How often a key came: at most `count` times, and at least `count - error` times."""
+    """How often a key occurred: at most `count` times, and at least `count - error` times."""
 
-    count: int  # type: ignore[assignment]  # a tuple's method of this name is of no use here
+    count: int  # type: ignore[assignment]  # hides a tuple's method, which has no use here
     error: int
 
 
 class Frequent(NamedTuple):
-    """Keys whose part of all elements is above the support, the most frequent first.
+    """Keys above the support, the most frequent first.
 
-    Those in `guaranteed` are above it. Those in `possible` may be: their counts are above it, and
-    their counts less the errors are not. Each key above the support is in one of the two.
+    The keys in `guaranteed` are above the support. Those in `possible` may be: their counts are
+    above it, but their counts minus their errors are not. Every key above the support is in one of
+    the two.
     """
 
     guaranteed: list[Counted]

@@ -14,8 +14,8 @@ cdef class SpaceSaving:
     cdef SummaryGuard guard     # held to ask, to change the store, or to count objects
     cdef readonly double epsilon
     cdef readonly uint32_t capacity
-    cdef readonly unsigned streams
-    cdef readonly str design
+    cdef unsigned streams
+    cdef str design
 
     cdef int _enter(self, bint alone=*) except -1
     cdef int _leave(self, bint alone=*) except -1

@@ -9,9 +9,9 @@ from libcpp.string cimport string
 
 from callboard.core.asserting cimport holds
 from callboard.frequency.counting.keys cimport ByteRun
-from callboard.frequency.encoding cimport append_key, are_plain, read_integer
 from callboard.frequency.key_batch cimport (
-    KeyBatch, as_bytes, as_integers, as_objects, batch_of_array, batch_of_list, undecided,
+    KeyBatch, append_key, are_plain, as_bytes, as_integers, as_objects, batch_of_array, batch_of_list,
+    read_integer, undecided,
 )
 from callboard.frequency.store cimport Store, SummaryState, merged
 from callboard.frequency.summary_locks cimport StreamSlots, no_stream
@@ -37,30 +37,36 @@ MOST_STREAMS = 1024
 cdef size_t ALL = 0xffffffff
 cdef uint64_t MOST = LARGEST
 
-# So many keys of a list are read and counted while they are in the core's cache.
+# The number of keys of a list that are read and counted while they are in the core's cache.
 cdef Py_ssize_t BATCH = 1024
 
 
 cdef class SpaceSaving:
-    """Counts keys with at most `1 / epsilon` counters, rounded up, however many keys there are.
+    """Counts keys with at most `1 / epsilon` counters, rounded up, for any number of keys.
 
-    No count is below how often its key came, and none is above it by more than `epsilon * total`. Every key that
-    came more often than that has a counter. `error` says for each count how far above the truth it may be. The
-    counts add up to `total`, until summaries are merged.
+    A count is never below the number of times that its key occurred, and exceeds it by at most `epsilon * total`. Every
+    key that occurred more often than that has a counter. The `error` of a count is the most by which it may be too
+    high. The counts add up to `total`, until summaries are merged.
 
     Keys are equal as in Python, but aware datetimes are equal if they are the same moment. As long as all keys are
-    integers of 64 bits, or integers, `str`, `bytes` and tuples of these, they are kept without a Python object.
-    Other keys, such as floats, make the summary keep the objects, for good. `epsilon` is from 1e-9 to below 1.
+    64-bit integers, `str`, `bytes` or tuples of these, they are stored without Python objects. From the first other key
+    on, such as a float, the summary stores the objects.
 
-    Any thread may use a summary. `streams` of them, 1 to 1,024, count at once, and others wait for one of these to
-    be done. Integers from arrays, and keys from lists once they are read, are counted without the interpreter's
-    lock. Keys that are kept as objects are counted by one thread at a time. Code may run in the middle of that,
-    such as a key's `__eq__`, a finalizer or a signal handler. It may count keys, which is done when the summary is
-    free. It gets a RuntimeError if it asks for something.
+    Thread-safe. Integers from arrays, and keys from lists once they are read, are counted without the interpreter's
+    lock. Keys that are stored as objects are counted by one thread at a time. Other code may run during that: a key's
+    `__eq__`, a finalizer or a signal handler. The keys that such code counts are added when the summary is free; a
+    query by it raises RuntimeError.
 
-    `design` says how streams share the counters: see `docs/frequency.md`. "auto" is "sequential" for one stream,
-    and "partitioned" for more. An answer includes all keys for which `update` and `add` have returned, and perhaps
-    some that are being counted meanwhile. An unknown design is a ValueError.
+    An answer includes all keys for which `update` and `add` have returned, and perhaps some that are currently being
+    counted.
+
+    Args:
+        epsilon: From 1e-9 to below 1.
+        streams: The number of threads that can count at once, 1 to 1,024. Others wait.
+        design: How streams share the counters: see `docs/frequency.md`. "auto" is "sequential" for one stream, and
+            "partitioned" for more.
+
+    Raises ValueError for other arguments.
     """
 
     def __dir__(self):
@@ -72,10 +78,10 @@ cdef class SpaceSaving:
 
     def __init__(self, epsilon, *, streams=1, design="auto"):
         if self.capacity != 0:
-            raise RuntimeError("a summary is made once")
+            raise RuntimeError("__init__ was called twice")
         self.epsilon = float(finite("epsilon", epsilon))
         if not 1e-9 <= self.epsilon < 1:
-            raise ValueError(f"epsilon is a number from 1e-9 to below 1, not {safe_repr(epsilon)}")
+            raise ValueError(f"epsilon expects a number from 1e-9 to below 1, got {safe_repr(epsilon)}")
         self.streams = whole("streams", streams, 1, MOST_STREAMS)
         if not isinstance(design, str) or design not in ("auto", *DESIGNS):
             raise ValueError(f"design: expected one of auto, {', '.join(DESIGNS)}, got {safe_repr(design)}")
@@ -97,18 +103,20 @@ cdef class SpaceSaving:
     def update(self, keys, weights=None):
         """Count keys.
 
-        `keys` is a mapping of keys to how often they came, or any other iterable of keys, such as a list, a NumPy
-        or Arrow array, a generator. A `str`, `bytes` or tuple is one key, and so is any object that cannot be
-        iterated. `weights` says how often they came: a whole number from 0 on for one key, and as many of them as
-        keys otherwise; without it, once.
+        An error leaves the summary unchanged, if `keys` is an array or a collection, and comparing keys raises no
+        error. For an iterator, the keys before its error are counted, except those of the batch of 4,096 in which a
+        key cannot be hashed.
 
-        An error leaves the summary as it was, if `keys` is an array or a collection, and comparing keys raises no
-        error. For an iterator, the keys before its error are counted, except the batch of 4,096 that has a key which
-        cannot be hashed.
+        Args:
+            keys: A mapping of keys to their weights, or another iterable of keys, such as a list, a NumPy or Arrow
+                array, or a generator. A `str`, `bytes` or tuple is one key, and so is an object that is not iterable.
+            weights: How often the keys occurred: a whole number of at least 0 for one key, otherwise one for each key.
+                By default 1.
 
-        Raises TypeError for a key that cannot be hashed, and for an array whose items are not keys. Raises
-        ValueError for NaN, for a weight below 0, for more or fewer weights than keys, and for counts of 2**63 or
-        more.
+        Raises:
+            TypeError: A key cannot be hashed, or the items of an array are not keys.
+            ValueError: A key is NaN, a weight is below 0, there are more or fewer weights than keys, or counts reach
+                2**63.
         """
         cdef Py_ssize_t at
         if isinstance(keys, (str, bytes, tuple)) or not isinstance(keys, Iterable):
@@ -128,7 +136,7 @@ cdef class SpaceSaving:
                 self._update(batch, their_weights)
 
     def add(self, key, weight=1):
-        """Count one key, of whatever type, `weight` times; the errors are those of `update`."""
+        """Count one key, of any type, `weight` times. Raises the errors of `update`."""
         cdef uint64_t times = weight if type(weight) is int and 0 <= weight <= MOST else whole("a weight", weight, 0)
         cdef int64_t number
         cdef ByteRun run
@@ -159,11 +167,11 @@ cdef class SpaceSaving:
         self._update([key], [times])
 
     def merge(self, SpaceSaving other):
-        """Count the other summary's keys, too; that summary stays as it is.
+        """Add the counts of another summary, which is not changed.
 
-        The bounds hold for all elements of both: if only one has a counter for a key, the other may have seen it as
-        often as its least key. From then on counts add up to at most `total`. The other one's `epsilon` is at most
-        this one's, or ValueError is raised.
+        The bounds hold for all elements of both. If only one has a counter for a key, the other may have seen that key
+        as often as its least frequent one. From then on, counts add up to at most `total`. Raises ValueError if the
+        other summary's `epsilon` is above this one's.
         """
         if other is self:
             raise ValueError("a summary cannot be merged with itself")
@@ -190,18 +198,18 @@ cdef class SpaceSaving:
     # --- answers ---------------------------------------------------------------------------------
 
     def top(self, k):
-        """Return the `k` keys with the greatest counts, or all, the greatest first, as `Counted`."""
+        """Return the `k` keys with the greatest counts, in descending order, as `Counted`."""
         return self._ask(min(whole("k", k, 0), ALL), 0).rows
 
     def frequent(self, support):
         """Return the keys above the fraction `support` of all elements, as `Frequent`.
 
-        `support` is from `epsilon` to below 1: a key below `epsilon` may have no counter. Raises ValueError for
+        `support` is from `epsilon` to below 1, since a key below `epsilon` may have no counter. Raises ValueError for
         another number.
         """
         given, support = support, float(finite("support", support))
         if not self.epsilon <= support < 1:
-            raise ValueError(f"support is a number from epsilon, {self.epsilon}, to below 1, not {given!r}")
+            raise ValueError(f"support expects a number from epsilon, {self.epsilon}, to below 1, got {given!r}")
         cdef SummaryState found = self._ask(ALL, support)
         bar = int(Fraction(support) * found.total)
         answer = Frequent([], [])
@@ -210,7 +218,7 @@ cdef class SpaceSaving:
         return answer
 
     def estimate(self, key):
-        """Return how often a key came, as `Estimate`; of one without a counter, how often it may have."""
+        """Return how often a key occurred, as `Estimate`; for a key without a counter, how often it may have."""
         self._enter()
         try:
             return self.store.estimate(key)
@@ -219,7 +227,7 @@ cdef class SpaceSaving:
 
     @property
     def total(self):
-        """How many elements were counted, with their weights."""
+        """The number of elements counted, with their weights."""
         self._enter()
         try:
             return self.store.total()
@@ -228,11 +236,11 @@ cdef class SpaceSaving:
 
     @property
     def unseen(self):
-        """How often a key without a counter may have come."""
+        """The most times that a key without a counter may have occurred."""
         return self._ask(0, 0).unseen
 
     def __len__(self):
-        """Return how many keys have counters."""
+        """Return the number of keys with counters."""
         self._enter()
         try:
             return self.store.size()
@@ -240,7 +248,7 @@ cdef class SpaceSaving:
             self._leave()
 
     def __iter__(self):
-        """Iterate over all counters as they are now, as `Counted`, the greatest count first."""
+        """Iterate over all counters as `Counted`, the greatest count first."""
         return iter(self._ask(ALL, 0).rows)
 
     def __repr__(self):
@@ -255,8 +263,8 @@ cdef class SpaceSaving:
     def to_bytes(self):
         """Return the summary as msgpack bytes, which `from_bytes` reads.
 
-        Keys are integers of 64 bits, `str`, `bytes`, floats, booleans, None, and tuples of these; TypeError
-        is raised for others, which pickle may take.
+        Keys may be 64-bit integers, `str`, `bytes`, floats, booleans, None, and tuples of these. Raises TypeError for
+        others; pickle may accept them.
         """
         cdef SummaryState state = self._state()
         return pack(self.epsilon, state.total, state.unseen, state.rows)
@@ -286,7 +294,7 @@ cdef class SpaceSaving:
     def _with(self, total, unseen, rows):
         if len(rows) > self.capacity:
             raise ValueError(
-                f"these bytes are not those of a summary: of {self.capacity} counters there cannot be {len(rows)}"
+                f"these bytes are not those of a summary: it has {self.capacity} counters, got {len(rows)}"
             )
         self._enter(alone=True)
         try:
@@ -299,14 +307,14 @@ cdef class SpaceSaving:
     # --- within the guard ------------------------------------------------------------------------
 
     cdef int _enter(self, bint alone=False) except -1:
-        """To ask; `alone` to change the store."""
+        """Enter the guard, to ask; `alone` to change the store."""
         if self.capacity == 0:
             raise RuntimeError("the summary was not made: __init__ was not called")
         if not self.guard.try_enter():
             if self.guard.is_mine():
                 raise RuntimeError(
-                    "this thread is at work on the summary, and a key's __eq__ or __hash__, a finalizer or a"
-                    " signal handler asks it for something: it can only count keys"
+                    "this thread is using the summary, and a key's __eq__ or __hash__, a finalizer or a"
+                    " signal handler asks it a question, but may only count keys"
                 )
             with nogil:
                 self.guard.enter()
@@ -340,7 +348,7 @@ cdef class SpaceSaving:
             self._leave()
 
     cdef SummaryState _state(self):
-        """All counters, the total, and how often another key may have come, while nobody counts."""
+        """All counters, the total, and how often another key may have come, while no thread counts."""
         self._enter(alone=True)
         try:
             return self.store.whole()
@@ -388,7 +396,7 @@ cdef class SpaceSaving:
         return stream
 
     def _update(self, list keys, weights):
-        """Count keys, which nobody else changes."""
+        """Count keys, in a list that other threads do not change."""
         self._count_batch(batch_of_list(keys, weights, self.mode))
 
     cdef int _count_batch(self, KeyBatch batch) except -1:
@@ -399,7 +407,7 @@ cdef class SpaceSaving:
         while batch.mode != as_objects:
             if self._count(batch):
                 return 0
-            if batch.mode < self.mode:  # which has become another meanwhile
+            if batch.mode < self.mode:  # which has changed
                 batch.read(self.mode)
             else:
                 self._enter(alone=True)

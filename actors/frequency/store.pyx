@@ -1,4 +1,4 @@
-"""The counters of a summary, kept in the way that its keys allow, and those of two summaries merged.
+"""The counters of a summary, in a form that suits its keys, and the merge of two summaries.
 
 The user of a store ensures that no other thread changes it at the same time, except by calls that its design allows
 to several threads.
@@ -20,8 +20,7 @@ from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.designs.summary cimport (
     ByteAnswer, ByteRow, Design, IntegerAnswer, IntegerRow, KeyEstimate, make_integers, make_runs, part_of,
 )
-from callboard.frequency.encoding cimport append_key, key_of
-from callboard.frequency.key_batch cimport KeyBatch, as_bytes, as_integers, as_objects, undecided
+from callboard.frequency.key_batch cimport KeyBatch, append_key, as_bytes, as_integers, as_objects, key_of, undecided
 
 import os
 
@@ -37,11 +36,11 @@ cdef extern from *:
     """
     tuple new_row(object type)
 
-# So few keys are counted sooner than the interpreter's lock is let go and taken again.
+# Fewer keys are counted sooner than the interpreter's lock is released and taken again.
 cdef size_t FEW = 64
 cdef size_t ALL = 0xffffffff
 
-# Keys that do not say how to hash them cannot be chosen to collide.
+# With a random seed, keys cannot be chosen to collide.
 cdef uint64_t SEED = mix(int.from_bytes(os.urandom(8), "little"))
 
 
@@ -92,7 +91,7 @@ cdef SummaryState merged(SummaryState mine, SummaryState theirs, uint32_t most):
 
 
 cdef class Store:
-    """An empty one keeps keys in whichever way the first ones need."""
+    """Counters. The first keys of an empty store determine its mode."""
 
     def __cinit__(self, int design, uint32_t capacity, unsigned streams, unsigned threads, int mode=undecided):
         self.design = <Design>design
@@ -116,7 +115,7 @@ cdef class Store:
     # --- counting: `stream` is the caller's; for objects there is one -----------------------------
 
     cdef int add(self, unsigned stream, KeyBatch batch) except -1:
-        """Count keys that were read in this store's way, which is not as objects."""
+        """Count keys that were read in this store's mode, which is not that of objects."""
         cdef const KeyColumn* column = &batch.column
         assert holds(batch.mode == self.mode and self.mode != as_objects)
         if column.size() < FEW:
@@ -141,7 +140,7 @@ cdef class Store:
         return 0
 
     cdef int add_object(self, object key, uint64_t weight, list late) except -1:
-        """Count a key, in a store of objects. `late` gets the objects to let go later: an object's end may run code."""
+        """Count a key, in a store of objects. `late` gets the objects to release later: that may run their code."""
         cdef uint64_t key_hash = hash_of_object(SEED, PyObject_Hash(key))
         cdef uint32_t slot = self.objects.find(<PyObject*>key, key_hash)
         cdef uint32_t used
@@ -163,7 +162,7 @@ cdef class Store:
     # --- answers ---------------------------------------------------------------------------------
 
     cdef SummaryState ask(self, size_t most, double support):
-        """The keys above that fraction, at most so many, the greatest first."""
+        """The keys above that fraction, at most `most`, the greatest first."""
         cdef IntegerAnswer integers
         cdef ByteAnswer runs
         cdef vector[uint32_t] slots
@@ -198,7 +197,7 @@ cdef class Store:
         return SummaryState(rows, self.objects.total(), self.objects.unseen())
 
     cdef SummaryState whole(self):
-        """All rows, or of partitions that have more counters than there may be, the greatest."""
+        """All rows; of partitions with more counters than the capacity, the greatest."""
         cdef SummaryState state = self.ask(ALL, 0)
         if <uint32_t>len(state.rows) > self.capacity:
             state.unseen = max(state.unseen, <uint64_t>state.rows[self.capacity].count)
@@ -235,7 +234,7 @@ cdef class Store:
             with nogil:
                 found = self.runs.estimate(run)
             return Estimate(found.count, found.error)
-        # One that is kept as such only in another mode may be equal to one that is here.
+        # A key that is kept as itself only in another mode may be equal to one that is here.
         all_of_them = self.ask(ALL, 0)
         if type(key) not in (str, bytes, float, type(None)):
             for mine, count, error in all_of_them.rows:
@@ -246,7 +245,7 @@ cdef class Store:
     cdef uint32_t size(self) except? 0:
         cdef uint32_t found
         if self.mode == as_integers:
-            with nogil:  # it may wait for who counts
+            with nogil:  # it may wait for threads that count
                 found = self.integers.size()
             return found
         if self.mode == as_bytes:
@@ -270,7 +269,7 @@ cdef class Store:
     # --- other stores ----------------------------------------------------------------------------
 
     cdef Store widened(self, int mode):
-        """The same counters, kept in a way that is for more keys."""
+        """The same counters, in a mode for more kinds of keys."""
         return self.loaded(mode, self.whole())
 
     cdef Store loaded(self, int mode, SummaryState state):

@@ -9,15 +9,14 @@ from callboard.core.memory.buffer cimport Buffer
 from callboard.core.memory.node cimport Kind, Node as Message
 from callboard.frequency.counting.key_column cimport KeyColumn
 from callboard.frequency.counting.keys cimport ByteRun
-from callboard.frequency.encoding cimport key_of
-from callboard.frequency.key_batch cimport KeyBatch, as_bytes, as_integers, as_objects, batch_of_list
+from callboard.frequency.key_batch cimport KeyBatch, as_bytes, as_integers, as_objects, batch_of_list, key_of
 from callboard.frequency.space_saving cimport SpaceSaving
 from callboard.native cimport NativeActor
 
 from callboard.core.checks import LARGEST
 from callboard.core.text import safe_repr
 
-# The format of a buffer that packed() made: nobody else makes one of it in memory of its own, nor writes to it.
+# The format of a buffer that packed() made. No other buffer has both this format and its own memory.
 cdef char PACKED = b"K"
 
 
@@ -40,7 +39,7 @@ cdef class StreamActor(NativeActor):
         self.answer_integer(keys)
 
     cdef bint read(self, Message* message) noexcept nogil:
-        """False: that takes the interpreter."""
+        """Read the keys of a message. False: that needs the interpreter."""
         cdef Buffer* buffer
         self.column.clear()
         if message.kind == Kind.integer:
@@ -58,7 +57,7 @@ cdef class StreamActor(NativeActor):
 
     @cython.nonecheck(False)
     cdef bint count(self) noexcept nogil:
-        """False: the summary keeps keys in another way, or it is full."""
+        """Count the keys. False: the summary is in another mode, or it is full."""
         cdef KeyColumn* column = &self.column
         cdef uint64_t total = column.total()
         cdef unsigned stream
@@ -84,7 +83,7 @@ cdef class StreamActor(NativeActor):
         return done
 
     cdef int64_t count_with_interpreter(self, Message* message) noexcept with gil:
-        """Return how many keys there were."""
+        """Count the keys of a message, and return their number."""
         cdef KeyColumn* column = &self.column
         cdef ByteRun run
         try:
@@ -93,7 +92,7 @@ cdef class StreamActor(NativeActor):
                 return 1
             elif message.kind != Kind.buffer:
                 wrong = safe_repr(value_of(message))
-                raise TypeError(f"keys are integers, texts, bytes and arrays of these, not {wrong}")
+                raise TypeError(f"keys expect integers, strings, bytes or arrays of these, got {wrong}")
             elif not is_packed(<Buffer*>message.first):
                 source = from_buffer(<Buffer*>message.first)
                 self.summary.update(source)
@@ -114,13 +113,13 @@ cdef bint is_packed(Buffer* buffer) noexcept nogil:
 
 
 def packed(list keys, weights):
-    """Return keys for a StreamActor: something to tell it, or None if they are such as need Python objects."""
+    """Return a message for a StreamActor with these keys, or None if they need Python objects."""
     cdef KeyBatch batch = batch_of_list(keys, weights, as_integers)
     cdef Buffer* buffer
     if batch.mode == as_objects:
         return None
     if batch.total > <uint64_t>LARGEST:
-        raise ValueError(f"counts are at most 2**63 - 1: weights of {sum(weights)} are more")
+        raise ValueError(f"counts are at most 2**63 - 1, got weights of {sum(weights)}")
     buffer = Buffer.allocate(batch.column.packed_size())
     try:
         batch.column.pack(buffer.data)

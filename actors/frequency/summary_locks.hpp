@@ -1,8 +1,8 @@
 // The locks of a summary: one for each stream, and the guard of the summary as a whole.
 //
-// A thread that counts takes a free stream, the same as last time if it can, and waits for one only when all are
-// taken. A thread that changes the whole summary takes all of them. And no more elements are admitted than can be
-// counted.
+// A thread that counts takes a free stream, if possible the same as last time, and waits for one only if all are
+// taken. A thread that changes the whole summary takes all of them. Elements are admitted only as far as the total
+// stays below 2**63.
 //
 // The guard is for code that may be entered again by the same thread. Comparing Python keys runs their code, which
 // may use the summary again, or let another thread have the interpreter. So a thread that has the interpreter only
@@ -47,7 +47,7 @@ public:
         locks_[stream].mutex.unlock();
     }
 
-    // All streams, in one order, so that two threads that want all of them do not wait for each other.
+    // All streams, in one order, so that two such threads do not wait for each other.
     void take_all() {
         for (unsigned at = 0; at < streams_; ++at) locks_[at].mutex.lock();
     }
@@ -55,7 +55,7 @@ public:
         for (unsigned at = 0; at < streams_; ++at) locks_[at].mutex.unlock();
     }
 
-    // Any thread, before it counts so many elements. False: the total would not stay below 2**63. relaxed, here and
+    // Any thread, before it counts these elements. False: the total would not stay below 2**63. relaxed, here and
     // below: the number guards no other memory.
     bool admit(std::uint64_t elements) {
         std::uint64_t total = admitted_.load(relaxed);

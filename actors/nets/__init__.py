@@ -1,4 +1,4 @@
-"""Nets: networks of plain functions, written as one formula, that grow while they run."""
+"""Nets: networks of plain functions, written as one formula, that grow at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions that make nets: `box` makes one of a function, the others combine nets.
+"""The functions that make nets: `box` makes one from a function, the others combine nets.
 
 Patterns, filters and signatures may be written as text, in S-Net's notation.
 """
@@ -91,28 +91,31 @@ def box(
     threads: bool = False,
     dedicated: bool = False,
 ) -> Box | Callable[[Callable[..., Any]], Box]:
-    """Make a function a box: `@box`, `@box("(x) -> (x, <p>)")`, or `box(function, "(x) -> (y)")`.
+    """Make a box from a function: `@box`, `@box("(x) -> (y)")`, or `box(function, "(x) -> (y)")`.
 
-    A plain function returns one output, or None; a generator function yields any number. Either may
-    be `async`. If it is a class, each replica of the box has an instance, which it calls.
-    `functools.partial(Class, argument)` has arguments for it. Calling the box calls the function.
+    Calling the box calls the function. Without a signature, the function's type hints define it.
+    Each parameter without a default is a field, or a tag if its hint is `Tag`. If the hint of the
+    only parameter is a dataclass or a TypedDict, the parameter is that whole record; next to other
+    parameters it is a field with a value of that class. The result's hint is such a class, a union
+    of them, or `Iterator[...]` for a generator function. `None` means no output; without a hint,
+    the outputs are open.
 
-    Without a signature, the hints say it. Each parameter without a default is a field, or a tag if
-    its hint is `Tag`. A dataclass or a TypedDict as the hint of the only parameter stands for that
-    record; beside other parameters it is the class of a field's value. The result's hint is such a
-    class, a union of them, or `Iterator[...]` of a generator function. `None` says that nothing
-    comes out, and no hint leaves the outputs open.
-
-    - `name`: in paths, errors and statistics. By default the function's.
-    - `concurrency`: the most calls at a time. By default 1, and no limit for a coroutine function.
-    - `timeout`: the most seconds that a call may take.
-    - `retries`, `backoff`: how often a failed call is repeated, and the seconds before the first
-      repetition, which double each time.
-    - `errors`: at an error the run fails (`"fail"`), the record becomes a dead letter (`"skip"`),
-      or a record `{error}` comes out (`"variant"`). With the last two, and with `retries`, the
-      outputs of a generator are kept until it ends: a record that fails has none.
-    - `threads`: calls run on threads of their own pool, since they block or release the lock.
-    - `dedicated`: each replica has a thread of its own.
+    Args:
+        function: A plain function returns one output, or None; a generator function yields any
+            number. Either may be `async`. A class is instantiated for each replica of the box, and
+            the instance is called. Use `functools.partial(Class, argument)` to pass arguments to
+            it.
+        signature: The labels of the inputs and outputs, as text.
+        name: For paths, errors and statistics. By default the function's.
+        concurrency: The most calls at a time. By default 1, and no limit for a coroutine function.
+        timeout: The most seconds that a call may take.
+        retries: How often a failed call is repeated.
+        backoff: The seconds before the first repetition, which double each time.
+        errors: After an error, the run fails ("fail"), the record becomes a dead letter ("skip"),
+            or a record `{error}` comes out ("variant"). With the last two, and with `retries`, the
+            outputs of a generator are collected until it ends, so a record that fails has none.
+        threads: Run calls on a separate pool of threads, because they block or release the lock.
+        dedicated: Give each replica its own thread.
     """
     if isinstance(function, (str, BoxSignature)):
         if signature is not None:
@@ -120,9 +123,9 @@ def box(
         function, signature = None, function
     options = BoxOptions(concurrency, timeout, retries, backoff, errors, threads, dedicated)
     if name is not None and (not isinstance(name, str) or not name):
-        raise TypeError(f"a box's name is a string that is not empty, not {safe_repr(name)}")
+        raise TypeError(f"a box's name expects a non-empty string, got {safe_repr(name)}")
     if not isinstance(signature, (str, BoxSignature, type(None))):
-        raise TypeError(f"a box's signature is a string, not {safe_repr(signature)}")
+        raise TypeError(f"a box's signature expects a string, got {safe_repr(signature)}")
 
     def made(function: Callable[..., Any]) -> Box:
         return _made(function, signature, name, options)
@@ -137,7 +140,7 @@ def _made(
     options: BoxOptions,
 ) -> Box:
     if isinstance(function, Box):
-        raise TypeError(f"{function.name} is a box already")
+        raise TypeError(f"{function.name} is already a box")
     called = called_function(function)
     is_async = inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
     check_class(function)
@@ -156,7 +159,7 @@ def _made(
 
 
 def parsed(signature: str) -> BoxSignature:
-    """Return the signature that a text says. NetSyntaxError says where it is none."""
+    """Parse a signature. Raises NetSyntaxError with the place of the error."""
     from callboard.nets.language.parsing import parse_box_signature
 
     return parse_box_signature(signature)
@@ -166,11 +169,11 @@ Patterns: TypeAlias = str | Pattern | Iterable[str | Pattern]
 
 
 def star(body: Net, exits: Patterns, *, ordered: bool = False, limit: int = 1_000_000) -> Star:
-    """Put replicas of `body` in series, made on demand. A record that matches an exit leaves.
+    """Chain replicas of `body`, made on demand. A record that matches an exit leaves.
 
-    `star(step, "{done}")` repeats `step` until a record has the field `done`. The exits are tried
-    in front of the first replica, too. A record that would need more than `limit` replicas is an
-    error. With `ordered=True` what comes of one record leaves before what comes of the next.
+    `star(step, "{done}")` repeats `step` until a record has the field `done`. The exits are also
+    tried before the first replica. A record that would need more than `limit` replicas is an error.
+    With `ordered=True`, the outputs of one record leave before those of the next.
     """
     return Star(
         checked_net("a star's body", body),
@@ -183,8 +186,8 @@ def star(body: Net, exits: Patterns, *, ordered: bool = False, limit: int = 1_00
 def split(body: Net, by: Label, *, ordered: bool = False, placed: bool = False) -> Split:
     """Make a replica of `body` for each value of a tag, `"<id>"`, or of a field, `"id"`.
 
-    A field's values can be hashed. With `placed=True` the tag is also the number of the worker that
-    the replica's boxes with threads run on.
+    Values of the field must be hashable. With `placed=True` the tag is also the number of the
+    worker that runs the replica's boxes with threads.
     """
     label = _label("a split's tag", by)
     if placed and not is_tag(label):
@@ -198,69 +201,69 @@ def split(body: Net, by: Label, *, ordered: bool = False, placed: bool = False) 
 
 
 def feedback(body: Net, backs: Patterns) -> Feedback:
-    """Send each record that matches one of `backs` through `body`, as often as it does."""
+    """Send each record through `body` while it matches one of `backs`."""
     return Feedback(
         checked_net("a feedback's body", body), _patterns("a feedback's patterns", backs)
     )
 
 
 def sync(*patterns: str | Pattern, timeout: float | None = None) -> Sync:
-    """Keep a record for each pattern, then put out one that has the labels of all of them.
+    """Keep a record for each pattern, then emit one that has the labels of all of them.
 
-    It does so once, and lets all further records pass. `star(sync("{a}", "{b}"), "{a, b}")` goes
-    on, and so does `join`. Records that wait longer than `timeout` seconds for the others become
-    dead letters.
+    This happens once; all further records pass through. `star(sync("{a}", "{b}"), "{a, b}")`
+    repeats it, and so does `join`. Records that wait longer than `timeout` seconds for the others
+    become dead letters.
     """
     found = _patterns("a cell's patterns", patterns)
     if len(found) < 2:
-        raise ValueError(f"a synchrocell has at least two patterns, not {len(found)}")
+        raise ValueError(f"a synchrocell expects at least two patterns, got {len(found)}")
     return Sync(found, checks.timeout("a cell's timeout", timeout))
 
 
 def filter(text: str | RecordFilter) -> RecordFilter:  # noqa: A001 - the term's name
-    """Return the filter that a text says: `filter("{x, <n>} -> {x, <n=n-1>}; {y=x}")`."""
+    """Parse a filter: `filter("{x, <n>} -> {x, <n=n-1>}; {y=x}")`."""
     if isinstance(text, RecordFilter):
         return text
     if not isinstance(text, str):
-        raise TypeError(f"a filter is a text, not {safe_repr(text)}")
+        raise TypeError(f"filter() expects a string, got {safe_repr(text)}")
     from callboard.nets.language.parsing import parse_filter
 
     return parse_filter(text)
 
 
 def choice(*branches: Net, ordered: bool = False, ties: Ties = "first") -> Choice:
-    """Send each record to the branch whose input type matches it best: with most labels.
+    """Send each record to the branch whose input type matches it with the most labels.
 
-    The first of several best ones gets it, or with `ties="fair"` each in turn. `a | b` is
+    If several match equally well, the first gets it, or with `ties="fair"` each in turn. `a | b` is
     `choice(a, b)`.
     """
     if len(branches) < 2:
-        raise ValueError(f"a choice has at least two branches, not {len(branches)}")
+        raise ValueError(f"a choice expects at least two branches, got {len(branches)}")
     checks.one_of("ties", ties, get_args(Ties))
     nets = tuple(checked_net("a choice's branch", branch) for branch in branches)
     return Choice(nets, ordered=checks.flag("ordered", ordered), ties=ties)
 
 
 def ordered(body: Net) -> Ordered:
-    """Make a net's output as if one worker took one record after the other."""
+    """Order a net's outputs as if one worker handled one record after the other."""
     return Ordered(checked_net("an ordered net's body", body))
 
 
 def net(body: Net, name: str, signature: str | Signature | None = None) -> NamedNet:
-    """Give a net a name, which paths have, and a signature: `"{a} | {b} -> {c}, {d} -> ..."`.
+    """Give a net a name for paths, and a signature: `"{a} | {b} -> {c}, {d} -> ..."`.
 
-    The signature is checked. Others see its inputs instead of the inferred ones. Outputs that have
-    the labels of a declared one keep their other labels, which the next box may take. Labels of a
-    record that the signature lacks go into the net, not around it.
+    The signature is checked. Other nets see its inputs instead of the inferred ones. An output with
+    the labels of a declared one keeps its other labels, which the next box may take. Labels of a
+    record that are not in the signature go into the net, not around it.
     """
     if not isinstance(name, str) or not name:
-        raise TypeError(f"a net's name is a string that is not empty, not {safe_repr(name)}")
+        raise TypeError(f"a net's name expects a non-empty string, got {safe_repr(name)}")
     if isinstance(signature, str):
         from callboard.nets.language.parsing import parse_signature
 
         signature = parse_signature(signature)
     if not isinstance(signature, (Signature, type(None))):
-        raise TypeError(f"a net's signature is a text, not {safe_repr(signature)}")
+        raise TypeError(f"a net's signature expects a string, got {safe_repr(signature)}")
     return NamedNet(name, checked_net(f"the body of the net {name}", body), signature)
 
 
@@ -271,26 +274,28 @@ def join(
     timeout: float | None = None,
     ordered: bool = False,
 ) -> Split | Choice:
-    """Merge records with the same value of the label `on`: one with the labels of each of `of`.
+    """Merge records with the same value of the label `on`, one with the labels of each of `of`.
 
-    `join(on="id", of=("page", "price"))` makes a record with `page` and one with `price` into one
-    with both, for each value of `id`: of the field, or of the tag in records that have no such
-    field. With `"<id>"` it is the tag alone. Each of `of` is a label,
-    several of them as a tuple, or a pattern such as `"{page, <size>}"`. Further records with the
-    same value are merged in the same way. The merged record has all labels of the first part, and
-    of each further one those that `of` says. Parts that wait longer than `timeout` seconds for the
-    others become dead letters. With `ordered=True` the output is as if one worker had done it.
+    `join(on="id", of=("page", "price"))` merges a record with `page` and one with `price`, for each
+    value of `id`. Further records with the same value are merged in the same way. The merged record
+    has all labels of the first part, and those labels of each further one that `of` names.
+
+    Args:
+        on: "id" is a field, or the tag in records without this field; "<id>" is only the tag.
+        of: For each part a label, a tuple of labels, or a pattern such as "{page, <size>}".
+        timeout: Parts that wait for more seconds for the others become dead letters.
+        ordered: Order the outputs as if one worker had made them.
     """
-    key = _label("what a join is on", on)
+    key = _label("the key of a join", on)
     if isinstance(of, (str, Pattern)):
-        raise TypeError(f"a join is of several records, not {safe_repr(of)} alone")
-    patterns = tuple(map(_part, _listed("what a join is of", of)))
+        raise TypeError(f"a join expects several records, got {safe_repr(of)}")
+    patterns = tuple(map(_part, _listed("the parts of a join", of)))
     if len(patterns) < 2:
-        raise ValueError(f"a join is of at least two records, not {len(patterns)}")
+        raise ValueError(f"a join expects at least two records, got {len(patterns)}")
     whole: Variant = frozenset[Label]().union(*(pattern.variant for pattern in patterns))
     for pattern in patterns:
         if key in pattern.variant:
-            raise ValueError(f"a join's parts have {key} all: {pattern} need not say it")
+            raise ValueError(f"all parts of a join have {key}: leave it out of {pattern}")
         if pattern.variant == whole:
             raise ValueError(
                 f"each part of a join has labels that another lacks, and {pattern} has those of all"
@@ -306,7 +311,7 @@ def join(
 def _label(what: str, value: Any) -> Label:
     name = name_of(value) if isinstance(value, str) else ""
     if not name.isidentifier() or value not in (name, tag(name), binding_tag(name)):
-        raise ValueError(f"{what} is a label, such as 'id' or '<id>', not {safe_repr(value)}")
+        raise ValueError(f"{what} expects a label, such as 'id' or '<id>', got {safe_repr(value)}")
     return str(value)
 
 
@@ -322,15 +327,15 @@ def _patterns(what: str, values: Any) -> tuple[Pattern, ...]:
 
             found += parse_patterns(value)
         else:
-            raise TypeError(f"{what} are texts such as '{{a, <n>}}', not {safe_repr(value)}")
+            raise TypeError(f"{what} expect strings such as '{{a, <n>}}', got {safe_repr(value)}")
     if not found:
-        raise ValueError(f"{what} are at least one")
+        raise ValueError(f"{what} expect at least one pattern")
     return tuple(found)
 
 
 def _listed(what: str, values: Any) -> list[Any]:
     if not isinstance(values, Iterable):
-        raise TypeError(f"{what} are texts such as '{{a, <n>}}', not {safe_repr(values)}")
+        raise TypeError(f"{what} expect strings such as '{{a, <n>}}', got {safe_repr(values)}")
     return list(values)
 
 
@@ -344,5 +349,5 @@ def _part(value: Any) -> Pattern:
         return parse_pattern(value)
     labels = [value] if isinstance(value, str) else _listed(what, value)
     if not labels:
-        raise ValueError(f"{what} has at least one label, not {safe_repr(value)}")
+        raise ValueError(f"{what} expects at least one label, got {safe_repr(value)}")
     return Pattern(frozenset(_label(what, label) for label in labels))

@@ -1,4 +1,4 @@
-"""Pictures of nets: Mermaid flowcharts, HTML for notebooks, and shapes for the dashboard."""
+"""Drawings of nets: Mermaid flowcharts, HTML for notebooks, and shapes for the dashboard."""
 
 from __future__ import annotations
 
@@ -26,104 +26,41 @@ _ENTITIES = str.maketrans(
     {'"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "#": "#35;", "\n": " "}
 )
 
+JUNCTION = "junction"
+"""The kind of boxes at which lines only part or meet."""
+
+_BRACKETS = {
+    "entry": ('(["', '"])'),
+    "exit": ('(["', '"])'),
+    "box": ('["', '"]'),
+    "filter": ('[/"', '"/]'),
+    "sync": ('[["', '"]]'),
+    JUNCTION: ('{"', '"}'),
+}
+
 
 def mermaid(net: Net) -> str:
     """Write a net as a Mermaid flowchart.
 
-    Boxes are rectangles, filters slanted, and synchrocells have double sides. A choice, and the
-    test of a replication, is a rhombus.
+    Boxes are rectangles, filters are slanted, and synchrocells have double sides. Choices and the
+    tests of replications are rhombuses.
     """
-    return _Picture({}).of(checked_net("what mermaid() is given", net))
+    return mermaid_of_run(checked_net("the argument of mermaid()", net), {})
 
 
 def mermaid_of_run(net: Net, places: Mapping[str, Mapping[str, Any]]) -> str:
-    """Write a net as it is now: with the records that came to each place, and the replicas."""
-    return _Picture(places).of(net)
-
-
-class _Picture:
-    def __init__(self, places: Mapping[str, Mapping[str, Any]]) -> None:
-        self.places = places
-        self.lines = ["flowchart LR"]
-        self.number = 0
-
-    def of(self, net: Net) -> str:
-        root = places_in(net)
-        first, last = self.draw(root)
-        self.lines += [f'    in(["in"]) --> {first}', f'    {last} --> out(["out"])']
-        return "\n".join(self.lines) + "\n"
-
-    def draw(self, place: Place) -> tuple[str, str]:
-        """Draw a net; return the ends of the lines into it and out of it."""
-        net, parts = place.net, place.parts
-        match net:
-            case Box(name):
-                return self.leaf(place, name, '["', '"]')
-            case RecordFilter():
-                return self.leaf(place, str(net), '[/"', '"/]')
-            case Sync():
-                return self.leaf(place, str(net), '[["', '"]]')
-            case Choice(_, is_ordered):
-                first, last = self.rhombus("||" if is_ordered else "|"), self.dot()
-                for part in parts:
-                    begin, end = self.draw(part)
-                    self.lines += [f"    {first} --> {begin}", f"    {end} --> {last}"]
-                return first, last
-            case Star(_, exits):
-                return self.loop(place, "one more replica", ", ".join(map(str, exits)))
-            case Feedback(_, backs):
-                return self.loop(place, ", ".join(map(str, backs)), "else")
-            case Split(_, by):
-                return self.split(place, by)
-        first, last = "", ""
-        for part in parts:
-            begin, end = self.draw(part)
-            if last:
-                self.lines.append(f"    {last} --> {begin}")
-            first, last = first or begin, end
-        return first, last
-
-    def leaf(self, place: Place, text: str, left: str, right: str) -> tuple[str, str]:
-        seen = self.places.get(place.path)
+    """Write a net with the records that came to each place, and the replicas."""
+    shape = shape_of(net)
+    lines = ["flowchart LR"]
+    for number, (name, kind, key) in enumerate(shape.boxes):
+        left, right = _BRACKETS[kind] if name else ('((" ', '"))')
+        seen = places.get(key)
         counts = f"<br/>{seen['records']} records, {seen['entities']} now" if seen else ""
-        name = self.new()
-        self.lines.append(f"    {name}{left}{_escaped(text)}{counts}{right}")
-        return name, name
-
-    def loop(self, place: Place, inward: str, outward: str) -> tuple[str, str]:
-        test, last = self.rhombus("?"), self.dot()
-        begin, end = self.draw(place.parts[0])
-        self.lines += [
-            f'    {test} -- "{_escaped(inward)}" --> {begin}',
-            f"    {end} --> {test}",
-            f'    {test} -- "{_escaped(outward)}" --> {last}',
-        ]
-        return test, last
-
-    def split(self, place: Place, by: str) -> tuple[str, str]:
-        first, last = self.rhombus(by), self.dot()
-        self.lines.append(f'    subgraph {self.new()}["a replica for each {_escaped(by)}"]')
-        begin, end = self.draw(place.parts[0])
-        self.lines += ["    end", f"    {first} --> {begin}", f"    {end} --> {last}"]
-        return first, last
-
-    def rhombus(self, text: str) -> str:
-        name = self.new()
-        self.lines.append(f'    {name}{{"{_escaped(text)}"}}')
-        return name
-
-    def dot(self) -> str:
-        name = self.new()
-        self.lines.append(f'    {name}((" "))')
-        return name
-
-    def new(self) -> str:
-        self.number += 1
-        return f"n{self.number}"
-
-
-def _escaped(text: str) -> str:
-    return text.translate(_ENTITIES)
+        lines.append(f"    n{number}{left}{name.translate(_ENTITIES)}{counts}{right}")
+    for source, end, text in (*shape.lines, *shape.backs):
+        arrow = f'-- "{text.translate(_ENTITIES)}" -->' if text else "-->"
+        lines.append(f"    n{source} {arrow} n{end}")
+    return "\n".join(lines) + "\n"
 
 
 _LEAF = "border:1px solid #555;border-radius:6px;padding:4px 8px;margin:2px;text-align:center"
@@ -177,10 +114,6 @@ def _leaf(place: Place, text: str, kind: str, places: Mapping[str, Mapping[str, 
     seen = places.get(place.path)
     counts = f"<br/>{text_of(seen['records'])} records" if seen else ""
     return f'<div style="{_LEAF};background:{_COLOURS[kind]}">{text_of(text)}{counts}</div>'
-
-
-JUNCTION = "junction"
-"""The kind of boxes at which lines only part or meet."""
 
 
 def shape_of(net: Net) -> GraphShape:

@@ -13,21 +13,19 @@ MOST_SHOWN = 500  # letters of a record, or of a cause, in an error's text
 
 
 class NetError(CallboardError):
-    """The base of errors of nets."""
+    """The base of all errors of nets."""
 
     def _again(self) -> NetError:
-        """Make another one for the same failure, to be raised: each call raises its own."""
+        """Return a copy to raise. Each call raises a separate one."""
         error = copy(self)
         error.__cause__ = self.__cause__
         return error
 
 
 class NetSyntaxError(NetError, ValueError):
-    """A text is no net, pattern, filter or signature.
+    """A text is not a valid net, pattern, filter or signature.
 
-    The message has the line, the column and what was expected.
-
-    `line` and `column` count from 1.
+    The message shows the place, and what was expected there. `line` and `column` count from 1.
     """
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
@@ -41,13 +39,13 @@ class NetTypeError(NetError, TypeError):
 
 
 class RecordError(NetError, ValueError):
-    """A record cannot go on: the message has the record, the place and the reason."""
+    """A record cannot continue. The message shows the record, the place and the reason."""
 
 
 class BoxError(NetError):
     """A box, or a filter, raised an exception, which is this one's `__cause__`.
 
-    `path` says where in the net, and `record` has the values that came by their labels.
+    `path` is the place in the net, and `record` is the box's input.
     """
 
     def __init__(self, path: str, record: Mapping[str, Any]) -> None:
@@ -66,8 +64,9 @@ class BoxError(NetError):
 
 
 class NetEnded(NetError):
-    """The run takes no more records, or has no result: it was finished or cancelled, or its system
-    was stopped.
+    """The run takes no more records, or has no result.
+
+    It was finished or cancelled, or its system was stopped.
     """
 
 

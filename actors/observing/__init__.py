@@ -1,9 +1,9 @@
-"""Seeing a system at work: its figures, why its actors wait, and traces of what they did."""
+"""Inspection of a running system: its statistics, why its actors wait, and traces of their work."""
 
 from callboard.observing.thresholds import MailboxEvent, MailboxWatch, watch_mailboxes
 from callboard.observing.tracing.message_graph import MessageEdge, MessageGraph, message_graph
 from callboard.observing.tracing.record import dump_trace, record_trace
-from callboard.observing.wait import WaitRecord, WaitReport
+from callboard.observing.wait_report import WaitRecord, WaitReport
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder
 from callboard.scheduling.tracing.recording import TraceFile
 

@@ -9,18 +9,18 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from callboard._inside.sending.runtime import Runtime
-from callboard.observing.waits import waits_of
+from callboard.observing.wait_search import waits_of
 from callboard.observing.watching import STUCK_AFTER
 from callboard.statistics import collect
 
 
 class Observable(Protocol):
-    """The part of an Observer that answers are made of."""
+    """The part of an Observer that answers use."""
 
     runtime: Runtime
 
     def served(self) -> list[dict[str, Any]]:
-        """Return the health of the servers by which others reach the system."""
+        """Return the health of the servers through which other processes reach the system."""
         ...
 
     def graphs(self) -> list[Any]:
@@ -44,7 +44,7 @@ def info(observer: Observable) -> dict[str, Any]:
 
 
 def who(observer: Observable) -> dict[str, Any]:
-    """Return what tells systems from each other, and a few figures that cost next to nothing."""
+    """Return what identifies the system, and a few figures that cost almost nothing."""
     runtime = observer.runtime
     letters = runtime.dead_letters
     return {
@@ -59,7 +59,7 @@ def who(observer: Observable) -> dict[str, Any]:
 
 
 def waits(observer: Observable) -> list[dict[str, Any]]:
-    """Return why each actor and operator does nothing."""
+    """Return why each actor and operator waits."""
     return [asdict(wait) for wait in waits_of(observer.runtime, STUCK_AFTER)]
 
 
@@ -88,6 +88,6 @@ ANSWERS: dict[str, Callable[[Observable], Any]] = {
 
 
 def answer(observer: Observable, question: str) -> Any:
-    """Answer a question; None to an unknown one."""
+    """Answer a question. An unknown one gets None."""
     known = ANSWERS.get(question)
     return None if known is None else known(observer)

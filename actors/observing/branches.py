@@ -10,12 +10,12 @@ from callboard.observing.scan import first_children
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
     from callboard._inside.sending.runtime import Runtime
-    from callboard.observing.wait import WaitRecord
+    from callboard.observing.wait_report import WaitRecord
 
 MOST_LINES = 400
-"""The longest tree that is shown. Each line costs the process some microseconds."""
+"""The lines of the longest tree that is shown. Each costs the process some microseconds."""
 ROOT = "0"
-"""Stands for the system among the open branches. Actors count from 1."""
+"""The number of the system among the open branches. Actors count from 1."""
 
 
 def branches(
@@ -37,7 +37,7 @@ def branches(
             lines.append(line)
             continue
         depth, ref = line
-        number = str(ref.number)
+        number = str(ref._number)
         refs, count = first_children(runtime, ref, min(opened.get(number, 0), MOST_LINES))
         wait = wait_of(ref)
         lines.append(

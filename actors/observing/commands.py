@@ -1,4 +1,4 @@
-"""`python -m callboard info`, `tree` and `dump`: to look into systems of the same user."""
+"""`python -m callboard info`, `tree` and `dump`, which inspect systems of the same user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from callboard.core.text import printable
 from callboard.observing import endpoint
 from callboard.observing.endpoint import ask, folder_of_sockets
 
-# To take an answer apart that is of another form, as that of another version, raises these.
+# Reading an answer of another form, such as that of another version, raises these.
 _ODD = (TypeError, AttributeError, LookupError, ValueError)
 
 HINT = "make it with ActorSystem(observable=True), and run this as the same user"
@@ -27,7 +27,7 @@ def info(arguments: Sequence[str]) -> int:
 
 
 def tree(arguments: Sequence[str]) -> int:
-    """Print the actors of systems as a tree, and why each does nothing; then the operators."""
+    """Print the actors of systems as a tree with why each waits, and then the operators."""
     return _each("tree", arguments, _print_tree)
 
 
@@ -39,11 +39,10 @@ def dump(arguments: Sequence[str]) -> int:
 def systems_of(
     which: str | None, silent: Callable[..., object] = lambda *_: None
 ) -> list[tuple[Path, dict[str, Any]]]:
-    """Find the systems of a process or of a name, or all, by who they say they are.
+    """Find the systems of a process or of a name, or all.
 
-    `silent` is called with the number of each process that does not answer soon, and with more to
-    say, if there is. Raises
-    CallboardError, OSError.
+    `silent` is called with the number of each process that does not answer soon, and in some cases
+    with a text. Raises CallboardError, OSError.
     """
     return [
         (path, found)
@@ -53,7 +52,7 @@ def systems_of(
 
 
 def none_found(which: str | None) -> str:
-    """Say that no system of that process or name was found, and which there are."""
+    """Return a text that no system of that process or name was found, and which there are."""
     if which is None:
         return f"no system can be observed: {HINT}"
     there = [f"{found['pid']} {found['system']}" for _, found in _systems(lambda *_: None)]
@@ -62,7 +61,7 @@ def none_found(which: str | None) -> str:
 
 
 def say_silent(pid: int, what: str = "does not answer") -> None:
-    """Name a process that does not answer as it should."""
+    """Print that a process does not answer as it should."""
     print(f"process {pid} {what}", file=sys.stderr)
 
 
@@ -96,7 +95,7 @@ def _systems(silent: Callable[..., object]) -> Iterator[tuple[Path, dict[str, An
     """Find the systems that answer; forget the sockets of processes that have ended."""
     for path in sorted(folder_of_sockets().glob("*-*.sock")):
         if not (number := path.name.partition("-")[0]).isdecimal():
-            continue  # no system has made it
+            continue  # it is not of a system
         pid = int(number)
         try:
             found = ask(path, "who", endpoint.BRIEF_PATIENCE)
@@ -110,7 +109,7 @@ def _systems(silent: Callable[..., object]) -> Iterator[tuple[Path, dict[str, An
         if _says_who(found):
             yield path, found
         elif found is not None:
-            silent(pid, "answers with no name of a system")
+            silent(pid, "answers without the name of a system")
 
 
 def _says_who(found: Any) -> bool:

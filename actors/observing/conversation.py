@@ -1,6 +1,6 @@
-"""Connections of observers that stay: one question after the other on one connection.
+"""Persistent connections of observers: one question after the other on one connection.
 
-Each has a thread and a view of the system, which are gone when its observer is.
+Each has a thread and a view of the system, which end with it.
 """
 
 from __future__ import annotations
@@ -22,50 +22,66 @@ GREETING = b"{}\n"
 """The answer to that. The observer waits for it before it asks."""
 MOST_CONVERSATIONS = 8
 LONGEST_LINE = 65_536
-"""How long a question may be, in bytes."""
+"""The largest question, in bytes."""
 SILENCE = 60.0
-"""After so many seconds without a question the observer is taken for gone."""
+"""After this number of seconds without a question, the connection ends."""
 PATIENCE = 5.0
-"""How long the observer may take to read an answer, in seconds."""
+"""The time in which the observer has to read an answer, in seconds."""
 
 
-class Conversations:
+class Connections:
+    """Connections of observers, each served by a thread. Any thread."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._connections: dict[socket.socket, None] = {}  # in the order in which they came
+
+    def end(self) -> None:
+        """End all of them, since the system is stopped."""
+        with self._lock:
+            for connection in self._connections:
+                shut_down(connection)
+
+    def close_in_child(self) -> None:
+        """Close the copies of the connections, in a forked child, without the lock."""
+        for connection in self._connections:
+            connection.close()
+
+
+def shut_down(connection: socket.socket) -> None:
+    """End a connection, whose thread closes it."""
+    with contextlib.suppress(OSError):  # the observer is gone
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+class Conversations(Connections):
     """The observers that stay with one system. Any thread."""
 
     def __init__(self, name: str, watch: Callable[[], Callable[[str], Any]]) -> None:
-        self._name = name
+        super().__init__(name)
         self._watch = watch
-        self._lock = threading.Lock()
-        self._connections: set[socket.socket] = set()
         self._ended = False
 
     def begin(self, connection: socket.socket) -> None:
-        """Go on with a connection, which this takes from its caller, in a thread of its own."""
+        """Take over a connection from the caller, and serve it in a separate thread."""
         mine = socket.socket(fileno=connection.detach())
         with self._lock:
             refused = self._ended or len(self._connections) >= MOST_CONVERSATIONS
             if not refused:
-                self._connections.add(mine)
+                self._connections[mine] = None
         if refused:
             mine.close()
             return
-        thread = threading.Thread(target=self._talk, args=(mine,), name=self._name, daemon=True)
+        thread = threading.Thread(target=self._serve, args=(mine,), name=self._name, daemon=True)
         thread.start()
 
     def end(self) -> None:
-        """End all of them: the system is stopped."""
-        with self._lock:
-            self._ended = True
-            for connection in self._connections:
-                with contextlib.suppress(OSError):  # the observer is gone
-                    connection.shutdown(socket.SHUT_RDWR)
+        """End all of them, and begin no more."""
+        self._ended = True
+        super().end()
 
-    def forsake(self) -> None:
-        """Close the copies of the connections, in a forked child, where nobody has the lock."""
-        for connection in self._connections:
-            connection.close()
-
-    def _talk(self, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket) -> None:
         try:
             with connection, connection.makefile("rb") as questions:
                 answer = self._watch()
@@ -82,10 +98,10 @@ class Conversations:
         except OSError:
             pass  # the observer is gone, or does not read
         except Exception as error:
-            log.error("a question of an observer failed", exc_info=error)
+            log.error("an observer's request failed", exc_info=error)
         finally:
             with self._lock:
-                self._connections.discard(connection)
+                self._connections.pop(connection, None)
 
 
 def _reply(answer: Callable[[str], Any], question: bytes) -> bytes:
@@ -99,7 +115,7 @@ def _reply(answer: Callable[[str], Any], question: bytes) -> bytes:
 class Watcher:
     """The observer's side: look at a system again and again. One thread.
 
-    Raises OSError where there is none, or no more observers may stay. `look()` raises
+    Raises OSError if there is none, or if it has too many observers. `look()` raises
     ConnectionError when the system has ended.
     """
 
@@ -112,7 +128,7 @@ class Watcher:
             self._connection.sendall(f"{WATCH}\n".encode())
             self._answers = self._connection.makefile("rb")
             if self._answers.readline() != GREETING:
-                raise ConnectionError(f"the system at {path} has eight observers already")
+                raise ConnectionError(f"the system at {path} already has eight observers")
         except BaseException:
             self._connection.close()
             raise

@@ -1,6 +1,7 @@
 """The socket at which `python -m callboard dump`, `top` and others ask a system of the same user.
 
-It lies in a folder that only this user can enter. The kernel says who asks, and others get nothing.
+It is in a folder that only this user can enter. The kernel says which user asks, and other users
+get no answer.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from typing import Any
 
 from callboard.core.errors import CallboardError
 from callboard.core.log import log
-from callboard.observing.conversation import WATCH, Conversations
+from callboard.observing.conversation import WATCH, Connections, Conversations, shut_down
 
 LONGEST_QUESTION = 64
 """In bytes."""
 PATIENCE = 5.0
-"""How long a question or the reading of an answer may take, in seconds."""
+"""The time for a question, or for the reading of an answer, in seconds."""
 BRIEF_PATIENCE = 2.0
-"""How long a system may take to say who it is, in seconds: a stopped process never does."""
+"""The time in which a system has to identify itself, in seconds. A stopped process never does."""
 
 MOST_QUESTIONS = 32
-"""How many may ask at one time. One more ends the oldest."""
+"""The number of questions at one time. One more ends the oldest."""
 LONGEST_ANSWER = 2**30
 """In bytes."""
 
@@ -40,7 +41,7 @@ _PEER = struct.Struct("3i")  # pid, uid, gid
 def folder_of_sockets() -> Path:
     """Return the folder of this user's sockets, and make it.
 
-    Raises CallboardError if it is not this user's alone: somebody else has made it.
+    Raises CallboardError if other users can enter it, or have made it.
     """
     above = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     folder = Path(above) / f"callboard-{os.geteuid()}"
@@ -50,24 +51,24 @@ def folder_of_sockets() -> Path:
         folder.mkdir(mode=0o700)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        raise CallboardError(f"{folder} is no folder, so no socket for observers can be there")
+        raise CallboardError(f"{folder} is not a folder, so it cannot have a socket for observers")
     if found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise CallboardError(
-            f"{folder} is not for this user alone (owner {found.st_uid}, mode "
-            f"{stat.S_IMODE(found.st_mode):o}), so no socket for observers can be there"
+            f"{folder} is open to other users (owner {found.st_uid}, mode "
+            f"{stat.S_IMODE(found.st_mode):o}), so it cannot have a socket for observers"
         )
     return folder
 
 
 def uid_of_peer(connection: socket.socket) -> int:
-    """Return the user at the other end of a connection, as the kernel knows it."""
+    """Return the user at the other end of a connection, according to the kernel."""
     peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
     uid: int = _PEER.unpack(peer)[1]
     return uid
 
 
 class Endpoint:
-    """Answers questions at a socket, in a thread of its own, until it is closed."""
+    """Answers questions at a socket, in a separate thread, until it is closed."""
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class Endpoint:
         raise CallboardError(f"this process has a thousand sockets in {folder}")
 
     def close(self) -> None:
-        """Answer no more, from now on. The socket is gone then."""
+        """Stop answering, and remove the socket."""
         if os.getpid() == self._pid:
             self.path.unlink(missing_ok=True)
             with contextlib.suppress(OSError):  # closed already
@@ -112,35 +113,33 @@ class Endpoint:
             self._questions.end()
             self._conversations.end()
 
-    def forsake(self) -> None:
+    def close_in_child(self) -> None:
         """Close the copies of the sockets, in a forked child."""
         self._listener.close()
-        self._questions.forsake()
-        self._conversations.forsake()
+        self._questions.close_in_child()
+        self._conversations.close_in_child()
 
 
 _endpoints: weakref.WeakSet[Endpoint] = weakref.WeakSet()
 
 
-def _forsake_all() -> None:
+def _close_all_in_child() -> None:
     for endpoint in list(_endpoints):
-        endpoint.forsake()
+        endpoint.close_in_child()
 
 
-os.register_at_fork(after_in_child=_forsake_all)
+os.register_at_fork(after_in_child=_close_all_in_child)
 
 
-class Questions:
-    """The observers that ask one question. Each has a thread, so that none waits for another."""
+class Questions(Connections):
+    """The observers that ask one question, each in a thread, without waiting for each other."""
 
     def __init__(
         self, name: str, answer: Callable[[str], Any], conversations: Conversations
     ) -> None:
-        self._name = name
+        super().__init__(name)
         self._answer = answer
         self._conversations = conversations
-        self._lock = threading.Lock()
-        self._connections: dict[socket.socket, None] = {}  # in the order in which they came
 
     def begin(self, connection: socket.socket) -> None:
         """Have a question answered by a thread, which closes the connection."""
@@ -148,31 +147,22 @@ class Questions:
             if len(self._connections) >= MOST_QUESTIONS:
                 oldest = next(iter(self._connections))
                 del self._connections[oldest]
-                _shut_down(oldest)
+                shut_down(oldest)
             self._connections[connection] = None
-        talk = threading.Thread(target=self._talk, args=(connection,), name=self._name, daemon=True)
+        thread = threading.Thread(
+            target=self._answer_one, args=(connection,), name=self._name, daemon=True
+        )
         try:
-            talk.start()
+            thread.start()
         except RuntimeError:  # there can be no more threads
             self._leave(connection)
 
-    def end(self) -> None:
-        """End all of them: the system is stopped."""
-        with self._lock:
-            for connection in self._connections:
-                _shut_down(connection)
-
-    def forsake(self) -> None:
-        """Close the copies of the connections, in a forked child, where nobody has the lock."""
-        for connection in self._connections:
-            connection.close()
-
     def _leave(self, connection: socket.socket) -> None:
-        with self._lock:  # by which it is shut down no more
+        with self._lock:  # so that it is not shut down any more
             self._connections.pop(connection, None)
             connection.close()
 
-    def _talk(self, connection: socket.socket) -> None:
+    def _answer_one(self, connection: socket.socket) -> None:
         try:
             connection.settimeout(PATIENCE)
             question = _line(connection)
@@ -181,16 +171,11 @@ class Questions:
             else:
                 connection.sendall(json.dumps(self._answer(question)).encode())
         except OSError:
-            pass  # who asked is gone, or does not read
+            pass  # the observer is gone, or does not read
         except Exception as error:
-            log.error("a question of an observer failed", exc_info=error)
+            log.error("an observer's request failed", exc_info=error)
         finally:
             self._leave(connection)
-
-
-def _shut_down(connection: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # the observer is gone, or talks in a conversation
-        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _serve(listener: socket.socket, questions: Questions) -> None:
@@ -198,7 +183,7 @@ def _serve(listener: socket.socket, questions: Questions) -> None:
         try:
             connection, _ = listener.accept()
         except OSError:
-            listener.close()  # nobody is to connect any more
+            listener.close()  # the endpoint is closed
             return
         if uid_of_peer(connection) in (os.geteuid(), 0):
             questions.begin(connection)
@@ -219,7 +204,7 @@ def _line(connection: socket.socket) -> str:
 def refuse_another_user(connection: socket.socket) -> None:
     """Raise PermissionError if the socket that this is connected to is another user's."""
     if uid_of_peer(connection) != os.geteuid():
-        raise PermissionError(f"{connection.getpeername()} is another user's")
+        raise PermissionError(f"{connection.getpeername()} belongs to another user")
 
 
 def ask(path: Path, question: str, patience: float = 6 * PATIENCE) -> Any:

@@ -1,8 +1,8 @@
-"""The shape of a graph that runs, and where its boxes and lines are drawn.
+"""The shape of a running graph, and the layout of its boxes and lines.
 
-A column for each distance from the entries; rows go from left to right. A box is in the row in the
-middle of those that it has lines from, or below it. A line that passes a column has a place in it,
-as a box has, so that it runs past the others and not behind them.
+There is a column for each distance from the entries; rows of data go from left to right. A box is
+in the row in the middle of those that it has lines from, or below it. A line that passes a column
+has a place in it, like a box, so that it does not run behind boxes.
 """
 
 from __future__ import annotations

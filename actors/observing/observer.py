@@ -10,32 +10,32 @@ from typing import Any, Protocol
 from callboard._inside.sending.runtime import Runtime
 from callboard.observing.answers import answer
 from callboard.observing.endpoint import Endpoint
-from callboard.observing.kept_letters import KeptLetters
+from callboard.observing.kept_dead_letters import KeptDeadLetters
 from callboard.observing.layout import GraphShape
 from callboard.observing.tracing.traces import Traces
-from callboard.observing.wait import WaitRecord
+from callboard.observing.wait_report import WaitRecord
 from callboard.observing.watching import SystemView
 from callboard.statistics import Records
 
 
 class RunningGraph(Protocol):
-    """A graph at work, or a pool of processes, as a system sees it."""
+    """A running graph, or a pool of processes, as a system sees it."""
 
     @property
     def ended(self) -> bool:
-        """Whether it is at work no more."""
+        """Whether it has ended."""
         ...
 
     def waits(self) -> Iterable[WaitRecord]:
-        """Say of each operator why it does nothing, or of each process."""
+        """Report why each operator, or each process, waits."""
         ...
 
     def leave_waits(self) -> None:
-        """Have its threads wait no more for answers, as the system is being stopped. Any thread."""
+        """End its threads' waits for answers, since the system is being stopped. Any thread."""
         ...
 
     def end_with_system(self) -> None:
-        """Let go what it holds: the system has stopped. Any thread."""
+        """Release its resources: the system has stopped. Any thread."""
         ...
 
     def figures(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class RunningGraph(Protocol):
         ...
 
     def shape(self) -> GraphShape | None:
-        """Return what it looks like, if it can be drawn."""
+        """Return its shape, if it can be drawn."""
         ...
 
 
@@ -56,7 +56,7 @@ class EndedGraph(RunningGraph, Protocol):
 
 
 class CountsEnds(Protocol):
-    """Something that counts what graphs do, also those that end before it looks."""
+    """Something that counts the work of graphs, also of those that end before it looks."""
 
     def note_end(self, graph: EndedGraph) -> None:
         """Count a graph that has ended. Any thread."""
@@ -64,11 +64,11 @@ class CountsEnds(Protocol):
 
 
 class ServedSystem(Protocol):
-    """A server by which other processes reach the system, as the system sees it."""
+    """A server through which other processes reach the system."""
 
     @property
     def address(self) -> object:
-        """Where it listens."""
+        """The address that it listens at."""
         ...
 
     def health(self) -> dict[str, Any]:
@@ -85,13 +85,13 @@ class EndsWithSystem(Protocol):
 
 
 class Observer:
-    """The records, traces, running graphs, servers and dead letters of one system, to be shown."""
+    """The records, traces, running graphs, servers and dead letters of one system, for display."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
         self.records = Records(runtime)
         self.traces = Traces(runtime, self.records)
-        self.letters = KeptLetters()
+        self.letters = KeptDeadLetters()
         self._graphs: weakref.WeakSet[RunningGraph] = weakref.WeakSet()
         self._counters: weakref.WeakSet[CountsEnds] = weakref.WeakSet()
         self._servers: weakref.WeakSet[ServedSystem] = weakref.WeakSet()
@@ -120,7 +120,7 @@ class Observer:
             counter.note_end(graph)
 
     def add_server(self, server: ServedSystem) -> None:
-        """Show a server by which other processes reach the system."""
+        """Show a server through which other processes reach the system."""
         self._servers.add(server)
 
     def served(self) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ class Observer:
         self.runtime.dead_letters.keeper = self.letters.keep
 
     def open_endpoint(self) -> None:
-        """Let other processes look into the system. Raises CallboardError, OSError."""
+        """Let other processes inspect the system. Raises CallboardError, OSError."""
         self.keep_letters()
         answers = partial(_answer, weakref.ref(self))
         endpoint = Endpoint(self.runtime.name, answers, partial(_watch, self.runtime))
@@ -143,7 +143,7 @@ class Observer:
         self._ended_with_system.add(one)
 
     def close(self) -> None:
-        """End traces and all that looks into the system."""
+        """End traces and everything that inspects the system."""
         self.traces.finish()
         for one in list(self._ended_with_system):
             one.stop()
@@ -152,7 +152,7 @@ class Observer:
 
 
 def _answer(reference: weakref.ref[Observer], question: str) -> Any:
-    """Answer an observer in another process; None where the system was collected."""
+    """Answer an observer in another process; with None if the system was collected."""
     observer = reference()
     return None if observer is None else answer(observer, question)
 

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry around handlers, whose parents are where the messages were sent.
+"""Spans of OpenTelemetry around handlers, with the senders' spans as parents.
 
 It needs `opentelemetry-api`, the extra `opentelemetry`. Spans are recorded by whatever the program
 has set up: `opentelemetry-sdk`, or a vendor's distribution.
@@ -48,22 +48,27 @@ def instrument(
     fan_out: int | None = None,
     messaging: bool = False,
 ) -> None:
-    """Have a span around the handling of each message of a system, from its first actor on.
+    """Put a span around the handling of each message of a system that has no actors yet.
 
     Its parent is the span in which the message was told or asked. The handler runs within it, so
     spans that the handler begins are its children, and log records have its ids where
-    OpenTelemetry's integration of `logging` adds them. It ends with the handler or its coroutine,
-    and has the exception of one that fails. `tracer_provider` is the one that makes the spans;
-    without it, the global one.
-
-    With `fan_out=n` only the first n messages of a span have spans below it. Later on, each n-th
-    has a span in a trace of its own, with a link to the sender's, and the others have none.
-    `messaging` adds the attributes and names of OpenTelemetry's conventions for messaging, which
-    may still change.
+    OpenTelemetry's integration of `logging` adds them. The span ends with the handler or its
+    coroutine, and records its exception.
 
     Native actors, tasks, actors with `receive_many` and those of callboard itself have no spans.
 
-    Raises CallboardError for a system that has actors already, or is instrumented, and ConfigError.
+    Args:
+        system: The system.
+        tracer_provider: Makes the spans; by default the global one.
+        fan_out: Only the first `fan_out` messages of a span have spans below it. After them, every
+            `fan_out`-th has a span in a new trace, with a link to the sender's, and the others have
+            none.
+        messaging: Add the attributes and names of OpenTelemetry's conventions for messaging, which
+            may still change.
+
+    Raises:
+        CallboardError: The system has actors already, or is instrumented.
+        ConfigError: An argument is invalid.
     """
     if fan_out is not None:
         checks.whole("`fan_out`", fan_out, error=ConfigError)
@@ -71,10 +76,10 @@ def instrument(
     runtime = system._runtime
     runtime.refuse_fork()
     if runtime.spans is not None:
-        raise CallboardError(f"the system {runtime.name!r} is instrumented already")
+        raise CallboardError(f"the system {runtime.name!r} is already instrumented")
     for ref in all_actors(runtime):
         raise CallboardError(
-            f"the system {runtime.name!r} has actors already, such as {ref._short_path}: "
+            f"the system {runtime.name!r} already has actors, such as {ref._short_path}: "
             "instrument it before it has any"
         )
     tracer = trace.get_tracer("callboard", tracer_provider=tracer_provider)
@@ -82,13 +87,13 @@ def instrument(
 
 
 def traceparent() -> str | None:
-    """Return the W3C `traceparent` of the span that the caller is in; None outside of spans.
+    """Return the W3C `traceparent` of the caller's span; None outside a span.
 
-    `callboard.remote.connect(url, traces=traceparent)` has messages bring it to the server.
+    `callboard.remote.connect(url, traces=traceparent)` sends it to the server with each message.
     """
-    carrier: dict[str, str] = {}
-    _W3C.inject(carrier)
-    return carrier.get("traceparent")
+    headers: dict[str, str] = {}
+    _W3C.inject(headers)
+    return headers.get("traceparent")
 
 
 class _Parentage(NamedTuple):
@@ -133,7 +138,7 @@ class Spans:
         return handle
 
     def continued(self, traceparent: str) -> contextvars.Context:
-        """Return context variables of a sender elsewhere, whose span this names."""
+        """Return context variables for a sender in another process, by its `traceparent`."""
         variables = contextvars.Context()
         variables.run(contexts.attach, _W3C.extract({"traceparent": traceparent}))
         return variables
@@ -156,7 +161,7 @@ class Spans:
         }
 
     def _parentage(self, parent: contexts.Context, most: int) -> _Parentage:
-        """Decide by how many messages the sender's span has had."""
+        """Decide by the number of messages of the sender's span."""
         sender = trace.get_current_span(parent).get_span_context()
         if not sender.is_valid:
             return _Parentage(True, parent, ())
@@ -184,7 +189,7 @@ def _within(
     handler: Callable[..., Any],
     args: tuple[Any, ...],
 ) -> Any:
-    """Call a handler within a context, and end the span when it is through, or its coroutine."""
+    """Call a handler within a context, and end the span with it, or with its coroutine."""
     token = contexts.attach(context)
     try:
         answer = handler(*args)
@@ -200,7 +205,7 @@ def _within(
 
 
 class _Begun:
-    """A handler's coroutine, and its span. If it is never run, both end with this object."""
+    """A handler's coroutine and its span. If it never runs, both end with this object."""
 
     def __init__(
         self,
@@ -212,7 +217,7 @@ class _Begun:
         self._is_taken = False
 
     def take(self) -> tuple[contexts.Context, trace.Span | None, Coroutine[Any, Any, Any]]:
-        """Return the parts: they are the caller's to end."""
+        """Return the parts, which the caller has to end."""
         self._is_taken = True
         return self._parts
 

@@ -36,10 +36,10 @@ def _display_of_notebook() -> Callable[..., Any] | None:
 
 
 class ProgressLine:
-    """Shows a line from entering to leaving the context, on a thread of its own.
+    """Shows a line within a `with` block, by a separate thread.
 
-    On a terminal it is one line, redrawn `every` seconds, and so it is in the output of a
-    notebook's cell; elsewhere a new line every 10 seconds.
+    On a terminal, and in the output of a notebook's cell, it is one line, redrawn `every` seconds;
+    elsewhere a new line every 10 seconds.
     """
 
     def __init__(self, every: float, file: TextIO | None) -> None:
@@ -53,7 +53,7 @@ class ProgressLine:
         self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
 
     def _line(self, seconds: float) -> str:
-        """Return the line, so many seconds after the last one. On the line's thread."""
+        """Return the line, this number of seconds after the last one. On the line's thread."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, by the client library that programs use already.
+"""Metrics for Prometheus, by its client library.
 
 It needs `prometheus_client`, the extra `prometheus`.
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SystemCollector"]
 
-# The metrics: the name, the kind, the labels beside the system's, and what it is.
+# The metrics: name, kind, labels beside the system's, and description.
 _ACTORS = (
     ("actors", "gauge", "live actors"),
     ("messages", "counter", "messages that actors handled"),
@@ -75,15 +75,19 @@ _BOUNDS = tuple(2**i for i in range(10, 35))
 
 
 class SystemCollector(Collector):
-    """The metrics of one system or several, to be registered once:
+    """The metrics of one or more systems, to be registered once:
 
         REGISTRY.register(SystemCollector(system))
 
-    Each has the label `system`. Figures of actors are sums for each class. `actors` has patterns
-    of paths, such as "/shop/*", whose actors have metrics of their own, too. A system that was
-    stopped or collected has no metrics any more; this does not keep one alive.
+    Each metric has the label `system`. Metrics of actors are sums for each class. A system that was
+    stopped or collected has no metrics; the collector does not keep it alive. Any thread may call
+    `collect()`.
 
-    Raises ConfigError. `collect()` may be called in any thread.
+    Args:
+        *systems: The systems.
+        actors: Patterns of paths, such as "/shop/*", of actors that also have individual metrics.
+
+    Raises ConfigError.
     """
 
     def __init__(self, *systems: ActorSystem, actors: Iterable[str] = ()) -> None:
@@ -91,25 +95,27 @@ class SystemCollector(Collector):
         names: Counter[str] = Counter()
         for system in systems:
             if not hasattr(system, "_runtime"):
-                raise ConfigError(f"metrics are of actor systems, not of {safe_repr(system)}")
+                raise ConfigError(f"metrics expect actor systems, got {safe_repr(system)}")
             names[system.name] += 1
         for name, count in names.items():
             if count > 1:
-                raise ConfigError(f"metrics tell systems by name, and {count} are named {name!r}")
+                raise ConfigError(
+                    f"metrics distinguish systems by name, but {count} are named {name!r}"
+                )
         if not systems:
-            raise ConfigError("a SystemCollector has a system at least")
+            raise ConfigError("SystemCollector() expects at least one system")
         for pattern in self._patterns:
             if not isinstance(pattern, str):
-                raise ConfigError(f"`actors` has patterns of paths, not {safe_repr(pattern)}")
+                raise ConfigError(f"`actors` expects patterns of paths, got {safe_repr(pattern)}")
         self._sources = [_Source(system, self._patterns) for system in systems]
         self._lock = threading.Lock()
 
     def describe(self) -> Iterable[Metric]:
-        """Return the metrics without samples, which a registry looks at when this is registered."""
+        """Return the metrics without samples, for a registry."""
         return _Families().all()
 
     def collect(self) -> Iterable[Metric]:
-        """Return all metrics as of now."""
+        """Return all metrics."""
         families = _Families()
         with self._lock:
             for source in self._sources:
@@ -155,7 +161,7 @@ class _Families:
     def add_times(
         self, prefix: str, times: tuple[TimeDistribution, TimeDistribution], *labels: str
     ) -> None:
-        """Add the histograms of what is processed, and of mailboxes."""
+        """Add the histograms of processing times, and of times in mailboxes."""
         for (name, _), one in zip(_TIMES, times, strict=True):
             buckets = [(str(bound / 1e9), float(one.at_most(bound))) for bound in _BOUNDS]
             buckets.append(("+Inf", float(one.count)))
@@ -168,12 +174,12 @@ class _Families:
             self.add(name, value, *labels)
 
     def all(self) -> list[Metric]:
-        """Return those with samples, and those without, too, so that their names are known."""
+        """Return all metrics. Those without samples make their names known."""
         return list(self._families.values())
 
 
 class _Source:
-    """The figures of one system, whose counters never fall though actors and runs end."""
+    """The figures of one system. Its counters never fall, although actors and runs end."""
 
     def __init__(self, system: ActorSystem, patterns: list[str]) -> None:
         self._system = weakref.ref(system)
@@ -184,7 +190,7 @@ class _Source:
         self._operators: dict[str, list[float]] = {}
         self._rows: Counter[str] = Counter()
         self._lock = threading.Lock()
-        self._ended: deque[EndedGraph] = deque()  # whose last figures are to be counted
+        self._ended: deque[EndedGraph] = deque()  # their last figures are to be counted
         self._scan.count_ended()
         system._observer.count_ends(self)
 
@@ -219,14 +225,14 @@ class _Source:
     def note_end(self, graph: EndedGraph) -> None:
         """Count a run that has ended, before it is collected. Any thread."""
         self._ended.append(graph)
-        if self._lock.acquire(blocking=False):  # else a scrape does it
+        if self._lock.acquire(blocking=False):  # otherwise a scrape does it
             try:
                 self._count_ended()
             finally:
                 self._lock.release()
 
     def _count_ended(self) -> None:
-        """Count the runs that have ended, but for those whose workers have still to count."""
+        """Count the runs that have ended, except those whose workers still have to count."""
         for _ in range(len(self._ended)):
             graph = self._ended.popleft()
             if graph.is_anybody_at_work():
@@ -235,7 +241,7 @@ class _Source:
                 self._count(graph)
 
     def _count(self, graph: RunningGraph) -> dict[str, Any]:
-        """Count what a run has done since the last time, and return its figures."""
+        """Count a run's work since the last time, and return its figures."""
         before = self._runs.get(graph, {})
         now = self._runs[graph] = graph.figures()
         for kind in ("rows", "skipped", "late", "unpaired"):
@@ -249,7 +255,7 @@ class _Source:
         return now
 
     def _named(self, runtime: Runtime) -> Iterator[tuple[str, ActorRef[Any]]]:
-        """Yield the actors that the patterns name. One path is one series."""
+        """Yield the actors that match the patterns. Each path is one series."""
         seen = set()
         for ref, path in actors_and_paths(runtime):
             if path not in seen and any(fnmatchcase(path, one) for one in self._patterns):

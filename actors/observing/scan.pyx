@@ -1,4 +1,4 @@
-"""Walks all actors of a system in one go: those with the most to do since the last walk, or sums by class."""
+"""Walks over all actors of a system, and returns the busiest since the last walk, or sums by class."""
 
 import threading
 import weakref
@@ -18,11 +18,11 @@ from callboard.scheduling.cell cimport Cell
 
 from callboard.core.errors import CallboardError
 
-# After so many actors other threads may have the interpreter.
+# The number of actors after which other threads may have the interpreter.
 cdef int STEP = 2048
-# How many actors that are not idle are handed out, to be asked why.
+# The number of actors that are not idle which are returned, for their reasons.
 cdef int MOST_OTHERS = 500
-# How many brothers ahead memory is fetched: that saves a sixth of the walk.
+# The number of siblings whose memory is prefetched: that saves a sixth of the walk.
 cdef int AHEAD = 8
 
 cdef extern from *:
@@ -44,10 +44,10 @@ cdef class ClassTotals:
 
 @cython.final
 cdef class _ActorWalk:
-    # A walk of all live actors, parents before their children. The brothers in work, and the next one's place.
+    # A walk of all live actors, parents before their children. The siblings in work, and the next one's place.
     cdef list brothers
     cdef Py_ssize_t place, size
-    # Brothers of those above, and the places there.
+    # Siblings of those above, and the places there.
     cdef list above
     cdef vector[Py_ssize_t] places
     cdef int steps
@@ -85,11 +85,11 @@ cdef class _ActorWalk:
             if self.steps % STEP == 0:
                 with nogil:
                     pass
-            if ref.cell.get_affinity(relaxed) != NULL:  # else it is being spawned
+            if ref.cell.get_affinity(relaxed) != NULL:  # otherwise it is being spawned
                 return ref
 
     cdef int go_down(self, ActorRef ref) except -1:
-        """Go on with an actor's children."""
+        """Continue with an actor's children."""
         cdef list children = ref.children
         if children:
             self.above.append(self.brothers)
@@ -161,7 +161,7 @@ cdef class ActorScan:
         cdef _ActorWalk walk = _ActorWalk.__new__(_ActorWalk)
         walk.begin(self.runtime)
         if kind == b"?":
-            raise CallboardError(f"actors are sorted by load, rate, queue or total, not by {by!r}")
+            raise CallboardError(f"expected load, rate, queue or total as the order of actors, got {by!r}")
         self.looked_at = monotonic_ns()
         cdef uint64_t window = <uint64_t>(self.looked_at - since) if since else 0
         now.reserve(self.before.size())
@@ -257,7 +257,7 @@ cdef class ActorScan:
         self.before.swap(now)
 
     cdef int add_met(self, dict totals, list met, vector[ActorCounters]& now) except -1:
-        """Add what ended actors did since this walk, or the last one, met them."""
+        """Add the work of ended actors since this walk, or the last one, met them."""
         cdef set numbers = {entry[0] for entry in met}
         cdef dict known = {}
         cdef ActorCounters one
@@ -273,7 +273,7 @@ cdef class ActorScan:
         return 0
 
     def with_queue(self, int64_t least):
-        """Walk all actors, and return those for which so many messages wait, or more, as far as they are counted."""
+        """Walk all actors, and return those with at least this number of waiting messages, as far as counted."""
         cdef ActorRef ref
         cdef list found = []
         cdef _ActorWalk walk = _ActorWalk.__new__(_ActorWalk)
@@ -304,13 +304,13 @@ cdef class ActorScan:
 
 
 def first_children(Runtime runtime not None, ActorRef ref or None, Py_ssize_t most):
-    """Return the first children of an actor, or of the system, up to `most`, and how many there are."""
+    """Return the first children of an actor, or of the system, up to `most`, and their number."""
     cdef dict children = runtime.children if ref is None else ref.children_of
     if children is None:
         return [], 0
     try:
         return list(islice(children, most)), len(children)
-    except RuntimeError:  # one came, or went, in the middle
+    except RuntimeError:  # one came, or went, during this
         return list(children)[:most], len(children)
 
 

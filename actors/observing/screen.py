@@ -11,7 +11,7 @@ from rich.text import Text
 from callboard.core.text import time_in_words
 from callboard.observing.top_frames import ActorRow, ClassRow, RunRow, TopFrame
 
-# The reasons that somebody should look at, and their colours.
+# The reasons that need attention, and their colours.
 COLOURS = {
     "stuck": "bold red",
     "token": "yellow",
@@ -24,7 +24,7 @@ COLOURS = {
 
 
 def draw(frame: TopFrame, sort: str, *, stacks: bool, footer: str = "") -> RenderableType:
-    """Return what shows a frame."""
+    """Return a frame as Rich shows it."""
     parts: list[RenderableType] = [_head(frame), _workers(frame)]
     parts += [_run(run) for run in frame.runs]
     if frame.classes:

@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MailboxEvent:
-    """A mailbox has become long, or is short again, or its actor has ended."""
+    """A mailbox has become long or short again, or its actor has ended."""
 
     kind: Literal["mailbox_high", "mailbox_low"]
     actor: ActorRef[Any]
     queue: int
-    """How many messages waited then."""
+    """The number of waiting messages."""
 
 
 Subscriber = Callable[[MailboxEvent], object]
 
 
 class MailboxWatch:
-    """Looks at all mailboxes again and again, until it is stopped, or its system is.
+    """Checks all mailboxes periodically, until it or its system is stopped.
 
     Made by `watch_mailboxes()`. Leaving its `with` block stops it.
     """
@@ -52,17 +52,17 @@ class MailboxWatch:
         subscriber: Recipient[MailboxEvent] | Subscriber | None,
     ) -> None:
         if low >= high:
-            raise ConfigError(f"`low` is less than `high`, but they are {low} and {high}")
+            raise ConfigError(f"expected `low` below `high`, got {low} and {high}")
         if subscriber is not None and not (callable(subscriber) or hasattr(subscriber, "tell")):
             what = safe_repr(subscriber)
-            raise ConfigError(f"events of mailboxes go to a ref or a function, not to {what}")
+            raise ConfigError(f"`to` expects a ref or a function, got {what}")
         self._name = runtime.name
         self._high, self._low = high, low
         self._subscriber = subscriber
         self._scan = ActorScan(runtime)
         self._lock = threading.Lock()
         self._found: deque[MailboxEvent] = deque()
-        self._is_handing_out = False
+        self._is_delivering = False
         self._long: dict[ActorRef[Any], None] = {}
         self._stopped = threading.Event()
         thread = threading.Thread(
@@ -74,10 +74,11 @@ class MailboxWatch:
         thread.start()
 
     def look(self) -> list[MailboxEvent]:
-        """Look once, at once, and hand out the events that this finds. Returns them. Any thread.
+        """Check now; deliver and return the events found. Any thread may call this.
 
-        Events are handed out in their order, one at a time. If another call is handing out events,
-        as when a subscriber looks, that call hands out these, too, and this one does not wait.
+        Events are delivered in order, one at a time. If another call is delivering events, for
+        instance because a subscriber calls this, that call delivers these events, too, and this one
+        does not wait.
         """
         with self._lock:
             if self._stopped.is_set():
@@ -93,11 +94,11 @@ class MailboxWatch:
                 if not ref.is_alive or (ref._queue_length or 0) <= self._low
             ]
             self._found.extend(found)
-        self._hand_out_all()
+        self._deliver_all()
         return found
 
     def stop(self) -> None:
-        """Look no more. An event that is being handed out may still come."""
+        """Stop. An event that is being delivered may still come."""
         self._stopped.set()
 
     def _event(self, kind: Literal["mailbox_high", "mailbox_low"], ref: ActorRef[Any]) -> Any:
@@ -107,19 +108,19 @@ class MailboxWatch:
             del self._long[ref]
         return MailboxEvent(kind, ref, ref._queue_length or 0)
 
-    def _hand_out_all(self) -> None:
+    def _deliver_all(self) -> None:
         while True:
             with self._lock:
-                if self._is_handing_out or not self._found:
+                if self._is_delivering or not self._found:
                     return
-                self._is_handing_out = True
+                self._is_delivering = True
                 event = self._found.popleft()
             try:
-                self._hand_out(event)
+                self._deliver(event)
             finally:
-                self._is_handing_out = False
+                self._is_delivering = False
 
-    def _hand_out(self, event: MailboxEvent) -> None:
+    def _deliver(self, event: MailboxEvent) -> None:
         write = log.warning if event.kind == "mailbox_high" else log.info
         write(event.kind, system=self._name, actor=event.actor._short_path, queue=event.queue)
         try:
@@ -127,7 +128,7 @@ class MailboxWatch:
                 pass
             elif callable(self._subscriber):
                 self._subscriber(event)
-            elif self._subscriber != event.actor:  # else its mailbox would be longer for each event
+            elif self._subscriber != event.actor:  # whose mailbox would grow by each event
                 self._subscriber.tell(event)
         except BaseException as error:
             if comes_from_signal(error):
@@ -154,16 +155,25 @@ def watch_mailboxes(
     every: float = 1.0,
     to: Recipient[MailboxEvent] | Subscriber | None = None,
 ) -> MailboxWatch:
-    """Log an event for each mailbox in which `high` messages wait; hand it to `to`, as well.
+    """Log an event for each mailbox in which `high` messages wait.
 
-    The next event of that mailbox is that `low` or less wait, half of `high` without it, or that
-    the actor has ended. A thread looks each `every` seconds, so a mailbox that is long for less
-    time may have no event; it calls the function. Senders and receivers do no more work. An event
-    about the mailbox of the ref `to` itself is logged, and not sent to it. The watch ends with the
-    system, with its `stop()`, and when nobody has what this returns.
+    The next event of that mailbox is when `low` or fewer wait, or when the actor has ended. Senders
+    and receivers do no additional work. The watch ends with the system, with its `stop()`, or when
+    the returned object is collected.
 
-    Raises CallboardError below the monitoring level "mailboxes", at which mailboxes without limits
-    are not counted, and ConfigError.
+    Args:
+        system: The system whose mailboxes are watched.
+        high: The number of messages at which a mailbox is long.
+        low: The number at which it is short again; by default half of `high`.
+        every: Seconds between two checks, by a thread. A mailbox that is long for less time may
+            cause no event.
+        to: A ref or a function that also gets the events, except those about its own mailbox. The
+            thread calls the function.
+
+    Raises:
+        CallboardError: The monitoring level is below "mailboxes", so unbounded mailboxes are not
+            counted.
+        ConfigError: An argument is invalid.
     """
     runtime = system._runtime
     runtime.refuse_fork()
@@ -181,7 +191,7 @@ def watch_mailboxes(
 
 
 def _watch(reference: weakref.ref[MailboxWatch], stopped: threading.Event, every: float) -> None:
-    """Look each time, as long as somebody has the watch."""
+    """Look again and again, while the watch exists."""
     while not stopped.wait(every):
         watch = reference()
         if watch is None:

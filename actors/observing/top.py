@@ -32,7 +32,7 @@ KEYS = "q quit  p pause  s stacks  / filter  + - lines  sort by: l load  r rate 
 class Keyboard:
     """Reads the keys that are pressed, one at a time, until its `with` block is left.
 
-    Where the standard input is no terminal there are none. One thread.
+    There are none if the standard input is not a terminal. One thread.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Keyboard:
             termios.tcsetattr(self._input, termios.TCSADRAIN, self._before)
 
     def wait(self, seconds: float) -> str:
-        """Wait for input for so many seconds at most. Return it, which may be several keys."""
+        """Wait for input, at most this number of seconds. It may be several keys."""
         watched = [] if self._input is None else [self._input]
         ready, _, _ = select.select(watched, [], [], max(seconds, 0.0))
         return os.read(ready[0], 1024).decode(errors="replace") if ready else ""
@@ -63,7 +63,7 @@ class Keyboard:
 
 @dataclass
 class View:
-    """The user's wishes. Keys change them."""
+    """The user's choices, which keys change."""
 
     sort: str = "load"
     part: str = ""
@@ -75,7 +75,7 @@ class View:
     """The filter, while it is being typed."""
 
     def press(self, key: str) -> None:
-        """Do what a key stands for; other keys do nothing."""
+        """Act on a key. Unknown keys do nothing."""
         if self.typed is not None:
             self._type(key, self.typed)
         elif key in SORTS:
@@ -102,7 +102,7 @@ class View:
             self.typed = typed + key
 
     def footer(self) -> str:
-        """Return the last line: the keys, or what is being typed."""
+        """Return the last line: the keys, or the text being typed."""
         if self.typed is not None:
             return f"actors whose path or class has: {self.typed}_  (Enter, or Escape)"
         found = f"actors with {self.part!r}  " if self.part else ""
@@ -110,7 +110,7 @@ class View:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Show the workers, actors and operators of a system, sorted by what they do just now."""
+    """Show the workers, actors and operators of a system, sorted by their present load."""
     options = _options(arguments)
     try:
         from callboard.observing.screen import draw  # noqa: F401
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str]) -> int:
             return _fail(none_found(options.which))
         if len(systems) > 1:
             names = ", ".join(f"{found['pid']} {found['system']}" for _, found in systems)
-            return _fail(f"there are several systems, so say which: {names}")
+            return _fail(f"there are several systems, so name one: {names}")
         with closing(Watcher(systems[0][0], refuse_another_user)) as watcher:
             prints = options.once or not sys.stdout.isatty()
             return _print(watcher, options) if prints else _live(watcher, options)
@@ -135,7 +135,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def without_children(systems: Systems) -> Systems:
-    """Leave out those of processes that the process of another one has started, as pools do."""
+    """Leave out the systems of child processes, such as those of pools."""
     pids = {found["pid"] for _, found in systems}
     return [(path, found) for path, found in systems if found["parent"] not in pids]
 
@@ -156,9 +156,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--stacks", action="store_true", help="of the actors that are stuck")
     options = parser.parse_args(arguments)
     if not 0.05 <= options.every <= 30:
-        parser.error(f"--every is 0.05 to 30 seconds, not {options.every}")
+        parser.error(f"--every expects 0.05 to 30 seconds, got {options.every}")
     if not 1 <= options.lines <= 1000:
-        parser.error(f"--lines is 1 to 1000, not {options.lines}")
+        parser.error(f"--lines expects 1 to 1000, got {options.lines}")
     return options
 
 
@@ -196,7 +196,7 @@ def _print(watcher: Watcher, options: argparse.Namespace) -> int:
 
 
 def _live(watcher: Watcher, options: argparse.Namespace) -> int:
-    """Show frames until the user or the system ends that."""
+    """Show frames until the user quits, or the system ends."""
     from rich.console import Console
     from rich.live import Live
 
@@ -219,7 +219,7 @@ def _live(watcher: Watcher, options: argparse.Namespace) -> int:
                     view.press(key)
                 if time.monotonic() >= due:
                     due = time.monotonic() + options.every
-                    now = _look(watcher, view)  # while it is paused, too, which keeps it near
+                    now = _look(watcher, view)  # also while it is paused, so that rates stay recent
                     frame, before = frame if view.paused else frame_of(before, now), now
     except ConnectionError:
         print(f"{frame.system} has ended", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""One frame of `top`: the rows that it shows, made of two answers of a system."""
+"""A frame of `top`: the rows that it shows, made from two answers of a system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from callboard.core.text import printable
 
 MOST_OF_TEXT = 200
-"""How much of a name or a reason is shown."""
+"""The letters of a name or a reason that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ActorRow:
 
 @dataclass(frozen=True, slots=True)
 class ClassRow:
-    """A class of actors: messages a second, and how long they were in work and in the mailbox."""
+    """A class of actors: messages a second, and their times in work and in the mailbox."""
 
     name: str
     rate: float
@@ -115,7 +115,7 @@ class TopFrame:
     classes: tuple[ClassRow, ...]
     runs: tuple[RunRow, ...]
     letters: tuple[tuple[str, int, float], ...]
-    """For each reason of dead letters, how many there were, and how many a second."""
+    """For each reason of dead letters, their number, and the number a second."""
     failures: int
     latest: tuple[str, ...]
     """The latest failures, in words."""
@@ -124,7 +124,7 @@ class TopFrame:
 
 
 def frame_of(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> TopFrame:
-    """Return the frame of an answer and the one before it. Without that, all rates are 0."""
+    """Return the frame for an answer and the one before it. Without that one, all rates are 0."""
     seconds = now["seconds"] if before is not None else 0.0
     old = before if before is not None else now
     workers = tuple(_workers(old, now, seconds))
@@ -159,7 +159,7 @@ def frame_of(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> TopFra
 
 
 def plain(text: str) -> str:
-    """Return text that a terminal shows as it is: a name may have any characters."""
+    """Return text that a terminal can show: a name may have any characters."""
     if len(text) > MOST_OF_TEXT:
         text = f"{text[: MOST_OF_TEXT // 4]}...{text[-MOST_OF_TEXT * 3 // 4 :]}"
     return printable(text)
@@ -240,7 +240,7 @@ def _runs(old: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> Ite
 
 
 def _process(wait: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what stands for a process of a pool, which has a reason and no figures."""
+    """Return a row for a process of a pool, which has a reason and no figures."""
     figures = dict.fromkeys(("rows_in", "rows_out", "cost", "busy", "queued", "workers"), 0)
     return {"name": wait["name"], **figures}
 
@@ -248,7 +248,7 @@ def _process(wait: Mapping[str, Any]) -> dict[str, Any]:
 def _places(
     graph: Mapping[str, Any], was: Mapping[str, Any], seconds: float
 ) -> Iterator[OperatorRow]:
-    """Yield the places of a net. Boxes have costs; what the net's carrier does itself has none."""
+    """Yield the places of a net. Boxes have costs; the work of the net's executor has none."""
     before = was.get("places", {})
     for path, place in graph.get("places", {}).items():
         calls = graph["calls"].get(path, 0)
@@ -289,5 +289,5 @@ def _operator(
         watermark_lag=one.get("watermark_lag"),
         workers=one["workers"],
         words=plain(reason),
-        key=str(one.get("step", "")),
+        key=str(one.get("number", "")),
     )

@@ -17,10 +17,10 @@ from callboard.core.tracebacks import current_frames
 from callboard.diagnosis import at_work, needs_token
 from callboard.observing.branches import MOST_LINES
 from callboard.observing.branches import branches as tree_of
-from callboard.observing.kept_letters import MOST_LETTERS
+from callboard.observing.kept_dead_letters import MOST_LETTERS
 from callboard.observing.scan import ActorScan
-from callboard.observing.wait import WaitRecord
-from callboard.observing.waits import wait_of
+from callboard.observing.wait_report import WaitRecord
+from callboard.observing.wait_search import wait_of
 from callboard.scheduling.monitor import ClassStatistics
 from callboard.statistics import figures_of_worker
 
@@ -36,7 +36,7 @@ MOST_CLASSES = 20
 
 
 class SystemView:
-    """One observer's view of a system. Its memory is all that the observer costs between questions.
+    """One observer's view of a system. Between questions, it costs only memory.
 
     One thread at a time.
     """
@@ -52,14 +52,14 @@ class SystemView:
         """Answer a question in JSON: see `look()`. Raises ValueError."""
         asked = json.loads(question)
         if not isinstance(asked, dict):
-            raise ValueError(f"a question is an object, not {type(asked).__name__}")
+            raise ValueError(f"a question expects an object, got {type(asked).__name__}")
         most = checks.whole("most", asked.get("most", 40), 0, MOST_ACTORS, error=ValueError)
         letters = checks.whole(
             "letters", asked.get("letters", 0), 0, MOST_LETTERS, error=ValueError
         )
         branches, shapes = asked.get("branches", {}), asked.get("shapes", [])
         if not isinstance(branches, dict) or not isinstance(shapes, list):
-            raise ValueError("`branches` is an object, and `shapes` a list")
+            raise ValueError("`branches` expects an object, and `shapes` a list")
         return self.look(
             str(asked.get("sort", "load")),
             most,
@@ -84,8 +84,8 @@ class SystemView:
     ) -> dict[str, Any]:
         """Return the figures, for JSON: those of actors since the last look, and others so far.
 
-        `branches` are the open ones of the tree of actors, see branches(). `letters` is how many
-        dead letters are shown, and `shapes` the numbers of graphs whose shape is wanted.
+        `branches` are the open ones of the tree of actors, see branches(). `letters` is the number
+        of dead letters to return, and `shapes` the numbers of graphs whose shape is to be returned.
         """
         runtime = self._runtime
         system, team, dead = runtime.system, runtime.team, runtime.dead_letters
@@ -93,15 +93,15 @@ class SystemView:
         loop = runtime.event_loop.thread
         since = {number: seconds for number, (_, seconds) in working.items()}
         seconds, (live, idle, queued), first, others = self._scan.look(sort, most, since, part)
-        in_work = [ref for ref in others if ref.number in working]
-        tokens = (working[ref.number][0] for ref in in_work if needs_token(ref))
+        in_work = [ref for ref in others if ref._number in working]
+        tokens = (working[ref._number][0] for ref in in_work if needs_token(ref))
         holder = next(tokens, None) if team.token else None
         frames = current_frames()
         waits: dict[ActorRef[Any], WaitRecord] = {}
         for ref in {*others, *(entry[2] for entry in first)}:
             waits[ref] = wait_of(ref, ref._short_path, working, holder, STUCK_AFTER, frames, loop)
         inside = {
-            working[ref.number][0]: (waits[ref].name, working[ref.number][1]) for ref in in_work
+            working[ref._number][0]: (waits[ref].name, working[ref._number][1]) for ref in in_work
         }
         tree = []
         if branches:
@@ -125,7 +125,7 @@ class SystemView:
             | {"no input": idle}
             | ({"more": left} if (left := live - idle - len(others)) > 0 else {}),
             "actors": [
-                _actor(ref, waits[ref], since.get(ref.number), messages, busy)
+                _actor(ref, waits[ref], since.get(ref._number), messages, busy)
                 for _, _, ref, messages, busy in first
                 if ref.worker is not None
             ],

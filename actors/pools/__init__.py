@@ -1,9 +1,7 @@
-"""Actors in processes of their own, behind a router: `system.pool()`. See `docs/pools.md`.
+"""Actors in separate processes, behind a router: `system.pool()`. See `docs/pools.md`.
 
-`spawn_pool` starts worker processes, each of which serves one actor over a Unix socket, and returns
-a router over refs of `callboard.remote`.
+Each worker process serves one actor over a Unix socket. The router's refs are those of
+`callboard.remote`.
 """
 
-from callboard.pools.pool import spawn_pool
-
-__all__ = ["spawn_pool"]
+__all__ = ()

@@ -1,8 +1,8 @@
-"""A worker process of a pool: it serves one actor, until its parent is gone or wants it to end.
+"""A worker process of a pool: it serves one actor until its parent ends, or ends it.
 
-Its standard input is a pipe from the parent. The first line is the spec; the end of it is the end
-of the parent, or of the pool. Another pipe tells the parent that the actor has started, or why not,
-and brings it the dead letters.
+Its standard input is a pipe from the parent. The first line is the spec; the end of the input is
+the end of the parent, or of the pool. Another pipe tells the parent that the actor has started, or
+why not, and brings it the dead letters.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ENTRY = "actor"
 LIMITS = ServerLimits(frame=2**28, values=2**26, bytes=2**29, output=2**29)
 # Seconds after which a process ends, whatever its actor does.
 GRACE = 1.0
-# Seconds between looks whether the parent is there: another child of it may keep the pipe open.
+# Seconds between two checks for the parent: another child of it may keep the pipe open.
 LOOK = 1.0
 
 _TEXT = 10_000  # bytes of an error's text
@@ -68,7 +68,7 @@ def main(spec: dict[str, Any], status: int) -> int:
         tell(status, ended=f"{type(error).__name__}: {safe_str(error)}")
         raise
     finally:
-        if os.getppid() != parent:  # which is gone, and would have done it
+        if os.getppid() != parent:  # the parent has ended, and would have done it
             with suppress(OSError):  # others are in it
                 os.rmdir(Path(spec["path"]).parent)
 
@@ -78,24 +78,24 @@ def _serve(spec: dict[str, Any], status: int, life: int, parent: int) -> int:
     types = {name: import_class(*place) for name, *place in spec["types"]}
     codec = make_codec(types, spec["pickle"])
     arguments = _arguments(spec, types)
-    bell = os.eventfd(0, os.EFD_CLOEXEC)
+    wake_fd = os.eventfd(0, os.EFD_CLOEXEC)
     ends: list[ActorEnd] = []
 
     def end(ended: Future[ActorEnd]) -> None:
         ends.append(ended.result())
-        os.eventfd_write(bell, 1)
+        os.eventfd_write(wake_fd, 1)
 
     system = ActorSystem(spec["system"], workers=1, observable=spec["observable"])
     ref = spawn_divided(system._runtime, None, cls, *arguments)
     entry = PoolEntry(ref)
-    letters = partial(_tell_letter, status, codec, entry)
-    system.dead_letters.subscribe(letters)
+    report = partial(_report_dead_letter, status, codec, entry)
+    system.dead_letters.subscribe(report)
     ref.ended.add_done_callback(end)
     address = f"unix:{spec['path']}"
     server = Server(system, {ENTRY: entry}, address, codec=codec, limits=LIMITS)
     ref.ready.add_done_callback(lambda ready: _tell_ready(status, ready))
     while not ends and os.getppid() == parent:
-        ready, _, _ = select.select([life, bell], [], [], LOOK)
+        ready, _, _ = select.select([life, wake_fd], [], [], LOOK)
         if life in ready:
             break
     if ends:
@@ -103,7 +103,7 @@ def _serve(spec: dict[str, Any], status: int, life: int, parent: int) -> int:
         with suppress(CallboardError):
             server.drain(GRACE)  # so that asks are answered
     server.stop()  # from now on the parent is not told that messages were handled
-    system.dead_letters.unsubscribe(letters)  # of the others it makes letters
+    system.dead_letters.unsubscribe(report)  # the parent makes dead letters of the others
     try:
         system.stop(GRACE)
     except CallboardError:  # the actor is stuck
@@ -135,7 +135,7 @@ def _tell_ready(status: int, ready: Future[Any]) -> None:
 
 
 class PoolEntry(ActorEntry):
-    """The actor, and where its messages that are not handled lie: which delivery, which place."""
+    """The actor, and the delivery and the place of its messages that are not handled."""
 
     def __init__(self, ref: ActorRef[Any]) -> None:
         super().__init__(ref)
@@ -148,7 +148,7 @@ class PoolEntry(ActorEntry):
             self._open[peer, sequence] = _Open(values)
 
     def note_done(self, peer: Peer, sequence: int) -> None:
-        """Have them found no more."""
+        """Have them no longer found."""
         with self._lock:
             self._open.pop((peer, sequence), None)
 
@@ -184,17 +184,19 @@ class _Open:
         return None
 
 
-def _tell_letter(status: int, codec: Codec, entry: PoolEntry, letter: DeadLetter) -> None:
-    found = entry.find(letter.message) if letter.recipient == entry.ref else None
+def _report_dead_letter(
+    status: int, codec: Codec, entry: PoolEntry, dead_letter: DeadLetter
+) -> None:
+    found = entry.find(dead_letter.message) if dead_letter.recipient == entry.ref else None
     if found is not None and found[0].is_gone:
-        return  # the parent knows that it was not handled, and makes a letter
+        return  # the parent knows that it was not handled, and makes a dead letter
     message: dict[str, Any] = {"at": found and found[1:]}
-    message["text"] = short_repr(letter.message)  # for a parent that cannot decode it
+    message["text"] = short_repr(dead_letter.message)  # for a parent that cannot decode it
     with suppress(CodecError):
-        message["message"] = base64.b64encode(codec.encode(letter.message)).decode()
-    error = letter.error
+        message["message"] = base64.b64encode(codec.encode(dead_letter.message)).decode()
+    error = dead_letter.error
     said = None if error is None else [type(error).__qualname__, sendable(safe_str(error), _TEXT)]
-    tell(status, reason=letter.reason, error=said, **message)
+    tell(status, reason=dead_letter.reason, error=said, **message)
 
 
 def tell(status: int, **what: Any) -> None:

@@ -1,4 +1,4 @@
-"""Messages on their way to a process: until they are handled, the system is not idle."""
+"""Messages in flight to a process: until they are handled, the system is not idle."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class InFlight:
     """Keeps a system from idleness from the first message until all have been handled.
 
     A context manager, in which a sender sends. Then a flush of the connection says that all was
-    handled. If others were sent meanwhile, another flush follows.
+    handled. If others were sent since, another flush follows.
     """
 
     def __init__(
         self, team: Team, connection: Connection, before_rest: Callable[[], object]
     ) -> None:
-        """`before_rest()` is called when all was handled, before the system may be idle."""
+        """`before_rest()` is called when all was handled, before the system can be idle."""
         self._before_rest = before_rest
         self._team = team
         self._connection = connection
@@ -34,7 +34,7 @@ class InFlight:
         self._is_busy = False
         self._wants_flush = False  # at the end of what is being sent
         self._waiting: list[Future[None]] = []
-        self._end: str | None = None  # why nothing is sent any more
+        self._end: str | None = None  # why nothing more is sent
 
     def __enter__(self) -> None:
         """Note that something is about to be sent. Raises ConnectionLost after `close()`."""
@@ -59,7 +59,7 @@ class InFlight:
         self._flush()
 
     def close(self, why: str) -> None:
-        """Have nothing sent any more."""
+        """Refuse all further sends."""
         with self._lock:
             self._end = why
 
@@ -76,13 +76,13 @@ class InFlight:
     def _flush(self) -> None:
         try:
             flushed = self._connection.aflush()
-        except CallboardError:  # it is closed, and all has been told what became of it
+        except CallboardError:  # it is closed, and each message has its outcome
             self._come_to_rest()
         else:
             flushed.add_done_callback(self._note_flushed)
 
     def _note_flushed(self, flushed: Future[Any]) -> None:
-        if flushed.exception() is None or self._connection.session.is_over:
+        if flushed.exception() is None or self._connection._own_session.is_over:
             self._come_to_rest()
         else:
             self._flush()  # a connection was lost: what has not left goes over the next one

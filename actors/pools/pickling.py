@@ -1,4 +1,4 @@
-"""The encoding of messages, with pickle for what it does not know.
+"""The encoding of messages, with pickle for types that it does not know.
 
 A worker process finds a class by its name, as `multiprocessing` with spawn does.
 """
@@ -38,7 +38,9 @@ def place_of(cls: type) -> list[str]:
     for part in name.split("."):
         found = getattr(found, part, None)
     if found is not cls:
-        raise SpawnError(f"{what} is not found by its name, by which a pool's processes import it")
+        raise SpawnError(
+            f"{what} cannot be found by its name, by which a pool's processes import it"
+        )
     if module == "__main__" and not main_place():
         raise SpawnError(
             f"{what} is defined in an interactive session, or by `python -c`: put it into a "

@@ -22,7 +22,7 @@ from callboard.core.errors import CallboardError, SpawnError
 from callboard.core.log import log
 from callboard.core.text import safe_repr
 from callboard.core.threads.cores import usable_cores
-from callboard.observing.wait import WaitRecord
+from callboard.observing.wait_report import WaitRecord
 from callboard.pools.child import ENTRY, encode_arguments
 from callboard.pools.in_flight import InFlight
 from callboard.pools.pickling import main_place, make_codec, place_of, refuse_if_imported
@@ -37,7 +37,7 @@ from callboard.remote.wire.codec import named
 from callboard.routers import AutoScale, KeyRouter, RoundRobinRouter, Router
 from callboard.routers.elastic import Level
 
-# After more unwanted ends of processes within so many seconds the pool gives up.
+# After more than LIMIT unwanted ends of processes within WINDOW seconds the pool gives up.
 LIMIT = 10
 LIMIT_OF_STARTS = 2  # where the actor of a process has never started
 WINDOW = 60.0
@@ -89,20 +89,20 @@ class ProcessFamily:
 
     @property
     def ended(self) -> bool:
-        """Whether there are no processes any more."""
+        """True when all processes have ended."""
         return self.is_over
 
     def waits(self) -> list[WaitRecord]:
-        """Say of each process what the pool waits for."""
+        """Return what the pool waits for, process by process."""
         with self._lock:
             processes = [*self.processes]
         return [process.wait_of() for process in processes]
 
     def leave_waits(self) -> None:
-        """Do nothing: no thread of its waits for answers."""
+        """Do nothing: a pool has no threads that wait for answers."""
 
     def end_with_system(self) -> None:
-        """Do nothing: its actors hold what it has."""
+        """Do nothing: the keeper ends with the system."""
 
     def figures(self) -> dict[str, Any]:
         """Return the name and the processes, and no figures of rows: those are of graphs."""
@@ -120,7 +120,7 @@ class ProcessFamily:
         """Return nothing: processes have no lines between them."""
 
     def begin(self, router: type[Router[Any]], by: Any, count: int) -> Router[Any]:
-        """Start so many processes, and return the router over their actors."""
+        """Start `count` processes, and return the router over their actors."""
         with self._lock:
             refs = [self._start().ref for _ in range(count)]
             self._router = KeyRouter(refs, by) if by is not None else router(refs)
@@ -128,11 +128,11 @@ class ProcessFamily:
             return self._router
 
     def resize(self, count: int) -> None:
-        """Have so many processes. Those removed end when all that was sent to them is handled."""
+        """Change the number of processes. Those removed end when their messages are handled."""
         count = checks.whole("the number of processes", count)
         with self._lock:
             if self.is_over:
-                raise CallboardError(f"{self.parent.path} has ended, and is not resized")
+                raise CallboardError(f"{self.parent.path} has ended, and cannot be resized")
             assert self._router is not None
             refs = list(self._router.refs)
             while len(refs) < count:
@@ -140,7 +140,7 @@ class ProcessFamily:
             self._router._set_refs(refs[:count])
 
     def follow(self, level: Level | None) -> None:
-        """Have as many processes as the queues want."""
+        """Follow the queues with the number of processes."""
         if level is None or self._router is None or self.is_over:
             return
         refs: tuple[Any, ...] = self._router.refs
@@ -156,8 +156,8 @@ class ProcessFamily:
             self.parent.stop()
             return
         with self._lock:
-            flights = [process.ref._in_flight.rest() for process in self.processes]
-        left = [*flights]
+            rests = [process.ref._in_flight.rest() for process in self.processes]
+        left = [*rests]
         if not left:
             self.parent.stop()
 
@@ -166,7 +166,7 @@ class ProcessFamily:
             if not left:
                 self.parent.stop()
 
-        for rest in flights:
+        for rest in rests:
             rest.add_done_callback(lambda rest: self._io.call_soon(partial(note, rest)))
 
     def restart(self, process: WorkerProcess) -> None:
@@ -204,7 +204,7 @@ class ProcessFamily:
     def on_loss(
         self, process: WorkerProcess, submissions: list[Submission], error: RemoteError
     ) -> None:
-        """Make dead letters of messages that were told, and that a process took with it."""
+        """Make dead letters of told messages that ended with a process."""
         for submission, left in zip(submissions, process.left_of(submissions), strict=True):
             messages = self._messages(submission) if left else []
             if len(messages) == submission.messages:  # otherwise they cannot be decoded
@@ -212,18 +212,18 @@ class ProcessFamily:
             for message in messages:
                 self._runtime.dead_letters.post(message, self.parent, None, "lost", error)
 
-    def _post(self, letter: dict[str, Any]) -> None:
+    def _post(self, report: dict[str, Any]) -> None:
         """Post a dead letter of a process here, too."""
-        message = letter["text"]
-        if "message" in letter:
+        message = report["text"]
+        if "message" in report:
             try:
-                data = base64.b64decode(letter["message"])
+                data = base64.b64decode(report["message"])
                 message = self._codec.decode(data, is_trusted=True)
             except CodecError as error:
                 path = self.parent.path
                 log.warning("a dead letter cannot be decoded", pool=path, error=error)
-        why = None if letter["error"] is None else RemoteCallError(*letter["error"])
-        self._runtime.dead_letters.post(message, self.parent, None, letter["reason"], why)
+        why = None if report["error"] is None else RemoteCallError(*report["error"])
+        self._runtime.dead_letters.post(message, self.parent, None, report["reason"], why)
 
     def _messages(self, submission: Submission) -> list[Any]:
         data = b"".join(submission.parts)
@@ -241,10 +241,10 @@ class ProcessFamily:
         self._numbers += 1
         path = str(self._folder / str(self._numbers))
         connection = Connection(f"unix:{path}", timeout=_PATIENCE)
-        connection.codec = self._codec
+        connection._codec = self._codec
         process: WorkerProcess
         connection._on_loss = lambda lost, error: self.on_loss(process, lost, error)
-        in_flight = InFlight(self._runtime.team, connection, lambda: process.hear())
+        in_flight = InFlight(self._runtime.team, connection, lambda: process.read_reports())
         where = f"{self.parent.path}/{self._numbers}"
         ref = ProcessRef(connection, ENTRY, where, in_flight, connection._on_loss)
         spec = {**self._spec, "path": path, "system": where.strip("/").replace("/", "-")}
@@ -264,11 +264,11 @@ class ProcessFamily:
 
 
 class PoolNews:
-    """Something that a pool's keeper is told, and that is of no use after its end."""
+    """A message to a pool's keeper that has no meaning after its end."""
 
 
 class ProcessEnded(PoolNews):
-    """Told to a pool's keeper: a process has ended, whether that was wanted or not."""
+    """Told to a pool's keeper: a process has ended."""
 
     def __init__(self, process: WorkerProcess, why: str) -> None:
         self.process = process
@@ -292,7 +292,7 @@ class QueueLook(PoolNews):
 class Processes(Actor[Any]):
     """The keeper of a pool's processes: it restarts them, and ends them at its own end.
 
-    With `elastic` it has as many as their queues want.
+    With `elastic` their number follows the queues.
     """
 
     def __init__(self, pool: ProcessFamily, elastic: AutoScale | None) -> None:
@@ -346,7 +346,6 @@ def spawn_pool(
     cls: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    *,
     processes: int | None,
     elastic: AutoScale | tuple[int, int] | None,
     router: Any,
@@ -372,12 +371,12 @@ def spawn_pool(
         bounds._refuse("processes", count)
     pickles = checks.flag("pickle", pickle)
     if by is not None and router is not None:
-        raise TypeError("pool() takes router= or by=, and not both")
+        raise TypeError("pool() takes router= or by=, not both")
     router = RoundRobinRouter if router is None else router
     if not isinstance(router, type) or not issubclass(router, Router) or router is KeyRouter:
-        raise TypeError(f"router is a class of routers, or by= is given, not {safe_repr(router)}")
+        raise TypeError(f"pool() expected a class of routers, or by=, got {safe_repr(router)}")
     by_names = dict(named(types))
-    make_codec(by_names, False)  # which says what is wrong with them
+    make_codec(by_names, False)  # it raises for invalid ones
     if inspect.getattr_static(cls, "supervision", None) is None:
         options = {"supervision": "restart", **options}
     check_options(system._runtime, cls, options)

@@ -1,4 +1,4 @@
-"""A worker process, as its parent has it: started, heard, and ended."""
+"""A worker process, as its parent sees it: its start, its reports, and its end."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 
 from callboard._inside.answers.wait_cause import WaitReason
 from callboard.core.log import log
-from callboard.observing.wait import WaitRecord
+from callboard.observing.wait_report import WaitRecord
 from callboard.pools.child import GRACE
 from callboard.pools.process_ref import ProcessRef
 from callboard.remote.client.connection import Connection
 from callboard.remote.protocol.conversation import Submission
 from callboard.remote.sockets.io_thread import IOThread
 
-# The spec has what the interpreter wants first: where modules are.
+# The spec begins with what the interpreter needs first: where modules are.
 _PROGRAM = """
 import json, sys
 spec = json.loads(sys.stdin.buffer.readline())
@@ -43,7 +43,7 @@ class WorkerProcess:
         ref: ProcessRef,
         io: IOThread,
         on_end: Callable[[WorkerProcess, str], object],
-        on_letter: Callable[[dict[str, Any]], object],
+        on_dead_letter: Callable[[dict[str, Any]], object],
     ) -> None:
         self.connection = connection
         self.ref = ref
@@ -52,12 +52,12 @@ class WorkerProcess:
         self._spec = json.dumps(spec).encode() + b"\n"
         self._io = io
         self._on_end = on_end
-        self._on_letter = on_letter
-        self._hearing = RLock()  # of the pipe; a subscriber of dead letters may wait for an answer
-        self._closing = Lock()  # of its input; two closes at a time are one too many
+        self._on_dead_letter = on_dead_letter
+        self._reading = RLock()  # of the pipe; a subscriber of dead letters may wait for an answer
+        self._closing = Lock()  # of its input; it may be closed only once
         self._process: subprocess.Popen[bytes] | None = None
-        self._heard = -1
-        self._said: list[bytes] = []  # the parts of a line that has not come as a whole
+        self._reports = -1
+        self._partial: list[bytes] = []  # the parts of a line that has not come as a whole
         self._why = ""
         self._ends = 0  # of processes at this place so far
         self.was_ready = False
@@ -65,12 +65,12 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process; None while there is none."""
+        """The number of the process, or None before its start."""
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
         """Start a process. Raises OSError."""
-        heard, status = os.pipe()
+        reports, status = os.pipe()
         try:
             program = _PROGRAM.format(status=status)
             flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
@@ -80,22 +80,22 @@ class WorkerProcess:
                 pass_fds=[status],
             )
         except BaseException:
-            os.close(heard)
+            os.close(reports)
             raise
         finally:
             os.close(status)
-        self._heard, self._said, self._why = heard, [], ""
-        os.set_blocking(heard, False)
+        self._reports, self._partial, self._why = reports, [], ""
+        os.set_blocking(reports, False)
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(self._spec)
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended, and that is heard
-        self._io.call_soon(lambda: self._io.loop.add_reader(heard, self._hear, heard))
+            pass  # it has ended, and its reports say so
+        self._io.call_soon(lambda: self._io.loop.add_reader(reports, self._on_report, reports))
 
     def end(self) -> None:
-        """Tell the process that its end is wanted. In any thread, and as often as one likes."""
+        """Tell the process that its end is wanted. In any thread, any number of times."""
         self.is_ending = True
         process = self._process
         if process is not None:
@@ -117,12 +117,12 @@ class WorkerProcess:
         """Let go of what is open, when the process and the pool's thread have ended. `why` is what
         the errors of open asks say.
         """
-        self.hear()
+        self.read_reports()
         self.connection._close(why)
-        with self._hearing:
-            heard, self._heard = self._heard, -1
-        if heard >= 0:
-            os.close(heard)
+        with self._reading:
+            reports, self._reports = self._reports, -1
+        if reports >= 0:
+            os.close(reports)
 
     def wait_of(self) -> WaitRecord:
         """Say what its pool waits for. Any thread."""
@@ -149,34 +149,34 @@ class WorkerProcess:
             "ends": self._ends,
         }
 
-    def hear(self) -> bool:
+    def read_reports(self) -> bool:
         """Read what the process has said. In any thread. False: it will say no more."""
         is_over = False
         lines = []
-        with self._hearing:
-            while self._heard >= 0 and not is_over:
+        with self._reading:
+            while self._reports >= 0 and not is_over:
                 try:
-                    data = os.read(self._heard, _MOST)
+                    data = os.read(self._reports, _MOST)
                 except BlockingIOError:
                     break
                 is_over = not data
                 *ends, rest = data.split(b"\n")
                 for end in ends:
-                    lines.append(b"".join([*self._said, end]))
-                    self._said = []
-                self._said.append(rest)
+                    lines.append(b"".join([*self._partial, end]))
+                    self._partial = []
+                self._partial.append(rest)
             for line in lines:
                 self._note(json.loads(line))
         return not is_over
 
     def left_of(self, submissions: list[Submission]) -> list[list[int]]:
-        """Return the places of messages that were lost, and that are no dead letters yet. A letter
-        of them that still comes is none.
+        """Return the places of messages that were lost and are not dead letters yet. Reports
+        about them that still come are ignored.
         """
-        with self._hearing:
-            self.hear()
+        with self._reading:
+            self.read_reports()
             return [
-                [place for place in range(submission.messages) if _bury(submission, place)]
+                [place for place in range(submission.messages) if _mark_dead(submission, place)]
                 for submission in submissions
             ]
 
@@ -188,9 +188,9 @@ class WorkerProcess:
     def _note(self, said: dict[str, Any]) -> None:
         if "reason" in said:
             sequence, place = said["at"] or (0, 0)
-            submission = self.connection.session.told(sequence)
-            if submission is None or _bury(submission, place):
-                self._on_letter(said)
+            submission = self.connection._own_session.told(sequence)
+            if submission is None or _mark_dead(submission, place):
+                self._on_dead_letter(said)
         elif "ready" in said:
             self.was_ready = True
         else:
@@ -198,13 +198,13 @@ class WorkerProcess:
 
     # --- on the pool's thread ---------------------------------------------------------------------
 
-    def _hear(self, heard: int) -> None:
-        if self.hear():
+    def _on_report(self, reports: int) -> None:
+        if self.read_reports():
             return
-        self._io.loop.remove_reader(heard)
-        with self._hearing:
-            self._heard = -1
-            os.close(heard)
+        self._io.loop.remove_reader(reports)
+        with self._reading:
+            self._reports = -1
+            os.close(reports)
         process = self._process
         assert process is not None
         self._close_input(process)
@@ -214,12 +214,12 @@ class WorkerProcess:
         self._on_end(self, self._why or _how(process.returncode))
 
 
-def _bury(submission: Submission, place: int) -> bool:
+def _mark_dead(submission: Submission, place: int) -> bool:
     """Note that a message is a dead letter. False: it is one already."""
-    if submission.buried is None:
-        submission.buried = set()
-    is_new = place not in submission.buried
-    submission.buried.add(place)
+    if submission.dead_letters is None:
+        submission.dead_letters = set()
+    is_new = place not in submission.dead_letters
+    submission.dead_letters.add(place)
     return is_new
 
 

@@ -87,14 +87,14 @@ class ProcessRef(RemoteRef):
     @property
     def queue_length(self) -> int:
         """How many messages were sent, and are not known to be handled."""
-        return self.connection.session.outstanding
+        return self.connection._own_session.outstanding
 
     def refuse(self, why: str) -> None:
         """Have all further use raise ConnectionLost."""
         self._in_flight.close(why)
 
     def _may_wait(self) -> bool:
-        return may_block() and not self.connection.session.is_read_here
+        return may_block() and not self.connection._own_session.is_read_here
 
     def _leave(self, submission: Submission) -> None:
         """Have a message leave as soon as it can; it is a dead letter if it cannot."""

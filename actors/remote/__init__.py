@@ -1,26 +1,25 @@
-"""Entry points in another process: a server, and connections with refs on it.
+"""Entry points in another process: a server, and connections with refs to its actors.
 
-`python -m callboard serve app:build` runs a server; `connect()` makes a connection. The rooms, in
-which nothing imports what stands after it:
+`python -m callboard serve app:build` runs a server; `connect()` makes a connection. The folders,
+each of which imports only those before it:
 
-`errors`     what can be wrong; import errors from here
-`wire`       values, rows and record batches as bytes, and bytes as messages
-`protocol`   what client and server say to each other, without input and output
+`errors`     the public errors
+`wire`       values, rows and record batches as bytes, and bytes as frames
+`protocol`   the messages between client and server, without input and output
 `sockets`    addresses and sockets, and the threads that read and write them
-`storage`    what is on disk: staged rows, the journal of commits, published rows
-`staging`    what a server offers, and how rows that count once come to it
-`client`     connections, refs, uploads and published rows, as a program has them
+`storage`    the state on disk: staged rows, the journal of commits, published rows
+`staging`    entry points, and the delivery of staged rows to them
+`client`     connections, refs, uploads and published rows
 `server`     the server, and the command that runs it
-`sharding`   several servers that are one
+`sharding`   several servers used as one
 """
 
 from callboard.remote.client.connection import Connection, aconnect, connect
 from callboard.remote.client.published import PublishedRows
 from callboard.remote.client.remote_ref import RemoteRef
 from callboard.remote.client.writer import UploadWriter
+from callboard.remote.protocol.requests import StagedAttempt
 from callboard.remote.protocol.server_side import ServerLimits
-from callboard.remote.protocol.shard import Shard
-from callboard.remote.protocol.staged_rows import StagedAttempt
 from callboard.remote.server.server import Server
 from callboard.remote.sharding.connection import (
     ShardAttempt,
@@ -34,10 +33,8 @@ from callboard.remote.sharding.ref import ShardedRef
 from callboard.remote.staging.entries import serve_entries
 from callboard.remote.staging.persistent import KeyedRow, PersistentActor, RowKey, with_keys
 from callboard.remote.storage.store import StagingLimits
-from callboard.remote.wire.codec import Codec
 
 __all__ = [
-    "Codec",
     "Connection",
     "KeyedRow",
     "PersistentActor",
@@ -46,7 +43,6 @@ __all__ = [
     "RowKey",
     "Server",
     "ServerLimits",
-    "Shard",
     "ShardAttempt",
     "ShardedConnection",
     "ShardedRef",

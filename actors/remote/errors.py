@@ -1,11 +1,10 @@
-"""Errors that only systems in other processes have."""
+"""Errors of clients and servers."""
 
 from __future__ import annotations
 
 from callboard.core.errors import CallboardError, ConfigError
 
 __all__ = [
-    "AddressError",
     "BatchCommitted",
     "CodecError",
     "CommitConflict",
@@ -13,10 +12,8 @@ __all__ = [
     "ConnectionRejected",
     "NotPublished",
     "NotUploaded",
-    "ProtocolError",
     "RemoteCallError",
     "RemoteError",
-    "SecurityError",
     "StateError",
     "UploadRefused",
 ]
@@ -26,35 +23,20 @@ class RemoteError(CallboardError):
     """The base of the errors between a client and a server."""
 
 
-class AddressError(ConfigError):
-    """An address is neither `unix:PATH` nor `tcp:HOST:PORT`."""
-
-
-class SecurityError(ConfigError):
-    """A secret, a certificate, or the lack of one, makes a connection unsafe."""
-
-
 class CodecError(RemoteError, ValueError):
     """A value cannot be encoded, or bytes cannot be decoded."""
 
 
-class ProtocolError(RemoteError):
-    """The other side sent a frame that the protocol does not allow at this point."""
-
-
 class ConnectionRejected(RemoteError):
-    """A connection was refused for a reason that another attempt will not change.
-
-    By the server; or by this side, as the server is not to be trusted.
-    """
+    """The server refused the connection, or cannot be trusted. A retry would not help."""
 
 
 class ConnectionLost(RemoteError):
-    """The connection broke, or was closed, or could not be made in time.
+    """The connection broke, was closed, or could not be made in time.
 
-    An ask that was sent and not answered fails with this one: whether it was handled is not known.
-    `unacknowledged` is the number of messages that were told on the connection and of which the
-    server had not said that they were handled; each was handled once or never.
+    An unanswered ask fails with this error: it may have been handled. `unacknowledged` counts the
+    messages told on the connection that the server has not confirmed. Each was handled once or
+    never.
     """
 
     def __init__(self, text: str, unacknowledged: int = 0) -> None:
@@ -63,7 +45,7 @@ class ConnectionLost(RemoteError):
 
 
 class RemoteCallError(RemoteError):
-    """A message raised an exception on the server: of type `kind`, with this `text`."""
+    """A message raised an exception of type `kind`, with this `text`, on the server."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(kind, text)
@@ -75,23 +57,23 @@ class RemoteCallError(RemoteError):
 
 
 class UploadRefused(RemoteError):
-    """Rows cannot be staged: a limit, a wrong count or checksum, no state directory."""
+    """Rows cannot be staged: a limit, a wrong count or checksum, or no state directory."""
 
 
 class NotUploaded(RemoteError):
-    """A commit names a winner that is not staged, or not with that many rows."""
+    """A commit names a winner that is not staged, or is staged with another number of rows."""
 
 
 class BatchCommitted(RemoteError):
-    """A batch is committed: nothing more can be staged for it, or dropped."""
+    """A batch is already committed: its rows can be neither added nor dropped."""
 
 
 class CommitConflict(RemoteError):
-    """A batch is committed, and with other winners than a commit names now."""
+    """A batch is already committed, with other winners."""
 
 
 class NotPublished(RemoteError):
-    """Published rows are not there: not yet, or not any more, or the entry publishes none."""
+    """The rows are not published yet, or already released, or the entry publishes none."""
 
 
 class StateError(ConfigError):

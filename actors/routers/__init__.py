@@ -1,6 +1,6 @@
 """One receiver that stands for several.
 
-Routers choose a ref at `tell`; a topic tells its subscribers. See `docs/routers.md`.
+Routers choose a ref for each message; a topic tells its subscribers. See `docs/routers.md`.
 """
 
 from __future__ import annotations

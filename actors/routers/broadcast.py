@@ -17,12 +17,12 @@ from callboard.rows.batches import iterator_over
 
 @dataclass(frozen=True, slots=True)
 class GatheredAnswers:
-    """The outcomes of one question to several refs, each by its ref, in the order of the refs."""
+    """The outcomes of asking several refs, each by its ref, in the order of the refs."""
 
     answers: Mapping[Recipient[Any], Any]
-    """The answers that came."""
+    """The answers, by ref."""
     failures: Mapping[Recipient[Any], BaseException]
-    """The errors of the other asks: AskTimeout for an answer that did not come in time."""
+    """The errors of the other asks: AskTimeout for an answer that was not in time."""
 
     @property
     def is_complete(self) -> bool:
@@ -117,10 +117,10 @@ T = TypeVar("T")
 
 
 class BroadcastRouter(Router[M, Any], Generic[M]):
-    """Sends each message to all of its refs. Safe in every thread.
+    """Sends each message to all of its refs. Thread-safe.
 
-    Each ref handles the messages of one sender in the order of sending. If a ref raises, the others
-    are told all the same, and then the first error is raised.
+    Each ref handles the messages of one sender in the order in which they were sent. If a ref
+    raises, the others still get the message, and then the first error is raised.
     """
 
     def __init__(self, refs: Iterable[Recipient[M]]) -> None:
@@ -131,30 +131,30 @@ class BroadcastRouter(Router[M, Any], Generic[M]):
                 raise ValueError(f"BroadcastRouter has {safe_repr(ref)} twice")
 
     def tell(self, message: M) -> None:
-        """Send `message` to each ref, in their order."""
+        """Send `message` to each ref, in order."""
         self._of_each(lambda ref: ref.tell(message))
 
     def tell_many(self, messages: Iterable[M]) -> None:
-        """Send all of `messages` to each ref. They are taken from the iterable first."""
+        """Send all of `messages` to each ref, after reading the whole iterable."""
         rows = list(iterator_over("tell_many()", messages, "messages"))
         self._of_each(lambda ref: ref.tell_many(rows))
 
     def atell(self, message: M) -> Future[None]:
-        """Send `message` to each ref as soon as it takes it. Return one future, of all."""
+        """Send `message` to each ref as soon as that accepts it. Return one future for all."""
         return together(self._of_each(lambda ref: atell_to(ref, message)))
 
     def atell_many(self, messages: Iterable[M]) -> Future[None]:
-        """Send all of `messages` to each ref as soon as it takes them. Return one future."""
+        """Send all of `messages` to each ref as soon as that accepts them. Return one future."""
         rows = list(iterator_over("atell_many()", messages, "messages"))
         return together(self._of_each(lambda ref: atell_many_to(ref, rows)))
 
     def ask(
         self, message: M, timeout: float | None = None, *, first: int | None = None
     ) -> Future[list[Any]]:
-        """Ask each ref; return a future of the list of all answers, in the order of the refs.
+        """Ask each ref. Return a future of the list of all answers, in the order of the refs.
 
-        It fails with the first ask that fails. With `first`, a number, it is done with so many
-        answers, in the order in which they came, and fails when too few can still come.
+        It fails with the first ask that fails. With `first`, it is done after that many answers, in
+        their order of arrival, and fails when too few can still arrive.
         """
         count = len(self.refs)
         if first is not None and (isinstance(first, bool) or not isinstance(first, int)):
@@ -165,10 +165,10 @@ class BroadcastRouter(Router[M, Any], Generic[M]):
         return all_answers(asked) if first is None else first_answers(asked, first)
 
     def gather(self, message: M, timeout: float | None = None) -> Future[GatheredAnswers]:
-        """Ask each ref; return a future of a GatheredAnswers, with the answers and the failures.
+        """Ask each ref. Return a future of a GatheredAnswers, with the answers and the failures.
 
-        With a `timeout` in seconds it is done by then, with the answers that came. It never fails
-        because an ask does. Raises ValueError for a timeout that is no number from 0 to 1e9.
+        With a `timeout` in seconds it is done by then, with the answers so far. It never fails
+        because an ask does. Raises ValueError for a timeout that is not a number from 0 to 1e9.
         """
         checks.timeout("the timeout of gather()", timeout)
         asked: list[tuple[Recipient[Any], Future[Any]]] = self._of_each(

@@ -12,11 +12,17 @@ from callboard.core.text import safe_repr
 
 @dataclass(frozen=True, slots=True)
 class AutoScale:
-    """The bounds of a router's number of routees, and when it changes.
+    """The bounds of a router's number of routees, and when the number changes.
 
-    Every `period` seconds the router looks how many messages wait for a routee in the mean. More
-    than `high` in `after_looks` looks on end: it spawns half as many again. Fewer than `low`: it
-    removes one.
+    Args:
+        min_size: The smallest number of routees.
+        max_size: The largest number.
+        period: Every `period` seconds the router checks how many messages wait for a routee on
+            average.
+        high: With more than this in `after_looks` checks in a row, it spawns half as many routees
+            again.
+        low: With fewer than this, it removes one.
+        after_looks: See `high`.
     """
 
     __dir__ = public_names
@@ -29,7 +35,7 @@ class AutoScale:
     after_looks: int = 3
 
     def __post_init__(self) -> None:
-        """Check them. Raises ValueError."""
+        """Check the bounds. Raises ValueError."""
         checks.whole("min_size of an AutoScale", self.min_size)
         checks.whole("max_size of an AutoScale", self.max_size, self.min_size)
         checks.seconds("the period of an elastic router", self.period, zero=False)
@@ -37,7 +43,7 @@ class AutoScale:
         low = checks.finite("low", self.low)
         if not 0 <= low < checks.finite("high", self.high):
             raise ValueError(
-                f"an elastic router has 0 <= low < high, not {self.low!r} and {self.high!r}"
+                f"an elastic router expects 0 <= low < high, got {self.low!r} and {self.high!r}"
             )
 
     @classmethod
@@ -47,7 +53,7 @@ class AutoScale:
             return value
         if not isinstance(value, tuple) or len(value) != 2:
             raise TypeError(
-                f"elastic is an AutoScale or a pair (min_size, max_size), not {safe_repr(value)}"
+                f"expected an AutoScale or a pair (min_size, max_size), got {safe_repr(value)}"
             )
         return cls(*value, period=period)
 
@@ -68,7 +74,7 @@ class Level:
         self._short = 0
 
     def decide(self, routees: int, waiting: int) -> int:
-        """Return how many routees are wanted, as so many messages wait for so many routees."""
+        """Return how many routees are wanted for the messages that wait."""
         elastic = self._elastic
         self._long = self._long + 1 if waiting > elastic.high * routees else 0
         self._short = self._short + 1 if waiting < elastic.low * routees else 0

@@ -20,7 +20,7 @@ from callboard.mailboxes import Mailbox
 from callboard.native import NativeActor
 from callboard.routers.elastic import AutoScale, Level
 
-# After more failures that ended routees within so many seconds the router gives up.
+# After more than LIMIT failures that ended routees within WINDOW seconds the router gives up.
 LIMIT = 10
 WINDOW = 60.0
 
@@ -68,7 +68,7 @@ class Family:
         self.runtime.dead_letters.expect_wake_ups(self.parent)
 
     def begin(self, make: Callable[[list[Any]], R], count: int) -> R:
-        """Spawn so many routees and return the router that `make(refs)` makes."""
+        """Spawn `count` routees and return the router that `make(refs)` makes."""
         with self._lock:  # one that ends at once is replaced when there is a router
             router = make([self._spawn() for _ in range(count)])
             router._family = self
@@ -81,12 +81,12 @@ class Family:
         return ref
 
     def resize(self, count: int) -> None:
-        """Have so many routees. Raises CallboardError, ValueError, and like `system.spawn()`."""
+        """Change their number. Raises CallboardError, ValueError, and like `system.spawn()`."""
         count = checks.whole("the number of routees", count)
         with self._lock:
             assert self.router is not None
             if self.is_over:
-                raise CallboardError(f"{self.parent.path} was stopped, and is not resized")
+                raise CallboardError(f"{self.parent.path} was stopped, and cannot be resized")
             refs = list(self.router.refs)
             old = len(refs)
             try:
@@ -209,7 +209,7 @@ def spawn_family(
     `more` are further options of the router, as they are called there.
     """
     if not isinstance(spawner, ActorSystem | Actor | NativeActor):
-        raise TypeError(f"a router is spawned by a system or an actor, not {safe_repr(spawner)}")
+        raise TypeError(f"a router expected a system or an actor, got {safe_repr(spawner)}")
     bounds = None if elastic is None else AutoScale._of(elastic)
     if count is None and bounds is None:
         raise TypeError("spawn() expects the number of routees: routees=4, or elastic=(1, 8)")

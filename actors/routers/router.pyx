@@ -1,6 +1,6 @@
 """Routers to one ref at a time: in turn, to the least loaded, or by key.
 
-A router chooses in the sender's thread, and counts who is sending.
+A router chooses in the sender's thread, and counts the senders that are at it.
 
 A message is chosen for a routee and handed over in two steps. Between them another thread may remove the routee. So
 a routee counts the messages that are chosen for it, and it is told to stop, after its queue, when it is removed and
@@ -25,13 +25,16 @@ from callboard.core.asserting cimport holds
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context, current_context
 
+from callboard._inside.answers.combined import gather
+from callboard.core.errors import CallboardError
 from callboard.core.handles import public_names
 from callboard.rows.batches import iterator_over
-from callboard.core.errors import CallboardError
-from callboard.core.text import safe_repr
-from callboard.recipient import is_recipient, atell_many_to, atell_to, together
+from callboard.recipient import atell_many_to, atell_to, checked_recipients, together
 
-# So many messages of tell_many() are divided among the routees at a time.
+cdef extern from "callboard/routers/jump_hash.hpp" namespace "callboard" nogil:
+    int64_t jump_hash(uint64_t key, int64_t places)
+
+# How many messages of tell_many() are divided among the routees at a time.
 cdef Py_ssize_t PORTION = 256
 
 
@@ -95,22 +98,8 @@ cdef inline int leave(Router router, Routee routee, Py_ssize_t messages) except 
     return stop_removed(routee) if is_last else 0
 
 
-cdef tuple checked_refs(str what, refs):
-    """Return the refs of a router. Raises TypeError, or ValueError if there is none."""
-    try:
-        found = tuple(refs)
-    except TypeError:
-        raise TypeError(f"{what} expects several refs, got {safe_repr(refs)}") from None
-    for ref in found:
-        if not is_recipient(ref):
-            raise TypeError(f"{what} expects refs, got {safe_repr(ref)}")
-    if not found:
-        raise ValueError(f"{what} expects at least one ref")
-    return found
-
-
 cdef class Router:
-    """The base of routers: each stands for several recipients, its routees. Safe in every thread."""
+    """The base of routers: each stands for several recipients, its routees. Thread-safe."""
 
     def __dir__(self):
         return public_names(self)
@@ -121,7 +110,7 @@ cdef class Router:
         self.routees = ()
 
     def __init__(self, refs):
-        self.routees = tuple([Routee(ref) for ref in checked_refs(type(self).__name__, refs)])
+        self.routees = tuple([Routee(ref) for ref in checked_recipients(type(self).__name__, refs)])
 
     __class_getitem__ = classmethod(types.GenericAlias)
 
@@ -129,11 +118,18 @@ cdef class Router:
     def spawn(cls, spawner, actor, /, *args, routees=None, elastic=None, name=None, **kwargs):
         """Spawn `routees` actors of the class `actor`, and return a router over them.
 
-        `spawner` is a system, or the actor that is to be their grandparent. Arguments and options are those of
-        `system.spawn()`, and go to each; `name` is that of their parent. `elastic` is an AutoScale, or the pair of
-        the least and the most of them; `routees` is then the number at first, within these bounds, and the least
-        unless it is given. An actor that ends is replaced. Their `supervision` is "restart" unless
-        another is given. Raises like `system.spawn()`.
+        An actor that ends is replaced. Raises like `system.spawn()`.
+
+        Args:
+            spawner: A system, or the actor that is to be their grandparent.
+            actor: The class of the actors.
+            *args: Arguments of each actor.
+            routees: The number of actors. With `elastic` it is the initial number, within the bounds; by default the
+                lower one.
+            elastic: An AutoScale, or a pair of the smallest and the largest number.
+            name: The name of their parent.
+            **kwargs: Arguments and options of each actor, as for `system.spawn()`. The default `supervision` is
+                "restart".
         """
         from callboard.routers.family import spawn_family
 
@@ -167,8 +163,8 @@ cdef class Router:
     def tell_many(self, messages):
         """Send each of `messages` to one of the routees, some hundred at a time.
 
-        A routee without room holds up the sender. If one raises, the others get their part all the same, and then
-        the first error is raised. If the iterable raises, the messages before that are sent.
+        A routee without room blocks the sender. If one raises, the others still get their part, and then the first
+        error is raised. If the iterable raises, the messages before that are sent.
         """
         cdef dict parts = {}
         cdef Py_ssize_t count = 0
@@ -183,9 +179,9 @@ cdef class Router:
             self.hand_over(parts)
 
     def atell(self, message):
-        """Send `message` as soon as the chosen routee takes it. Return a future that is done then.
+        """Send `message` as soon as the chosen routee accepts it. Return a future that is done then.
 
-        A recipient that has no `atell` is told at once.
+        A recipient without `atell` is told immediately.
         """
         cdef Routee routee = self.enter(message)
         try:
@@ -197,9 +193,9 @@ cdef class Router:
         return told
 
     def atell_many(self, messages):
-        """Send each of `messages` as soon as its routee takes it. Return one future, of all.
+        """Send each of `messages` as soon as its routee accepts it. Return one future for all.
 
-        It fails as the first of them that does.
+        It fails with the first that fails.
         """
         cdef dict parts = {}
         cdef list told = []
@@ -290,52 +286,45 @@ cdef class Router:
 
     @property
     def refs(self):
-        """The recipients, in their order."""
+        """The recipients, in order."""
         return tuple([(<Routee>routee).recipient for routee in self.routees_now()])
 
     @property
     def parent(self):
-        """The ref of the parent of the actors that the router has spawned; None for refs that it was given."""
+        """The ref of the parent of the router's actors; None if the router was given its refs."""
         return self._family.parent if self._family is not None else None
 
     @property
-    def name(self):
-        """The parent's name; None for refs that it was given."""
-        return self._family.parent.name if self._family is not None else None
-
-    @property
-    def path(self):
-        """The parent's path; None for refs that it was given."""
-        return self._family.parent.path if self._family is not None else None
-
-    @property
     def ready(self):
-        """A Future of the starts of the routees that it has now: it answers with this router when all have started.
+        """A Future that answers with this router once all current routees have started.
 
-        It fails as the first that fails to start: see `ActorRef.ready`. Raises AttributeError for routees elsewhere.
+        It fails with the first that fails to start: see `ActorRef.ready`. Raises AttributeError for routees in other
+        processes.
         """
-        return when_all(self, "ready")
+        return gather(*[ref.ready for ref in self.refs]).map(lambda _: self)
 
     @property
     def ended(self):
-        """A Future that answers with a tuple of ActorEnds when all routees have ended that the router has now.
+        """A Future that answers with a tuple of ActorEnds once all current routees have ended.
 
-        Routees that come later do not count. Raises AttributeError for routees elsewhere.
+        Later routees do not count. Raises AttributeError for routees in other processes.
         """
-        return when_all(self, "ended")
+        cdef Future ended = gather(*[ref.ended for ref in self.refs]).map(tuple)
+        ended.is_rest = True  # to wait for an end is to wait for input
+        return ended
 
     def resize(self, routees):
-        """Have so many routees from now on: spawn some, or remove the latest.
+        """Change the number of routees: spawn more, or remove the latest.
 
-        A removed actor handles the messages that were sent to it, and stops. Raises CallboardError if the router
-        was given its refs, or was stopped, and ValueError for a number below 1.
+        A removed actor handles the messages already sent to it, then stops. Raises CallboardError if the router was
+        given its refs, or was stopped, and ValueError for a number below 1.
         """
         if self._family is None:
-            raise CallboardError(f"this {type(self).__name__} was given its refs, and resizes only what it has spawned")
+            raise CallboardError(f"this {type(self).__name__} was given its refs: only spawned routees can be resized")
         self._family.resize(routees)
 
     def stop(self, *, after_queue=False):
-        """Stop the actor behind each ref after the message in work, or `after_queue` as `ref.stop()` says.
+        """Stop the actor behind each ref. See `ref.stop()`.
 
         Raises TypeError if a recipient cannot be stopped, such as one in another process.
         """
@@ -382,32 +371,15 @@ cdef class Router:
         raise TypeError(f"a {type(self).__name__} has refs, which cannot be pickled")
 
     def __repr__(self):
-        where = "" if self._family is None else f" {self.path}"
+        where = "" if self._family is None else f" {self.parent.path}"
         return f"<{type(self).__name__}{where} over {len(self.routees)} refs>"
 
 
-cdef object when_all(Router router, str name):
-    """Return a future of all the routees' futures of this name."""
-    futures = [getattr(ref, name) for ref in router.refs]
-    cdef Future found = Future()
-    found.is_rest = name == "ended"  # who waits for that waits for input
-
-    def tell(done):
-        try:
-            done.result()
-            found.set_result(router if name == "ready" else tuple([future.result() for future in futures]))
-        except BaseException as error:
-            found.set_exception(error)
-
-    together(futures).add_done_callback(tell)
-    return found
-
-
 cdef class RoundRobinRouter(Router):
-    """Sends each message to the next of its refs, in turn. Safe in every thread.
+    """Sends each message to the next of its refs, in turn. Thread-safe.
 
-    A message goes straight to the chosen ref, without an actor in between. Each ref handles the messages of one
-    sender in the order of sending; between refs there is no order. An actor that has ended is passed over.
+    A message goes directly to the chosen ref, without an actor in between. Each ref handles the messages of one sender
+    in the order in which they were sent; there is no order between refs. An actor that has ended is skipped.
     """
 
     cdef Py_ssize_t turn
@@ -449,11 +421,11 @@ cdef class RoundRobinRouter(Router):
 
 
 cdef class LeastLoadedRouter(Router):
-    """Sends each message to the ref with the fewest messages before it; among equals, in turn.
+    """Sends each message to the ref with the fewest waiting messages, and to equal ones in turn.
 
-    The messages are those in a mailbox that counts them: that of an actor which the router has spawned, a bounded or
-    prioritised one, or any under monitoring. Elsewhere they are the asks of this router without an answer, and an
-    actor of this process that is at work has one more. Order and safety are those of RoundRobinRouter.
+    Messages are counted in the mailbox, if it counts them: that of an actor spawned by the router, a bounded or
+    prioritised one, or any under monitoring. Otherwise they are this router's unanswered asks, plus one for an actor of
+    this process that is working. Order and thread safety are those of RoundRobinRouter.
     """
 
     _counts = True
@@ -494,34 +466,18 @@ cdef class LeastLoadedRouter(Router):
             routee.asks -= 1
 
 
-cdef Py_ssize_t place_of(uint64_t key, Py_ssize_t places) noexcept:
-    """Return the place of a key's hash among so many: jump consistent hash.
-
-    Lamping and Veach, "A fast, minimal memory, consistent hash algorithm" (2014), figure 1. It takes no memory, and
-    some ln(places) steps. With one place more, one key of so many moves, and goes to the new place. A ring or
-    rendezvous hashing could give up any place; a router gives up the last ones only.
-    """
-    cdef int64_t place = -1
-    cdef int64_t next_place = 0
-    while next_place < places:
-        place = next_place
-        key = key * <uint64_t>2862933555777941757 + 1
-        next_place = <int64_t>((place + 1) * (<double>(<int64_t>1 << 31) / <double>((key >> 33) + 1)))
-    return place
-
-
 cdef class KeyRouter(Router):
-    """Sends each message to the ref that has its key. Safe in every thread.
+    """Sends each message to the ref that has its key. Thread-safe.
 
-    Messages of a key that one sender sent are handled in their order, as long as the number of refs is the same. A
-    key has the same place in every process. With n refs in place of n - 1, one key of n moves to the new one. A
-    message that is sent after a resize may be handled before those that the key's ref of before has still to handle.
+    Messages from one sender with the same key are handled in order, as long as the number of refs does not change. A
+    key has the same place in every process. When the number of refs grows to n, one key in n moves to the new one. A
+    message that is sent after a resize may be handled before messages that still wait at the key's previous ref.
     """
 
     cdef object hash_of_row
 
     def __init__(self, refs, by):
-        """`by` is a field's name, several names, or a function of the message. Raises ConfigError for another."""
+        """`by` is a field's name, several names, or a function of the message. Raises ConfigError for anything else."""
         from callboard.remote.sharding.keys import ShardKey
 
         Router.__init__(self, refs)
@@ -529,20 +485,20 @@ cdef class KeyRouter(Router):
 
     @classmethod
     def spawn(cls, spawner, actor, /, *args, by, routees=None, elastic=None, name=None, **kwargs):
-        """As `RoundRobinRouter.spawn`, with `by` as in KeyRouter(). A replaced actor leaves its keys to the next."""
+        """Like `Router.spawn`, with `by` as for KeyRouter(). An actor's replacement takes over its keys."""
         from callboard.routers.family import spawn_family
 
         return spawn_family(partial(cls, by=by), spawner, actor, args, kwargs, routees, elastic, name, False, by=by)
 
     def of_key(self, key):
-        """Return the ref of a key. Raises CodecError for anything but a key."""
+        """Return the ref of a key. Raises CodecError for an invalid key."""
         from callboard.remote.sharding.key_hash import key_hash
 
         routees = self.routees_now()
-        return (<Routee>routees[place_of(key_hash(key), len(routees))]).recipient
+        return (<Routee>routees[jump_hash(key_hash(key), len(routees))]).recipient
 
     cdef uint64_t key_of(self, message) except? 0:
         return self.hash_of_row(message)
 
     cdef Routee pick(self, uint64_t key):
-        return <Routee>self.routees[place_of(key, len(self.routees))]
+        return <Routee>self.routees[jump_hash(key, len(self.routees))]

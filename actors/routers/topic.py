@@ -12,7 +12,7 @@ from callboard.recipient import Recipient, is_recipient
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """Told to a topic: from now on `ref` is told each message of class `kind`, or of a subclass."""
+    """Told to a topic: from now on `ref` gets each message of class `kind` or a subclass."""
 
     ref: Recipient[Any]
     kind: type = object
@@ -26,18 +26,18 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
-    """Told to a topic: `ref` is told no more messages."""
+    """Told to a topic: `ref` gets no more messages."""
 
     ref: Recipient[Any]
 
 
 class Topic(Actor[Any]):
-    """Tells each message that it is told to its subscribers.
+    """Forwards each message that it is told to its subscribers.
 
-    A subscriber is told a message once, however many of its classes fit. Messages of one publisher
-    reach each subscriber in their order. An actor that ends is no subscriber any more. If a
-    subscriber's `tell` raises, as that of a full mailbox may, the message for it is a dead letter,
-    `refused`, and the others are told.
+    A subscriber gets a message once, however many of its classes match. Messages of one publisher
+    reach each subscriber in order. An actor that ends is no longer a subscriber. If a subscriber's
+    `tell` raises, for example because its mailbox is full, the message for it becomes a dead
+    letter, `refused`, and the others still get it.
     """
 
     def __init__(self) -> None:

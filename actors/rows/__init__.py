@@ -1,1 +1,1 @@
-"""Rows on their way into actors and graphs: batches of them, and their times."""
+"""Rows sent to actors and graphs: their batches, and their times."""

@@ -1,4 +1,4 @@
-"""Rows that are on their way into a graph of operators or of actors, in batches."""
+"""Batches of rows that are sent into a graph of operators or of actors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rows_in(table: Any, size: int) -> Iterator[dict[str, Any]] | None:
     """Return the rows of an Arrow table, of a frame of Polars or pandas, or of a relation of
     DuckDB, as dictionaries.
 
-    They are made so many at a time. None: it is no such table. Raises ValueError if two columns
+    They are made some at a time. None: it is not such a table. Raises ValueError if two columns
     have one name.
     """
     kind = type(table)

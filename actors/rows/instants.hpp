@@ -1,4 +1,4 @@
-// The questions that instant_of() asks about each value.
+// The checks that instant_of() makes on each value.
 #pragma once
 
 #include <Python.h>

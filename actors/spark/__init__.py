@@ -1,11 +1,11 @@
-"""Feed the partitions of Spark jobs to graphs of actors.
+"""Processes the partitions of Spark jobs with graphs of actors.
 
 `foreach_partition`, `map_partitions` and `map_in_arrow` make functions for Spark's methods of those
-names. `spark_graph` makes functions that run a graph of streams. `by_key` brings rows of a key into
-one partition, in order. `join_frames` joins two frames by a stream. `hot_keys` counts frequent
-keys. `TaskCounters` tell the driver what tasks do. `keyed_state` leaves the state of actors to
-Spark. `deliver` and `register` bring rows to actors of another process. `session` makes a Spark
-session that works at once. Errors are imported from `callboard.spark.errors`.
+names. `spark_graph` makes functions that run a graph of streams. `by_key` puts the rows of each key
+in one partition, in order. `join_frames` joins two frames with a stream. `hot_keys` counts frequent
+keys. `TaskCounters` report the tasks' work to the driver. `keyed_state` stores the state of actors
+in Spark. `deliver` and `register` send rows to actors in another process. `session` makes a Spark
+session that works immediately. Import errors from `callboard.spark.errors`.
 """
 
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart

@@ -1,4 +1,4 @@
-"""The context of a graph: the task that feeds it."""
+"""The context of a graph: the task that feeds it, and its messages."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PartitionContext:
-    """Which partition is read, and by which attempt of which task.
+    """The partition of a task, and its attempt.
 
-    A retried task has the next `attempt_number`; one that runs again because its shuffle output
-    was lost has the old number. `task_attempt_id` alone is different for every run of a task
-    within a Spark application, so whatever must tell two runs apart uses it.
+    A retried task has the next `attempt_number`, but one that runs again because its shuffle output
+    was lost has the old number. Only `task_attempt_id` is different for each run of a task in a
+    Spark application, so use it to distinguish runs.
     """
 
     partition_id: int = 0
@@ -22,10 +22,10 @@ class PartitionContext:
 
     @classmethod
     def current(cls) -> PartitionContext:
-        """Return the context of the task that runs now; call it on the task's own thread.
+        """Return the context of the current task; call it on the task's own thread.
 
-        Outside of a task, where a partition function was called directly, as a unit test may do,
-        this is the only attempt at partition 0, on one processor.
+        Outside a task, for example in a unit test of a partition function, it is the only attempt
+        at partition 0, on one processor.
         """
         try:
             from pyspark.taskcontext import TaskContext
@@ -44,9 +44,9 @@ class PartitionContext:
 
 
 def session_zone() -> str | None:
-    """Return the time zone that the session of the task that runs now was told, if any.
+    """Return the configured time zone of the current task's session, if any.
 
-    Without one a session is in the zone of its machine.
+    By default a session has the zone of its machine.
     """
     try:
         from pyspark.taskcontext import TaskContext
@@ -58,17 +58,17 @@ def session_zone() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStart:
-    """The question to a graph that outlives its tasks, before the first batch of each."""
+    """Asked first in each task, of a graph that outlives its tasks."""
 
     context: PartitionContext
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionEnd:
-    """The question to an entry point after the last batch; its answer ends the partition's results.
+    """Asked to an entry point after the last batch; its answer ends the results.
 
-    It says that the input ended, not that it was whole: when something upstream fails, Spark ends
-    a partition's iterator early and as if nothing had happened. Nothing may be committed on it.
+    It means that the input ended, not that it was complete: after a failure upstream, Spark ends a
+    partition's iterator early, without an error. So do not commit because of it.
     """
 
     context: PartitionContext

@@ -1,4 +1,4 @@
-"""Errors that only partitions have."""
+"""Errors of partitions in Spark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST = 65_536  # characters of one text of an error, which goes through socke
 
 
 class EntryPointError(CallboardError):
-    """Raised when `build` does not return the entry point that was asked for."""
+    """Raised when `build` does not return the requested entry point."""
 
 
 class AnswerError(CallboardError, TypeError):
@@ -29,29 +29,29 @@ class AnswerError(CallboardError, TypeError):
 
     def __init__(self, wanted: str, answer: object) -> None:
         kind = type(answer).__name__
-        super().__init__(f"the entry point must answer {wanted}, not {answer!r:.100} ({kind})")
+        super().__init__(f"expected an answer of {wanted}, got {answer!r:.100} ({kind})")
 
 
 class SchemaError(CallboardError, TypeError):
-    """Raised when the record batches that come back do not have the schema that was given."""
+    """Raised when record batches or rows do not have the given schema."""
 
 
 class OrderError(CallboardError, ValueError):
-    """Raised in a task for rows of joined frames without a place in their order: null, or late."""
+    """Raised in a task for rows of joined frames that have no place in the order: null, or late."""
 
 
 class CaptureError(CallboardError, PicklingError):
-    """Raised on the driver when something captured by `build` cannot travel to the workers."""
+    """Raised on the driver when an object captured by `build` cannot be sent to the workers."""
 
 
 class PartitionFailed(CallboardError):
-    """Raised in a task when an actor or an operator of its graph failed; `error` has the cause.
+    """Raised in a task when an actor or an operator of its graph failed; `error` is the cause.
 
     The traceback, with all causes, is a note on this exception and not its cause, because Spark's
     SQL paths show an exception's notes but drop its causes.
 
-    Both are cut in their middle where they are very long. A lone surrogate, which UTF-8 cannot
-    encode, is escaped: PySpark could not send it.
+    Very long texts are cut in the middle. Lone surrogates, which UTF-8 cannot encode, are escaped,
+    because PySpark could not send them.
     """
 
     def __init__(self, who: str, error: FailureReport, partition_id: int, where: str = "") -> None:

@@ -1,21 +1,21 @@
-"""Ordered streams: operators that run on many workers, with the outputs of a run on one.
+"""Ordered streams: operators run on many workers, with the same outputs as on one.
 
 `entry()` begins a stream, its methods add operators, and a sink makes a graph of it, which runs.
 
-The order of the inside, in which nothing imports what stands after it:
+The modules, none of which imports a later one:
 
-`errors`, `checks`   what can be wrong
-`programs`           what a run does with batches of rows, a class for each sort of operator:
+`errors`, `checks`   errors, and checks of arguments
+`programs`           the work of a run on batches of rows, a class for each kind of operator:
                      `rows`, `windows`, `merging`, `columns`, `joins`
-`native`             native operators, which users derive from, and their program
-`planning`           operators as they were asked for, and the plan of a graph of them
-`operators`          those that several methods make, and those of users' own classes
-`drawing`            what graphs look like
-`snapshots`          the states of runs, in files and back
-`running`            plans at work, in an actor system or on the calling thread
+`native`             native operators, from which users derive, and their program
+`planning`           operators as requested, and the plan of a graph of them
+`operators`          operators made by several methods, and those of users' classes
+`drawing`            drawings of graphs
+`snapshots`          the states of runs, to files and back
+`running`            running plans, in an actor system or on the calling thread
 `chaining`           streams, whose methods add operators, and graphs
 
-An actor system knows none of them: `ActorSystem.run` calls the graph that it is given.
+An actor system does not depend on them: `ActorSystem.run` calls the graph that it gets.
 """
 
 from callboard.scheduling.flow.heuristics import Heuristic

@@ -77,7 +77,7 @@ def _code_of(function: Any) -> Any:
 def check_name(what: str, value: Any) -> None:
     """Check that something is a name."""
     if not isinstance(value, str) or not value:
-        raise GraphError(f"{what} is a string that is not empty, not {safe_repr(value)}")
+        raise GraphError(f"{what} must be a non-empty string, got {safe_repr(value)}")
 
 
 def check_entry(name: Any, entries: Collection[str]) -> None:
@@ -90,7 +90,7 @@ def check_entry(name: Any, entries: Collection[str]) -> None:
 def check_sides(names: Iterable[str]) -> tuple[str, ...]:
     """Check the names of side outputs."""
     if isinstance(names, str | bytes) or not isinstance(names, Iterable):
-        raise GraphError(f"sides are names in a list or such, not {safe_repr(names)}")
+        raise GraphError(f"sides must be a list of names, got {safe_repr(names)}")
     names = tuple(names)
     for name in names:
         check_name("a side output's name", name)
@@ -103,4 +103,4 @@ def check_value(what: str, value: Any) -> None:
     NaN has no place in an order, and is not even equal to itself.
     """
     if (value != value) is not False and is_missing(value):
-        raise ValueError(f"{what} is a value that is equal to itself, not {safe_repr(value)}")
+        raise ValueError(f"{what} must be equal to itself, got {safe_repr(value)}")

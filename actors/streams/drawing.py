@@ -7,28 +7,30 @@ from html import escape
 
 from callboard.observing.layout import HEIGHT, WIDTH, Corner, lay_out, path_of
 from callboard.streams.planning.operator import Operator, Outlet
-from callboard.streams.planning.units import Unit
+from callboard.streams.planning.pipelines import Pipeline
 
 
 def describe(
-    operators: Sequence[Operator], names: Mapping[Operator, str], units: Mapping[Operator, Unit]
+    operators: Sequence[Operator],
+    names: Mapping[Operator, str],
+    pipelines: Mapping[Operator, Pipeline],
 ) -> str:
     """Write a line for each operator: its name, its kind, its inputs, and its workers."""
     lines = []
     for operator in operators:
         inputs = ", ".join(_source(each, names) for each in operator.inputs)
         source = f"of {inputs}" if inputs else ""
-        sharing = sharing_of(operator, units.get(operator))
+        sharing = sharing_of(operator, pipelines.get(operator))
         parts = [operator.kind, operator.detail, source, sharing]
         lines.append((names[operator], ", ".join(filter(None, parts))))
     width = max(len(name) for name, _ in lines)
     return "".join(f"{name:{width}}  {text}\n" for name, text in lines)
 
 
-def sharing_of(operator: Operator, unit: Unit | None) -> str:
-    """Say how workers share an operator, or which one has it alone. An entry has none."""
-    if unit is not None and unit.where:
-        return unit.where
+def sharing_of(operator: Operator, pipeline: Pipeline | None) -> str:
+    """Describe how workers share an operator, or which one has it alone. An entry has none."""
+    if pipeline is not None and pipeline.where:
+        return pipeline.where
     some = "" if operator.partitions is None else f"{operator.partitions} "
     shared = {
         "stateless": "any number of workers",
@@ -55,15 +57,17 @@ _ENTITIES = str.maketrans(
 
 
 def mermaid(
-    operators: Sequence[Operator], names: Mapping[Operator, str], units: Mapping[Operator, Unit]
+    operators: Sequence[Operator],
+    names: Mapping[Operator, str],
+    pipelines: Mapping[Operator, Pipeline],
 ) -> str:
     """Write a Mermaid flowchart."""
     lines = ["flowchart LR"]
     number = {operator: f"o{index}" for index, operator in enumerate(operators)}
     for operator in operators:
         name = names[operator].translate(_ENTITIES)
-        unit = units.get(operator)
-        where = f"<br/>{unit.where}" if unit is not None and unit.where else ""
+        pipeline = pipelines.get(operator)
+        where = f"<br/>{pipeline.where}" if pipeline is not None and pipeline.where else ""
         lines.append(f'    {number[operator]}["{name}<br/>{operator.kind}{where}"]')
     for operator in operators:
         for each in operator.inputs:
@@ -83,7 +87,9 @@ _COLOURS = {
 
 
 def svg(
-    operators: Sequence[Operator], names: Mapping[Operator, str], units: Mapping[Operator, Unit]
+    operators: Sequence[Operator],
+    names: Mapping[Operator, str],
+    pipelines: Mapping[Operator, Pipeline],
 ) -> str:
     """Write the picture."""
     number = {operator: i for i, operator in enumerate(operators)}
@@ -93,7 +99,7 @@ def svg(
     outlets = [each for operator in operators for each in operator.inputs]
     shapes = [_line(outlet, way) for outlet, way in zip(outlets, layout.ways, strict=True)]
     shapes += [
-        _box(operator, names[operator], units.get(operator), *corner)
+        _box(operator, names[operator], pipelines.get(operator), *corner)
         for operator, corner in zip(operators, layout.corners, strict=True)
     ]
     width, height = layout.width, layout.height
@@ -107,12 +113,13 @@ def svg(
     )
 
 
-def _box(operator: Operator, name: str, unit: Unit | None, x: int, y: int) -> str:
+def _box(operator: Operator, name: str, pipeline: Pipeline | None, x: int, y: int) -> str:
     short = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
     middle = x + WIDTH // 2
-    where = f" · {unit.where}" if unit is not None and unit.where else ""
+    where = f" · {pipeline.where}" if pipeline is not None and pipeline.where else ""
+    sharing = sharing_of(operator, pipeline) or operator.kind
     return (
-        f"<g><title>{escape(name)}: {escape(sharing_of(operator, unit) or operator.kind)}</title>"
+        f"<g><title>{escape(name)}: {escape(sharing)}</title>"
         f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="6" stroke="#555" '
         f'fill="{_COLOURS[operator.work]}"/>'
         f'<text x="{middle}" y="{y + 19}" text-anchor="middle">{escape(short)}</text>'

@@ -12,10 +12,10 @@ from callboard.core.text import safe_repr
 
 
 class RunError(CallboardError):
-    """A call of a run cannot be done.
+    """A call of a run failed.
 
-    Raised by `send()` it says what became of the rows: `sent` of them went in, and `unsent` are
-    those that were taken from the iterable and did not.
+    Raised by `send()`, it says what happened to the rows: `sent` of them went in, and `unsent` were
+    taken from the iterable but did not go in.
     """
 
     sent: int = 0
@@ -23,15 +23,16 @@ class RunError(CallboardError):
 
 
 class RunEnded(RunError):
-    """The run takes no more rows, or has no result: it was finished or cancelled, or its system was
-    stopped.
+    """The run takes no more rows, or has no result.
+
+    It was finished or cancelled, or its system was stopped.
     """
 
 
 class SnapshotError(RunError):
-    """A snapshot cannot be taken, read or restored: the text says of which operator or file."""
+    """A snapshot cannot be taken, read or restored. The text names the operator or the file."""
 
-    is_of_a_later_version = False
+    _is_of_a_later_version = False
 
 
 class RunTimeout(RunError, TimeoutError):
@@ -41,11 +42,11 @@ class RunTimeout(RunError, TimeoutError):
 class StreamError(RunError):
     """An operator raised an exception, which is this one's `__cause__`.
 
-    `operator` is the operator's name, and `row` the input that it raised at. `serial` is that
-    input's number among all that came to the operator, from 0; with several inputs, among those of
-    one. Watermarks are inputs and have numbers, too. If it raised behind an input, `when` says
-    where, as "in flush()"; then `row` is None, and `serial` the number of inputs so far. `serial`
-    is None if it raised at no input in particular.
+    `operator` is the operator's name, and `row` the row at which it raised. `serial` is that row's
+    number in the operator's input, from 0; with several inputs, in its own input. Watermarks are
+    numbered, too. If the operator raised elsewhere, `when` says where, as "in flush()"; then `row`
+    is None, and `serial` the number of rows so far. `serial` is None if it raised at no row in
+    particular.
     """
 
     _raised_by: int = 0  # the id() of the program that stops with it

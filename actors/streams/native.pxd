@@ -5,7 +5,7 @@ from libcpp.vector cimport vector
 
 from callboard.scheduling.flow.native_work cimport NativeWork
 from callboard.scheduling.flow.values cimport Output, Value
-from callboard.streams.programs.joins.finder cimport Finder
+from callboard.streams.programs.joins.join_index cimport RowIndex
 from callboard.streams.programs.joins.kernel.rules cimport JoinMatch
 from callboard.streams.programs.program cimport Program
 
@@ -53,7 +53,7 @@ cdef class NativeProgram(Program):
     cdef NativeWork native  # the work of its stages
 
 
-cdef class NativeFinder(Finder):
+cdef class NativeIndex(RowIndex):
     cdef NativePredicate predicate
     cdef bint once
     cdef ValueJoin join

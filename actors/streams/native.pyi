@@ -3,11 +3,11 @@ from typing import Any, final
 
 from typing_extensions import disjoint_base
 
-from callboard.streams.programs.joins.finder import Finder
-from callboard.streams.programs.joins.kept import WindowRule
+from callboard.streams.programs.joins.join_index import RowIndex
+from callboard.streams.programs.joins.window_rows import WindowRule
 from callboard.streams.programs.program import Program
 
-__all__ = ["NativeOperator", "NativePredicate", "NativeProgram"]
+__all__ = ["NativeOperator", "NativePredicate"]
 
 @disjoint_base
 class NativeOperator:
@@ -23,7 +23,7 @@ class NativeProgram(Program):
 class NativePredicate: ...
 
 @final
-class NativeFinder(Finder):
+class NativeIndex(RowIndex):
     def __init__(
         self,
         rule: WindowRule,

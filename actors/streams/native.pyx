@@ -1,8 +1,8 @@
-"""Native operators: they run without the interpreter, on native values, and so on all workers at once.
+"""Native operators: they run without the interpreter, on native values, and so on all workers in parallel.
 
-A native operator is a Cython class that derives from NativeOperator; `native.pxd` has the methods that it
-overrides. `Stream.native()` and `KeyedStream.native()` put it into a graph. Rows become native values on the way
-in, and Python objects on the way out, as messages to native actors do.
+A native operator is a Cython class that derives from NativeOperator; see `native.pxd` for the methods to override.
+`Stream.native()` and `KeyedStream.native()` add it to a graph. Rows become native values on the way in, and Python
+objects on the way out, like messages to native actors.
 """
 
 cimport cython
@@ -13,36 +13,36 @@ from callboard.core.asserting cimport holds
 from callboard.scheduling.flow.native_work cimport NativeWork
 from callboard.scheduling.flow.stage cimport Division
 from callboard.scheduling.flow.values cimport Output, Value, Values
-from callboard.streams.programs.joins.finder cimport Finder
-from callboard.streams.programs.joins.kept cimport Kept, WindowRule
+from callboard.streams.programs.joins.join_index cimport RowIndex
+from callboard.streams.programs.joins.window_rows cimport WindowRow, WindowRule
 from callboard.streams.programs.program cimport Batch, Ending, Program
-from callboard.streams.programs.rounds cimport lot_of, rows_of
+from callboard.streams.programs.rounds cimport chunk_of, rows_of
 
 from callboard.native import NativeFailure
 from callboard.core.text import safe_repr
 from callboard.streams.errors import SnapshotError, StreamError
 from callboard.streams.programs.saved import Columns
 
-__all__ = ["NativeOperator", "NativePredicate", "NativeProgram"]
+__all__ = ["NativeOperator", "NativePredicate"]
 
 cdef object MOST_KEY = 2**64 - 1
-# From so many comparisons on, others may have the interpreter meanwhile.
+# From this many comparisons on, the interpreter lock is released.
 cdef size_t MANY = 4096
-# So many rows are read at once when a join goes on with a snapshot.
-cdef Py_ssize_t LOT = 64
+# The rows read at once when a join resumes from a snapshot.
+cdef Py_ssize_t CHUNK = 64
 
 
 cdef class NativeOperator:
     """An operator whose work is done by C functions.
 
-    The class attribute `kind` says how many workers may be in one object's `process` at once: "stateless", any
-    number, or "stateful", one, in the order of the stream. A keyed operator has one object for each partition, and
-    one worker at a time in each. `__init__` is an ordinary method, called when a run begins.
+    The class attribute `kind` says how many workers may run one object's `process` at once: "stateless" means any
+    number, "stateful" one, in the order of the stream. A keyed operator has one object for each partition, each run by
+    one worker at a time. `__init__` is an ordinary method, called when a run begins.
 
-    A subclass with a state may have two ordinary methods for snapshots of runs. `snapshot()` returns the state, as
-    values that messages between processes may have, say bytes; of a keyed operator it is a dict of the keys in this
-    object and their states. `restore(state)` takes that back before the first row. The thread that takes the snapshot
-    calls them, while no worker is in the object.
+    A subclass with state may have two ordinary methods for snapshots of runs. `snapshot()` returns the state, made of
+    values that messages between processes may have, such as bytes; for a keyed operator it is a dict of the keys in
+    this object and their states. `restore(state)` restores it before the first row. The thread that takes the snapshot
+    calls them, while no worker runs the object.
     """
 
     kind = "stateless"
@@ -58,7 +58,7 @@ cdef class NativeOperator:
 
 
 cdef class NativePredicate:
-    """Says which rows of a join are partners, by a C function: see `docs/streams-native.md`.
+    """A condition on the partners of a join, as a C function: see `docs/streams-native.md`.
 
     `__init__` is an ordinary method. An object may serve several lanes at once, so `matches` must not
     change it.
@@ -70,7 +70,7 @@ cdef class NativePredicate:
 
 cdef class NativeProgram(Program):
     """A native operator in one run: see scheduling/flow/native_work.hpp. Its rows are handed to it in
-    lots, so they have no lineage."""
+    chunks, so they have no lineage."""
 
     def __init__(self, str name, make, Py_ssize_t partitions=0, **options):
         cdef NativeWork* work = &self.native
@@ -81,7 +81,7 @@ cdef class NativeProgram(Program):
         kind = "partitioned" if partitions else self.objects[0].kind
         super().__init__(name, kind=kind, **options)
         self.releases_gil = True
-        self.in_lots = True
+        self.in_chunks = True
         for one in self.objects:
             work.objects.push_back(<void*>one)
         work.process = <void (*)(void*, const Value*, uint64_t, Output*) noexcept nogil>call_process
@@ -122,7 +122,7 @@ cdef class NativeProgram(Program):
             some = one.snapshot()
             if type(some) is not dict:
                 raise SnapshotError(
-                    f"operator {self.name!r} is keyed: snapshot() returns a dict of keys and states, not "
+                    f"operator {self.name!r} is keyed: snapshot() must return a dict of keys and states, got "
                     f"{safe_repr(some)}"
                 )
             keys += [key & MOST_KEY for key in some]
@@ -145,17 +145,17 @@ cdef class NativeProgram(Program):
         if self.native.objects.empty():
             raise RuntimeError("the program was not made")
         cdef Py_ssize_t at = 0
-        cdef Values* lot = NULL
+        cdef Values* chunk = NULL
         try:
-            lot = lot_of(batch.rows, &at)
+            chunk = chunk_of(batch.rows, &at)
         except Exception as error:
             self.end_with(StreamError(self.name, batch.first + at, batch.rows[at]), error)
-        if lot == NULL and not batch.final:
+        if chunk == NULL and not batch.final:
             return
-        if lot == NULL:
-            lot = Values.make(0)
-        lot.final = batch.final
-        cdef Values* outputs = self.native.alone(lot, self.partitions > 0)
+        if chunk == NULL:
+            chunk = Values.make(0)
+        chunk.final = batch.final
+        cdef Values* outputs = self.native.alone(chunk, self.partitions > 0)
         if outputs == NULL:
             return
         error = <object>outputs.error if outputs.error != NULL else None
@@ -198,7 +198,7 @@ cdef void report_error(void* program, int64_t serial, void* error) noexcept with
 
 
 @cython.final
-cdef class NativeFinder(Finder):
+cdef class NativeIndex(RowIndex):
     """Compares each pair."""
 
     def __init__(self, WindowRule rule, size_t lane, size_t lanes, *, NativePredicate predicate, bint once):
@@ -206,15 +206,15 @@ cdef class NativeFinder(Finder):
         self.predicate, self.once = predicate, once
         self.of_number, self.gone = {}, []
 
-    cdef Finder go_on(self, list rows):
+    cdef RowIndex go_on(self, list rows):
         cdef Py_ssize_t begin
-        for begin in range(0, len(rows), LOT):
-            self.find(rows[begin:begin + LOT])  # what they find was found before
+        for begin in range(0, len(rows), CHUNK):
+            self.find(rows[begin:begin + CHUNK])  # what they find was found before
         return self
 
-    cdef list find(self, list rows):
-        cdef Kept kept, other
-        cdef list found = [], partners
+    cdef object find(self, object chunk):
+        cdef list rows = chunk, found = [], partners
+        cdef WindowRow kept, other
         cdef size_t i
         for kept in rows:
             partners = []
@@ -249,9 +249,9 @@ cdef class NativeFinder(Finder):
     cdef int compare(self, object row) except -1:
         """Have a row compared. Raises TypeError and ValueError."""
         cdef Py_ssize_t at
-        cdef Values* lot = lot_of([row], &at)
-        self.join.compare(lot.begin()[0])
-        lot.free()
+        cdef Values* chunk = chunk_of([row], &at)
+        self.join.compare(chunk.begin()[0])
+        chunk.free()
         return 0
 
     cdef int match(self) except -1 nogil:
@@ -272,13 +272,13 @@ cdef class NativeFinder(Finder):
             self.join.end(row)
         return 0
 
-    cdef int stored(self, Kept kept) except -1:
+    cdef int stored(self, WindowRow kept) except -1:
         self.join.store()
         assert holds(kept.number not in self.of_number)
         self.of_number[kept.number] = kept
         return 0
 
-    cdef int left(self, Kept kept) except -1:
+    cdef int left(self, WindowRow kept) except -1:
         self.join.expire(kept.side)
         self.gone.append(kept.number)
         return 0

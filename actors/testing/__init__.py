@@ -1,8 +1,8 @@
-"""Tools to test actors with: a system that runs when it is told to, probes, and seeded replay.
+"""Tools for testing actors: a system that runs only when told to, probes, and seeded replay.
 
-A `ManualSystem` has no threads and no clock of its own. The test runs it, step by step or until it
-is idle, and one seed is one interleaving of its actors. A `Probe` stands in for an actor's
-partners. `replay` runs a test under many seeds, and says how to rerun the one that failed.
+A `ManualSystem` has no threads, and a logical clock. The test runs it, step by step or until it is
+idle, and one seed is one interleaving of its actors. A `Probe` replaces an actor's partners.
+`replay` runs a test with many seeds, and says how to rerun one that failed.
 """
 
 from callboard.testing.manual import ManualSystem

@@ -45,13 +45,25 @@ class ManualShutdown(Shutdown):
         return self._runtime.system
 
     @property
-    def is_run_here(self) -> bool:
+    def _is_run_here(self) -> bool:
         """True in the thread that made the system."""
-        return bool(self._system.is_run_here)
+        return bool(self._system._is_run_here)
 
     def drain(self, timeout: float | None = None) -> None:
-        """Run until the system is idle."""
-        self._system.drain(timeout)
+        """Run until nothing is ready and no actor is in the middle of a message.
+
+        The clock goes on for an actor that waits, by `timeout` seconds at most.
+        """
+        runtime = self._runtime
+        runtime.refuse_fork()
+        self.refuse_worker("drain()")
+        system = self._system
+        seconds = runtime.config.drain_timeout if timeout is None else timeout
+        if not system._run_until(lambda: system._worker.is_team_idle, seconds):
+            raise DrainTimeout(
+                f"{system!r} did not become idle in {seconds} s of its clock\n"
+                + why_not_idle(runtime)
+            )
 
     def join(self, timeout: float | None) -> bool:
         """Run until all actors have ended."""
@@ -61,7 +73,7 @@ class ManualShutdown(Shutdown):
 
     def wait_ended(self, timeout: float | None) -> bool:
         """Take all steps that there are, whatever fails in them."""
-        if self.is_run_here:
+        if self._is_run_here:
             self._system._take_all_steps()
         return not self._runtime.top
 
@@ -70,25 +82,25 @@ class ManualSystem(ActorSystem):
     """An actor system without threads: the thread that made it runs it, and only when told to.
 
     Whatever `spawn` and `tell` start waits until `run_until_idle()`, `step()`, `run_until()`,
-    `advance()` or `drain()`, or until the test waits for an ask's `result()`. Random numbers from
-    `seed` choose the next ready actor: one seed is one interleaving, the same every time and
-    everywhere. `quantum` is the most messages an actor takes in one step; with 1, every
-    interleaving of messages is possible.
+    `advance()` or `drain()`, or until the test waits for an ask's `result()`. All actors run on
+    this one worker, even those spawned with `dedicated=True`. Actors with `event_loop=True` have an
+    event loop on the same thread, with the same clock, but without sockets and threads.
 
-    Actors with `event_loop=True` have an event loop on the same thread, by the same clock. It knows
-    no sockets and no threads.
+    The clock is logical and starts at 0. Timers are due when `advance()` gets there, or when
+    something waits with a timeout, such as `drain()` and `join()`. Handling a message takes no
+    time.
 
-    The clock is logical and starts at 0: timers are due when `advance()` gets there, or when
-    something waits with a timeout. An actor takes no time at all to handle a message.
-
-    A run is given up after `max_steps` steps, so that actors which always have work do not hang the
-    test. `trace` holds the messages that were handled so far, unless `trace=False`.
-
-    With `failures="raise"` the step in which an actor fails raises the actor's exception, after its
-    supervisor has decided. So do the calls that take steps. With "log", the default, it is in the
-    log and in `dead_letters.failures`, as in a program. Expected errors are no failures.
-
-    All actors live on this one worker, also those spawned with `dedicated=True`.
+    Args:
+        seed: Random numbers from this seed choose the next ready actor: one seed is one
+            interleaving, the same every time and everywhere.
+        quantum: The most messages that an actor handles in one step; with 1, every interleaving of
+            messages is possible.
+        max_steps: The number of steps after which a call that runs the system fails, so that actors
+            which always have work do not hang the test.
+        trace: Keep the messages handled so far in `trace`.
+        failures: With "raise", the step in which an actor fails raises the actor's exception, after
+            its supervisor has decided, and so do the calls that run steps. With "log" it is in the
+            log and in `dead_letters.failures`, as in a program. Expected errors are not failures.
     """
 
     _shutdown_class = ManualShutdown
@@ -134,16 +146,16 @@ class ManualSystem(ActorSystem):
     # --- running ---------------------------------------------------------------------------------
 
     def probe(self, name: str | None = None) -> Probe:
-        """Spawn a probe: a receiver that remembers its messages."""
+        """Spawn a probe: a receiver that keeps its messages."""
         return Probe(self, name)
 
     def step(self) -> bool:
-        """Dispatch one ready actor, or call one callback of the event loop, as the seed says.
+        """Dispatch one ready actor, or call one callback of the event loop, chosen by the seed.
 
-        If none is ready, break a circle of full channels. False if there was nothing to do.
+        If none is ready, break a circle of full channels. Return False if there was nothing to do.
 
         Raises CallboardError in a thread other than the one that made the system, and the first
-        failure of an actor, if the system was made with `failures="raise"`.
+        failure of an actor if the system was made with `failures="raise"`.
         """
         is_done = self._take_step()
         if self._failed:
@@ -174,8 +186,8 @@ class ManualSystem(ActorSystem):
     def run_until(self, predicate: Callable[[], bool], timeout: float = 0.0) -> bool:
         """Run until `predicate()` is true, and return whether it is.
 
-        It is asked before every step. When nothing is ready the clock goes on to the next timer, by
-        `timeout` seconds at most in all.
+        It is checked before every step. When nothing is ready the clock advances to the next timer,
+        by at most `timeout` seconds in all.
 
         Raises DrainTimeout if that takes more than the system's `max_steps`.
         """
@@ -205,7 +217,7 @@ class ManualSystem(ActorSystem):
         raise DrainTimeout(f"{self!r} was not idle after {most} steps; {self._latest()}")
 
     @property
-    def is_run_here(self) -> bool:
+    def _is_run_here(self) -> bool:
         """True in the thread that made the system, the only one that may run it."""
         return self._worker.is_here
 
@@ -217,7 +229,7 @@ class ManualSystem(ActorSystem):
         return self._timers.now()
 
     def advance(self, seconds: float) -> None:
-        """Let `seconds` pass: fire each timer at its time, and run until idle after each."""
+        """Advance the clock: fire each timer at its time, and run until idle after each."""
         seconds = checks.seconds("the time that passes", seconds)
         self._shutdown.refuse_worker("advance()")
         end = self.now + seconds
@@ -233,10 +245,10 @@ class ManualSystem(ActorSystem):
 
     @property
     def trace(self) -> list[Taken]:
-        """The messages that actors took out of their mailboxes so far, in order, with their paths.
+        """The messages that actors have taken from mailboxes so far, in order, with their paths.
 
-        The traces of two runs with the same seed are equal if the actors do nothing that differs
-        between them, and if the messages' repr() does not.
+        The traces of two runs with the same seed are equal if neither the actors' behaviour nor the
+        messages' repr() depends on anything else.
         """
         return list(self._trace)
 
@@ -247,30 +259,6 @@ class ManualSystem(ActorSystem):
             return "no message was handled"
         shown = ", ".join(map(str, self._trace[-_SHOWN:]))
         return f"the latest {min(_SHOWN, len(self._trace))} of {len(self._trace)} messages: {shown}"
-
-    # --- becoming idle ---------------------------------------------------------------------------
-
-    def drain(self, timeout: float | None = None) -> None:
-        """Run until nothing is ready and no actor is in the middle of a message.
-
-        For an actor that waits in the middle the clock goes on, by `timeout` seconds at most;
-        without it, the system's `drain_timeout`. Raises DrainTimeout.
-        """
-        self._runtime.refuse_fork()
-        self._shutdown.refuse_worker("drain()")
-        seconds = self.config.drain_timeout if timeout is None else timeout
-        if not self._run_until(lambda: self._worker.is_team_idle, seconds):
-            raise DrainTimeout(
-                f"{self!r} did not become idle in {seconds} s of its clock\n"
-                + why_not_idle(self._runtime)
-            )
-
-    def join(self, timeout: float | None = None) -> bool:
-        """Run until all actors have stopped, and return whether they have.
-
-        The clock goes on by `timeout` seconds at most; without it, as far as there are timers.
-        """
-        return self._shutdown.join(timeout)
 
     def _take_all_steps(self) -> None:
         steps = self._steps()

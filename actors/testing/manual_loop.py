@@ -46,7 +46,7 @@ class ManualEventLoop(EventLoop):
         return bool(self._ours.ready) and self._worker.is_here
 
     def step(self) -> bool:
-        """Call the first callback that waits. False if there is none."""
+        """Call the first callback that waits. False if none does."""
         while self.is_ready:
             handle = self._ours.ready.popleft()
             if not handle.cancelled():

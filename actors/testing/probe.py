@@ -24,14 +24,15 @@ _PATIENCE = 3.0
 
 
 class Probe(CopiedAsItself):
-    """A receiver of messages for a test to look at.
+    """A receiver of messages that a test can inspect.
 
     `probe.ref` is a ref like any other. Messages are kept, in order, until an expectation takes
-    them. One that fails takes nothing, and its AssertionError shows the messages that came instead.
+    them. If an expectation fails, it takes nothing, and its AssertionError shows the messages
+    received instead.
 
-    On a ManualSystem an expectation runs the system, and lets up to `timeout` seconds of its clock
-    pass; without a timeout, none. On a system with threads it sleeps until the message is there,
-    for `timeout` seconds at most; without one, for 3.
+    On a ManualSystem an expectation runs the system, and advances its clock by at most `timeout`
+    seconds, by default 0. On a system with threads it sleeps until the message is there, for at
+    most `timeout` seconds, by default 3.
 
     `answer(message)` returns the answer to an ask of the probe, or raises its error; it runs on a
     worker.
@@ -55,11 +56,11 @@ class Probe(CopiedAsItself):
     # --- acting ----------------------------------------------------------------------------------
 
     def send(self, ref: ActorRef[Any], message: object) -> None:
-        """Have `message` sent to `ref` with the probe as its sender."""
+        """Send `message` to `ref` with the probe as its sender."""
         self.ref.tell(_Send(ref, message))
 
     def watch(self, ref: ActorRef[Any]) -> None:
-        """Have `Terminated(ref)` come when that actor has stopped."""
+        """Receive `Terminated(ref)` when that actor has stopped."""
         self.ref.tell(_Watch(ref))
 
     # --- expecting -------------------------------------------------------------------------------
@@ -79,9 +80,9 @@ class Probe(CopiedAsItself):
         self.expect(Terminated(ref), timeout)
 
     def expect_nothing(self, timeout: float | None = None) -> None:
-        """Make sure that no message is there, and that none comes within `timeout` seconds.
+        """Make sure that there is no message, and that none arrives within `timeout` seconds.
 
-        Without a timeout: that no message is there once the system has become idle.
+        Without a timeout, make sure that there is none once the system has become idle.
         """
         if timeout is None:
             self._system.drain()
@@ -97,20 +98,20 @@ class Probe(CopiedAsItself):
     def _take(self, fits: Callable[[Any], bool], wanted: str, timeout: float | None) -> Any:
         if not self._wait(timeout):
             raise AssertionError(f"expected {wanted}, and nothing came to {self._place(timeout)}")
-        letter = self._inbox.letters[0]
-        if not fits(letter.message):
+        first = self._inbox.received[0]
+        if not fits(first.message):
             raise AssertionError(
                 f"expected {wanted}, and {_listed(self.messages)} came to {self.ref.path}"
             )
-        self._inbox.letters.popleft()
-        self._sender = letter.sender
-        return letter.message
+        self._inbox.received.popleft()
+        self._sender = first.sender
+        return first.message
 
     def _wait(self, timeout: float | None) -> bool:
         checks.timeout("an expectation's timeout", timeout)
         if self._is_manual:
             system: Any = self._system
-            return bool(system.run_until(lambda: bool(self._inbox.letters), timeout or 0.0))
+            return bool(system.run_until(lambda: bool(self._inbox.received), timeout or 0.0))
         return self._inbox.wait(_PATIENCE if timeout is None else timeout)
 
     def _place(self, timeout: float | None) -> str:
@@ -122,21 +123,22 @@ class Probe(CopiedAsItself):
 
     @property
     def messages(self) -> list[Any]:
-        """The messages that came and were not taken yet, oldest first. Neither runs the system nor
-        waits.
+        """The received messages that were not taken yet, oldest first.
+
+        This neither runs the system nor waits.
         """
-        return [letter.message for letter in list(self._inbox.letters)]
+        return [each.message for each in list(self._inbox.received)]
 
     @property
     def sender(self) -> ActorRef[Any] | None:
-        """The sender of the message that was taken last; None if no actor sent it."""
+        """The sender of the message taken last; None if no actor sent it."""
         return self._sender
 
     def __repr__(self) -> str:
-        return f"<Probe {self.ref.path}, {len(self._inbox.letters)} messages>"
+        return f"<Probe {self.ref.path}, {len(self._inbox.received)} messages>"
 
 
-class _Letter(NamedTuple):
+class _Received(NamedTuple):
     message: Any
     sender: ActorRef[Any] | None
 
@@ -158,15 +160,15 @@ class _Inbox:
     """The messages between the probe's actor, which puts them, and the test, which takes them."""
 
     def __init__(self) -> None:
-        self.letters: deque[_Letter] = deque()
+        self.received: deque[_Received] = deque()
         self._changed = WaitQueue()
 
-    def put(self, letter: _Letter) -> None:
-        self.letters.append(letter)
+    def put(self, message: _Received) -> None:
+        self.received.append(message)
         self._changed.notify_all()
 
     def wait(self, timeout: float) -> bool:
-        return self._changed.wait_for(lambda: self.letters, timeout)
+        return self._changed.wait_for(lambda: self.received, timeout)
 
 
 class _Receiver(Actor[Any]):
@@ -180,7 +182,7 @@ class _Receiver(Actor[Any]):
         elif isinstance(message, _Watch):
             self.watch(message.ref)
         else:
-            self._inbox.put(_Letter(message, self.sender))
+            self._inbox.put(_Received(message, self.sender))
             return None if self._answer is None else self._answer(message)
         return None
 

@@ -15,16 +15,16 @@ VARIABLE = "CALLBOARD_SEED"
 
 
 def replay(seeds: int | Iterable[int] = 20) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Run the decorated test once for each seed, handed to its parameter `seed`.
+    """Run the decorated test once for each seed, passed as its parameter `seed`.
 
-    `seeds` are the seeds, or how many to take from 0 on. A failure carries a note with the command
-    that reruns the seed which failed, alone:
+    `seeds` are the seeds, or how many to use from 0 on. A failure has a note with the command that
+    reruns only the failed seed:
 
         CALLBOARD_SEED=17 pytest 'tests/test_shop.py::test_a_cart_is_sold_once'
 
-    With pytest, fixtures and parameters of the test work as usual, but their values are shared by
-    all seeds. Raises TypeError without the parentheses, if the test has no parameter `seed`, or if
-    a call of it would run nothing: it is `async def`, or a generator.
+    With pytest, fixtures and parameters of the test work as usual, but all seeds share their
+    values. Raises TypeError without the parentheses, if the test has no parameter `seed`, or if
+    calling it would run nothing because it is `async def` or a generator.
     """
     if callable(seeds) and not isinstance(seeds, Iterable):
         name = getattr(seeds, "__qualname__", type(seeds).__qualname__)
@@ -76,7 +76,7 @@ def _only() -> tuple[int, ...]:
     try:
         return (int(text, 0),)
     except ValueError:
-        raise ValueError(f"{VARIABLE} is a whole number, not {text!r}") from None
+        raise ValueError(f"{VARIABLE} must be a whole number, got {text!r}") from None
 
 
 def _command(test: Callable[..., Any], seed: int) -> str:

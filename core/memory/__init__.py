@@ -1,1 +1,1 @@
-"""Memory: nodes and their pools, stacks, slabs, buffers, an index of hashes."""
+"""Memory: nodes and their pools, stacks, slabs, buffers, and a hash table of slots."""

@@ -1,7 +1,6 @@
-// A buffer: memory of a Python object (NumPy, Arrow, bytes) or of our own, shared by reference
-// counting.
+// A buffer: reference-counted memory, of a Python object (NumPy, Arrow, bytes) or from malloc.
 //
-// The count is ours and not the interpreter's, because native actors pass buffers on without the
+// It has its own count, not that of the interpreter, because native actors pass buffers on without the
 // interpreter. Only a thread with the interpreter may release a Python object. So the last reference to
 // an object's memory puts the buffer on a list, and a thread that has the interpreter empties the list.
 #pragma once
@@ -31,7 +30,7 @@ struct Buffer {
     Atomic<std::int64_t> references{1};
 
     void retain() {
-        assert(references.load(relaxed) > 0 && "who retains has a reference");
+        assert(references.load(relaxed) > 0 && "only a holder of a reference retains");
         references.fetch_add(1, relaxed);
     }
 

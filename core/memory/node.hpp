@@ -1,12 +1,12 @@
-// A node: the queue's link that carries one message, and the two places where spare nodes wait.
+// A node: the link of a mailbox's queue that carries one message. Also the two stores of spare nodes.
 //
 // Spare nodes (LPEL, Prokesch 2011, section 4.2.2): a sender takes a node from the free list of the
-// receiver's mailbox, the receiver gives it back. The paper's "free pool" is a stack popped with a counted
-// 16-byte compare-and-swap. Ours is taken whole with one exchange into a cache of the sending thread,
-// which then takes nodes without any atomic operation. While another thread may recycle a node,
-// nobody compares its address. So there is no ABA problem and no 16-byte operation, and the same code
-// serves x86-64 and aarch64. `docs/design/free-lists.md` has the measurements. The nodes that a burst
-// left in a free list are freed when a worker has been idle for a while.
+// receiver's mailbox, and the receiver gives it back. The paper's "free pool" is a stack popped with a
+// counted 16-byte compare-and-swap. Here one exchange takes the whole list into a cache of the sending
+// thread, which then takes nodes without any atomic operation. While another thread may recycle a node, no
+// thread compares its address. So there is no ABA problem and no 16-byte operation, and the same code serves
+// x86-64 and aarch64. `docs/design/free-lists.md` has the measurements. The nodes that a burst left in a free
+// list are freed when a worker has been idle for a while.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ struct Node {
     std::int64_t sent_at{0};  // where times in the mailbox are measured: see _inside/sending/actor_cell.hpp
     Node() : first(nullptr) {}
 
-    // Each on a cache line of its own: nodes that were made one after another travel on different cores.
+    // Each has its own cache line: nodes that were made one after another travel on different cores.
     static void* operator new(std::size_t) { return Slab::make_line(); }
     static void operator delete(void* node) noexcept { Slab::free_line(node); }
 };
@@ -64,8 +64,8 @@ static_assert(sizeof(Node) <= Slab::room, "a node to a cache line");
 
 class FreeList;
 
-// The free lists that got more than a batch of nodes, until an idle thread frees the rest. A lock, because
-// lists end; it is taken once for each list and burst.
+// The free lists that got more than a batch of nodes, until an idle thread frees the surplus. It has a lock,
+// because lists end; the lock is taken once for each list and burst.
 class Surplus {
 public:
     explicit Surplus(std::uint32_t kept) : kept_(kept) {}
@@ -104,12 +104,12 @@ public:
     void give(Node* first, Node* last, std::uint32_t count) {
         assert(count != 0);
         const bool was_empty = nodes_.push(first, last);
-        held_.store(was_empty ? count : held_.load(relaxed) + count, relaxed);
+        count_.store(was_empty ? count : count_.load(relaxed) + count, relaxed);
     }
 
-    // Any thread: about how many nodes the list holds, exactly where only the receiver gives. It looks
+    // Any thread: the approximate number of nodes in the list, exact where only the receiver gives. It looks
     // at the top, because a taker cannot reset the count, and a full list gets no give() that would.
-    std::uint32_t held() const { return nodes_.seems_empty() ? 0 : held_.load(relaxed); }
+    std::uint32_t size() const { return nodes_.seems_empty() ? 0 : count_.load(relaxed); }
 
     // Any thread. Frees all but `kept` nodes, about.
     void trim(std::uint32_t kept) {
@@ -125,8 +125,8 @@ public:
     // Any thread.
     void free_all() { free_chain(take_all()); }
 
-    // Acquire pairs with the release in Surplus::free_all(), which took this out of its lists. So a
-    // thread that finds this in no surplus comes after free_all()'s trim().
+    // Acquire pairs with the release in Surplus::free_all(), which took this list out of its lists. So a
+    // thread that finds this list in no surplus comes after free_all()'s trim().
     ~FreeList() {
         if (Surplus* surplus = listed_.load(acquire)) surplus->forget(*this);
         free_all();
@@ -143,7 +143,7 @@ public:
 private:
     friend class Surplus;
     Stack<Node> nodes_;
-    Atomic<std::uint32_t> held_{0};
+    Atomic<std::uint32_t> count_{0};
     Atomic<Surplus*> listed_{nullptr};  // written under that one's lock
 };
 
@@ -177,12 +177,11 @@ inline void Surplus::forget(FreeList& list) {
     count_.store(lists_.size(), relaxed);
 }
 
-// The spare nodes of one thread: up to two batches of those that it consumed itself, then those it
-// took from receivers. Beyond two batches it gives one back, with one exchange, to the list of the
-// mailbox that it consumes from. A mailbox keeps about `list_limit` nodes for its senders; nodes
-// beyond that are freed. With two batches instead of one, a thread that takes and gives by turns at
-// the border of a batch does not go to the list each time. A list that got more than a batch is noted
-// in `surplus`, if there is one.
+// The spare nodes of one thread: up to two batches that it consumed itself, then those that it took from
+// receivers. Beyond two batches it gives one back, with one exchange, to the list of the mailbox that it
+// consumes from. A mailbox keeps about `list_limit` nodes for its senders; nodes beyond that are freed. With
+// two batches instead of one, a thread that alternately takes and gives at the border of a batch does not go
+// to the list each time. A list that got more than a batch is noted in `surplus`, if there is one.
 template <std::uint32_t batch, std::uint32_t list_limit>
 class BasicNodeCache : OneAtATime<Owner> {
 public:
@@ -195,15 +194,15 @@ public:
         const Alone<Owner> alone(*this);
         Node* node = filling_;
         if (__builtin_expect(node != nullptr, 1)) {
-            assert(held_ != 0 && held_ <= batch);
+            assert(filled_ != 0 && filled_ <= batch);
             filling_ = node->next.load(relaxed);
-            --held_;
+            --filled_;
             return node;
         }
         return take_slowly(list);
     }
 
-    // The same; null when memory has ended.
+    // The same; null when there is no more memory.
     Node* try_take(FreeList& list) noexcept {
         try {
             return take(list);
@@ -212,7 +211,7 @@ public:
         }
     }
 
-    // The same for a message of the runtime, with a reserve. Null when that has ended, too.
+    // The same for a message of the runtime, with a reserve. Null when that is used up, too.
     Node* take_reserved(FreeList& list) noexcept {
         Node* const node = try_take(list);
         if (__builtin_expect(node != nullptr, 1)) return node;
@@ -224,17 +223,17 @@ public:
     void give(Node* node, FreeList& list) {
         const Alone<Owner> alone(*this);
         assert(node != nullptr && node != filling_ && "a node is given back once");
-        if (__builtin_expect(held_ == batch, 0)) put_aside(list);
-        assert(held_ < batch && (filling_ == nullptr) == (held_ == 0));
+        if (__builtin_expect(filled_ == batch, 0)) put_aside(list);
+        assert(filled_ < batch && (filling_ == nullptr) == (filled_ == 0));
         if (filling_ == nullptr) oldest_ = node;
         node->next.store(filling_, relaxed);
         filling_ = node;
-        ++held_;
+        ++filled_;
     }
 
-    // How many nodes the thread needed beyond its own two batches, since clear_needs(): newly made ones,
-    // because none was spare, and, while `taken` is on, those from free lists. By so much the mailboxes that
-    // it sends to grew, or would have grown if others had given nothing back.
+    // The nodes that the thread needed beyond its own two batches, since clear_needs(): new ones, because no
+    // node was spare, and, while `taken` is on, those from free lists. The mailboxes that it sends to grew by
+    // this number, or would have grown if no thread had given nodes back.
     std::uint32_t needs() const { return needs_; }
     std::uint32_t made() const { return made_; }
     void clear_needs(bool taken) {
@@ -250,11 +249,11 @@ public:
 
 private:
     __attribute__((noinline)) Node* take_slowly(FreeList& list) {
-        assert(filling_ == nullptr && held_ == 0 && "what it holds comes first");
+        assert(filling_ == nullptr && filled_ == 0 && "what it holds comes first");
         if (full_ != nullptr) {
             filling_ = full_;
             oldest_ = full_oldest_;
-            held_ = batch;
+            filled_ = batch;
             full_ = nullptr;
             return take(list);
         }
@@ -272,22 +271,22 @@ private:
     }
 
     __attribute__((noinline)) void put_aside(FreeList& list) {
-        assert(held_ == batch && oldest_->next.load(relaxed) == nullptr && "a whole batch");
+        assert(filled_ == batch && oldest_->next.load(relaxed) == nullptr && "a whole batch");
         if (full_ != nullptr) {
-            if (list.held() < list_limit) list.give(full_, full_oldest_, batch);
+            if (list.size() < list_limit) list.give(full_, full_oldest_, batch);
             else FreeList::free_chain(full_);
-            if (surplus != nullptr && list.held() > batch) surplus->note(list);
+            if (surplus != nullptr && list.size() > batch) surplus->note(list);
         }
         full_ = filling_;
         full_oldest_ = oldest_;
         filling_ = nullptr;
-        held_ = 0;
+        filled_ = 0;
     }
 
     Node *filling_{nullptr}, *oldest_{nullptr};    // at most one batch
     Node *full_{nullptr}, *full_oldest_{nullptr};  // a whole batch, or nothing
     Node* taken_{nullptr};
-    std::uint32_t held_{0};                        // in filling_
+    std::uint32_t filled_{0};                        // in filling_
     std::uint32_t needs_{0}, made_{0};             // nodes, since clear_needs()
     std::uint32_t weight_of_taken_{0};             // 1 if one from a list is a need
 };

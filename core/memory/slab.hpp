@@ -1,19 +1,19 @@
-// Slabs: memory for small things that different threads write, each alone on its cache line.
+// Slabs: memory for small objects that different threads write, each alone on its cache line.
 //
-// A thread makes lines one after another from a slab of its own, and any thread frees one. Behind its
+// A thread makes lines one after another from its own slab, and any thread frees one. Behind its
 // contents, a line names its slab. A slab counts its lines that are in use or not made yet. Rules:
 //   1. A slab is made with all its lines counted, and for its maker alone. Only the maker's thread makes
 //      lines of it, and these stay counted: making one writes nothing that another thread reads.
-//   2. The thread that frees a line has it alone, as with any memory: all other uses of the line happened
-//      before.
-//   3. Freeing a line takes 1 off the count. The thread does not touch the line any more. A thread that
-//      ends takes off the lines that it did not make.
-//   4. The thread that takes the last 1 off frees the slab: all lines are freed, and none will be made.
+//   2. The thread that frees a line has exclusive access to it, as with any memory: all other uses of the
+//      line happened before.
+//   3. Freeing a line subtracts 1 from the count. The thread does not touch the line afterwards. A thread
+//      that ends subtracts the lines that it did not make.
+//   4. The thread that subtracts the last 1 frees the slab: all lines are freed, and no more will be made.
 // Memory orders. The subtraction of rule 3 releases: all uses of the line come before it. It acquires,
 // too, for rule 4: all subtractions are read-modify-writes, so the last comes after each of them, and no
 // use of a line comes after the slab was freed.
 //
-// Why a line names its slab, and its address does not. A slab that is found by masking an address has to
+// Why a line names its slab, instead of its address. A slab that is found by masking an address has to
 // lie on a multiple of its size. For such a slab glibc (2.36) looks for twice the room. So it does not
 // reuse the room of a freed slab, and a program with bursts grows with each of them. A slab from here is
 // an ordinary piece of memory, 2 KiB with malloc's own word, and fits where another slab was.
@@ -44,20 +44,20 @@ public:
     static constexpr std::size_t size = 2048 - sizeof(std::size_t);
     static constexpr std::size_t room = cache_line - sizeof(Slab*);  // for a line's contents
 
-    // Any thread, of any extension module: each has slabs of its own. Throws std::bad_alloc.
+    // Any thread, of any extension module: each has its own slabs. Throws std::bad_alloc.
     static void* make_line() {
-        Unmade& unmade = unmade_;
-        if (unmade.count == 0) renew(unmade);
-        assert(unmade.count != 0 && reinterpret_cast<std::uintptr_t>(unmade.next) % cache_line == 0);
-        Line* const line = unmade.next++;
-        --unmade.count;
-        line->slab = unmade.slab;
-        if (unmade.ended) give_back(unmade);  // after the thread's end no other thread would
+        UnusedLines& unused = unused_;
+        if (unused.count == 0) renew(unused);
+        assert(unused.count != 0 && reinterpret_cast<std::uintptr_t>(unused.next) % cache_line == 0);
+        Line* const line = unused.next++;
+        --unused.count;
+        line->slab = unused.slab;
+        if (unused.ended) give_back(unused);  // after the thread's end no other thread would
         return line;
     }
 
-    // Any thread: a line for when memory has ended, from a reserve of the module that calls. Nothing fills it again.
-    // Null: it is used up.
+    // Any thread: a line for when there is no more memory, from a reserve of the calling module, which is not refilled.
+    // Null: the reserve is used up.
     static void* make_reserved_line() noexcept;
 
     // Any thread.
@@ -74,52 +74,52 @@ public:
 
 private:
     struct Line {
-        alignas(cache_line) unsigned char held[room];
+        alignas(cache_line) unsigned char contents[room];
         Slab* slab;
     };
     static_assert(sizeof(Line) == cache_line, "a line is a cache line");
 
-    // Takes no memory before it is used. Its slab counts one line more than there are, so that none frees it.
+    // Takes no memory before it is used. Its slab counts one line too many, so that it is never freed.
     struct Reserve;
 
     // The lines that this thread may still make. It has no destructor, so that it outlives the others.
-    struct Unmade {
+    struct UnusedLines {
         Line* next;
-        Slab* slab;  // maybe freed, if there are none
+        Slab* slab;  // perhaps freed, if `count` is 0
         std::uint32_t count;
         bool ended;
     };
 
     // Gives them back at the thread's end.
-    struct UnmadeEnd {
-        ~UnmadeEnd() {
-            give_back(unmade_);
-            unmade_.ended = true;
+    struct ThreadEnd {
+        ~ThreadEnd() {
+            give_back(unused_);
+            unused_.ended = true;
         }
     };
 
     explicit Slab(std::uint32_t lines) : counted_(lines) {}
 
-    __attribute__((noinline)) static void renew(Unmade& unmade) {
-        assert(unmade.count == 0 && "the last slab's lines are made");
-        thread_local UnmadeEnd end;
+    __attribute__((noinline)) static void renew(UnusedLines& unused) {
+        assert(unused.count == 0 && "the last slab's lines are made");
+        thread_local ThreadEnd end;
         // The first line of the memory that has room for the count before it. The last line ends with the
         // memory, or a little before.
         void* const memory = ::operator new(size);
         const auto begin = reinterpret_cast<std::uintptr_t>(memory);
         const std::uintptr_t lines = (begin + sizeof(Slab) + cache_line - 1) & ~(cache_line - 1);
-        unmade.count = static_cast<std::uint32_t>((begin + size - lines) / cache_line);
-        assert(unmade.count != 0 && lines + unmade.count * sizeof(Line) <= begin + size);
-        unmade.next = reinterpret_cast<Line*>(lines);
-        unmade.slab = new (memory) Slab(unmade.count);
+        unused.count = static_cast<std::uint32_t>((begin + size - lines) / cache_line);
+        assert(unused.count != 0 && lines + unused.count * sizeof(Line) <= begin + size);
+        unused.next = reinterpret_cast<Line*>(lines);
+        unused.slab = new (memory) Slab(unused.count);
     }
 
     // Forgets the slab, too, so that LeakSanitizer finds a line of it that is lost.
-    static void give_back(Unmade& unmade) {
-        if (unmade.count != 0) unmade.slab->take_off(unmade.count);
-        unmade.count = 0;
-        unmade.next = nullptr;
-        unmade.slab = nullptr;
+    static void give_back(UnusedLines& unused) {
+        if (unused.count != 0) unused.slab->take_off(unused.count);
+        unused.count = 0;
+        unused.next = nullptr;
+        unused.slab = nullptr;
     }
 
     // Release pairs with acquire, both here: see above.
@@ -128,7 +128,7 @@ private:
         if (counted_.fetch_sub(lines, acq_rel) == lines) ::operator delete(this, size);
     }
 
-    static inline thread_local Unmade unmade_{};
+    static inline thread_local UnusedLines unused_{};
     Atomic<std::uint32_t> counted_;
 };
 

@@ -1,4 +1,4 @@
-// A table from hashes to slots: where counted keys are found, and the buckets of a join's grid.
+// A hash table of slots, for counted keys and for the buckets of a join's grid.
 //
 // A bucket is a cache line with eight places. Each place has a tag, a byte of the key's hash with its highest bit
 // set, and all eight tags are compared at once, in one word. So a search for an absent key mostly reads one line,
@@ -36,7 +36,7 @@ public:
         return none;
     }
 
-    // For one more; `hash_of` says a slot's hash. Throws std::bad_alloc, and nothing else here does.
+    // Makes room for one more; `hash_of` returns a slot's hash. Throws std::bad_alloc. No other function here throws.
     template <class HashOf>
     void make_room(const HashOf& hash_of) {
         if (8 * (count_ + 1) > 5 * places * buckets_.size()) grow(hash_of);

@@ -1,5 +1,5 @@
-// A stack that any thread pushes to and that is taken whole. By it threads hand over work: cells that
-// became ready, system messages, spare nodes, dead buffers, delegated requests.
+// A stack that any thread pushes to, and from which a thread takes all items at once. Threads hand over work
+// by it: cells that became ready, system messages, spare nodes, dead buffers, delegated requests.
 //
 // Items are linked by their member `next`, a pointer or an Atomic of one, which belongs to the stack while
 // the item is in it.
@@ -32,7 +32,7 @@ void set_next(Item* item, Item* next) {
     else item->next.store(next, relaxed);
 }
 
-// Turns over the items that were taken, which are the newest first.
+// Reverses the items that were taken, which are the newest first.
 template <class Item>
 Item* oldest_first(Item* newest) {
     Item* oldest = nullptr;

@@ -1,1 +1,1 @@
-"""Records of what workers do, for monitoring, and their logs as text."""
+"""Records of workers' dispatches, and distributions of times, for monitoring."""

@@ -1,8 +1,8 @@
-// Distributions of times: how long messages were in work, and how long they waited in mailboxes.
+// Distributions of times: the processing times of messages, and their waiting times in mailboxes.
 //
-// The buckets are log-scaled, as in HdrHistogram: eight to each power of two, so a bucket's bounds are 12.5% apart at
-// most. A histogram has the same small memory whatever comes. Each worker has histograms of its own, which are added up
-// when somebody reads. So a note costs two plain additions, and no core waits for another.
+// The buckets are log-scaled, as in HdrHistogram: eight to each power of two, so the bounds of a bucket differ by at
+// most 12.5%. The size of a histogram is constant. Each worker has its own histograms, and a reader adds them up. So
+// recording a time costs two plain additions, and no core waits for another.
 #pragma once
 
 #include <cassert>
@@ -19,7 +19,7 @@ namespace callboard {
 // Counts of times in nanoseconds. Any thread reads, and may see an addition half done.
 class TimeHistogram {
 public:
-    // Beyond the last bound, of about 18 minutes, all is in the last bucket.
+    // The last bucket has all times beyond its bound, of about 18 minutes.
     static constexpr std::size_t buckets = 8 * 38;
 
     // A bucket has the times above the bound before it, up to its own.
@@ -37,7 +37,7 @@ public:
         return (8 + bucket % 8 + 1) << (bucket / 8 - 1);
     }
 
-    // One thread at a time. `count` times, together `sum`. Without any, it is a further part of times that were counted.
+    // One thread at a time. Adds `count` times, together `sum`; if `count` is 0, a further part of earlier times.
     void add(std::uint64_t sum, std::uint64_t count) {
         if (count != 0) counts_[bucket_of(count == 1 ? sum : mean(sum, count))].add(count);
         sum_.add(sum);
@@ -58,10 +58,10 @@ private:
     Counter sum_;
 };
 
-// The times of the actors of one class, or of one actor, which are noted with those of its class, too.
+// The times of the actors of one class, or of one actor, whose times also count as its class's.
 class ActorTimes {
 public:
-    // There are `workers` workers, told by their index, and all dedicated ones are together.
+    // For `workers` workers, by their index. All dedicated workers share one place.
     explicit ActorTimes(std::uint32_t workers, ActorTimes* of_class = nullptr)
         : workers_(workers), of_class_(of_class), places_(new Atomic<Place*>[workers + 1]()) {}
     ActorTimes(const ActorTimes&) = delete;

@@ -1,4 +1,4 @@
-"""Files that only their owner may read, opened without following links of others."""
+"""Files that only their owner may read, opened without following symbolic links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 
 def private(path: str | os.PathLike[str], flags: int) -> int:
-    """Open a file, as the `opener=` of `open()`: a new one is for its user alone.
+    """Open a file, as the `opener=` of `open()`. Only the user may read and write a new one.
 
     Raises OSError, also for a symbolic link.
     """
@@ -17,14 +17,14 @@ def private(path: str | os.PathLike[str], flags: int) -> int:
 
 
 def new_file(path: Path) -> BinaryIO:
-    """Open a file that is not there yet, in the place of one that may be. Raises OSError."""
+    """Open a new file, after removing an old one of that name. Raises OSError."""
     path.unlink(missing_ok=True)
     return open(path, "xb", opener=private)
 
 
 def read_file(path: Path) -> bytes:
-    """Return what is in a file. Raises OSError, also for a pipe, which would be waited for."""
+    """Return a file's contents. Raises OSError, also for a pipe, where a read could block."""
     with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(f"{str(path)!r} is no regular file")
+            raise OSError(f"{str(path)!r} is not a regular file")
         return file.read()

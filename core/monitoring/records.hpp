@@ -32,12 +32,12 @@ private:
     Atomic<std::uint64_t> count_{0};
 };
 
-// How long a thread was idle, in nanoseconds. It is one word, so that a reader counts each wait
-// exactly once. The word is the sum so far. While a wait lasts, it is the sum less the time at which
+// The idle time of a thread, in nanoseconds. It is one word, so that a reader counts each wait
+// exactly once. The word is the sum so far. While a wait lasts, it is the sum minus the time at which
 // the wait began, which is negative.
 class IdleTime {
 public:
-    // The thread itself, by turns.
+    // The thread itself, alternately.
     void begin(std::int64_t now) {
         assert(word_.load(relaxed) >= 0 && "the last wait has ended");
         word_.store(word_.load(relaxed) - now, release);
@@ -57,18 +57,18 @@ private:
     Atomic<std::int64_t> word_{0};
 };
 
-// The kind of a record: a dispatch, by the state in which it left its actor, or something else.
+// The kinds of records: a dispatch, by the state in which it left its actor, and the others.
 inline constexpr char state_ended = 'Z', state_ready = 'R', state_input = 'i', state_output = 'o', state_any = 'a';
 inline constexpr char record_wait = 'w', record_suspension = 's', record_exit = 'x';  // of a worker
 inline constexpr char record_use = 'u';                                                // of a channel
 inline constexpr char record_stage = 'S';                                              // of a stage
 inline constexpr char record_sent = 'f', record_taken = 't', record_lost = 'd';        // of a sampled message
 
-// One dispatch of one actor; one wait or the end of the worker (actor 0); one channel that the dispatch used whose
-// record comes next (see ChannelUse); one slice of work at a stage of a stream graph, within a dispatch; or one sampled
-// message that the dispatch sent, took or made a dead letter of (see Recorder).
+// A dispatch of an actor; a wait or the end of the worker (actor 0); a channel that the dispatch used whose record
+// comes next (see ChannelUse); a time slice at a stage of a stream graph, within a dispatch; or a sampled message that
+// the dispatch sent, took or made a dead letter of (see Recorder).
 //
-// The use of a channel has names of its own for five of the words.
+// In the record of a channel's use five of the words have other names.
 struct DispatchRecord {
     union {
         std::int64_t time{0};  // monotonic ns, at the end
@@ -92,7 +92,7 @@ struct DispatchRecord {
     };
     std::int64_t queue{-1};     // messages that wait, -1: not counted
     std::int64_t created{0};    // monotonic ns, of the actor
-    std::uint64_t uses{0};      // how many channels it used
+    std::uint64_t uses{0};      // the number of channels that it used
     char kind{state_input};
     std::int64_t began{0};      // monotonic ns; 0: `spent` before its end
 };

@@ -1,4 +1,4 @@
-// Which of a thread's messages are samples.
+// Decides which messages are sampled for monitoring.
 #pragma once
 
 #include <cassert>
@@ -6,15 +6,15 @@
 
 namespace callboard {
 
-// One thread's. The distances are random: with equal ones, an actor that tells two others by turns would have samples
-// of one of them alone.
+// For one thread. The distances are random: with equal ones, an actor that alternates between two receivers would have
+// samples of only one of them.
 class Sampler {
 public:
     // Whether the next message is a sample. One of `every` is, on average.
     bool takes(std::uint32_t every) {
         assert(every != 0 && every < 1u << 31);
         const std::uint32_t most = 2 * every - 1;
-        if (every != every_) {  // of another system: messages that take turns are samples with a chance of their own
+        if (every != every_) {  // another system's: alternating messages are sampled independently
             every_ = every;
             left_ = 0;
             return distance(every) == 1;
@@ -35,7 +35,7 @@ private:
     }
 
     std::uint32_t every_{0}, left_{0};
-    std::uint64_t state_{0x9e3779b97f4a7c15 ^ reinterpret_cast<std::uintptr_t>(this)};  // each thread's is another
+    std::uint64_t state_{0x9e3779b97f4a7c15 ^ reinterpret_cast<std::uintptr_t>(this)};  // different in each thread
 };
 
 }  // namespace callboard

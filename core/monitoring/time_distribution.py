@@ -1,4 +1,4 @@
-"""A distribution of times as it was read: how many of them were how long."""
+"""A distribution of times, as it was at one moment."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TimeDistribution:
-    """How many times were how long. Its methods answer in seconds.
+    """A distribution of times. Its methods return seconds.
 
-    Times are counted in buckets whose bounds are at most 12.5% apart. So an answer is the upper
-    bound of the bucket that the time was in, at most 12.5% too long.
+    Times are counted in buckets whose bounds differ by at most 12.5%. A result is the upper bound
+    of a bucket, so it is at most 12.5% too long.
     """
 
     total_ns: int
@@ -20,7 +20,7 @@ class TimeDistribution:
 
     @property
     def count(self) -> int:
-        """How many times there are."""
+        """The number of times."""
         return sum(count for _, count in self.buckets)
 
     @property
@@ -49,11 +49,11 @@ class TimeDistribution:
         return self.buckets[-1][0] / 1e9 if self.buckets else None
 
     def at_most(self, bound_ns: int) -> int:
-        """Return how many times are in buckets up to a bound, in nanoseconds."""
+        """Return the number of times in buckets up to a bound in nanoseconds."""
         return sum(count for bound, count in self.buckets if bound <= bound_ns)
 
     def since(self, before: TimeDistribution) -> TimeDistribution:
-        """Return the times that came after an earlier reading of the same ones."""
+        """Return the distribution of the times since an earlier reading."""
         old = dict(before.buckets)
         left = ((bound, count - old.get(bound, 0)) for bound, count in self.buckets)
         return TimeDistribution(
@@ -63,4 +63,4 @@ class TimeDistribution:
 
 
 NO_TIMES = TimeDistribution(0, ())
-"""The distribution without any time."""
+"""The empty distribution."""

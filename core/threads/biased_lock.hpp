@@ -1,4 +1,4 @@
-// A biased lock: it costs its owner no atomic read-modify-write and no fence, because others want it seldom.
+// A biased lock: its owner needs no atomic read-modify-write and no fence, because other threads seldom lock it.
 //
 // Quickly reacquirable locks (Dice, Moir, Scherer 2003) on asymmetric barriers. Owner and visitor each announce
 // themselves, and then look for the other (Dekker). That is correct only if each one's announcement is seen

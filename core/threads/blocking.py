@@ -1,6 +1,4 @@
-"""The caller's event loop, of asyncio or trio: calls that would block it are refused, unless asked
-for, and others are made in a thread.
-"""
+"""Calls that would block the caller's event loop are refused, allowed, or made in a thread."""
 
 from __future__ import annotations
 
@@ -20,9 +18,9 @@ _allowed: ContextVar[bool] = ContextVar("callboard_blocking", default=False)
 
 @contextmanager
 def blocking() -> Iterator[None]:
-    """Let the calls in this `with` block hold up the event loop that they are made on.
+    """Allow the calls in this `with` statement to block their event loop.
 
-    It holds for the calling task or thread. Without it, such a call raises WouldBlock.
+    This applies only to the calling task or thread. Without it such a call raises WouldBlock.
     """
     token = _allowed.set(True)
     try:
@@ -32,9 +30,9 @@ def blocking() -> Iterator[None]:
 
 
 def refuse_to_block(what: str, instead: str) -> None:
-    """Raise WouldBlock in a coroutine of asyncio or trio. The caller is about to wait.
+    """Raise WouldBlock if the caller, which is about to wait, is a coroutine of asyncio or trio.
 
-    The error says what to do `instead`. A notebook's cell may wait: nobody else uses its loop.
+    The error says what to do `instead`. A notebook's cell may wait: nothing else uses its loop.
     """
     if runs_event_loop() and not _allowed.get() and not _is_notebook():
         raise WouldBlock(f"{what} would block the event loop: {instead}")
@@ -46,7 +44,7 @@ def runs_event_loop() -> bool:
 
 
 def running_trio() -> Any | None:
-    """Return the module trio if the caller is in a task of it. It is not imported for this."""
+    """Return the module trio if the caller is in one of its tasks. This does not import trio."""
     if "trio" not in sys.modules:
         return None
     trio = sys.modules["trio"]  # get() locks the table twice on CPython 3.13t, and spins
@@ -57,13 +55,13 @@ def running_trio() -> Any | None:
 
 
 def running_task() -> Any | None:
-    """Return the task, of asyncio or trio, that the caller is in."""
+    """Return the caller's task, of asyncio or trio."""
     trio = running_trio()
     return asyncio.current_task() if trio is None else trio.lowlevel.current_task()
 
 
 async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
-    """Call in a thread of the event loop's. A cancelled `await` leaves the call to that thread."""
+    """Make a call in a thread of the event loop. If the `await` is cancelled, the call goes on."""
     trio = running_trio()
     if trio is None:
         return await asyncio.to_thread(call, *arguments)

@@ -1,11 +1,11 @@
-"""Constants of Python functions that several threads run, without an interpreter lock.
+"""Immortal constants, for Python functions that several threads run without an interpreter lock.
 
 A function counts a reference to a constant each time that it loads it. CPython 3.13 without a lock
-makes the constants of code that it compiles immortal: they have no count. It does not do so with
-code that it loads from a `.pyc` file, as that of most modules is. Threads that run such a function
-wait for each other at the counts: two of them did less than one. `code.replace()` makes the
-constants immortal, and puts them into the tuple that the new code object shares with the old one.
-So the old one has them, too.
+makes the constants of code that it compiles immortal: they have no count. It does not do so for
+code from a `.pyc` file, which is the code of most modules. Threads that run such a function contend
+for the counts: two threads were slower than one. `code.replace()` makes the constants immortal, and
+puts them into the tuple that the new code object shares with the old one. So the old one has them,
+too.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _replaced: list[object] = []  # constants that another thread may be about to lo
 
 
 def make_constants_immortal(*roots: object) -> None:
-    """Make the constants of functions immortal that calls of `roots` may come to.
+    """Make the constants of the functions immortal that calls of `roots` may reach.
 
     These are the functions in closures, defaults, partial objects and attributes of objects, those
-    in variables of modules that a function names, and all methods of classes. The nearest are
-    first, up to some number. Classes of callboard are left out.
-    With an interpreter lock nothing is done. In any thread, also while others run the functions.
+    in variables of modules that a function names, and all methods of classes. The nearest come
+    first, up to a limit. Classes of callboard are left out. With an interpreter lock this does
+    nothing. In any thread, also while others run the functions.
     """
     if has_gil():
         return

@@ -1,4 +1,4 @@
-"""How many cores this process may use at a time."""
+"""The number of cores that this process may use at a time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 def usable_cores() -> int:
-    """Return how many threads of this process can run at a time, at least 1.
+    """Return the number of threads of this process that can run at a time, at least 1.
 
-    Its affinity limits them, and so does a quota of processor time of its control group (a
-    container has one). A part of a core counts as one.
+    The process's affinity limits them, and so does the quota of processor time of its control
+    group, such as a container. A part of a core counts as one.
     """
     limit = limiting_group()
     quotas = [] if limit is None else [limit[1]]

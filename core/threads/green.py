@@ -1,4 +1,4 @@
-"""Checks that gevent or eventlet has not replaced modules whose originals are needed."""
+"""Checks that gevent or eventlet has not replaced modules that callboard needs."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from callboard.core.errors import CallboardError
 
 
 def refuse_green_threads(what: str) -> None:
-    """Raise CallboardError if threads are green ones, which would wait for each other for ever."""
+    """Raise CallboardError if threads are green: they would wait for each other for ever."""
     _refuse(what, "threads of the operating system", ("threading", "thread"), "thread=False")
 
 
 def refuse_green_sockets(what: str) -> None:
-    """Raise CallboardError if an event loop of asyncio would wait in green threads."""
-    _refuse(what, "an event loop of asyncio", ("select",), "select=False")
+    """Raise CallboardError if an asyncio event loop would wait in green threads."""
+    _refuse(what, "an asyncio event loop", ("select",), "select=False")
 
 
 def _refuse(what: str, needed: str, modules: tuple[str, ...], remedy: str) -> None:
     for module in modules:
-        who = _replacer_of(module)
-        if who is not None:
+        library = _replacer_of(module)
+        if library is not None:
             raise CallboardError(
-                f"{what} needs {needed}, and {who} has replaced the module {module!r}: it would "
-                f"hang. Patch with {remedy}, or use callboard in a process that is not patched"
+                f"{what} needs {needed}, and {library} has replaced the module {module!r}: it "
+                f"would hang. Patch with {remedy}, or use callboard in an unpatched process"
             )
 
 

@@ -51,14 +51,14 @@ public:
         return word_.exchange(empty, acquire) == notified;
     }
 
-    // The owner. Sleeps in `wait`, which may look at descriptors: it returns when `bell`, an eventfd, can be read,
-    // or earlier. Returns true if there was an unpark(). The bell may ring after that, and must outlive the parker.
-    // A later listener may have a spurious wake-up, and empties the bell.
+    // The owner. Sleeps in `wait`, which may poll descriptors: it returns when `wake_fd`, an eventfd, can be read,
+    // or earlier. Returns true if there was an unpark(). A thread may write to the eventfd after that, so it must
+    // outlive the parker. A later sleep may have a spurious wake-up, and reads the eventfd.
     template <class Wait>
-    bool park_by(int bell, Wait&& wait) {
-        assert(bell >= 0);
+    bool park_by(int wake_fd, Wait&& wait) {
+        assert(wake_fd >= 0);
         std::uint32_t state = empty;
-        if (word_.compare_exchange_strong(state, listening + static_cast<std::uint32_t>(bell), relaxed)) wait();
+        if (word_.compare_exchange_strong(state, listening + static_cast<std::uint32_t>(wake_fd), relaxed)) wait();
         assert((state == empty || state == notified) && "the owner alone parks");
         return word_.exchange(empty, acquire) == notified;
     }
@@ -80,7 +80,7 @@ public:
 
 private:
     static constexpr std::uint32_t empty = 0, parked = 1, notified = 2;
-    static constexpr std::uint32_t listening = 3;  // and above: listens to the bell of this value less `listening`
+    static constexpr std::uint32_t listening = 3;  // and above: sleeps on the eventfd of this value less `listening`
 
     void wait(std::int64_t nanoseconds) {
         timespec time{nanoseconds / 1000000000, nanoseconds % 1000000000};

@@ -1,4 +1,4 @@
-// How a thread spins before it goes to sleep, while another thread is about to do what it waits for.
+// Spinning before a sleep, while another thread is about to do what this one waits for.
 //
 // A sleep and a wake-up cost the two threads 10 to 30 microseconds together. So spinning for about as
 // long never costs more than twice the best choice. How to spin depends on where the other thread is:
@@ -11,8 +11,8 @@
 // goes on with yields.
 //
 // On a busy machine a yield gives the core to other work for milliseconds, and the scheduler lets a thread
-// that yielded wait longer than one that slept. So a thread that was away for so long does not yield for a
-// second. If that happens again soon, it does not yield for two seconds, then four, up to a minute.
+// that yielded wait longer than one that slept. So a thread that lost its core for milliseconds does not yield
+// for a second. If that happens again soon, it does not yield for two seconds, then four, up to a minute.
 //
 // Rejected: pauses alone. Two threads of one core wait 35 microseconds for each other, every time; a
 // scheduler that would move one of them seldom finds both ready to run. Rejected: a yield after every few
@@ -43,11 +43,11 @@ template <class Core>
 class BasicSpinner : OneAtATime<Owner> {
 public:
     static constexpr std::int64_t first_look = 2'000;     // nanoseconds, as are the others
-    static constexpr std::int64_t away = 1'000'000;       // a yield that took so long gave the core to other work
+    static constexpr std::int64_t away = 1'000'000;       // a yield of this length gave the core to other work
     static constexpr std::int64_t first_rest = 1'000'000'000;  // without yields
     static constexpr std::int64_t longest_rest = 64 * first_rest;
     static constexpr std::uint32_t tries = 4;             // without success, before pauses are given up
-    static constexpr std::uint32_t retry = 16;            // unsuccessful pauses are tried again so much later
+    static constexpr std::uint32_t retry = 16;            // waits after which unsuccessful pauses are tried again
 
     // True as soon as `holds()`; false when it is time to sleep, after about `patience` nanoseconds.
     template <class Holds>

@@ -1,4 +1,4 @@
-"""A condition to wait for, which signal handlers may interrupt safely."""
+"""A condition variable whose waits signal handlers may interrupt safely."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-# The longest sleep before a look for signals: one that comes just before a sleep does not end it.
-_SLICE = 0.05
+# The longest sleep between two checks for signals: a signal just before a sleep does not end it.
+_SIGNAL_CHECK = 0.05
 
 
 class WaitQueue:
@@ -18,7 +18,7 @@ class WaitQueue:
     A signal handler that raises ends the wait with its exception. The waits of threading.Condition
     and Event fail here: at one moment they have released their lock and do not know it yet. If a
     handler raises just then, they release the lock again, which raises RuntimeError. Here each
-    waiter has a lock of its own, and does not release it itself.
+    waiter has its own lock, and does not release it itself.
 
     A waiter is in the queue before it looks, and a change is made before its notification. So no
     change is missed, and no change needs a lock.
@@ -28,9 +28,10 @@ class WaitQueue:
         self._asleep: deque[threading.Lock] = deque()
 
     def notify_all(self) -> None:
-        """Have all waiting threads look again; in any thread.
+        """Have all waiting threads check their predicates. In any thread.
 
-        If a signal handler raises meanwhile, its exception is raised when all have been woken.
+        If a signal handler raises during this, its exception is raised when all threads have been
+        woken.
         """
         raised: BaseException | None = None
         while True:
@@ -62,8 +63,8 @@ class WaitQueue:
         end.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        hears_signals = threading.current_thread() is threading.main_thread()
-        longest = _SLICE if hears_signals else threading.TIMEOUT_MAX
+        gets_signals = threading.current_thread() is threading.main_thread()
+        longest = _SIGNAL_CHECK if gets_signals else threading.TIMEOUT_MAX
         while True:
             lock = threading.Lock()
             lock.acquire()

@@ -1,7 +1,7 @@
-"""Has the reference show the docstrings of compiled modules, whose stubs have the signatures.
+"""Adds the docstrings of compiled modules to the reference. Their stubs have the signatures.
 
-Members that a class inherits stand behind its own. Attributes without a docstring are left out,
-unless they are fields of a dataclass.
+Inherited members come after a class's own. Attributes without a docstring are left out, unless they
+are fields of a dataclass.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 import griffe
 
 SIGNATURE = re.compile(r"^[\w.]+\(.*?\)(?: -> [^\n]+)?(?:\n|$)", re.DOTALL)
-"""Cython begins a docstring with the signature, in its own words."""
+"""The signature with which Cython begins a docstring."""
 
 
 class CompiledDocstrings(griffe.Extension):
     """Looks up the docstring of each object that a stub describes."""
 
     def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
-        """Go through callboard once it is read."""
+        """Add docstrings to callboard when it has been read."""
         if pkg.path == "callboard":
             fill(pkg)
 
@@ -37,14 +37,14 @@ def fill(holder: griffe.Module | griffe.Class) -> None:
         if text := docstring(member):
             member.docstring = griffe.Docstring(text, parent=member)
         elif member.labels == {"instance-attribute"} and "dataclass" not in holder.labels:
-            del holder.members[member.name]  # it has no word of its own, so it is for the inside
+            del holder.members[member.name]  # it is not documented, so it is internal
     if isinstance(holder, griffe.Class):
         for name, inherited in holder.inherited_members.items():
             holder.members.setdefault(name, inherited)
 
 
 def docstring(member: griffe.Object) -> str:
-    """Return what the running object says of itself; nothing if it cannot be had."""
+    """Return the docstring of the object in the imported module, or an empty text."""
     found: Any
     try:
         found = importlib.import_module(member.module.path)

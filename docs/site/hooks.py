@@ -1,10 +1,10 @@
-"""Makes pages of the site from the repository's files, which keep the form that GitHub shows.
+"""Makes pages of the site from the repository's files, which are written for GitHub.
 
 - Files outside of `docs`, such as the README, become pages; the README is the first one.
 - The reference has a page for each public module, with the names in its `__all__`.
-- A link to a file that is no page leads to the file's source.
+- A link to a file that is not a page leads to the file's source.
 - A pipe in the code of a table needs no backslash here.
-- A fence that names a file has the name as its title. Output that is a Mermaid diagram is drawn.
+- The file name of a fence becomes its title. Mermaid diagrams in outputs are drawn.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OUTSIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
 }
-"""The pages that have another place on the site than in the repository."""
+"""The pages whose place on the site differs from that in the repository."""
 
 MODULES = (
     "callboard",
@@ -57,7 +57,7 @@ CODE = re.compile(r"(`+).+?\1")
 FENCE = re.compile(r"^(`{3,})(.*)$")
 DRAWN = re.compile(r"^(```)output(?=\nflowchart )", re.MULTILINE)
 LANGUAGES = {"meson": "text", "output": "text"}
-"""What a fence says, and which language it is highlighted as."""
+"""The languages of fences, and those by which they are highlighted."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -99,7 +99,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def information(said: str) -> str:
-    """Return what follows a fence's backticks: the language, and a title."""
+    """Return the text after a fence's backticks: the language, and a title."""
     language, _, name = said.strip().partition(" ")
     title = name or ("output" if language == "output" else "")
     language = LANGUAGES.get(language, language)
@@ -107,13 +107,13 @@ def information(said: str) -> str:
 
 
 def target(link: str, origin: str, place: str, source: str) -> str:
-    """Return where a link of the file `origin`, which is the page `place`, leads on the site."""
+    """Return the target on the site of a link in the file `origin`, which is the page `place`."""
     named = normpath(join(dirname(origin), link))
     page = OUTSIDE.get(named, named.removeprefix("docs/") if named.startswith("docs/") else None)
     if page is not None and not (ROOT / named).is_dir():
         return relpath(page, dirname(place) or ".")
     if not (ROOT / named).exists():
-        return link  # which MkDocs reports
+        return link  # MkDocs reports it
     kind = "tree" if (ROOT / named).is_dir() else "blob"
     return f"{source}/{kind}/main/{named}"
 
@@ -128,7 +128,7 @@ def reference(module: str) -> str:
 
 
 def source_of(module: str) -> Path:
-    """Return the file that says what a module has: its stub, if it is compiled."""
+    """Return the file with a module's names: its stub, if it is compiled."""
     stem = ROOT.joinpath("actors", *module.split(".")[1:])
     found = [stem / "__init__.py", stem.with_suffix(".pyi"), stem.with_suffix(".py")]
     return next(path for path in found if path.exists())

@@ -3,23 +3,23 @@
 //
 // Prasaad, Ramalingam and Rajan 2018, section 4.3, figure 7. Values wait in a queue for each partition. A
 // master queue holds, for each value, its partition only. A worker takes a partition from the master queue
-// and claims any one value of it. If the partition has an owner, the owner serves the claim (a counted
-// delegation), and the worker goes on to the next partition. Otherwise it owns the partition and serves all
-// claims, its own and others'.
+// and makes a reservation for any one value of it. If the partition has an owner, the owner serves the
+// reservation (a counted delegation), and the worker goes on to the next partition. Otherwise it owns the
+// partition and serves all reservations, its own and those of others.
 //
-//     add(2, c)     master  0 2 0 2        partition 0: a, b     claims 0
-//                                          partition 2: x, c     claims 0
+//     add(2, c)     master  0 2 0 2        partition 0: a, b     reservations 0
+//                                          partition 2: x, c     reservations 0
 //
 // Why a partition's values are served in order, each once, by one worker at a time (theorem 4.1). A value
 // enters its partition's queue before its partition enters the master queue. So there is a value for each
-// claim, and the owner finds one as often as it is due. Only the owner takes from the queue, which is first
-// in, first out. There is one owner at a time by CountedDelegation's argument; and the next owner sees what
-// this one did, because it acquires what settle() released.
+// reservation, and the owner finds one as often as it is due. Only the owner takes from the queue, which is
+// first in, first out. There is one owner at a time by CountedDelegation's argument; and the next owner sees
+// what this one did, because it acquires what settle() released.
 //
 // A worker serves a bounded number of a partition's values, and looks at its clock again. If more is due
 // then, it passes the ownership on: the partition, still owned, goes into a second queue. Workers look
 // there before they look at the master queue, because the values there are older. The worker that takes the
-// partition is its owner, without a claim of its own. So at every moment a partition with something due is
+// partition is its owner, without another reservation. So at every moment a partition with something due is
 // owned by one worker, or is in that queue once: nothing is left, and nothing is served twice. If the
 // second queue has no room at this very moment (a worker stopped in the middle of taking from it), the
 // owner serves one more value and tries again. The rejected alternative puts the partition back at the
@@ -27,8 +27,8 @@
 //
 // Homes. A worker that serves a partition again finds its state in its cache, and without an interpreter lock it
 // owns the objects in it, so it counts their references without atomic operations. So there are several master
-// queues, and each partition belongs to one, its home. A worker looks there first that has the home's number, and
-// elsewhere only if nothing waits there. This is ours; the paper has one master queue.
+// queues, and each partition belongs to one, its home. A worker looks first in the home with its number, and
+// elsewhere only if nothing waits there. The paper has one master queue.
 //
 // Progress: add() is wait-free, and consume_one() is lock-free: a worker that meets an owned partition
 // goes on at once.
@@ -48,7 +48,7 @@
 
 namespace callboard {
 
-// Those that it is measured against (tests/bench/peers) have the same interface. T is default-constructible and movable.
+// Its peers in benchmarks (tests/bench/peers) have the same interface. T is default-constructible and movable.
 template <class T>
 class HybridQueue {
 public:
@@ -75,8 +75,8 @@ public:
         return true;
     }
 
-    // Any worker, by its number. Takes one partition, and either leaves the claim to its owner, or owns it and serves, by
-    // `visit(partition, value)`, the values that are due: `most` values at most. False: there was nothing
+    // Any worker, by its number. Takes one partition, and either leaves the reservation to its owner, or owns it and
+    // serves, by `visit(partition, value)`, the values that are due: `most` values at most. False: there was nothing
     // to take. Visit gets a T&, and must not throw.
     template <class Visit>
     bool consume_one(Visit&& visit, std::int64_t most = 16, std::uint32_t worker = 0) {
@@ -84,14 +84,14 @@ public:
         std::uint32_t partition;
         if (passed_on_.pop(partition) == passed_on_.none) {
             if (!take(worker, partition)) return false;
-            if (!partitions_[partition]->claims.own_or_delegate()) return true;
+            if (!partitions_[partition]->reservations.own_or_delegate()) return true;
         }
         serve(partition, visit, most);
         return true;
     }
 
-    // Any thread. The work for one more worker: values that nobody has claimed, and partitions that were
-    // passed on. A hint, and a guarantee to a thread that goes to sleep, as in Spmc::size().
+    // Any thread. The work for one more worker: values without a reservation, and partitions that were passed on. A
+    // hint, and a guarantee to a thread that goes to sleep, as in Spmc::size().
     std::int64_t waiting() const {
         auto found = passed_on_.size();
         for (auto& master : masters_) found += master->size();
@@ -102,7 +102,7 @@ private:
     struct Partition {
         explicit Partition(std::size_t capacity) : values(capacity) {}
         Spsc<T> values;  // its consumer is the owner
-        alignas(cache_line) CountedDelegation claims;
+        alignas(cache_line) CountedDelegation reservations;
     };
 
     Spmc<std::uint32_t>& master_of(std::uint32_t number) { return *masters_[number % masters_.size()]; }
@@ -114,8 +114,7 @@ private:
         return false;
     }
 
-    // The owner. Serves the values that are due. Then releases the partition, or passes the rest
-    // on.
+    // The owner. Serves the values that are due. Then releases the partition, or passes the rest on.
     template <class Visit>
     void serve(std::uint32_t index, Visit& visit, std::int64_t most) {
         Partition& partition = *partitions_[index];
@@ -124,11 +123,11 @@ private:
             for (std::int64_t i = 0; i < due; ++i) {
                 T value{};
                 [[maybe_unused]] const bool found = partition.values.try_pop(value);
-                assert(found && "there is a value for each claim");
+                assert(found && "there is a value for each reservation");
                 visit(index, value);
             }
             most -= due;
-            due = partition.claims.settle(due);
+            due = partition.reservations.settle(due);
             if (due == 0) return;
             if (most <= 0) {
                 if (passed_on_.push(index) != passed_on_.none) return;

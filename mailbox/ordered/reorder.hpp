@@ -14,7 +14,7 @@
 // Why values leave in order, each once (the paper's theorem 3.1). There is one baton. Either one worker has
 // it and is about to send n, or slot n says "wanted"; and all before n have been sent. So it is at the
 // beginning, with n = 0. Slot n changes by read-modify-writes. The worker that brings n exchanges it for
-// "here". The baton's owner, if it does not find "here", compares and swaps in "wanted". If bringing came
+// "here". If the baton's owner does not find "here", it compares and swaps in "wanted". If bringing came
 // first, the swap fails, and the owner sends n. If the mark came first, the exchange returns it, and the
 // worker that brought n has the baton. There is no third case. So n is sent by exactly one worker, and then
 // it is n + 1's turn. The value that is sent as n is value n: "here" carries the serial number.
@@ -22,9 +22,9 @@
 // Why a value is read before its slot is used again. Value t enters its slot only below the limit. The
 // baton's owner raises the limit beyond t after it has sent t - capacity.
 //
-// Progress: to bring a value is wait-free. The baton's owner sends the values that others bring meanwhile,
-// for as long as they do. A value that does not fit is refused at once: its worker does something else and
-// comes back. The value with the serial number next() always fits, so one worker can always go on.
+// Progress: to bring a value is wait-free. The baton's owner also sends the values that others bring while it
+// sends. A value that does not fit is refused at once: its worker does something else and comes back. The
+// value with the serial number next() always fits, so one worker can always go on.
 #pragma once
 
 #include <cassert>
@@ -96,7 +96,7 @@ private:
             Atomic<std::int64_t>& state = slots_[next].state;
             std::int64_t found = state.load(acquire);  // pairs with send()
             if (found == here(next)) continue;
-            // Release: all that the next owner must see. Acquire as above, if the value came meanwhile.
+            // Release: all that the next owner must see. Acquire as above, if the value has arrived.
             if (state.compare_exchange_strong(found, wanted(next), acq_rel, acquire)) return;
         }
     }

@@ -10,7 +10,7 @@
 // again only when it has seen head > h; then the claim h to h + 1 fails, whatever was read. So each value
 // is claimed once, in order. The same is true of several slots that are claimed at once.
 //
-// A serial number that is skipped has no value. Nobody claims it: head passes it before tail does, so a consumer
+// A serial number that is skipped has no value. No consumer claims it: head passes it before tail does, so a consumer
 // that sees such a tail and an older head fails to claim.
 //
 // Progress: push and skip are wait-free, pop lock-free (a failed claim means that another consumer got through).
@@ -47,7 +47,7 @@ public:
         return true;
     }
 
-    // The producer, in place of a push: the next serial number has no value. False: others are still there, before it.
+    // The producer, instead of a push: the next serial number has no value. False: earlier values are still there.
     [[nodiscard]] bool try_skip() {
         const Alone<Producer> alone(*this);
         const std::int64_t tail = tail_.load(relaxed);
@@ -57,7 +57,7 @@ public:
         return true;
     }
 
-    // Any thread. False: there is none.
+    // Any thread. False: the ring is empty.
     [[nodiscard]] bool try_pop(T& value) {
         std::int64_t first;
         return try_pop(&value, 1, first) == 1;
@@ -65,8 +65,8 @@ public:
 
     // Any thread. Takes the oldest values, `most` of them at most, by one claim, and returns how many. `first`
     // is the serial number of the first one; they count from 0 in the order of pushes. A consumer that does not
-    // insist gives up when another one is faster, and gets none, though some may wait. For many that have other
-    // work: those that insist move the head from core to core, for each claim as often as there are consumers.
+    // insist gives up when another one is faster, and gets nothing, though values may wait. This is for consumers that
+    // have other work: with n that insist, the head moves from core to core n times for each claim.
     [[nodiscard]] std::int64_t try_pop(T* values, std::int64_t most, std::int64_t& first, bool insist = true) {
         assert(most > 0);
         first = head_.load(acquire);  // pairs with the claim before: tail is seen beyond it

@@ -6,10 +6,10 @@
 // twice as much between two cores (tests/bench/peers/lamport.hpp, and docs/design/channels.md). Rejected: null for an
 // empty slot, as the paper has it. It saves up to a third in long rings, and streams have null for an empty batch.
 //
-// Why it is right. The producer alone fills a slot, and the consumer alone empties it. The producer
-// stores the value and then, with release, that the slot is full. The consumer that acquires this sees the value. The
-// consumer moves the value out and then, with release, stores that the slot is empty. The producer that acquires this
-// overwrites an empty slot.
+// Why it is right. The producer alone fills a slot, and the consumer alone empties it. The producer stores the value
+// and then, with release, that the slot is full. The consumer that acquires this sees the value. The consumer moves the
+// value out and then, with release, stores that the slot is empty. The producer that acquires this overwrites an empty
+// slot.
 //
 // "One producer" means one at a time. The role may pass from thread to thread if a release and an acquire
 // order them (by a lock, a flag or a counter). The same holds for the consumer.
@@ -57,7 +57,7 @@ public:
         return true;
     }
 
-    // The consumer. The oldest value, which stays in the ring; null if there is none.
+    // The consumer. The oldest value, which stays in the ring; null if the ring is empty.
     [[nodiscard]] T* peek() {
         const Alone<Consumer> alone(*this);
         Slot& slot = slots_[head_place_];
@@ -73,7 +73,7 @@ public:
         slot.is_full.store(false, release);  // pairs with try_push()
     }
 
-    // The consumer. False: there is none.
+    // The consumer. False: the ring is empty.
     [[nodiscard]] bool try_pop(T& value) {
         const Alone<Consumer> alone(*this);
         T* const oldest = peek();
@@ -90,14 +90,14 @@ public:
         return size < 0 ? 0 : size;  // the two loads are not one moment
     }
 
-    // Any thread, hints: how many values were ever put, and taken.
+    // Any thread, hints: the numbers of values that were ever pushed and popped.
     std::int64_t pushed() const { return tail_.load(relaxed); }
     std::int64_t popped() const { return head_.load(relaxed); }
 
     std::int64_t capacity() const { return capacity_.load(relaxed); }
 
-    // While nobody is at either end. Calls `visit` with each value, the oldest first, until one does not give 0. Gives
-    // the last one's.
+    // While no thread is at either end. Calls `visit` with each value, the oldest first, until it returns a value other
+    // than 0. Returns the last result.
     template <class Visit>
     int for_each(Visit visit) const {
         std::int64_t place = head_place_;
@@ -107,7 +107,7 @@ public:
         return 0;
     }
 
-    // While nobody is at either end: ordered after both, and before both. All that waits stays.
+    // While no thread is at either end: ordered after both, and before both. All that waits stays.
     void grow(std::size_t capacity) {
         const Alone<Producer> producer(*this);
         const Alone<Consumer> consumer(*this);

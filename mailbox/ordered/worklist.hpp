@@ -13,12 +13,12 @@
 // one producer and by one consumer. The producer of s claims it after it saw the sequence 2s. Only the
 // consumer of s - capacity stores that sequence, after it has moved its value out. The consumer of s claims it
 // after it saw 2s + 1. Only the producer of s stores that sequence, after it has put the value in. Between
-// claim and store nobody else touches the slot, because all others wait for a later one.
+// claim and store no other thread touches the slot, because all others wait for a later sequence.
 //
 // Progress: lock-free among producers, and among consumers. A producer that is stopped between its claim
-// and its store holds back the values behind its own: pop() says `none` meanwhile, and nobody waits in
+// and its store holds back the values behind its own: pop() returns `none` until then, and no thread waits in
 // place. So `none` means "nothing can be taken now", which is weaker than "empty": later values may be
-// complete. Likewise push() says `none` while the consumer of the slot is stopped in the middle. Where a
+// complete. Likewise push() returns `none` while the consumer of the slot is stopped in the middle. Where a
 // queue must be strictly linearizable, `none` included, take a lock.
 #pragma once
 

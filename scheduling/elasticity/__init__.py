@@ -1,1 +1,1 @@
-"""The elastic thread level: how many workers a system runs, found while it runs."""
+"""The elastic thread level: the number of workers of a system, adapted while it runs."""

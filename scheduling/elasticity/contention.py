@@ -1,12 +1,12 @@
-"""Workers that do no more than fewer would: they spin, or wait for each other or a processor.
+"""Contention: workers wait for each other or for a processor, so fewer would do as much.
 
-To be busy is not to be of use then, so two levels are compared, and the lower one has the benefit
-of the doubt.
+Such workers are busy but useless, so two levels are compared, and the lower one has the benefit of
+the doubt.
 """
 
 from __future__ import annotations
 
-from callboard.scheduling.elasticity.decision import Decision, number, rate, workers
+from callboard.scheduling.elasticity.decision import Decision, did, number, rate, workers
 from callboard.scheduling.elasticity.level_bounds import LevelBounds
 from callboard.scheduling.elasticity.light_load import HIGH, is_behind, workers_for
 from callboard.scheduling.elasticity.measurement import NOISE, SATURATED, Measurement, demand
@@ -14,18 +14,18 @@ from callboard.scheduling.elasticity.measurement import NOISE, SATURATED, Measur
 _DEARER = 1.5
 """The ratio of the workers' time for a message that no noise of 10% on all four values makes."""
 _COUNTABLE = 100
-"""Messages and rows in a period; of fewer, one more or less is no noise of 10%."""
+"""The messages and rows that a period needs: of fewer, one more or less exceeds noise of 10%."""
 _LESS = 0.8
 """A throughput below this part of another is less in spite of noise."""
 _STARVED = 0.25
-"""The part of the busy time that waits for a processor, from which on it counts."""
+"""Waits for a processor count from this part of the busy time on."""
 _LOOKS = 4
-"""So often a load is looked at on one level: in the end, noise would show what is not there."""
+"""The looks at a load on one level: with more, noise would look like contention in the end."""
 _MOST_SEEN = 16
 
 
 class Contention:
-    """Compares a level with that before it, after more workers or fewer were decided."""
+    """Compares a level with the one before, after a decision for more or fewer workers."""
 
     def __init__(self, bounds: LevelBounds) -> None:
         self._bounds = bounds
@@ -48,13 +48,13 @@ class Contention:
             return None
         enough = now.busy <= HIGH * now.level and now.throughput > _LESS * lowered.throughput
         if enough or now.throughput >= lowered.throughput:
-            return Decision(now.level, f"{_did(now)}, and {_did(lowered)}: fewer are enough.")
-        return Decision(lowered.level, f"{_did(now)}, and {_did(lowered)}.")
+            return Decision(now.level, f"{did(now)}, and {did(lowered)}: fewer are enough.")
+        return Decision(lowered.level, f"{did(now)}, and {did(lowered)}.")
 
     def fewer(self, now: Measurement, before: Measurement | None) -> Decision | None:
-        """Return a lower level to try in place of one that is kept, if its workers are starved.
+        """Return a lower level to try instead of a kept one, if its workers are starved.
 
-        They are busy, and have not enough processors to be. Two periods in a row have to show it.
+        They are busy, but have too few processors. Two periods in a row have to show it.
         """
         starved, self._starved = self._starved, None
         full = demand(now) >= SATURATED * now.level or is_behind(now, before)
@@ -70,7 +70,7 @@ class Contention:
         self._lowered, self._starved = now, None
         self._seen += [now] * _LOOKS  # it is not tried again
         waits = f"{number(now.starved)} of {number(now.busy)} that were busy waited for a processor"
-        return Decision(target, f"{_did(now)}, and {waits}: {target} may do as much.")
+        return Decision(target, f"{did(now)}, and {waits}: {target} may do as much.")
 
     def _looks_at(self, now: Measurement) -> bool:
         """Count a look at this load at this level; return whether it is one of the first."""
@@ -93,8 +93,4 @@ def _fewer_did(now: Measurement, before: Measurement) -> Decision | None:
     if full or now.throughput > before.throughput or not dearer or not counted:
         return None
     less = f"no more than {workers(before.level)} in less of their time: {rate(before.throughput)}"
-    return Decision(before.level, f"{_did(now)}, {less}.")
-
-
-def _did(now: Measurement) -> str:
-    return f"{workers(now.level)} did {rate(now.throughput)}"
+    return Decision(before.level, f"{did(now)}, {less}.")

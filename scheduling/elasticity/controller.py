@@ -1,4 +1,4 @@
-"""The thread that finds the level of workers: it measures each period, and asks a strategy."""
+"""The controller of the level of workers: a thread that measures periods and asks a strategy."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from callboard.scheduling.elasticity.team_level import (
     LeveledWorker,
     LevelStatistics,
 )
-from callboard.scheduling.elasticity.work_counts import Counts
+from callboard.scheduling.elasticity.work_counts import WorkCounts
 
-# How many decisions that changed the level are remembered.
+# The number of changes of the level that are remembered.
 MOST_CHANGES = 1000
 PYTHON_ONLY = (
     "With an interpreter lock one worker at a time runs Python, and there are no native actors or "
@@ -31,7 +31,7 @@ PYTHON_ONLY = (
 
 
 class Strategy(Protocol):
-    """Finds a level by measurements. One thread calls it, once for each period."""
+    """Chooses levels by measurements. One thread calls it, once for each period."""
 
     def decide(self, measurement: Measurement) -> Decision:
         """Return the next period's level, at least `least` and at most `most`."""
@@ -41,8 +41,8 @@ class Strategy(Protocol):
 class Controller:
     """Measures a team, and sets its level, once in each period.
 
-    `runs` says what a worker is doing, for one that does not come back from a user's code. The
-    thread ends with the team.
+    `runs` names the work of a worker that does not come back from a user's code. The thread ends
+    with the team.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class Controller:
         self._changes: deque[LevelChange] = deque(maxlen=MOST_CHANGES)
         self._reason = "Nothing has been measured yet."
         self._began = time.monotonic()
-        self._counts = Counts()
+        self._counts = WorkCounts()
         self._told: dict[LeveledWorker, tuple[int, int]] = {}
         self._ended = threading.Event()
 
     def begin(self) -> None:
-        """Start the thread. Raises CallboardError if there may be no more threads."""
+        """Start the thread. Raises CallboardError if no more threads can be started."""
         self._counts.take(self._team)
         thread = threading.Thread(target=self._run, name=f"{self._name}-level", daemon=True)
         try:
@@ -78,17 +78,17 @@ class Controller:
             raise CallboardError(f"the level of workers has no thread: {error}") from error
 
     def end(self) -> None:
-        """Let the thread end, soon."""
+        """Tell the thread to end."""
         self._ended.set()
 
     def statistics(self) -> LevelStatistics:
-        """Return the level, and what has changed it."""
+        """Return the level and its changes."""
         most = len(self._team.workers)
         changes = tuple(self._changes)
         return LevelStatistics(self._team.level, self._least, most, self._reason, changes)
 
     def look(self) -> None:
-        """Measure what was done since the last look, and set the level. On one thread at a time."""
+        """Measure the work since the last look, and set the level. On one thread at a time."""
         team, before = self._team, self._team.level
         if team.awaits_need:
             self._counts.take(team)
@@ -102,11 +102,13 @@ class Controller:
         try:
             team.set_level(decision.level)
         except CallboardError as error:
-            self._reason = f"{decision.level} workers were wanted, but {error}."
-            log.warning("the level of workers stays", system=self._name, reason=self._reason)
+            self._reason = f"{decision.level} workers were needed, but {error}."
+            log.warning(
+                "the level of workers does not change", system=self._name, reason=self._reason
+            )
             return
         took = time.perf_counter() - begin
-        self._counts.meet(team)
+        self._counts.add_new_workers(team)
         change = LevelChange(
             time.monotonic() - self._began, before, decision.level, decision.reason, took
         )
@@ -126,7 +128,9 @@ class Controller:
                 self.look()
             except Exception as error:
                 self._reason = f"The level stays as it is: the strategy failed with {error!r}."
-                log.exception("the level of workers stays: its strategy failed", system=self._name)
+                log.exception(
+                    "the level of workers does not change: its strategy failed", system=self._name
+                )
                 return
 
     def _measure(self) -> Measurement:
@@ -150,7 +154,7 @@ class Controller:
         )
 
     def _tell(self, worker: LeveledWorker) -> str:
-        """Name a worker that was suspended in the last period and still runs, with its stack."""
+        """Describe a worker that should be suspended and still runs; log its stack once."""
         runs = f"{worker.name}, in {self._runs(worker)}"
         now = worker.current_actor, worker.dispatches
         if self._told.get(worker) != now:
@@ -158,7 +162,7 @@ class Controller:
             thread = worker.thread
             frame = None if thread is None else current_frames().get(thread.ident or 0)
             log.warning(
-                "a worker is to be suspended, and has not come back from its actor",
+                "a worker cannot be suspended before it returns from its actor",
                 system=self._name,
                 worker=worker.name,
                 actor=self._runs(worker),

@@ -1,14 +1,16 @@
-"""A decision about the level, and the words of its reason."""
+"""Decisions about the level, with their reasons in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from callboard.scheduling.elasticity.measurement import Measurement
+
 
 @dataclass(frozen=True)
 class Decision:
-    """The level of the next period, and why, in words."""
+    """The level of the next period, and the reason in words."""
 
     level: int
     reason: str
@@ -24,18 +26,8 @@ def are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def works(count: int) -> str:
-    """Return "works" for one worker, else "work"."""
-    return "works" if count == 1 else "work"
-
-
-def stays(count: int) -> str:
-    """Return "1 worker stays", "2 workers stay"."""
-    return f"{workers(count)} {'stays' if count == 1 else 'stay'}"
-
-
 def number(value: float) -> str:
-    """Return a number with three figures or more: 0.132, 13.2, 210,000."""
+    """Return a number with at least three figures: 0.132, 13.2, 210,000."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
@@ -44,7 +36,12 @@ def rate(throughput: float) -> str:
     return f"{number(throughput)} a second"
 
 
+def did(now: Measurement) -> str:
+    """Say what a level did: "2 workers did 13.2 a second"."""
+    return f"{workers(now.level)} did {rate(now.throughput)}"
+
+
 def stuck(names: Sequence[str]) -> str:
-    """Say that workers did not return, so that nothing is learned and nothing changed."""
+    """Say that workers have not come back, so that the period shows nothing."""
     which = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return f"not all workers that were to be suspended have come back ({which})"

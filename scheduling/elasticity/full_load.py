@@ -1,10 +1,10 @@
-"""A full load: all workers were busy, and the level is the one with the largest throughput."""
+"""A full load keeps all workers busy: the level is the one with the largest throughput."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from callboard.scheduling.elasticity.decision import Decision, number, rate, workers, works
+from callboard.scheduling.elasticity.decision import Decision, did, number, rate, workers
 from callboard.scheduling.elasticity.level_bounds import LevelBounds
 from callboard.scheduling.elasticity.level_search import Search
 from callboard.scheduling.elasticity.light_load import AIM, is_behind, workers_for
@@ -24,14 +24,12 @@ _SOON = 3
 """A backlog that is gone in fewer periods needs no other level."""
 _LESS = 0.8
 """A throughput below this part of another is less in spite of noise."""
-
-
 _LEFT = 0.75
-"""Processors that others have left to us, with which another level may do the most."""
+"""If other processes leave this many more processors, another level may do the most."""
 
 
 class FullLoad:
-    """The level of one full load after the other."""
+    """Finds the levels of successive full loads."""
 
     def __init__(self, bounds: LevelBounds, memory: Remembered) -> None:
         self._bounds = bounds
@@ -39,14 +37,14 @@ class FullLoad:
         self._search: Search | None = None
         self._steady: Steady | None = None  # once the level is kept
         self._others: float | None = None  # processors that others used when it was first kept
-        self._spare = False  # at the level that is kept, not all were busy
-        self._rising = False  # it was light a period ago
-        self._moved: list[float] = []  # the throughputs that showed that the load is another one
-        # Throughputs that the next period's is held against, each at its level.
+        self._spare = False  # at the kept level, not all workers were busy
+        self._rising = False  # the load was light a period ago
+        self._moved: list[float] = []  # the throughputs that showed another load
+        # Throughputs by level, to compare with that of the next period.
         self._expected: Mapping[int, float] = {}
 
     def begin(self, rising: bool = False) -> None:
-        """Begin anew: the load is another one. More workers come first if a light load rises."""
+        """Begin with another load. If a light load rises, more workers are tried first."""
         self._search, self._steady, self._spare, self._rising = None, None, False, rising
         self._expected, self._moved, self._others = {}, [], None
 
@@ -56,7 +54,7 @@ class FullLoad:
         self._steady = Steady()
 
     def keeps(self, now: Measurement, before: Measurement | None) -> Decision | None:
-        """Keep a level that was found, until the throughput moves or clearly not all are busy.
+        """Keep the level until the throughput moves, or clearly not all workers are busy.
 
         While a backlog is worked off, the throughput is not that of the load.
         """
@@ -77,7 +75,7 @@ class FullLoad:
         return None
 
     def decide(self, now: Measurement, before: Measurement | None) -> Decision:
-        """Return the level of the next period, if none is kept."""
+        """Return the level of the next period, if no level is kept."""
         level = now.level
         left = works_off(now, before)
         if left is not None and left < _SOON:
@@ -88,16 +86,16 @@ class FullLoad:
             return self._begin(now, before, self._moved or [now.throughput])
         self._search.add(level, now.throughput)
         if demand(now) < SATURATED * level and level == max(self._search.measured):
-            # The throughput is what came in, and not what so many workers can do.
+            # The throughput is limited by the input, not by the number of workers.
             self.settle()
             self._spare = True
-            return Decision(level, f"{_did(now)}, and not all were busy all the time.")
+            return Decision(level, f"{did(now)}, and not all were busy all the time.")
         return self._recognised(now) if self._expected else self._go_on(now)
 
     def _begin(
         self, now: Measurement, before: Measurement | None, throughputs: list[float]
     ) -> Decision:
-        """Try a first level: a remembered one, or what the demand needs, or a likely one."""
+        """Try a first level: a remembered one, or one for the demand, or a likely one."""
         rising = self._rising
         self.begin()
         level = now.level
@@ -112,27 +110,27 @@ class FullLoad:
                 self._expected = known
                 return Decision(
                     best,
-                    f"{_did(now)}, as once before: then {best} did {rate(known[best])}.",
+                    f"{did(now)}, as once before: then {best} did {rate(known[best])}.",
                 )
         more = max(0.0, growth(now, before))
         if more > GROWS or demand(now) < SATURATED * level:
             if level >= highest:
                 self._search, self._steady = None, None if more > GROWS else Steady()
                 return Decision(
-                    self._bounds.clipped(min(level, highest)), f"{_did(now)}, and {why}."
+                    self._bounds.clipped(min(level, highest)), f"{did(now)}, and {why}."
                 )
             target = max(level + 1, min(highest, workers_for(now.busy * (1 + more))))
             busy = f"busy for {now.busy / level:.0%} of the time"
             sign = f"and {number(now.waiting)} wait" if more > GROWS else busy
-            return Decision(target, f"{_did(now)}, {sign}: {target} should be enough.")
+            return Decision(target, f"{did(now)}, {sign}: {target} should be enough.")
         return self._go_on(now, level if rising else 0)
 
     def _recognised(self, now: Measurement) -> Decision:
-        """Settle if a remembered level does what it did, else go on as if nothing were known."""
+        """Keep a remembered level if it does what it did before, else search without it."""
         known = self._expected.get(now.level, 0.0)
         if now.throughput > _LESS * known:
             self.settle()
-            return Decision(now.level, f"{_did(now)}, as it did before.")
+            return Decision(now.level, f"{did(now)}, as it did before.")
         self._expected = {}
         return self._go_on(now)
 
@@ -145,7 +143,7 @@ class FullLoad:
         measured = self._search.measured
         tried = ", ".join(f"{level}: {number(measured[level])}" for level in sorted(measured))
         if not ended:
-            return Decision(target, f"{_did(now)}; {target} may do more. Tried: {tried}.")
+            return Decision(target, f"{did(now)}; {target} may do more. Tried: {tried}.")
         self._memory.learn(_program(now), measured)
         self.settle()
         if target not in measured:
@@ -158,26 +156,23 @@ class FullLoad:
             most += f" of up to {highest}, as {why}"
         elif measured[target] < measured[best]:
             most = f"should do as much as {best}"
-        return Decision(target, f"{_did(now)}; {target} {most}. Tried: {tried}.")
+        return Decision(target, f"{did(now)}; {target} {most}. Tried: {tried}.")
 
     def _verified(self, now: Measurement) -> Decision:
-        """Go back if a level that was only foretold does clearly less than one that was tried."""
+        """Go back if a level that was only predicted does clearly less than one that was tried."""
         expected, self._expected = self._expected, {}
         if expected:
             best = max(expected, key=lambda each: expected[each])
             if now.throughput < _LESS * expected[best] and best <= self._bounds.highest(now)[0]:
                 self._steady = Steady()
-                return Decision(best, f"{_did(now)}, and {best} did {rate(expected[best])}.")
-        return Decision(now.level, f"{_did(now)}: the load is the same.")
-
-
-def _did(now: Measurement) -> str:
-    return f"{workers(now.level)} did {rate(now.throughput)}"
+                return Decision(best, f"{did(now)}, and {best} did {rate(expected[best])}.")
+        return Decision(now.level, f"{did(now)}: the load is the same.")
 
 
 def _working_off(now: Measurement) -> Decision:
-    level, still = now.level, f"{number(now.waiting)} are left"
-    return Decision(level, f"{workers(level)} {works(level)} off what waits: {still}.")
+    work = "works" if now.level == 1 else "work"
+    left = f"{number(now.waiting)} are left"
+    return Decision(now.level, f"{workers(now.level)} {work} off what waits: {left}.")
 
 
 def _program(now: Measurement) -> str:

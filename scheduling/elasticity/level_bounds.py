@@ -1,4 +1,4 @@
-"""Which levels may be run at all, and which of them are tried."""
+"""The bounds of the level, and the levels within them that are tried."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from callboard.scheduling.elasticity.measurement import Measurement, useful_workers
 
 _MARGIN = 1.1
-"""For the noise of costs: one worker too many harms less than one too few."""
+"""A margin for the noise of costs: one worker too many does less harm than one too few."""
 
 
 def stepped(least: int, most: int, part: float) -> tuple[int, ...]:
@@ -21,10 +21,10 @@ def stepped(least: int, most: int, part: float) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class LevelBounds:
-    """The levels, and the share of the processors above which others keep theirs.
+    """The bounds of the level, and the ceiling of the machine's use.
 
     Above the ceiling, workers are added only up to the number of processors that other processes
-    leave. Where this process's own use is not known, none is added, as in the paper.
+    leave. If this process's own use is unknown, no worker is added, as in the paper.
     """
 
     least: int
@@ -33,7 +33,7 @@ class LevelBounds:
     processors: int
 
     def highest(self, now: Measurement) -> tuple[int, str]:
-        """Return the highest level that may be run, and why it is not a higher one."""
+        """Return the highest level that may run, and the reason for this limit."""
         useful = useful_workers(now)
         bound, why = self.most, "that is the largest level"
         if _MARGIN * useful <= bound - 1:
@@ -45,7 +45,7 @@ class LevelBounds:
         return self.clipped(bound), why
 
     def others(self, now: Measurement) -> float:
-        """Return how many processors other processes use."""
+        """Return the number of processors that other processes use."""
         return max(0.0, self.processors * now.machine - now.process)
 
     def levels(self, highest: int) -> list[int]:
@@ -53,5 +53,5 @@ class LevelBounds:
         return list(stepped(self.least, highest, 0.08))
 
     def clipped(self, level: int) -> int:
-        """Return the level within the bounds that is nearest."""
+        """Return the nearest level within the bounds."""
         return max(self.least, min(self.most, level))

@@ -1,13 +1,13 @@
-"""The level at which the throughput is largest, found within a few periods.
+"""A search for the level with the largest throughput, within a few periods.
 
-Each measurement costs a period, so few have to do. We do not search level by level. We hold a
-family of curves against the measurements, weight each by how well it fits, and let them foretell
-the levels that were not tried. The curves have no unit: each is moved to where it fits best.
+Each measurement costs a period, so there can be only a few. The search does not go level by level.
+It compares a family of curves with the measurements, weights each curve by its fit, and predicts
+the throughputs of the other levels. The curves have no unit: each is moved to its best fit.
 
-- Gunther's universal scalability law: `n / (1 + a (n - 1) + b n (n - 1))`. Work that is not shared
-  (`a`) flattens it, and what workers do to each other (`b`) makes it fall.
-- A knee: it rises with a power of the level, up to where a lock or the lanes end it. From there it
-  is flat or falls, with a power of the level or with each worker more.
+- Gunther's universal scalability law: `n / (1 + a (n - 1) + b n (n - 1))`. Serial work (`a`)
+  flattens it, and interference between workers (`b`) makes it fall.
+- A knee: it rises with a power of the level, up to the limit of a lock or of the lanes. From there
+  it is flat or falls, with a power of the level or linearly.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from callboard.scheduling.elasticity.level_bounds import stepped
 
 PERIODS = 5
 _PROMISE = 0.005
-"""The part of the throughput that a try must promise."""
+"""The gain that a try must promise, as a part of the throughput."""
 _TIE = 0.01
-"""The lowest of levels that differ by less is the best."""
+"""Among levels that differ by less, the lowest is the best."""
 _SPREAD = 0.05
-"""How far measurements are from their curve, as a part of it."""
+"""The distance of measurements from their curve, as a part of it."""
 _FREEDOM = 3
-"""Student's t: with so few degrees of freedom an outlier does not rule out a curve."""
+"""Degrees of freedom of Student's t: few, so that an outlier does not rule out a curve."""
 _LEAST_WEIGHT = 1e-4
 
 _SERIAL = (0.0, 0.003, 0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5)
@@ -45,8 +45,8 @@ Curve = Callable[[int], float]
 
 
 @dataclass(frozen=True)
-class Foretold:
-    """A level's expected throughput: its logarithm, and the expected gain over those measured."""
+class Prediction:
+    """The logarithm of a level's expected throughput, and its expected gain over others."""
 
     level: int
     mean: float
@@ -54,14 +54,14 @@ class Foretold:
 
 
 class Curves:
-    """The family, for levels up to `most`."""
+    """The family of curves, for levels up to `most`."""
 
     def __init__(self, most: int) -> None:
         self._curves, self._priors = _family(most)
         self._columns: dict[int, array[float]] = {}
 
-    def foretell(self, measured: Mapping[int, float], levels: Iterable[int]) -> list[Foretold]:
-        """Return what is expected at each of `levels`, by throughputs measured at some."""
+    def predict(self, measured: Mapping[int, float], levels: Iterable[int]) -> list[Prediction]:
+        """Return predictions for `levels` from measured throughputs."""
         points = [(self._column(level), math.log(value)) for level, value in measured.items()]
         likely = self._likely(points)
         weights = [weight for _, weight, _ in likely]
@@ -75,11 +75,11 @@ class Curves:
         for level in levels:
             values = expected(level)
             gains = [value - best if value > best else 0.0 for value in values]
-            found.append(Foretold(level, _dot(weights, values), _dot(weights, gains)))
+            found.append(Prediction(level, _dot(weights, values), _dot(weights, gains)))
         return found
 
     def _likely(self, points: list[tuple[array[float], float]]) -> list[tuple[int, float, float]]:
-        """Return the curves that fit: the index, the weight, and how far it is moved to fit."""
+        """Return the index, the weight and the shift of each curve that fits."""
         found = []
         power = -(len(points) + _FREEDOM - 1) / 2
         for at, prior in enumerate(self._priors):
@@ -100,7 +100,7 @@ class Curves:
 
 @lru_cache(maxsize=4)
 def curves_up_to(most: int) -> Curves:
-    """Return the family for levels up to `most`; it is made once."""
+    """Return the family for levels up to `most`, which is made once."""
     return Curves(most)
 
 
@@ -109,7 +109,7 @@ def _dot(weights: list[float], values: list[float]) -> float:
 
 
 def _family(most: int) -> tuple[list[Curve], list[float]]:
-    """Return the curves, each with how likely it is before anything was measured."""
+    """Return the curves with their prior probabilities."""
     knees = stepped(1, most, 0.1)
     # As likely between 1 and 2 as between 32 and 64.
     shares = [math.log((after + knee) / (knee + before)) for before, knee, after in _triples(knees)]
@@ -152,7 +152,7 @@ def _slope(rise: float, knee: int, fall: float) -> Curve:
 
 
 class Search:
-    """One search, for one load, among levels up to `most`."""
+    """A search for one load, among levels up to `most`."""
 
     def __init__(self, most: int) -> None:
         self._curves = curves_up_to(most)
@@ -165,21 +165,21 @@ class Search:
         return {level: median(samples) for level, samples in self._samples.items()}
 
     def add(self, level: int, throughput: float) -> None:
-        """Add what a period showed."""
+        """Add the throughput of a period of the search."""
         self.note(level, throughput)
         self._periods += 1
 
     def note(self, level: int, throughput: float) -> None:
-        """Add what a period showed that was not the search's."""
+        """Add the throughput of another period."""
         self._samples.setdefault(level, []).append(max(throughput, 1e-9))
 
     def next(self, levels: Collection[int]) -> tuple[int, bool]:
-        """Return which of `levels` is to run next, and whether the search has ended with it."""
+        """Return the next of `levels` to run, and whether it ends the search."""
         measured = self.measured
-        foretold = self._curves.foretell(measured, sorted(levels))
-        tries = [each for each in foretold if each.level not in measured]
+        predictions = self._curves.predict(measured, sorted(levels))
+        tries = [each for each in predictions if each.level not in measured]
         most = max(tries, key=lambda each: each.gain, default=None)
         if self._periods < PERIODS and most is not None and most.gain >= _PROMISE:
             return most.level, False
-        largest = max(each.mean for each in foretold)
-        return next(each.level for each in foretold if each.mean >= largest - _TIE), True
+        largest = max(each.mean for each in predictions)
+        return next(each.level for each in predictions if each.mean >= largest - _TIE), True

@@ -1,4 +1,4 @@
-"""A light load: some workers were idle, and the level follows from how many were busy."""
+"""A light load leaves workers idle: the level follows from the number of busy ones."""
 
 from __future__ import annotations
 
@@ -20,42 +20,44 @@ from callboard.scheduling.elasticity.measurement import (
 LOW, AIM, HIGH = 0.5, 0.65, 0.8
 """The part of the workers that is busy: below, the level falls; above, it rises."""
 _HIGH_AT_FIRST = 0.72
-"""At a level that was not computed: what is measured to be below this part is below `HIGH`."""
+"""A measured part below this is below `HIGH` even at a level that was not computed."""
 _ALIKE = 0.8
 _LEAST_MOVE = 0.1
-"""The number of busy workers that is no matter: the noise of an idle system."""
+"""A negligible number of busy workers: the noise of an idle system."""
 _MOST_FAILURES = 16
 
 
 def workers_for(busy: float) -> int:
-    """Return how many workers have so many busy ones, and some in reserve."""
+    """Return the level for this number of busy workers, with some in reserve."""
     return max(1, math.ceil(busy / AIM))
 
 
 def is_behind(now: Measurement, before: Measurement | None) -> bool:
-    """Say whether what waits becomes more, and not for want of workers that are woken."""
+    """Tell whether the backlog grows although enough workers are awake."""
     return now.busy > LOW * now.level and growth(now, before) > GROWS
 
 
 class LightLoad:
-    """The level of one light load after the other."""
+    """Finds the levels of successive light loads."""
 
     def __init__(self, bounds: LevelBounds) -> None:
         self._bounds = bounds
-        self._busy: list[float] = []  # of the periods since the load is what it is
-        self._computed = False  # the level is one that was computed for it
+        self._busy: list[float] = []  # of the periods of the present load
+        self._computed = False  # the level was computed for the load
         self._steady: Steady | None = None  # once the level is kept
-        self._lowered: tuple[int, float] | None = None  # from which level, at what throughput
-        self._failures: list[tuple[int, float]] = []  # what a level could not do
+        self._lowered: tuple[int, float] | None = None  # the level before, and its throughput
+        self._failures: list[
+            tuple[int, float]
+        ] = []  # levels, and throughputs that they did not reach
 
     def begin(self) -> None:
-        """Begin anew, at a level that was found while the load was full."""
+        """Begin with another load, at a level that was found while the load was full."""
         self._busy, self._computed, self._steady = [], True, None
 
     def keeps(self, now: Measurement, before: Measurement | None) -> Decision | None:
-        """Keep a level that was found, until the load moves, or wants and may have more workers.
+        """Keep the level until the load moves, or needs and may have more workers.
 
-        So at the highest level a load that nearly fills the workers stays the same load in noise.
+        So noise does not end a load that nearly fills the workers of the highest level.
         """
         if self._steady is None:
             return None
@@ -67,7 +69,7 @@ class LightLoad:
         return None
 
     def decide(self, now: Measurement, before: Measurement | None) -> Decision:
-        """Return the level of the next period, if none is kept."""
+        """Return the level of the next period, if no level is kept."""
         level, enough = now.level, f"{_enough(now.level, now)}."
         if works_off(now, before) is not None:
             return Decision(level, f"{enough} {number(now.waiting)} still wait.")
@@ -105,7 +107,7 @@ class LightLoad:
         return Decision(level, reason)
 
     def revert(self, now: Measurement, before: Measurement | None) -> Decision | None:
-        """Return to where the level was lowered from, if that has filled the workers."""
+        """Return to the level before, if a lower one has filled the workers."""
         if self._lowered is None:
             return None
         (level, load), self._lowered = self._lowered, None

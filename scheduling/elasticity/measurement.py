@@ -1,4 +1,4 @@
-"""A measurement of a period at one level of workers, and what it says of the load.
+"""Measurements of a period at one level of workers, and conclusions about the load.
 
 A *level* is the number of workers that run (Schneider and Wu 2017, section 4.2.1).
 """
@@ -9,18 +9,18 @@ import math
 from dataclasses import dataclass
 
 SATURATED = 0.9
-"""The part of the workers that is busy, at least, if there is always something to do."""
+"""The smallest busy part of the workers if there is always something to do."""
 GROWS = 0.1
-"""A backlog grows by this part of what is handled, at least, where workers are too few."""
+"""The smallest growth of a backlog, as a part of the handled work, if workers are too few."""
 NOISE = 1.25
 """Two measurements of one load have a smaller ratio: noise of 10% on each makes 1.1 / 0.9."""
 _OUTRIGHT = 2.0
 """A ratio that no second period needs to confirm."""
 _FEW = 10
-"""Rows that wait before a worker are no backlog up to this number."""
+"""The rows for each worker that may wait without being a backlog."""
 _WORKED_OFF = 0.02
 _HELD_BACK = 0.5
-"""The part of a period: senders that wait for longer would bring more."""
+"""A part of a period: senders that wait for longer would send more."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class StageLoad:
 
     name: str
     rows: float
-    """Rows that it took in, a second."""
+    """Input rows a second."""
     cost: float
-    """Seconds that a row takes it; 0: not known yet."""
+    """Seconds for a row; 0: unknown yet."""
     most_lanes: int
-    """How many workers it can use at once."""
+    """The number of workers that it can use at once."""
     busiest: float
-    """The largest share of its rows that one lane or partition of it had, 0 to 1; 0: not known."""
+    """The part of its rows in its busiest lane or partition, 0 to 1; 0: unknown."""
     waiting: float
     """Rows that waited before it when the period ended."""
 
@@ -46,38 +46,38 @@ class Measurement:
 
     level: int
     seconds: float
-    """How long the period was."""
+    """The length of the period."""
     throughput: float
     """Messages of all actors and rows of all operators, a second. Rows count by their cost: one
     that takes twice as long as a mean row counts as two."""
     busy: float
-    """How many of the level's workers had something to do, on average: 0 to `level`."""
+    """The average number of busy workers, 0 to `level`."""
     starved: float = 0.0
-    """How many of the busy ones waited for a processor, on average; 0 where it is not known."""
+    """The average number of busy workers that waited for a processor; 0 if unknown."""
     machine: float = 0.0
-    """The part of the machine's processor time that was used, by all processes, 0 to 1."""
+    """The part of the machine's processor time that all processes used, 0 to 1."""
     process: float = 0.0
-    """How many processors this process used, on average."""
+    """The average number of processors that this process used."""
     waiting: float = 0.0
     """Rows that waited when the period ended."""
     waiting_cost: float = 1.0
-    """The cost of one of these, as a multiple of a mean row's."""
+    """The mean cost of these, as a multiple of that of a mean row."""
     held_back: float = 0.0
     """The part of the period in which a sender waited for room in a graph, 0 to 1."""
     stages: tuple[StageLoad, ...] = ()
     stuck: tuple[str, ...] = ()
-    """Workers that were to be suspended and are still in a user's code, and where."""
+    """Workers that should be suspended but are still in a user's code, with their places."""
 
 
 def is_held_back(now: Measurement) -> bool:
-    """Say whether senders mostly wait for room: then more would come."""
+    """Tell whether senders mostly wait for room: then they would send more."""
     return now.held_back > _HELD_BACK
 
 
 def growth(now: Measurement, before: Measurement | None) -> float:
-    """Return how much more waits than before, as a part of what was handled.
+    """Return the growth of the backlog, as a part of the handled work.
 
-    Nothing, if senders mostly wait for room: more does not wait in the graph than may.
+    It is 0 if senders mostly wait for room, because the graph limits the backlog.
     """
     if before is None or is_held_back(now):
         return 0.0
@@ -91,25 +91,26 @@ def _backlog(now: Measurement) -> float:
 
 
 def works_off(now: Measurement, before: Measurement | None) -> float | None:
-    """Return in how many periods a backlog is gone that becomes smaller, or None."""
+    """Return the number of periods until a shrinking backlog is gone, or None."""
     if before is None or growth(now, before) > -_WORKED_OFF:
         return None
     return _backlog(now) / (_backlog(before) - _backlog(now))
 
 
 def demand(now: Measurement) -> float:
-    """Return how many workers the load would have busy; all, if senders mostly wait for room.
+    """Return the number of workers that the load would keep busy; all, if senders wait for room.
 
-    Those that are idle then wait for each other, or for something that they have in common.
+    Idle workers then wait for each other, or for a shared resource.
     """
     return float(now.level) if is_held_back(now) else now.busy
 
 
 def useful_workers(now: Measurement) -> float:
-    """Return how many workers the stages can keep busy; infinity if that is not known.
+    """Return the number of workers that the stages can keep busy; infinity if unknown.
 
-    A stage has so many lanes, or fewer if its busiest partition has more than its share. The stage
-    with the least room limits the rate of all: rows pass through them in constant proportions.
+    A stage can use its lanes, or fewer if one partition has more than its part of the rows. The
+    stage with the least room limits the rate of all, because rows pass the stages in constant
+    proportions.
     """
     rooms = []
     for stage in now.stages:
@@ -123,16 +124,16 @@ def useful_workers(now: Measurement) -> float:
 
 
 class Steady:
-    """A measured value that counts as the same until it has left the noise."""
+    """A measured value that counts as constant until it exceeds the noise."""
 
     def __init__(self, reference: float | None = None) -> None:
         self._reference = reference
         self._before: float | None = None
 
     def moved(self, value: float, least: float = 0.0) -> list[float]:
-        """Take the next value; return the values that show a move: one, or two, or none yet.
+        """Take the next value; return the values that show a change, if any.
 
-        One is enough if it differs by far. Differences of up to `least` are none.
+        These are two, or one that differs by far. Differences of up to `least` do not count.
         """
         if self._reference is None:
             self._reference = value

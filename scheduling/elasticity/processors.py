@@ -1,4 +1,4 @@
-"""How much of the processors is used, by all processes and by this one."""
+"""The use of the processors, by all processes and by this one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from callboard.core.threads.cores import limiting_group
 
 _STAT = Path("/proc/stat")
 _IDLE, _WAITING_FOR_DISKS = 3, 4
-# Beyond these there are the guests, whose time is in that of the users already.
+# After these come the guests, whose time is part of that of the users.
 _KINDS = 8
 
 
@@ -32,10 +32,10 @@ class Processors:
         self._before = self._look()
 
     def read(self) -> tuple[float, float]:
-        """Return the part that all processes used, 0 to 1, and how many processors this one did.
+        """Return the part that all processes used, 0 to 1, and the processors that this one used.
 
         The part is that of the machine, or of the control group's quota if that is larger. It is 0
-        where neither is known.
+        if both are unknown.
         """
         before, now = self._before, self._look()
         self._before = now
@@ -56,17 +56,14 @@ class Processors:
 
 
 def queued_ns(thread: int) -> int:
-    """Return how long a thread of this process was ready to run without a processor, in all.
-
-    It is 0 where that is not known.
-    """
+    """Return the total time that a thread of this process waited for a processor; 0 if unknown."""
     with suppress(OSError, ValueError, IndexError):
         return int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[1])
     return 0
 
 
 def _machine_ticks(stat: Path) -> tuple[int, int] | None:
-    """Return the ticks that the machine's processors have used, and all that they had."""
+    """Return the used ticks of the machine's processors, and all ticks."""
     try:
         with stat.open() as lines:
             name, *texts = next(lines, "").split()

@@ -1,7 +1,7 @@
-"""The strategy: a level that is computed from rates, then verified, and kept while the load stays.
+"""The strategy, which computes a level from rates, verifies it, and keeps it while the load stays.
 
-A light load leaves workers idle: then the level follows from how many were busy. A full one does
-not say how much more could be done: then curves are fitted to the throughputs of a few levels.
+A light load leaves workers idle, so the level follows from the number of busy ones. A full load
+does not show how much more could be done, so curves are fitted to the throughputs of a few levels.
 `docs/design/elasticity.md` has the reasons.
 """
 
@@ -16,7 +16,7 @@ from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.core.threads.cores import usable_cores
 from callboard.scheduling.elasticity.contention import Contention
-from callboard.scheduling.elasticity.decision import Decision, number, stays, stuck
+from callboard.scheduling.elasticity.decision import Decision, number, stuck, workers
 from callboard.scheduling.elasticity.full_load import FullLoad
 from callboard.scheduling.elasticity.level_bounds import LevelBounds
 from callboard.scheduling.elasticity.light_load import HIGH, LightLoad, is_behind
@@ -24,13 +24,13 @@ from callboard.scheduling.elasticity.measurement import Measurement, demand
 from callboard.scheduling.elasticity.remembered_loads import Remembered
 
 _SHORT = 0.1
-"""Seconds that a period needs to be trusted after a change of level."""
+"""The shortest period that counts after a change of level, in seconds."""
 
 
 class Rates:
-    """Compute the level of a light load, and search that of a full one.
+    """Computes the level of a light load, and searches for that of a full one.
 
-    With a `memory` it knows the loads of earlier runs again.
+    With a `memory` it recognises the loads of earlier runs.
     """
 
     def __init__(
@@ -53,7 +53,9 @@ class Rates:
         """Return the next period's level."""
         distrust = self._distrust(measurement)
         if distrust:
-            decision = Decision(measurement.level, f"{stays(measurement.level)}: {distrust}.")
+            stay = "stays" if measurement.level == 1 else "stay"
+            kept = f"{workers(measurement.level)} {stay}: {distrust}."
+            decision = Decision(measurement.level, kept)
         else:
             decision = self._decided(measurement)
             self._contention.note(measurement, decision.level)
@@ -61,12 +63,12 @@ class Rates:
         return Decision(self._bounds.clipped(decision.level), decision.reason)
 
     def _distrust(self, now: Measurement) -> str:
-        """Say why a measurement is not to be acted upon, or nothing."""
+        """Return the reason to ignore a measurement, or an empty text."""
         if now.stuck:
             return stuck(now.stuck)
         values = (now.seconds, now.throughput, now.busy, now.waiting)
         if not all(math.isfinite(value) and value >= 0 for value in values):
-            return "what was measured are no numbers"
+            return "the measurements are not numbers"
         changed = self._before is not None and self._before.level != now.level
         if changed and now.seconds < _SHORT:
             return f"{number(now.seconds)} seconds after a change are too few to learn from"
@@ -97,29 +99,29 @@ class Rates:
 
 @dataclass(frozen=True)
 class Elasticity:
-    """How a system finds the number of its workers. Raises ConfigError."""
+    """The options of a system that adapts the number of its workers. Raises ConfigError."""
 
     period: float = 1.0
-    """Seconds from one decision to the next."""
+    """The seconds between decisions."""
     ceiling: float = 0.8
-    """The share of the machine's processor time above which no worker is added."""
+    """The used part of the machine's processor time above which no worker is added."""
     remember: str | os.PathLike[str] | None = None
-    """The file that keeps what was measured, for later runs."""
+    """The file that keeps the measurements for later runs."""
 
     def __post_init__(self) -> None:
         checks.seconds("elasticity's period", self.period, zero=False, error=ConfigError)
         checks.finite("elasticity's ceiling", self.ceiling, error=ConfigError)
         if not 0 <= self.ceiling <= 1:
             raise ConfigError(
-                f"elasticity's ceiling is a share, at least 0 and at most 1, "
-                f"not {safe_repr(self.ceiling)}"
+                f"expected a number from 0 to 1 as elasticity's ceiling, "
+                f"got {safe_repr(self.ceiling)}"
             )
         if self.remember is not None and not isinstance(self.remember, str | os.PathLike):
             raise ConfigError(
-                f"the file that elasticity remembers in is a path, not {safe_repr(self.remember)}"
+                f"expected a path as elasticity's `remember`, got {safe_repr(self.remember)}"
             )
 
     def make(self, least: int, most: int) -> Rates:
-        """Return a new strategy for so many workers. Raises ConfigError for a file not its own."""
+        """Return a new strategy. Raises ConfigError if the file is not one of this module."""
         memory = None if self.remember is None else Remembered(self.remember)
         return Rates(least, most, self.ceiling, memory)

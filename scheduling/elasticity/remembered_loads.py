@@ -1,6 +1,6 @@
-"""The measurements of earlier runs: the throughput of each level under each load.
+"""Remembered measurements: the throughput of each level under each load, in earlier runs.
 
-A load has no name. It is known again by its throughput at the level at which it is met.
+A load has no name. It is recognised by its throughput at one level.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from callboard.core.text import safe_str
 
 _FORMAT = "callboard elasticity 1"
 _SAME = 1.15
-"""Throughputs of one load, at one level, differ by a smaller ratio."""
+"""The throughputs of one load at one level differ by a smaller ratio."""
 _MOST_LOADS = 16
 _MOST_PROGRAMS = 64
 
@@ -33,9 +33,9 @@ def program_of(stages: Iterable[str]) -> str:
 
 
 class Remembered:
-    """The throughputs of levels, for each load of each program; kept in a file, if there is one.
+    """The throughputs of levels, for each load of each program, kept in an optional file.
 
-    Raises ConfigError for a file that is something else: it is somebody's, and stays as it is.
+    Raises ConfigError if the file is of another kind, and leaves it unchanged.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -43,7 +43,7 @@ class Remembered:
         self._programs: dict[str, _Loads] = {} if self._path is None else _read(self._path)
 
     def recall(self, program: str, level: int, throughput: float) -> Mapping[int, float] | None:
-        """Return the throughputs under the load that has `throughput` at `level`, if it was met."""
+        """Return the throughputs under the known load that has `throughput` at `level`, if any."""
         near = [
             (max(load[level], throughput) / min(load[level], throughput), load)
             for load in self._programs.get(program, [])
@@ -53,7 +53,7 @@ class Remembered:
         return load if ratio < _SAME else None
 
     def learn(self, program: str, throughputs: Mapping[int, float]) -> None:
-        """Remember a load, in place of those that cannot be told from it."""
+        """Remember a load, instead of those that look the same."""
         kept = [
             load
             for load in self._programs.pop(program, [])
@@ -69,7 +69,9 @@ class Remembered:
             try:
                 _write(self._path, self._programs)
             except OSError as error:
-                log.warning("elasticity_not_remembered", path=self._path, error=safe_str(error))
+                log.warning(
+                    "elasticity could not be remembered", path=self._path, error=safe_str(error)
+                )
 
 
 def _read(path: Path) -> dict[str, _Loads]:
@@ -83,13 +85,12 @@ def _read(path: Path) -> dict[str, _Loads]:
         raise ConfigError(f"elasticity cannot read {path}: {error.strerror}") from error
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise ConfigError(
-            f"{path} is not a file in which elasticity has remembered levels; delete it, or name "
-            "another"
+            f"{path} is not a file of elasticity's remembered levels; delete it, or name another"
         ) from error
 
 
 def _checked(kept: Any) -> dict[str, _Loads]:
-    """Return what a file has, or raise some error."""
+    """Return the contents of a file, or raise any error."""
     if kept["format"] != _FORMAT:
         raise ValueError(kept["format"])
     programs = {
@@ -98,12 +99,12 @@ def _checked(kept: Any) -> dict[str, _Loads]:
     }
     values = [each for loads in programs.values() for load in loads for each in load.items()]
     if not all(level >= 1 and 0 < value < float("inf") for level, value in values):
-        raise ValueError("a level or throughput below what there can be")
+        raise ValueError("a level or throughput out of range")
     return programs
 
 
 def _write(path: Path, programs: Mapping[str, _Loads]) -> None:
-    """Replace the file at once, so that a reader and a crash see the old one or the new one."""
+    """Replace the file atomically, so that a reader or a crash finds the old one or the new one."""
     text = json.dumps({"format": _FORMAT, "programs": programs}, indent=1)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

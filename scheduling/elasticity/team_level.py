@@ -1,4 +1,4 @@
-"""A team whose level of workers changes: what the controller knows of it, and what users see."""
+"""The level of a team's workers: the controller's view of the team, and users' statistics."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from callboard.scheduling.flow.heuristics import OperatorView
 
 
 class LeveledWorker(Protocol):
-    """One worker."""
+    """A worker, as the controller sees it."""
 
     @property
     def name(self) -> str:
-        """As its thread is called."""
+        """The name of its thread."""
         ...
 
     @property
     def thread(self) -> threading.Thread | None:
-        """Its thread, if it was started."""
+        """Its thread, or None before the start."""
         ...
 
     @property
     def handled(self) -> int:
-        """How many messages it has handled."""
+        """The number of messages that it has handled."""
         ...
 
     @property
     def waited_ns(self) -> int:
-        """How long it was idle or suspended, in nanoseconds."""
+        """The time that it was idle or suspended, in nanoseconds."""
         ...
 
     @property
     def dispatches(self) -> int:
-        """How many dispatches it has made."""
+        """The number of its dispatches."""
         ...
 
     @property
     def current_actor(self) -> int:
-        """The number of the actor that it dispatches, or 0."""
+        """The number of the actor in its present dispatch, or 0."""
         ...
 
 
@@ -49,17 +49,17 @@ class LeveledGraph(Protocol):
 
     @property
     def admitted(self) -> int:
-        """How many rounds have been admitted."""
+        """The number of admitted rounds."""
         ...
 
     @property
     def done(self) -> int:
-        """How many of them have left."""
+        """The number of these that have left."""
         ...
 
     @property
     def held_back_ns(self) -> int:
-        """For how long senders have waited for room in it, in nanoseconds."""
+        """The time that senders have waited for room in it, in nanoseconds."""
         ...
 
     def operators(self) -> Iterable[tuple[int, OperatorView]]:
@@ -77,16 +77,16 @@ class LeveledTeam(Protocol):
     level: int
     started: int
     awaits_need: bool
-    """The first worker does all work so far."""
+    """The first worker does all the work, and the others have no threads yet."""
 
     @property
     def workers(self) -> Sequence[LeveledWorker]:
-        """All, by their index."""
+        """All workers, by their index."""
         ...
 
     @property
     def lagging(self) -> Sequence[LeveledWorker]:
-        """Those that are to be suspended, and are in a dispatch."""
+        """The suspended workers that are still in a dispatch."""
         ...
 
     def following(self) -> Sequence[LeveledGraph]:
@@ -94,7 +94,7 @@ class LeveledTeam(Protocol):
         ...
 
     def set_level(self, level: int) -> None:
-        """Let the first `level` workers run. Raises CallboardError if there are no threads."""
+        """Let the first `level` workers run. Raises CallboardError if threads cannot be started."""
         ...
 
 
@@ -103,17 +103,17 @@ class LevelChange:
     """A change of the level of workers."""
 
     time: float
-    """When it was decided, in seconds since the system began."""
+    """The time of the decision, in seconds since the system began."""
     before: int
     level: int
     reason: str
     took: float
-    """The seconds until all workers and lanes were told."""
+    """The seconds that it took to change all workers and lanes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LevelStatistics:
-    """How many workers run, and why."""
+    """The number of workers that run, and the reason."""
 
     level: int
     least: int
@@ -121,7 +121,7 @@ class LevelStatistics:
     reason: str
     """The reason of the latest decision, which may have kept the level."""
     changes: tuple[LevelChange, ...]
-    """The latest thousand."""
+    """The latest thousand changes."""
 
     def __str__(self) -> str:
         return f"{self.level} of {self.most} workers run. {self.reason}"

@@ -1,4 +1,4 @@
-"""Counters of a team of workers, and the work that was done between two looks at them."""
+"""The work of a team between two readings of its counters."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from callboard.scheduling.elasticity.processors import queued_ns
 from callboard.scheduling.elasticity.team_level import LeveledGraph, LeveledTeam, LeveledWorker
 
 _SETTLED = 8
-"""So many rounds are done for each that is on its way: it hardly matters where these are."""
+"""The done rounds for each one on its way, from which on the places of the latter hardly matter."""
 
 
 @dataclass
 class WorkDone:
-    """The work that was done between two looks."""
+    """The work between two looks."""
 
     seconds: float
-    """The time from one look to the other."""
+    """The time between the looks."""
     messages: int = 0
     busy: float = 0.0
     """The busy seconds of all workers."""
     starved: float = 0.0
-    """Those of them in which a worker waited for a processor."""
+    """The busy seconds in which a worker waited for a processor."""
     rows: float = 0.0
-    """The rows that all stages took in, each counted by its cost: see `_Rows`."""
+    """The input rows of all stages, weighted by their costs: see `_Rows`."""
     waiting: float = 0.0
     """The rows that wait before all stages."""
     backlog: float = 0.0
-    """The same, counted by their cost."""
+    """The same rows, weighted by their costs."""
     held_back: float = 0.0
-    """For how many seconds senders waited for room, in the graph where they did so longest."""
+    """The seconds that senders waited for room, in the graph where this was longest."""
     stages: list[StageLoad] = field(default_factory=list)
 
 
 class _Rows:
-    """The rows that the stages of a graph have taken in, and what they cost."""
+    """The input rows of a graph's stages, and their costs."""
 
     def __init__(self) -> None:
-        self.before: dict[int, int] = {}  # taken in at the last look
-        self._mix: dict[int, int] = {}  # of each stage, of those that a mean row is one of
+        self.before: dict[int, int] = {}  # input rows at the last look
+        self._mix: dict[int, int] = {}  # rows of each stage, whose mean is the mean row
         self._unit = 1.0  # mean rows
         self._is_settled = False
 
     def costs(
         self, taken: dict[int, int], busy: dict[int, float], done: int, on_their_way: int
     ) -> dict[int, float]:
-        """Return the cost of a row at each stage where it is known, as a multiple of a mean row's.
+        """Return the known costs of a row at each stage, as multiples of the cost of a mean row.
 
-        Costs are means of all rows so far. A mean row is one of rows of all stages in proportions
-        that stay the same: so it changes nothing if all costs rise together, as they do where
-        workers get in each other's way, and noise in the cost of a stage is evened out. The
-        proportions are those of the first look at which a round is done. They change once, when the
-        rounds on their way are few beside those that are done; a row goes on to count the same.
+        Costs are means of all rows so far. The mean row is that of all stages' rows in constant
+        proportions. So nothing changes if all costs rise together, as they do when workers
+        interfere with each other, and noise in the cost of a stage is averaged out. The proportions
+        are those of the first look after a round is done. They change once, when few rounds are on
+        their way compared to those that are done; a row goes on to count the same.
         """
         costs = {place: busy[place] / n for place, n in taken.items() if n and busy[place] > 0}
         if not costs:
@@ -74,12 +74,12 @@ def _mean(costs: dict[int, float], rows: dict[int, int]) -> float:
     return sum(costs[place] * n for place, n in rows.items()) / sum(rows.values())
 
 
-class Counts:
-    """The counters, as they were at the last look.
+class WorkCounts:
+    """The counters of a team at the last look.
 
     A stage may take in all rows that are on their way at once, after others have worked on them for
-    longer than a period. So the mere number of rows would differ from period to period. The rows of
-    a stage count by its cost therefore: what is done in a period is the same in any order.
+    longer than a period. So the mere number of rows would differ from period to period. Therefore
+    the rows of a stage are weighted by its cost: the work of a period is the same in any order.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Counts:
         self._at = time.monotonic_ns()
 
     def take(self, team: LeveledTeam) -> WorkDone:
-        """Return what was done since the last call."""
+        """Return the work since the last call."""
         now = time.monotonic_ns()
         passed, self._at = now - self._at, now
         counted = WorkDone(passed / 1e9)
@@ -107,8 +107,8 @@ class Counts:
             self._add(graph, counted)
         return counted
 
-    def meet(self, team: LeveledTeam) -> None:
-        """Let workers that were started just now count from now on, and not from the next look."""
+    def add_new_workers(self, team: LeveledTeam) -> None:
+        """Count workers that were just started from now on, instead of from the next look."""
         for worker in team.workers[: team.started]:
             self._idle.setdefault(worker, worker.waited_ns)
 
@@ -127,8 +127,8 @@ class Counts:
         for place, (step, view) in enumerate(operators):
             so_far, cost = taken[place], costs.get(place, 1.0)
             new = so_far - rows.before.get(place, 0)
-            # A stage counts each round that waits as if it had rows for it. In a graph with many
-            # entries, few have.
+            # A stage counts rows for each waiting round. In a graph with many entries, few rounds
+            # have rows for it.
             waiting = min(view.queued, on_their_way * so_far / done if done else math.inf)
             counted.rows += cost * new
             counted.waiting += waiting
@@ -152,6 +152,6 @@ def _queued_ns(worker: LeveledWorker) -> int:
 
 
 def _busiest(graph: LeveledGraph, step: int) -> float:
-    """Return the share of the rows that the partition with the most had; 0 without partitions."""
+    """Return the part of the rows in the partition with the most; 0 without partitions."""
     rows = [count for count, _ in graph.partitions(step)]
     return max(rows) / sum(rows) if any(rows) else 0.0

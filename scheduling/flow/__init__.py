@@ -1,1 +1,1 @@
-"""How a stream graph is scheduled: stages, lanes, heuristics, estimates."""
+"""The scheduling of stream graphs: stages, lanes, heuristics, estimates."""

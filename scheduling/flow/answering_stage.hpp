@@ -1,11 +1,11 @@
-// A stage whose operator waits for answers from elsewhere, and no lane with it: one lane at a time, and output in the
-// order of input.
+// A stage whose operator waits for answers from elsewhere, without occupying a lane: one lane at a time, and output in
+// the order of input.
 //
-// The operator takes each round that comes into its work, and begins with as many rows as it may. A round is finished
-// when its answers are there, and leaves when the earlier ones have. So several rounds are in the operator at a time,
-// and a lane is there only for moments: when a round has come, and when an answer has.
+// The operator begins each round as it arrives, with as many rows as it may. A round is finished when its answers are
+// there, and leaves when the earlier rounds have. So several rounds are in the operator at a time, and a lane is there
+// only for moments: when a round has come, and when an answer has.
 //
-// Both call() the stage, and only then does it wait for a lane. Say that something is left to do. Either it came
+// Both events call() the stage, and only then does it wait for a lane. Suppose that work is left. Either it came
 // before the lane took `called_` back, and the lane sees it, because it looks after that. Or it came later, and
 // `called_` is set again.
 #pragma once
@@ -20,8 +20,8 @@ namespace callboard {
 
 class AnsweringStage final : public Stage, OneAtATime<Consumer> {
 public:
-    AnsweringStage(const Site& site, const Work& work, std::uint32_t window)
-        : Stage(site, work), window_(window), batches_(window) {}
+    AnsweringStage(const Setup& setup, const Work& work, std::uint32_t window)
+        : Stage(setup, work), window_(window), batches_(window) {}
 
     // Sequentially consistent, for the rules of pool.hpp.
     std::int64_t waiting() const override { return called_.load(seq_cst); }
@@ -34,7 +34,7 @@ public:
         call();
     }
 
-    // Any thread: there is something new to do. Sequentially consistent: it publishes what waits, as pool.hpp says.
+    // Any thread: there is new work. Sequentially consistent: it publishes what waits, as pool.hpp says.
     void call() {
         if (called_.exchange(1, seq_cst) == 0) announce();
     }

@@ -2,8 +2,8 @@
 // plain calls on the lane that took it, and is put in order once, behind the last operator. So the caches keep it,
 // and lanes do not wait for each other at each operator.
 //
-// It is not for operators that must know how many rows came before theirs, because rounds come to a chain's inside
-// in any order. An operator in Python names the row at which it failed; native ones do not.
+// Operators that must know the number of earlier rows cannot be in a chain, because rounds reach its members in any
+// order. An operator in Python names the row at which it failed; native ones do not.
 #pragma once
 
 #include <cassert>
@@ -17,10 +17,10 @@ namespace callboard {
 
 class Chain {
 public:
-    // A lane passes a chain without a break: other actors of its worker wait for so long.
+    // A lane passes a chain without a break, while other actors of its worker wait.
     static constexpr std::uint32_t most_members = 16;
 
-    // The most lanes that may be at work on it. One of `sample_every` rounds is timed, member by member.
+    // For at most `lanes` lanes at a time. One of `sample_every` rounds is timed, member by member.
     Chain(std::uint32_t lanes, std::uint32_t sample_every)
         : lanes_(lanes), sample_every_(sample_every), of_lanes_(std::make_unique<OfLane[]>(lanes)) {}
     Chain(const Chain&) = delete;
@@ -62,8 +62,8 @@ private:
         return output;
     }
 
-    // One is free, because there are as many of these as lanes that may be here. A thread begins with the same
-    // one each time: its stack tells it from other threads.
+    // One is free, because there are as many of these as lanes that may be here. A thread tries the same
+    // one first each time: it chooses by the address of its stack.
     OfLane& take() {
         const char here = 0;
         for (auto i = reinterpret_cast<std::uintptr_t>(&here) >> 16;; ++i) {
@@ -72,7 +72,7 @@ private:
         }
     }
 
-    // A round through all members, until nothing is left of it.
+    // Passes a round through all members, until nothing is left of it.
     template <bool sampled>
     void* pass(OfLane& own, std::int64_t serial, void* batch, RowTotals& counts) {
         std::int64_t time = sampled ? monotonic_ns() : 0;

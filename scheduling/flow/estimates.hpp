@@ -1,7 +1,7 @@
 // The cost and the selectivity of a stage, estimated while it works.
 //
-// Prasaad et al. 2018, section 2.2. Any lane writes after a slice, any thread reads. Counts are exact. When lanes
-// race, the estimates lose one measurement, which does no harm.
+// Prasaad et al. 2018, section 2.2. Any lane writes after a time slice, and any thread reads. Counts are exact. When
+// lanes race, the estimates lose one measurement, which does no harm.
 #pragma once
 
 #include <cassert>
@@ -22,7 +22,7 @@ struct RowTotals {
 
 class Estimates {
 public:
-    // After a lane's slice. `alone`: no other lane works here, so additions need not be atomic.
+    // After a lane's time slice. `alone`: no other lane works here, so additions need not be atomic.
     void note(const RowTotals& rows_of, std::int64_t rounds, std::int64_t spent_ns, bool alone) {
         assert(spent_ns >= 0 && (rounds > 0 || rows_of.taken == 0));
         add(busy_ns_, spent_ns, alone);
@@ -35,7 +35,7 @@ public:
         approach(rows_per_unit_, rows / static_cast<double>(rounds));
     }
 
-    // So much of a slice was the time of other stages.
+    // Subtracts the part of a time slice that belongs to other stages.
     void note_elsewhere(std::int64_t spent_ns, bool alone) { add(busy_ns_, -spent_ns, alone); }
 
     double cost_ns() const { return cost_ns_.load(relaxed); }  // of a row; 0: not known yet
@@ -47,7 +47,7 @@ public:
 
     // Worker time in the current window of CT (section 6.4). A stage begins a window when it is first looked at in
     // it; no lane works on it before that.
-    std::int64_t slice_ns() const { return busy_ns() - busy_before_.load(relaxed); }
+    std::int64_t window_ns() const { return busy_ns() - busy_before_.load(relaxed); }
     void begin_window(std::int64_t begin) {
         if (window_begin_.load(relaxed) == begin) return;
         window_begin_.store(begin, relaxed);
@@ -73,7 +73,7 @@ private:
 };
 
 // The figures of one operator of a stage that has several, or its figures on one lane. Rows are exact. Time is
-// sampled, because two looks at the clock cost more than most operators' rounds. One thread at a time writes.
+// sampled, because two readings of the clock cost more than most operators' rounds. One thread at a time writes.
 class Figure {
 public:
     void count(const RowTotals& rows) {

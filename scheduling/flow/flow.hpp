@@ -1,16 +1,16 @@
 // A flow: the stages of a running stream graph, in pools whose lanes work on them (pool.hpp), and the
-// rounds on their way through it.
+// rounds in flight.
 //
-// Admission. Round k enters when fewer than `window` rounds are on their way: k < done() + window, where
+// Admission. Round k enters when fewer than `window` rounds are in flight: k < done() + window, where
 // done() counts the rounds that have left all sinks. So every structure of every stage has room for each
 // round (stage.hpp), no lane ever waits for another, and memory is bounded. No shape of graph deadlocks. Take
-// the oldest round on its way and the first stage, in topological order, that it has not left. All earlier
-// rounds have left that stage, and all stages before it have handed the round on. So the round can be taken
+// the oldest round in flight and the first stage, in topological order, that it has not left. All earlier
+// rounds have left that stage, and all stages before it have passed the round on. So the round can be taken
 // there, or a lane has it in work.
 //
 // Departure. Each of s sinks, when it delivers round k, adds one to count k modulo the window. The sink that
-// makes it a multiple of s is the last, and adds one to done(). So a round costs a sink the same however many
-// sinks there are. A count needs no reset: round k + window enters only when done() > k, so all counts of the
+// makes it a multiple of s is the last, and adds one to done(). So a round costs a sink the same, whatever the
+// number of sinks. A count needs no reset: round k + window enters only when done() > k, so all counts of the
 // rounds up to k are full. The last sinks of two rounds may add to done() in either order. done() is still
 // right: rounds become full in their order, because each sink delivers in order. So n additions mean that the
 // first n rounds have left.
@@ -40,10 +40,10 @@ namespace callboard {
 
 class Flow final : private SinkObserver, OneAtATime<Producer> {
 public:
-    struct Settings : Slices {
+    struct Settings : TimeSlices {
         std::uint32_t window{256};       // rounds; a power of two
-        std::uint32_t marker_every{64};  // rounds; the latency of one in so many is measured
-        bool tries_lanes{false};         // stages find out whether more lanes than one pay
+        std::uint32_t marker_every{64};  // one round in this number has its latency measured
+        bool tries_lanes{false};         // stages find out whether more than one lane pays
     };
 
     explicit Flow(Settings settings) : settings(settings), markers_(settings.window, settings.marker_every) {
@@ -51,23 +51,23 @@ public:
     }
     Flow(const Flow&) = delete;
 
-    // --- making it; one thread, before the first round ---------------------------------------------
+    // --- construction; one thread, before the first round ------------------------------------------
 
-    // Its lanes choose among its stages, as the chooser says; null: the latest.
+    // A pool, whose lanes choose among its stages by the chooser; null: they take the latest.
     Pool& add_pool(std::unique_ptr<Chooser> chooser) {
         pools_.push_back(std::make_unique<Pool>(settings, std::move(chooser)));
         return *pools_.back();
     }
 
-    static constexpr std::uint32_t sample_every = 64;  // rounds; operators' times are taken in one of so many
+    static constexpr std::uint32_t sample_every = 64;  // operators are timed in one round of this number
 
-    // Stages are added in topological order. This one is of any class, made with `arguments` behind its site.
+    // Stages are added in topological order. This one may be of any class, made with `arguments` after its setup.
     template <class Kind, class... Arguments>
     Kind& add(Pool& pool, LaneKinds runs_on, std::uint32_t most_lanes, Arguments&&... arguments) {
-        const Stage::Site site{pool, *this, static_cast<std::uint32_t>(stages_.size()),
+        const Stage::Setup setup{pool, *this, static_cast<std::uint32_t>(stages_.size()),
                                static_cast<std::uint32_t>(pool.stages().size()), runs_on, most_lanes,
-                               settings.tries_lanes && !settings.one_by_one ? settings.slice_ns : 0};
-        auto made = std::make_unique<Kind>(site, std::forward<Arguments>(arguments)...);
+                               settings.tries_lanes && !settings.one_by_one ? settings.time_slice_ns : 0};
+        auto made = std::make_unique<Kind>(setup, std::forward<Arguments>(arguments)...);
         Kind& stage = *made;
         stages_.push_back(std::move(made));
         pool.add(stage);
@@ -82,12 +82,12 @@ public:
         return add<OrderedStage>(pool, runs_on, 1, work, inputs, settings.window);
     }
 
-    // Its operator waits for answers: see Work::next.
+    // A stage whose operator waits for answers: see Work::next.
     AnsweringStage& add_answering(Pool& pool, const Work& work, LaneKinds runs_on) {
         return add<AnsweringStage>(pool, runs_on, 1, work, settings.window);
     }
 
-    // And the stage before it that divides batches.
+    // Also adds the stage before it, which divides batches.
     KeyedStage<>& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
                             std::uint32_t most_lanes, std::uint32_t partitions) {
         Stage& before = add_shared(pool, divider, runs_on, most_lanes);
@@ -95,7 +95,7 @@ public:
                                  settings.window, settings.one_by_one ? 0 : sample_every);
     }
 
-    // Its members, and their edges, are added to it.
+    // Its members and their edges are added to it.
     FusedStage& add_fused(Pool& pool, LaneKinds runs_on) {
         return add<FusedStage>(pool, runs_on, 1, settings.window, settings.one_by_one ? 0 : sample_every);
     }
@@ -108,13 +108,13 @@ public:
 
     void connect(Stage& from, Stage& to, std::uint32_t input) { from.connect(to.entrance(), input); }
 
-    // A way into the graph. Batches for all of them are admitted together, in the order of these calls.
+    // An entry of the graph. Batches for all entries are admitted together, in the order of these calls.
     void add_entry(Stage& to, std::uint32_t input) {
         to.mark_beginnings(markers_);
         entries_.push_back({&to.entrance(), input});
     }
 
-    // After all of these. A stage that leads nowhere is a sink.
+    // After all of these. A stage without edges is a sink.
     void finish_graph() {
         for (auto& stage : stages_) sinks_ += stage->is_sink();
         if (sinks_ > 1) departures_ = std::make_unique<Atomic<std::uint64_t>[]>(settings.window);
@@ -126,7 +126,7 @@ public:
     std::int64_t admitted() const { return admitted_.load(relaxed); }
     bool has_room() const { return admitted() < done() + settings.window; }
 
-    // There is room. A batch for each of the entries' edges; null: empty.
+    // Only if there is room. Takes a batch for each of the entries' edges; null: empty.
     void admit(void** batches) {
         const Alone<Producer> alone(*this);
         assert(has_room());
@@ -156,8 +156,8 @@ public:
 
     // --- the end -----------------------------------------------------------------------------------
 
-    // One thread, when no lane runs and no stage rests: works on all rounds that are on their way. Lanes are
-    // not told, because they may have ended.
+    // One thread, when no lane runs and no stage rests: works on all rounds in flight. It wakes no lanes,
+    // because they may have ended.
     void drain() {
         for (auto& pool : pools_) pool->retire_lanes();
         for (bool worked = true; worked;) {
@@ -197,7 +197,7 @@ private:
     std::vector<std::unique_ptr<Pool>> pools_;
     std::vector<Stage::Edge> entries_;
     std::uint64_t sinks_{0};
-    std::unique_ptr<Atomic<std::uint64_t>[]> departures_;  // of the rounds on their way, from sinks
+    std::unique_ptr<Atomic<std::uint64_t>[]> departures_;  // of the rounds in flight, from sinks
     alignas(cache_line) Atomic<std::int64_t> admitted_{0};
     alignas(cache_line) Atomic<std::int64_t> done_{0};
     alignas(cache_line) Atomic<std::int64_t> wanted_{INT64_MAX};  // the least that a thread waits for

@@ -13,7 +13,7 @@ from callboard.scheduling.flow.stage cimport Figures, LaneKinds, Stage, Work
 cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogil:
     enum RestReason "callboard::Pool::Rest::Reason":
         idle "callboard::Pool::Rest::idle"
-        turn_over "callboard::Pool::Rest::turn_over"
+        time_over "callboard::Pool::Rest::time_over"
         until "callboard::Pool::Rest::until"
 
     cdef cppclass Rest "callboard::Pool::Rest":
@@ -22,8 +22,8 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
 
     cdef cppclass Settings "callboard::Flow::Settings":
         uint32_t window
-        int64_t slice_ns
-        int64_t turn_ns
+        int64_t time_slice_ns
+        int64_t activation_ns
         uint32_t marker_every
         cbool one_by_one
         cbool tries_lanes

@@ -1,13 +1,13 @@
-// Several operators as one stage, run by one lane as plain calls: the threading model `manual` (Schneider and
+// Several operators as one stage, which one lane runs by plain calls: the threading model `manual` (Schneider and
 // Wu 2017, section 2.2).
 //
 // A round passes the members one after the other, in topological order. The output of one is in a slot until
-// the next takes it. So nothing waits between members, and an operator costs a call. There is no recursion,
-// however long a chain is. Only inputs from outside have rings, as in an ordered stage. Output goes to other
-// stages in order, because there is one lane at a time.
+// the next takes it. So nothing waits between members, and an operator costs a call. There is no recursion, even
+// in a long chain. Only inputs from outside have rings, as in an ordered stage. Output goes to other stages in
+// order, because there is one lane at a time.
 //
-// Members keep figures of their own. Rows are exact. Time is sampled, because two looks at the clock cost
-// more than most operators' rounds.
+// Each member has figures. Rows are exact. Time is sampled, because two readings of the clock cost more than
+// most operators' rounds.
 #pragma once
 
 #include <algorithm>
@@ -28,18 +28,18 @@ namespace callboard {
 class FusedStage final : public Stage, OneAtATime<Consumer> {
 public:
     // One of `sample_every` rounds is timed, member by member; 0: none.
-    FusedStage(const Site& site, std::uint32_t window, std::uint32_t sample_every)
-        : Stage(site, Work{}), window_(window), sample_every_(sample_every) {}
+    FusedStage(const Setup& setup, std::uint32_t window, std::uint32_t sample_every)
+        : Stage(setup, Work{}), window_(window), sample_every_(sample_every) {}
 
-    // --- making it, before the first round ---------------------------------------------------------
+    // --- construction, before the first round ------------------------------------------------------
 
-    // Members are added in topological order. One that listens is called without input, too. Returns the
+    // Members are added in topological order. A member that listens is called without input, too. Returns the
     // member's number.
     std::uint32_t add_member(const Work& work, std::uint32_t inputs, bool listens = false) {
         assert(inputs != 0);
         figures_.emplace_back();
         members_.push_back({work, &figures_.back(), static_cast<std::uint32_t>(slots_.size()), inputs, listens});
-        somebody_listens_ |= listens;
+        any_listens_ |= listens;
         slots_.resize(slots_.size() + inputs);
         return static_cast<std::uint32_t>(members_.size() - 1);
     }
@@ -65,7 +65,7 @@ public:
         return static_cast<std::uint32_t>(inlets_.size() - 1);
     }
 
-    // When all edges are there.
+    // When all edges have been added.
     void finish() {
         for (auto& member : members_) is_sink_ |= member.edges.empty();
     }
@@ -74,7 +74,7 @@ public:
 
     bool is_sink() const override { return is_sink_; }
 
-    // For a thread that runs it alone, outside of any lane: works on all rounds that wait.
+    // For a thread that runs the stage alone, outside of any lane: works on all rounds that wait.
     void work_through() {
         RowTotals counts;
         [[maybe_unused]] const bool entered = enter();
@@ -140,7 +140,7 @@ private:
 
     // As in an ordered stage. No member is called, so none may listen.
     bool pass_empty(std::int64_t serial) {
-        if (somebody_listens_ || inlets_.size() != 1 || depth == most_depth || waiting() > 0 || !enter()) return false;
+        if (any_listens_ || inlets_.size() != 1 || depth == most_depth || waiting() > 0 || !enter()) return false;
         const bool is_next = waiting() <= 0;
         if (is_next) {
             const Alone<Consumer> alone(*this);
@@ -161,7 +161,7 @@ private:
     bool work_on_next(RowTotals& counts) {
         if (waiting() <= 0 || rests()) return false;
         for (auto& inlet : inlets_) {
-            assert(slots_[inlet->slot] == nullptr && "what lay there has been taken");
+            assert(slots_[inlet->slot] == nullptr && "the last batch has been taken");
             [[maybe_unused]] const bool found = inlet->ring.try_pop(slots_[inlet->slot]);
             assert(found);
         }
@@ -174,7 +174,7 @@ private:
         return true;
     }
 
-    // A round through all members. A member without input gives nothing, and is called only if it listens.
+    // Passes a round through all members. A member without input gives nothing, and is called only if it listens.
     template <bool sampled>
     void pass(std::int64_t serial, RowTotals& counts) {
         std::int64_t time = sampled ? monotonic_ns() : 0;
@@ -214,23 +214,17 @@ private:
             void* batch = output;
             if (output != nullptr && work.pick != nullptr)
                 batch = work.pick(work.self, output, static_cast<std::uint32_t>(i));
-            assert((edge.to != nullptr || slots_[edge.input] == nullptr) && "what lay there has been taken");
+            assert((edge.to != nullptr || slots_[edge.input] == nullptr) && "the last batch has been taken");
             if (edge.to == nullptr) slots_[edge.input] = batch;
             else edge.to->put(edge.input, serial, batch);
         }
         if (member.edges.empty() && output != nullptr) work.discard(work.self, output);
     }
 
-    // The round before may have made an operator rest.
-    bool rests() const {
-        const auto until = not_before();
-        return until != 0 && monotonic_ns() < until;
-    }
-
     const std::uint32_t window_, sample_every_;
-    bool is_sink_{false}, somebody_listens_{false};
+    bool is_sink_{false}, any_listens_{false};
     std::vector<Member> members_;
-    std::deque<Figure> figures_;  // where they stay
+    std::deque<Figure> figures_;  // never moved
     std::vector<void*> slots_;  // of the one lane: each member's inputs, null between rounds
     std::vector<std::unique_ptr<Inlet>> inlets_;
     alignas(cache_line) Atomic<std::int64_t> next_{0};  // the round that the one lane takes next

@@ -1,10 +1,10 @@
-// Which stage a free lane works on next: Prasaad et al. 2018, section 6. A class for each heuristic.
+// The choice of a free lane's next stage: Prasaad et al. 2018, section 6. A class for each heuristic.
 //
-// Only schedulable stages are considered: input waits, fewer lanes than may are at work, the lane is of the
-// right kind, no throttle holds it. A choice looks only at stages where input waits, so its cost grows with the
-// ready stages. The latest one costs the same in every graph. None starves a graph: each chooses some stage
-// whenever one is schedulable. Any lane of the pool asks, several at a time; they read estimates that others
-// write, which may be stale by a slice.
+// Only schedulable stages are considered: input waits, the stage has room for a lane of this kind, and it is not
+// throttled now. A choice looks only at stages where input waits, so its cost grows with the number of ready stages.
+// The latest stage costs the same in every graph. No heuristic starves a graph: each chooses some stage whenever one is
+// schedulable. Any lane of the pool asks, several at a time; they read estimates that others write, which may be
+// stale by a time slice.
 #pragma once
 
 #include <cassert>
@@ -20,17 +20,17 @@ class Chooser {
 public:
     virtual ~Chooser() = default;
 
-    // Once, when all stages of the graph are there.
+    // Once, when all stages of the graph have been added.
     virtual void prepare(const Stages&) {}
 
-    // The stage to work on for a lane that worked on `last` before, or on none; null if none is schedulable.
+    // The stage for a lane that worked on `last` before, or null; null if no stage is schedulable.
     virtual Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time, const Stage* last) = 0;
 
-    // Whether a choice takes long, and is not to be counted as work of the chosen stage.
+    // Whether a choice takes long, and must not count as work of the chosen stage.
     virtual bool takes_long() const { return false; }
 
 protected:
-    // The one with the highest score; of equals, the latest.
+    // The stage with the highest score; among equals, the latest.
     template <class Score>
     static Stage* highest(ReadyStages& ready, LaneKinds kinds, std::int64_t time, Score score) {
         Stage* best = nullptr;
@@ -44,8 +44,8 @@ protected:
     }
 };
 
-// How many rows each stage gives for a row that enters the graph: its cumulative selectivity (section 6.1). A
-// stage with several inputs gets the sum of its inputs. With n stages, all are estimated anew after n
+// The rows that each stage gives for a row that enters the graph: its cumulative selectivity (section 6.1). A
+// stage with several inputs gets the sum of its inputs. With n stages, all are estimated again after n
 // choices, so that a choice costs the same in every graph. If lanes race, each estimate is of one of them.
 class RowsPerEntry {
 public:
@@ -92,7 +92,7 @@ private:
     Atomic<std::size_t> choices_{0};  // since the last estimate
 };
 
-// Section 6.1, equation 1: the earliest whose output queue is below its threshold. With every queue full, the
+// Section 6.1, equation 1: the earliest stage whose output queue is below its threshold. With every queue full, the
 // latest makes room.
 class ChooseByQueueSize final : public Chooser {
 public:
@@ -120,7 +120,7 @@ private:
     RowsPerEntry rows_;
 };
 
-// Section 6.2: the latest. A lane that follows its rounds keeps apart from others, as `ReadyStages::latest` says.
+// Section 6.2: the latest stage. With `follows`, a lane follows its rounds: see `ReadyStages::latest`.
 class ChooseLatest final : public Chooser {
 public:
     explicit ChooseLatest(bool follows) : follows_(follows) {}
@@ -133,7 +133,7 @@ private:
     const bool follows_;
 };
 
-// Section 6.3, equation 2: the one whose queue would take longest.
+// Section 6.3, equation 2: the stage whose queue would take longest.
 class ChooseByTime final : public Chooser {
 public:
     Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time, const Stage*) override {
@@ -143,12 +143,12 @@ public:
     }
 };
 
-// Section 6.4, equation 3: the one with the least throughput in this window. A stage without a measured cost
+// Section 6.4, equation 3: the stage with the least throughput in this window. A stage without a measured cost
 // goes first: its throughput is not known.
 class ChooseByThroughput final : public Chooser {
 public:
-    ChooseByThroughput(std::int64_t window_ns, std::int64_t slice_ns)
-        : window_ns_(window_ns), slice_ns_(static_cast<double>(slice_ns)) {}
+    ChooseByThroughput(std::int64_t window_ns, std::int64_t time_slice_ns)
+        : window_ns_(window_ns), time_slice_ns_(static_cast<double>(time_slice_ns)) {}
 
     void prepare(const Stages& stages) override { rows_.prepare(stages); }
 
@@ -162,13 +162,13 @@ public:
             const double before = stage.selectivity() > 0 ? given / stage.selectivity() : 1;
             const double cost = stage.cost_ns() * (before > 1e-9 ? before : 1e-9);
             if (cost <= 0) return 0.0;
-            return -(static_cast<double>(stage.slice_ns()) + stage.lanes() * slice_ns_) / cost;
+            return -(static_cast<double>(stage.window_ns()) + stage.lanes() * time_slice_ns_) / cost;
         });
     }
 
 private:
     const std::int64_t window_ns_;
-    const double slice_ns_;
+    const double time_slice_ns_;
     RowsPerEntry rows_;
     Atomic<std::int64_t> window_begin_{0};
 };

@@ -21,4 +21,4 @@ cdef class OperatorView:
 
 cdef class Heuristic:
     # A new chooser for one flow.
-    cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL
+    cdef Chooser* chooser(self, int64_t time_slice_ns, Ask ask, void* asker) except NULL

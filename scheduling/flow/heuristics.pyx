@@ -1,7 +1,7 @@
-"""Heuristics: which operator of a stream graph a free worker works on next.
+"""Heuristics choose the next operator of a stream graph for a free worker.
 
 Prasaad et al. 2018, section 6. A heuristic is a class in `heuristics.hpp`, which chooses without the
-interpreter, and a class here, which is its name and its options.
+interpreter, and a class here, with its name and its options.
 """
 
 cimport cython
@@ -23,7 +23,7 @@ cdef extern from "callboard/scheduling/flow/heuristics.hpp" namespace "callboard
     cdef cppclass ChooseByTime(Chooser):
         ChooseByTime()
     cdef cppclass ChooseByThroughput(Chooser):
-        ChooseByThroughput(int64_t window_ns, int64_t slice_ns)
+        ChooseByThroughput(int64_t window_ns, int64_t time_slice_ns)
 
 
 cdef class OperatorView:
@@ -34,47 +34,47 @@ cdef class OperatorView:
 
     @property
     def position(self):
-        """Its place in the order of the graph, from 0."""
+        """Its number in the order of the graph, from 0."""
         return self.stage.position
 
     @property
     def cost(self):
-        """The estimated time for a row, in seconds; 0 while it is not known."""
+        """The estimated time for a row, in seconds; 0 while it is unknown."""
         return (self.figures.cost_ns() if self.figures.are_there() else self.stage.cost_ns()) / 1e9
 
     @property
     def selectivity(self):
-        """The estimated number of rows out for a row in."""
+        """The estimated number of output rows for an input row."""
         return self.figures.selectivity() if self.figures.are_there() else self.stage.selectivity()
 
     @property
     def queued(self):
-        """About how many rows wait for it."""
+        """The approximate number of rows that wait for it."""
         return self.stage.queued() if self.is_waited_at else 0.0
 
     @property
     def workers(self):
-        """How many workers are at work on it."""
+        """The number of workers that work on it."""
         return self.stage.lanes()
 
     @property
     def max_workers(self):
-        """How many may be."""
+        """The number of workers that may work on it at a time."""
         return self.stage.most_lanes
 
     @property
     def busy(self):
-        """How long workers were at work on it, in seconds."""
+        """The time that workers have worked on it, in seconds."""
         return (self.figures.busy_ns() if self.figures.are_there() else self.stage.busy_ns()) / 1e9
 
     @property
     def taken(self):
-        """Rows in, so far."""
+        """The number of its input rows so far."""
         return self.figures.taken() if self.figures.are_there() else self.stage.taken()
 
     @property
     def given(self):
-        """Rows out, so far."""
+        """The number of its output rows so far."""
         return self.figures.given() if self.figures.are_there() else self.stage.given()
 
     def __repr__(self):
@@ -82,17 +82,15 @@ cdef class OperatorView:
 
 
 cdef class Heuristic:
-    """The base of one's own heuristics: subclass it and define `choose`.
+    """The base of heuristics: subclass it and define `choose`.
 
-    `choose(operators)` is given the schedulable operators, at least two, in the order of the graph,
-    and returns one of them. It runs on any worker's thread, with the interpreter held, before each
-    time slice, and its time counts there. Several threads may call it at once, if native operators
-    have lanes of their own or the build has no interpreter lock. If it raises or returns an invalid
-    value, the last operator is next, and the log says so once.
+    `choose(operators)` gets the schedulable operators, at least two, in the order of the graph, and returns one of
+    them. It runs on any worker's thread, with the interpreter held, before each time slice, whose time includes it.
+    Several threads may call it at once if native operators have their own lanes or the build has no interpreter lock.
+    If it raises or returns an invalid value, the last operator is next, and the log reports this once.
 
-    An operator has `name`, `position`, `cost` (seconds a row) and `selectivity` (rows out for a row
-    in). It also has `queued` (rows that wait), `workers` (at work on it), `max_workers`, and `busy`
-    (seconds of work in all).
+    An operator has `name`, `position`, `cost` (seconds per row), `selectivity` (output rows per input row), `queued`
+    (waiting rows), `workers` (that run it now), `max_workers`, and `busy` (total seconds of work).
     """
 
     def __dir__(self):
@@ -106,7 +104,7 @@ cdef class Heuristic:
         if type(self).choose is Heuristic.choose and type(self).__module__ != __name__:
             raise ConfigError(f"{type(self).__qualname__} has no method `choose`")
 
-    cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL:
+    cdef Chooser* chooser(self, int64_t time_slice_ns, Ask ask, void* asker) except NULL:
         return new ChooseByAsking(ask, asker)
 
 
@@ -114,9 +112,9 @@ cdef class Heuristic:
 cdef class QueueSizeThrottling(Heuristic):
     """The earliest operator whose output queue is below its threshold (section 6.1, equation 1).
 
-    `capacity` is how many rows all queues may hold together; the thresholds are parts of it. It
-    throttles only if it is less than the rows that a run lets in, which are `batch_size` times `window`
-    at most. With more than that no queue reaches its threshold, and the earliest operator for which
+    `capacity` is the number of rows that all queues together may hold; the thresholds are parts of
+    it. It throttles only if it is less than the rows that a run admits, at most `batch_size` times
+    `window`. With more than that no queue reaches its threshold, and the earliest operator for which
     input waits is next.
     """
 
@@ -126,7 +124,7 @@ cdef class QueueSizeThrottling(Heuristic):
     def __cinit__(self, capacity=65536):
         self.capacity = checks.whole("the capacity of QueueSizeThrottling", capacity, error=ConfigError)
 
-    cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL:
+    cdef Chooser* chooser(self, int64_t time_slice_ns, Ask ask, void* asker) except NULL:
         return new ChooseByQueueSize(self.capacity)
 
 
@@ -135,8 +133,8 @@ cdef class LastInPipeline(Heuristic):
     """The latest operator for which input waits (section 6.2): low latency.
 
     With `follow`, a worker follows its rounds to the next operators, because its caches have their rows.
-    It avoids operators to which another worker is about to bring more. This option is callboard's, and
-    makes a difference with several workers. Without it the rule is the paper's.
+    It avoids operators to which another worker is about to bring more. This makes a difference with
+    several workers. Without `follow` the rule is that of the paper.
     """
 
     __signature__ = checks.takes(follow=True)
@@ -145,20 +143,20 @@ cdef class LastInPipeline(Heuristic):
     def __cinit__(self, follow=True):
         self.follow = checks.flag("follow of LastInPipeline", follow, error=ConfigError)
 
-    cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL:
+    cdef Chooser* chooser(self, int64_t time_slice_ns, Ask ask, void* asker) except NULL:
         return new ChooseLatest(self.follow)
 
 
 @cython.final
 cdef class EstimatedTime(Heuristic):
-    """The operator whose queue would take longest with one worker more (section 6.3, equation 2)."""
+    """The operator whose queue would take longest with one more worker (section 6.3, equation 2)."""
 
     __signature__ = checks.takes()
 
     def __cinit__(self):
         pass
 
-    cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL:
+    cdef Chooser* chooser(self, int64_t time_slice_ns, Ask ask, void* asker) except NULL:
         return new ChooseByTime()
 
 
@@ -176,5 +174,5 @@ cdef class CurrentThroughput(Heuristic):
         self.window_ns = <int64_t>(1e9 * <double>checks.seconds(
             "the window of CurrentThroughput", window, zero=False, error=ConfigError))
 
-    cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL:
-        return new ChooseByThroughput(self.window_ns, slice_ns)
+    cdef Chooser* chooser(self, int64_t time_slice_ns, Ask ask, void* asker) except NULL:
+        return new ChooseByThroughput(self.window_ns, time_slice_ns)

@@ -1,6 +1,6 @@
-// A stage with a state for each key: a hybrid queue, one lane to a partition, and a reorder buffer.
+// A stage with a state for each key: a hybrid queue, one lane at a time for a partition, and a reorder buffer.
 //
-// Its input comes divided. That is the work of a shared stage before it, so that several lanes divide.
+// A shared stage before it divides its input, so that several lanes divide.
 //
 // Benchmarks make it with another queue (tests/bench/peers/partitioned_queue.hpp, shared_queue.hpp), or buffer.
 #pragma once
@@ -12,7 +12,6 @@
 #include "callboard/core/clock.hpp"
 #include "callboard/mailbox/ordered/hybrid.hpp"
 #include "callboard/mailbox/ordered/reorder.hpp"
-#include "callboard/scheduling/flow/rounds_in_order.hpp"
 #include "callboard/scheduling/flow/stage.hpp"
 
 namespace callboard {
@@ -20,10 +19,10 @@ namespace callboard {
 template <template <class> class Queue = HybridQueue, template <class> class Buffer = ReorderBuffer>
 class KeyedStage final : public Stage {
 public:
-    // One of `sample_every` rounds is timed, share by share; 0: none.
-    KeyedStage(const Site& site, const Work& work, Stage& divider, std::uint32_t partitions, std::uint32_t window,
+    // One of `sample_every` rounds is timed, sub-batch by sub-batch; 0: none.
+    KeyedStage(const Setup& setup, const Work& work, Stage& divider, std::uint32_t partitions, std::uint32_t window,
                std::uint32_t sample_every)
-        : Stage(site, work), divider_(divider), queue_(partitions, window, site.most_lanes), in_order_(window),
+        : Stage(setup, work), divider_(divider), queue_(partitions, window, setup.most_lanes), in_order_(window),
           sample_every_(sample_every), of_partitions_(std::make_unique<OfPartition[]>(partitions)) {
         divider.connect(*this, 0);
     }
@@ -34,7 +33,7 @@ public:
 
     std::int64_t waiting() const override { return queue_.waiting(); }
 
-    // A batch is a Division.
+    // Each batch is a Division.
     void put(std::uint32_t, std::int64_t serial, void* batch) override {
         if (batch == nullptr) return send(serial, nullptr);
         Division& division = *static_cast<Division*>(batch);
@@ -45,49 +44,49 @@ public:
     }
 
     std::int64_t work(RowTotals& counts, double rows, std::uint32_t lane) override {
-        std::int64_t shares = 0;
-        const auto serve = [&](std::uint32_t, Piece& piece) { work_on(piece, counts), ++shares; };
-        while (is_less(shares, counts, rows) && queue_.consume_one(serve, most_at_once, lane)) {}
-        return shares;
+        std::int64_t sub_batches = 0;
+        const auto serve = [&](std::uint32_t, Piece& piece) { work_on(piece, counts), ++sub_batches; };
+        while (is_less(sub_batches, counts, rows) && queue_.consume_one(serve, most_at_once, lane)) {}
+        return sub_batches;
     }
 
 private:
-    static constexpr std::int64_t most_at_once = 16;  // shares of a partition
+    static constexpr std::int64_t most_at_once = 16;  // sub-batches of a partition
 
     struct Piece {
         Division* division{nullptr};
-        std::uint32_t share{0};
+        std::uint32_t sub_batch{0};
     };
     // The lane that works on the partition writes.
     struct alignas(cache_line) OfPartition {
         Figure figure;
     };
 
-    // Once the last share is in the queue, the division may be gathered, and gone.
+    // Once the last sub-batch is in the queue, another thread may gather and free the division.
     void hand_out(Division& division) {
         const auto count = division.count();
         division.begin();
         if (count == 0) gather(division);
         for (std::uint32_t i = 0; i < count; ++i) {
-            [[maybe_unused]] const bool fits = queue_.add(division.share(i).partition, Piece{&division, i});
+            [[maybe_unused]] const bool fits = queue_.add(division.sub_batch(i).partition, Piece{&division, i});
             assert(fits);
         }
     }
 
     void work_on(const Piece& piece, RowTotals& counts) {
-        assert(piece.division != nullptr && piece.share < piece.division->count());
+        assert(piece.division != nullptr && piece.sub_batch < piece.division->count());
         Division& division = *piece.division;
-        Figure& figure = of_partitions_[division.share(piece.share).partition].figure;
+        Figure& figure = of_partitions_[division.sub_batch(piece.sub_batch).partition].figure;
         note_beginning(division.serial);
         const bool timed = division.is_timed || (sample_every_ != 0 && !figure.has_sample());
         const std::int64_t begin = timed ? monotonic_ns() : 0;
         RowTotals rows;
-        work_.share(work_.self, division, piece.share, rows);
+        work_.process_sub_batch(work_.self, division, piece.sub_batch, rows);
         figure.count(rows);
         if (timed) figure.sample(rows, monotonic_ns() - begin);
         counts.taken += rows.taken;
         counts.given += rows.given;
-        if (division.end_share()) gather(division);
+        if (division.end_sub_batch()) gather(division);
     }
 
     void gather(Division& division) {

@@ -1,6 +1,6 @@
-// Latency markers: when every n-th round arrived, was begun and left, for latencies (Prasaad et al. 2018, section 7).
+// Latency markers: the times when every n-th round arrived, was begun and left (Prasaad et al. 2018, section 7).
 //
-// A round's number is its marker: nothing travels with it. The newest `Times` of finished rounds are kept for
+// A round's number is its marker: no data travels with it. The newest `Times` of finished rounds are kept for
 // readers.
 #pragma once
 
@@ -62,7 +62,7 @@ public:
         return finished_;
     }
 
-    // Those of the latest `most` of them.
+    // The latest `most` of them.
     std::vector<Times> latest(std::size_t most) {
         std::lock_guard<std::mutex> lock(mutex_);
         if (finished_.size() <= most) return finished_;

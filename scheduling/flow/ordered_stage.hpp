@@ -6,14 +6,13 @@
 //
 // An inlet begins with a few slots, which suffice while rows are handled as they come. So a stage is small, and a
 // large graph fits into the caches. The first round that finds the slots taken makes a ring for the whole window;
-// it and all later rounds go there (`ring_from`). The ring is never full, because at most `window` rounds are on
-// their way. Round k + window is put when round k has left the graph, so its slot has been read.
+// it and all later rounds go there (`ring_from`). The ring is never full, because at most `window` rounds are in
+// flight. Round k + window is put when round k has left the graph, so its slot has been read.
 #pragma once
 
 #include <algorithm>
 #include <cassert>
 
-#include "callboard/core/clock.hpp"
 #include "callboard/core/one_at_a_time.hpp"
 #include "callboard/mailbox/ordered/ring.hpp"
 #include "callboard/scheduling/flow/stage.hpp"
@@ -22,12 +21,12 @@ namespace callboard {
 
 class OrderedStage final : public Stage, OneAtATime<Consumer> {
 public:
-    OrderedStage(const Site& site, const Work& work, std::uint32_t inputs, std::uint32_t window)
-        : Stage(site, work), window_(window), batches_(inputs > 1 ? inputs : 0) {
+    OrderedStage(const Setup& setup, const Work& work, std::uint32_t inputs, std::uint32_t window)
+        : Stage(setup, work), window_(window), batches_(inputs > 1 ? inputs : 0) {
         for (std::uint32_t i = 1; i < inputs; ++i) others_.push_back(std::make_unique<Inlet>());
     }
 
-    // With many inputs, the one that lacked its part at the last look mostly answers alone.
+    // With many inputs, it is mostly enough to look at the one that lacked its part at the last look.
     std::int64_t waiting() const override {
         const auto at_missing = inlet(missing_.load(relaxed)).brought.load(seq_cst) - next_.load(relaxed);
         if (at_missing <= 0) return at_missing;
@@ -56,7 +55,7 @@ public:
     }
 
 private:
-    // Only the thread that puts writes here. One cache line, however many rounds wait.
+    // Only the thread that puts writes here. One cache line, whatever the number of waiting rounds.
     struct alignas(cache_line) Inlet {
         static constexpr std::int64_t few = 4;
 
@@ -65,8 +64,8 @@ private:
         std::unique_ptr<Ring<void*>> ring;
         void* slots[few];
 
-        // The thread that puts, and the lane, for a round that was brought. Relaxed: if the ring is made
-        // meanwhile, it is for later rounds. If it was made for this round or an earlier one, a thread that sees
+        // The thread that puts, and the lane, for a round that was brought. Relaxed: if the ring is made at the
+        // same time, it is for later rounds. If it was made for this round or an earlier one, a thread that sees
         // `brought` sees it.
         bool has_ring(std::int64_t serial) const { return serial >= ring_from.load(relaxed); }
         void*& slot(std::int64_t serial) {
@@ -85,8 +84,8 @@ private:
     const Inlet& inlet(std::size_t input) const { return input == 0 ? first_ : *others_[input - 1]; }
 
     // Only the thread that put the last part of a round announces it. It begins to look where a part was missing the
-    // last time: an input that lacks one round lacks all later ones. So with many inputs, each is looked at about once
-    // for a round, however many rounds wait.
+    // last time: an input that lacks one round lacks all later ones. So with many inputs, it looks at each about once
+    // for a round, whatever the number of waiting rounds.
     bool completes(std::int64_t serial) {
         const auto inputs = others_.size() + 1;
         auto input = missing_.load(relaxed);
@@ -97,7 +96,7 @@ private:
         return true;
     }
 
-    // No other round comes meanwhile, because one thread puts at a time.
+    // No other round arrives during this, because one thread puts at a time.
     bool pass_empty(std::int64_t serial) {
         if (!others_.empty() || depth == most_depth || waiting() > 0 || !enter()) return false;
         const bool is_next = waiting() <= 0;
@@ -130,12 +129,6 @@ private:
         note_beginning(serial);
         deliver(work_.process(work_.self, serial, batches, counts));
         return true;
-    }
-
-    // The round before may have made the operator rest.
-    bool rests() const {
-        const auto until = not_before();
-        return until != 0 && monotonic_ns() < until;
     }
 
     Atomic<std::int64_t> next_{0};  // the round that the one lane takes next

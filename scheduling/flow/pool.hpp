@@ -1,23 +1,23 @@
 // A pool: stages of a flow, and the lanes that work on them.
 //
 // Prasaad et al. 2018, section 2.2: a worker asks a central structure for an operator, works on it for a
-// time slice, and asks again. A lane is a worker's part in this. Its runner, an actor or a waiting sender,
-// calls run() and is told when there is nothing left to do. The heuristic chooses the stage
-// (heuristics.hpp). A pool is that central structure: its lanes choose among its stages only. A flow has one
+// time slice, and asks again. A lane is one worker's share of this. Its runner, an actor or a waiting sender,
+// calls run(), which returns when there is nothing left to do. The heuristic chooses the stage
+// (heuristics.hpp). A pool is that central structure: its lanes choose only among its stages. A flow has one
 // pool for all, or one for each worker, or for each operator. Rows pass between pools as within one.
 //
-// Idleness: why no round is left beside idle lanes. All operations named here are sequentially consistent,
+// Idleness: why no round is left waiting while lanes are idle. All operations named here are sequentially consistent,
 // that is, in one order.
 //   1. A thread that brings input publishes it (Stage::waiting()), then ensures that the stage is in the
 //      ready index, and then looks at `idle_`.
 //   2. A lane that finds nothing sets its bit in `idle_`, and then looks through the index once more.
 //   3. A thread that finds no input at a stage in the index takes the stage out, and looks at waiting() once
-//      more. If input waits there, it goes on as in rule 1.
+//      more. If input waits there, it continues as in rule 1.
 //   4. Taking a stage out may hide others for a moment (ready_index.hpp). The thread that did so looks at
 //      `idle_` for all input that waits.
 //   5. A lane that leaves a stage at which input still waits ensures that the stage is in the index: a
 //      partition that was passed on was not announced.
-// Say that input waits. The thread that published it found the stage in the index, or put it there. A thread
+// Suppose that input waits. The thread that published it found the stage in the index, or put it there. A thread
 // that took the stage out after that look sees the input by rule 3, and puts the stage back. So the stage is
 // in the index, or is put there by a thread that looks at `idle_` after that. A lane whose last look was
 // before that had its bit set before that look, so it is seen, and woken. A lane whose last look was later has
@@ -30,13 +30,13 @@
 //     brings input, are sequentially consistent for the same reason.
 //   - A round may bring a little to each of many stages. A lane that has worked for a while, and sees input at two
 //     stages, wakes another lane. That is for speed alone.
-// More work at a stage that is for one lane now (lane_trials.hpp) wakes no second one. When it is for all again, the
-// lane that found that out wakes one.
+// More work at a stage that is for one lane now (lane_trials.hpp) wakes no second one. When the stage is for all
+// lanes again, the lane that found this out wakes one.
 //
-// Lanes beyond the system's level of threads are not active: nobody wakes them, and one that works ends its
-// run after the slice. It sets its bit in `idle_` and then looks for input that waits, for which it wakes active
-// lanes. So a thread that brought input, and took the lane for awake, is right: somebody looks after that. Each
-// kind of lane has an active one.
+// Lanes beyond the system's level of threads are not active: no thread wakes them, and one that works ends its run
+// after the time slice. It sets its bit in `idle_` and then looks for input that waits, for which it wakes active
+// lanes. So a thread that brought input was right to consider the lane awake: it looks after that. Each kind of
+// lane has an active one.
 #pragma once
 
 #include <cassert>
@@ -51,16 +51,16 @@
 
 namespace callboard {
 
-// How long lanes work.
-struct Slices {
-    std::int64_t slice_ns{500'000};   // of an allotment
-    std::int64_t turn_ns{2'000'000};  // of a call of run(), before other actors get theirs
-    bool one_by_one{false};           // a slice is one round, and no clock is read: for replay
+// The lengths of lanes' work.
+struct TimeSlices {
+    std::int64_t time_slice_ns{500'000};    // at one stage
+    std::int64_t activation_ns{2'000'000};  // of a call of run(), after which other actors run
+    bool one_by_one{false};                 // a time slice is one round, and no clock is read: for replay
 
     std::int64_t now() const { return one_by_one ? 0 : monotonic_ns(); }
 };
 
-// Told of each slice of work at a stage, by the thread that worked. Returns when that goes on: `end`, or now.
+// Called after each time slice at a stage, by the thread that worked. Returns when the work continues: `end`, or now.
 class SliceObserver {
 public:
     virtual std::int64_t worked(const Stage& stage, std::int64_t begin, std::int64_t end, std::uint64_t rows) = 0;
@@ -69,7 +69,7 @@ protected:
     ~SliceObserver() = default;
 };
 
-// A function that is told.
+// An observer that calls a function.
 using SliceNote = void (*)(const Stage& stage, std::int64_t begin, std::int64_t end, std::uint64_t rows);
 class NotedSlices final : public SliceObserver {
 public:
@@ -87,16 +87,17 @@ public:
     static constexpr std::int64_t never = INT64_MAX;
     static constexpr std::int64_t share_every = 50'000;  // ns: several times what it costs to wake a lane
 
-    // The answer of run(): idle, to be woken; or a turn is over; or idle until a time.
+    // The result of run(): idle, to be woken; or its time is over; or idle until a time.
     struct Rest {
-        enum Reason { idle, turn_over, until } reason;
+        enum Reason { idle, time_over, until } reason;
         std::int64_t time;
     };
 
     // By a flow. Without a chooser, the latest stage is next.
-    Pool(const Slices& slices, std::unique_ptr<Chooser> chooser) : slices_(slices), chooser_(std::move(chooser)) {}
+    Pool(const TimeSlices& slices, std::unique_ptr<Chooser> chooser)
+        : time_slices_(slices), chooser_(std::move(chooser)) {}
 
-    // --- making it; one thread, before the first round ---------------------------------------------
+    // --- construction; one thread, before the first round ------------------------------------------
 
     using ReadyStages::add;
 
@@ -105,14 +106,14 @@ public:
         observe(nullptr);
     }
 
-    // When all stages of the flow are there.
+    // When all stages of the flow have been added.
     void finish(const Stages& stages) {
         make_index();
         if (chooser_ != nullptr) chooser_->prepare(stages);
     }
 
     // A new lane, idle. Any thread calls `wake(lane)` when the lane is idle and input waits. Then the
-    // lane is to run() until that says that it is idle.
+    // lane calls run() until that returns `idle`.
     std::uint32_t add_lane(LaneKinds kinds, void (*wake)(void*), void* lane) {
         const auto number = static_cast<std::uint32_t>(lanes_.size());
         assert(number < most_lanes);
@@ -124,8 +125,8 @@ public:
         return number;
     }
 
-    // Any thread, one at a time. The observer is told from now on, and lives as long as this; null: nobody but the
-    // function of note_slices(), which is returned. Release pairs with the acquire in work().
+    // Any thread, one at a time. The observer is called from now on, and lives as long as this pool; null: only the
+    // function of note_slices(), whose observer is returned. Release pairs with the acquire in work().
     SliceObserver* observe(SliceObserver* observer) {
         SliceObserver* const noted = noted_.note != nullptr ? &noted_ : nullptr;
         observer_.store(observer != nullptr ? observer : noted, release);
@@ -142,15 +143,15 @@ public:
 
     // --- lanes -------------------------------------------------------------------------------------
 
-    // By the runner of the lane. Works until there is nothing to do, or the turn is over.
+    // By the runner of the lane. Works until there is nothing to do, or for `activation_ns`.
     Rest run(std::uint32_t lane) {
         assert(lane < lanes_.size());
         const LaneKinds kinds = lanes_[lane].kinds;
         const auto bit = std::uint64_t{1} << lane;
-        const std::int64_t begin = slices_.now();
+        const std::int64_t begin = time_slices_.now();
         std::int64_t time = begin;
         std::int64_t looked = begin;
-        const Stage* last = lanes_[lane].last;  // a row may have taken its whole last turn
+        const Stage* last = lanes_[lane].last;  // one row may have taken all the time of its last run
         idle_.fetch_and(~bit, relaxed);
         for (;;) {
             if (__builtin_expect(!(active_.load(relaxed) & bit), 0)) {
@@ -158,13 +159,13 @@ public:
                 anything_waits();
                 return {Rest::idle, 0};
             }
-            if (time - begin > slices_.turn_ns) {
+            if (time - begin > time_slices_.activation_ns) {
                 lanes_[lane].last = last;
-                return {Rest::turn_over, 0};
+                return {Rest::time_over, 0};
             }
             if (const Stage* stage = step_at(kinds, time, bit, last)) {
                 last = stage;
-                if (slices_.one_by_one) return {Rest::turn_over, 0};
+                if (time_slices_.one_by_one) return {Rest::time_over, 0};
                 if (time - looked > share_every) {
                     looked = time;
                     share();
@@ -179,17 +180,17 @@ public:
         }
     }
 
-    // One slice of one stage. False: there is nothing to do.
+    // One time slice at one stage. False: there is nothing to do.
     bool step(LaneKinds kinds) {
-        std::int64_t time = slices_.now();
+        std::int64_t time = time_slices_.now();
         return step_at(kinds, time, 0, nullptr) != nullptr;
     }
 
     // The same for a thread that is not a lane and may not come back, such as a sender that waits for
     // room. A lane that found the stage taken may have become idle, and sees the rest of the input only if
-    // it is told.
+    // this thread wakes it.
     bool help(LaneKinds kinds) {
-        std::int64_t time = slices_.now();
+        std::int64_t time = time_slices_.now();
         Stage* stage = step_at(kinds, time, 0, nullptr);
         if (stage != nullptr && stage->waiting() > 0) wake_for(*stage);
         return stage != nullptr;
@@ -201,7 +202,7 @@ public:
     }
 
     bool work_behind(const Stage& stage) override {
-        std::int64_t time = slices_.now();
+        std::int64_t time = time_slices_.now();
         Stage* const behind = latest_behind(stage, time);
         if (behind == nullptr || !behind->enter()) return false;
         work(*behind, time, 0);
@@ -210,7 +211,7 @@ public:
         return true;
     }
 
-    // When none runs: none is woken any more.
+    // When no lane runs: no more lanes are woken.
     void retire_lanes() { idle_.store(0, relaxed); }
 
 private:
@@ -218,16 +219,16 @@ private:
         LaneKinds kinds;
         void (*wake)(void*);
         void* lane;
-        const Stage* last{nullptr};  // where its runner was when its turn was over
+        const Stage* last{nullptr};  // where its runner was when its time was over
     };
 
-    // `bit` is the lane's; 0 for a thread that is not a lane. `time` is now, also when it returns: the clock
-    // is read once for a slice, because the end of one is the beginning of the next.
+    // `bit` is the lane's; 0 for a thread that is not a lane. `time` is now, also when it returns: the clock is
+    // read once for a time slice, because the end of one is the beginning of the next.
     Stage* step_at(LaneKinds kinds, std::int64_t& time, std::uint64_t bit, const Stage* last) {
         Stage* stage =
             chooser_ == nullptr ? latest(kinds, time, last) : chooser_->choose(*this, kinds, time, last);
         if (stage == nullptr || !stage->enter()) return stage;
-        if (chooser_ != nullptr && chooser_->takes_long()) time = slices_.now();
+        if (chooser_ != nullptr && chooser_->takes_long()) time = time_slices_.now();
         const bool away = bit != 0 && (stage->gives_parts || may_take_long(*stage));
         if (away) {
             away_.fetch_or(bit, seq_cst);
@@ -240,26 +241,25 @@ private:
         return stage;
     }
 
-    // A round takes longer than a slice, or its time is unknown.
+    // A round takes longer than a time slice, or its time is unknown.
     bool may_take_long(const Stage& stage) const {
-        if (slices_.one_by_one) return false;
+        if (time_slices_.one_by_one) return false;
         const double round_ns = stage.cost_ns() * stage.rows_per_unit();
-        return round_ns == 0.0 || round_ns > static_cast<double>(slices_.slice_ns);
+        return round_ns == 0.0 || round_ns > static_cast<double>(time_slices_.time_slice_ns);
     }
 
-    // For a thread that entered the stage. Section 6: as many rows as the slice holds by the estimated
-    // cost.
+    // For a thread that entered the stage. Section 6: as many rows as fit into the time slice by the estimated cost.
     void work(Stage& stage, std::int64_t& time, std::uint32_t lane) {
         RowTotals counts;
         const double cost = stage.cost_ns();
-        const bool one = slices_.one_by_one || cost == 0.0;
+        const bool one = time_slices_.one_by_one || cost == 0.0;
         LaneTrials* const trials = stage.trials();
         const auto lanes = trials != nullptr ? stage.lanes() : 1;
-        const double most = one ? 1.0 : static_cast<double>(slices_.slice_ns) / cost;
+        const double most = one ? 1.0 : static_cast<double>(time_slices_.time_slice_ns) / cost;
         const auto rounds = stage.work(counts, most, lane);
-        assert(rounds >= 0 && stage.lanes() != 0 && "who works at a stage has entered it");
+        assert(rounds >= 0 && stage.lanes() != 0 && "a thread that works at a stage has entered it");
         const std::int64_t begin = time;
-        time = slices_.now();
+        time = time_slices_.now();
         if (rounds != 0) stage.note(counts, rounds, time - begin, stage.most_lanes == 1);
         const bool more =
             trials != nullptr && trials->note({time, time - begin, counts.taken, lanes, stage.lanes()});
@@ -299,7 +299,7 @@ private:
         }
     }
 
-    // Wakes a lane if input waits at two stages, and none is awake for the second.
+    // Wakes a lane if input waits at two stages, and no lane is awake for the second.
     void share() {
         const auto idle = idle_.load(relaxed) & active_.load(relaxed);
         if (idle == 0) return;
@@ -325,15 +325,15 @@ private:
         });
     }
 
-    const Slices& slices_;
+    const TimeSlices& time_slices_;
     NotedSlices noted_;
-    Atomic<SliceObserver*> observer_{nullptr};  // null: nobody
+    Atomic<SliceObserver*> observer_{nullptr};
     const std::unique_ptr<Chooser> chooser_;
     std::vector<Lane> lanes_;
     std::uint64_t of_kind_[4]{};
     Atomic<std::uint64_t> active_{~std::uint64_t{0}};    // lanes that may work
     alignas(cache_line) Atomic<std::uint64_t> idle_{0};  // lanes; written when one goes idle, or is woken
-    Atomic<std::uint64_t> away_{0};                      // lanes at something long
+    Atomic<std::uint64_t> away_{0};                      // lanes at a long piece of work
 };
 
 }  // namespace callboard

@@ -10,7 +10,7 @@
 //
 // Rules, with all operations sequentially consistent, that is, in one order:
 //   1. set() makes its place's bit one, and then each bit above it. It writes only where a bit is zero. So
-//      a place that is there already costs only loads, of lines that nobody writes.
+//      a place that is there already costs only loads, of lines that no thread writes.
 //   2. clear() makes its place's bit zero. If that leaves the word zero, it makes the bit above zero, and
 //      looks at the word once more. If the word is nonzero by now, clear() makes the bit above one again,
 //      as set() does.
@@ -19,9 +19,9 @@
 // the thread sets it. If it is one, and made zero by a clear() afterwards, that clear() looks at the word
 // later still, and finds it nonzero. Hence whenever no clear() is in the middle, a place whose set() has
 // returned is found, until it is cleared. A clear() in the middle may hide for a moment places that others
-// have set. Then it returns true, and its caller tells the threads that may have looked in vain.
+// have set. Then it returns true, and its caller looks again for the threads that may have missed them.
 //
-// A bit may stay one above a word that is zero, when set() is overtaken by a clear() of its own place. A
+// A bit above a word that is zero may stay one, if a clear() of the same place overtakes set(). A
 // search passes over it, and the next place that comes and goes in that word takes it away.
 //
 // Progress: all operations are wait-free, except searches while places come and go.
@@ -75,7 +75,7 @@ public:
 
     bool has(std::uint32_t place) const { return word(0, place).load(seq_cst) & bit(place); }
 
-    // The first place from `from` on; none.
+    // The first place from `from` on; `none` if there is none.
     std::uint32_t first(std::uint32_t from = 0) const {
         for (std::uint32_t level = 0;;) {
             if (from / 64 >= words_in(level)) return none;
@@ -91,7 +91,7 @@ public:
         }
     }
 
-    // The last place before `end`, which is at most the number of places; none.
+    // The last place before `end`, which is at most the number of places; `none` if there is none.
     std::uint32_t last(std::uint32_t end) const {
         for (std::uint32_t level = 0; end != 0;) {
             const std::uint32_t from = end - 1;
@@ -134,7 +134,7 @@ private:
         }
     }
 
-    Atomic<std::uint64_t> one_{0};  // where that is enough
+    Atomic<std::uint64_t> one_{0};  // where one word is enough
     std::unique_ptr<Atomic<std::uint64_t>[]> many_;
     std::uint32_t levels_{1};
     std::uint32_t begins_[most_levels]{};  // of the levels, in `many_`

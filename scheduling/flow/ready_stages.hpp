@@ -42,7 +42,7 @@ public:
         return place != ReadyIndex::none ? stages_[place] : nullptr;
     }
 
-    // The same, of the stages behind one that work on the same lanes.
+    // The same, of the stages after one that run on the same lanes.
     Stage* latest_behind(const Stage& stage, std::int64_t time) {
         assert(has(stage) && "a stage of this pool");
         auto place = last_place(stage.runs_on, static_cast<std::uint32_t>(stages_.size()));
@@ -51,10 +51,10 @@ public:
         return place != ReadyIndex::none && place > stage.place ? stages_[place] : nullptr;
     }
 
-    // The stage for a lane that worked at `last` (null: at none yet) to go on with; null if none is schedulable.
-    // Several lanes keep apart, each with the rounds that it has in its caches: a lane follows its rounds to the
-    // stages behind `last`. If nothing waits there, it takes the latest stage that no lane is about to bring more
-    // to, because it works right before; and if there is none, the latest.
+    // The next stage for a lane that worked at `last` (null: at none yet); null if none is schedulable.
+    // Each lane keeps the rounds that it has in its caches: it follows its rounds to the stages after `last`. If
+    // nothing waits there, it takes the latest stage to which no lane, at work right before it, is about to bring
+    // more; or else the latest.
     Stage* latest(LaneKinds kinds, std::int64_t time, const Stage* last) {
         if (last != nullptr) {
             for (auto edge = last->edges().rbegin(); edge != last->edges().rend(); ++edge)
@@ -111,7 +111,7 @@ private:
 
     bool is_schedulable(Stage& stage, std::int64_t time) { return is_ready(stage) && stage.not_before() <= time; }
 
-    // Others are another pool's.
+    // The other stages belong to other pools.
     bool has(const Stage& stage) const { return stage.place < stages_.size() && stages_[stage.place] == &stage; }
 
     std::uint32_t first(LaneKinds kinds, std::uint32_t from) const {

@@ -8,7 +8,6 @@
 
 #include "callboard/mailbox/ordered/reorder.hpp"
 #include "callboard/mailbox/ordered/spmc.hpp"
-#include "callboard/scheduling/flow/rounds_in_order.hpp"
 #include "callboard/scheduling/flow/stage.hpp"
 
 namespace callboard {
@@ -16,8 +15,8 @@ namespace callboard {
 template <template <class> class Buffer = ReorderBuffer>
 class SharedStage final : public Stage {
 public:
-    SharedStage(const Site& site, const Work& work, std::uint32_t window)
-        : Stage(site, work), ring_(window), in_order_(window) {}
+    SharedStage(const Setup& setup, const Work& work, std::uint32_t window)
+        : Stage(setup, work), ring_(window), in_order_(window) {}
 
     std::int64_t waiting() const override { return ring_.size(); }
 
@@ -53,9 +52,8 @@ private:
         return true;
     }
 
-    // Several short rounds at once: each claim, and each change of hands in the reorder buffer, costs
-    // cache misses. At most half of the waiting rounds, so that other lanes find some. Returns how
-    // many.
+    // Several short rounds at once: each claim, and each hand-over in the reorder buffer, costs cache misses. At most
+    // half of the waiting rounds, so that other lanes find some. Returns the number of rounds.
     std::int64_t work_on_some(RowTotals& counts) {
         void* rounds[most_at_once];
         std::int64_t first;

@@ -26,7 +26,7 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         double cost_ns()
         int64_t busy_ns()
 
-    cdef cppclass Share "callboard::Division::Share":
+    cdef cppclass SubBatch "callboard::Division::SubBatch":
         uint32_t partition
         vector[uint32_t] rows
         vector[uint64_t] ends
@@ -46,11 +46,11 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         void add_to_none()
         void concern_all()
         uint32_t count()
-        Share& share(uint32_t number)
+        SubBatch& sub_batch(uint32_t number)
         size_t rows()
         uint32_t owner(size_t row)
         @staticmethod
-        Range next(Share& share)
+        Range next(SubBatch& sub_batch)
         @staticmethod
         uint32_t partition_of(uint64_t key, uint32_t partitions)
 
@@ -59,7 +59,7 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         void* (*process)(void*, int64_t, void**, RowTotals&) noexcept nogil
         void* (*pick)(void*, void*, uint32_t) noexcept nogil
         void (*discard)(void*, void*) noexcept nogil
-        void (*share)(void*, Division&, uint32_t, RowTotals&) noexcept nogil
+        void (*process_sub_batch)(void*, Division&, uint32_t, RowTotals&) noexcept nogil
         void* (*gather)(void*, Division&) noexcept nogil
         cbool (*next)(void*, void**, RowTotals&) noexcept nogil
 

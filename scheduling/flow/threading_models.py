@@ -1,6 +1,6 @@
-"""Threading models of stream graphs: which threads run which operators.
+"""The threading models of stream graphs, which decide the threads that run an operator.
 
-Those of Schneider and Wu 2017, section 2.2, and with `assigned` that of LPEL (Prokesch 2011).
+They are those of Schneider and Wu 2017, section 2.2, and `assigned`, of LPEL (Prokesch 2011).
 """
 
 from __future__ import annotations

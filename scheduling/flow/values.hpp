@@ -1,4 +1,4 @@
-// Native values in lots: the input and output of native operators of streams.
+// Native values in chunks: the input and output of native operators of streams.
 #pragma once
 
 #include <cassert>
@@ -14,7 +14,7 @@
 namespace callboard {
 
 // As in a node: `kind` says which of `integer`, `real`, `buffer` is used; a record's 16 bytes are
-// `bytes` and, behind them, `rest`.
+// `bytes`, followed by `rest`.
 struct Value {
     union {
         std::int64_t integer;
@@ -28,8 +28,8 @@ struct Value {
 };
 static_assert(sizeof(Value) == 24, "a plain value");
 
-// A lot of values, reference-counted because several stages may read it. Its maker may write until
-// it is handed on; nobody may afterwards. It is one allocation: the values follow.
+// A chunk of values, reference-counted because several stages may read it. Only its maker may write, until it is passed
+// on. It is one allocation: the values follow.
 class Values {
 public:
     static Values* make(std::uint64_t capacity) {
@@ -47,10 +47,10 @@ public:
     // null.
     bool final{false};
     void* error{nullptr};
-    std::int64_t first{0};  // how many values passed this place of the graph before
+    std::int64_t first{0};  // the number of earlier values at this place of the graph
 
     void retain() {
-        assert(references_.load(relaxed) != 0 && "who retains has a reference");
+        assert(references_.load(relaxed) != 0 && "only a holder of a reference retains");
         references_.fetch_add(1, relaxed);
     }
 
@@ -92,23 +92,23 @@ private:
 
     std::uint64_t count_{0}, capacity_{0};
     Atomic<std::uint32_t> references_{1};
-    bool has_buffers_{false};  // whose references are the lot's
+    bool has_buffers_{false};  // whose references the chunk owns
 };
 static_assert(sizeof(Values) % alignof(Value) == 0, "the values follow the header");
 
-// Where an operator puts its outputs. The lot is made at the first.
+// The sink for an operator's outputs. The chunk is made at the first output.
 class Output {
 public:
     Output() = default;
     explicit Output(std::uint64_t expected) : expected_(expected) {}
     void expect(std::uint64_t values) { expected_ = values; }
 
-    // A value as it is; a buffer gets a reference of its own.
+    // A copy of the value; a buffer gets another reference.
     void push(const Value& value) {
         if (value.kind == Kind::buffer) value.buffer->retain();
         take_over(value);
     }
-    // The same, but the value's reference is the lot's now.
+    // The same, but takes over the value's reference.
     void take_over(const Value& value) {
         assert(value.kind != Kind::buffer || value.buffer != nullptr);
         next() = value;
@@ -136,7 +136,7 @@ public:
 
     std::uint64_t count() const { return values_ == nullptr ? 0 : values_->count(); }
 
-    // Gives the lot away; null if there was no output.
+    // Gives the chunk away; null if there was no output.
     Values* take() {
         Values* values = values_;
         values_ = nullptr;
@@ -150,7 +150,7 @@ private:
     }
     // A value is written field by field where it stays. If it were made on the stack and copied, the copy would
     // read 16 bytes that were written as 8 and 8, and 8 that were written as 1 and 4. No processor forwards
-    // such loads from its store buffer; they wait until the stores are done, six times as long as all the rest.
+    // such loads from its store buffer; they wait until the stores are done, six times as long as everything else.
     Value& next(Kind kind, std::uint32_t tag) {
         Value& value = next();
         value.kind = kind;

@@ -1,1 +1,1 @@
-"""Traces of a system's workers, made of their monitoring records, for viewers such as Perfetto."""
+"""Traces of a system's workers, made of monitoring records, for viewers such as Perfetto."""

@@ -1,4 +1,4 @@
-"""The flight recorder's options, which a configuration checks when it is loaded."""
+"""The options of the flight recorder, which are checked when a configuration is loaded."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ from callboard.core.errors import ConfigError
 from callboard.scheduling.tracing.formats import check_path, format_for
 
 ARROWS = 1000
-"""One of so many messages has an arrow in a trace that does not say otherwise."""
+"""By default, one message in this number has an arrow in a trace."""
 
 
 def check_arrows(what: str, value: Any) -> int:
-    """Check that one of `value` messages may have an arrow. Raises ConfigError."""
+    """Check a number of messages of which one has an arrow. Raises ConfigError."""
     return checks.whole(what, value, most=1_000_000_000, error=ConfigError)
 
 
 @dataclass(frozen=True)
 class FlightRecorder:
-    """Keep a system's latest trace in memory, to be written when something went wrong.
+    """Keeps a system's latest trace in memory, and writes it to a file when something goes wrong.
 
-    With a `path` the file is written when an actor fails and when a drain times out, at most once
-    in `seconds`, and replaces the one before. `signal` is the number of a signal that has it
-    written, too; the system is made in the main thread then. `dump_trace(system)` writes it at
-    any time.
-
-    Memory holds the last `seconds`, and at most `limit` bytes. One of `arrows` messages has an
-    arrow, from the dispatch that sent it to the one that took it. Raises ConfigError.
+    `dump_trace(system)` writes it at any time. Raises ConfigError for an invalid option.
     """
 
     seconds: float = 10.0
+    """The length of the trace in memory, and the least time between two files."""
     path: str | os.PathLike[str] | None = None
+    """A file that is written, or replaced, when an actor fails and when a drain times out."""
     limit: int = 64_000_000
+    """The most bytes in memory."""
     signal: int | None = None
+    """A signal that also has the file written. The main thread makes such a system."""
     arrows: int = ARROWS
+    """One message in this number has an arrow, from its sender's dispatch to its receiver's."""
 
     def __post_init__(self) -> None:
         what = "of a FlightRecorder"
@@ -49,11 +48,11 @@ class FlightRecorder:
         if self.signal is not None:
             checks.whole(f"`signal` {what}", self.signal, most=signal.NSIG - 1, error=ConfigError)
             if self.path is None:
-                raise ConfigError(f"`signal` {what} has the trace written, and needs a `path`")
+                raise ConfigError(f"`signal` {what} writes the trace, and needs a `path`")
 
 
 def check_trace(key: str, value: Any) -> str | FlightRecorder:
     """Check a system's setting `trace`. Raises ConfigError."""
     if isinstance(value, FlightRecorder):
         return value
-    return check_path(f"{key}, if it is no FlightRecorder,", value)
+    return check_path(f"{key}, or a FlightRecorder", value)

@@ -19,8 +19,8 @@ from callboard.scheduling.worker import WorkerThread
 RECORD = struct.Struct("=qqQQQqqQc7xq")
 assert RECORD.size == RECORD_SIZE
 
-# Kinds of records, as in `records.hpp`. An actor has ended or is ready, or is blocked: on input, on
-# room, or on any of many channels.
+# Kinds of records, as in `records.hpp`. An actor has ended, is ready, or is blocked: on input, on
+# room, or on any of several channels.
 _ENDED, _OF_CHANNELS = b"Z", b"u"
 _STATES = {_ENDED: "Z", b"R": "R", b"i": "Bi", b"o": "Bo", b"a": "Ba"}
 _OF_WORKERS = {
@@ -36,7 +36,7 @@ class TraceFormat(Protocol):
     """Makes the bytes of one trace file. One thread at a time."""
 
     def header(self) -> bytes:
-        """Return what the file begins with."""
+        """Return the beginning of the file."""
         ...
 
     def records(self, worker: WorkerThread, records: bytes, names: Names) -> bytes:
@@ -44,7 +44,7 @@ class TraceFormat(Protocol):
         ...
 
     def instant(self, at: int, text: str) -> bytes:
-        """Return an event that takes no time, at a moment in monotonic ns."""
+        """Return an event without duration, at a moment in monotonic ns."""
         ...
 
     def forget_all_but(self, workers: list[WorkerThread]) -> None:
@@ -52,12 +52,12 @@ class TraceFormat(Protocol):
         ...
 
     def footer(self) -> bytes:
-        """Return what the file ends with."""
+        """Return the end of the file."""
         ...
 
 
 class PerfettoFormat:
-    """Packets of protobuf: a sequence for each worker, and one for the process."""
+    """Protobuf packets for Perfetto: a sequence for each worker, and one for the process."""
 
     def __init__(self, system: str) -> None:
         self._system = system
@@ -77,7 +77,7 @@ class PerfettoFormat:
         return self._process.take()
 
     def records(self, worker: WorkerThread, records: bytes, names: Names) -> bytes:
-        """Return the packets of a worker's track, which the first ones describe."""
+        """Return the packets of a worker's track. The first ones describe it."""
         if not records:
             return b""
         track = self._tracks.get(worker)
@@ -100,19 +100,19 @@ class PerfettoFormat:
         self._tracks = {one: track for one, track in self._tracks.items() if one in workers}
 
     def footer(self) -> bytes:
-        """Return nothing: packets are whole by themselves."""
+        """Return nothing: each packet is complete."""
         return b""
 
 
 class TextFormat:
-    """A line for each dispatch, with what LPEL's logs have (Prokesch 2011, section 5.4.3).
+    """A line for each dispatch, with the items of LPEL's logs (Prokesch 2011, section 5.4.3).
 
-    The worker comes after the time. A worker's own lines, failures and dead letters have `***`::
+    The worker comes after the time. Waits of workers, failures and dead letters have `***`::
 
         248954687985216 net-0 tid 191 /a disp 3 st Z et 7473 creat 248954684456346 [246,w,C,2,-!*;]
         248954687997369 *** net-0 waited (18) for 0.000056292
 
-    A dispatch's channels are records of their own, which come before it.
+    The records of a dispatch's channels come before that of the dispatch.
     """
 
     def __init__(self, system: str) -> None:
@@ -164,7 +164,7 @@ class TextFormat:
 
 
 def _use(record: tuple[Any, ...]) -> str:
-    """Return what a dispatch did with an end of a channel: see ChannelUse in `records.hpp`."""
+    """Return a dispatch's use of an end of a channel: see ChannelUse in `records.hpp`."""
     channel, moved, mode, state, flags, *_ = record
     has_blocked, has_woken, has_moved = flags & 1, flags & 2, flags & 4
     marks = f"{'?' if has_blocked else '-'}{'!' if has_woken else '-'}{'*' if has_moved else '-'}"
@@ -172,7 +172,7 @@ def _use(record: tuple[Any, ...]) -> str:
 
 
 def one_word(name: str) -> str:
-    """Return a name without spaces and line breaks: it may have any characters."""
+    """Return a name with spaces and unprintable characters replaced."""
     if name.isprintable() and " " not in name:
         return name
     return "".join(c if c.isprintable() and c != " " else "_" for c in name)
@@ -188,7 +188,7 @@ def _name_in(names: Names, number: int) -> bytes:
 
 
 def _thread_of(worker: WorkerThread) -> int:
-    """Return the number that the kernel has for a worker's thread; 0 without one."""
+    """Return the kernel's number of a worker's thread, or 0."""
     return 0 if worker.thread is None else worker.thread.native_id or 0
 
 
@@ -199,7 +199,7 @@ FORMATS: dict[str, Callable[[str], TraceFormat]] = {
 
 
 def format_for(path: str | os.PathLike[str], name: str | None) -> Callable[[str], TraceFormat]:
-    """Return the format of this name; without one, text for a .txt file, else Perfetto's.
+    """Return the format with this name; if that is None, text for a .txt file, else Perfetto's.
 
     Raises ConfigError.
     """
@@ -212,4 +212,4 @@ def check_path(what: str, path: Any) -> str:
     """Return a path as a string. Raises ConfigError for anything else."""
     if isinstance(path, str | os.PathLike) and os.fsdecode(path):
         return os.fsdecode(path)
-    raise ConfigError(f"{what} is the path of a file, not {safe_repr(path)}")
+    raise ConfigError(f"expected the path of a file as {what}, got {safe_repr(path)}")

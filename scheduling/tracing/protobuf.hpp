@@ -1,7 +1,7 @@
-// Writes messages in the wire format of Protocol Buffers: as much of it as traces need.
+// A writer of messages in the wire format of Protocol Buffers, as far as traces need it.
 //
-// A field is a tag, which is its number and its wire type, and a value. The length of a message inside another one comes
-// before it, and is not known yet. So one byte is left for it; a message that needs more than that is moved on.
+// A field is a tag, which is its number and its wire type, and a value. The length of an inner message comes before it,
+// but is not known yet. So one byte is left for the length; a message that needs a longer one is moved.
 #pragma once
 
 #include <cassert>
@@ -15,7 +15,7 @@ namespace callboard {
 
 class ProtobufWriter {
 public:
-    // A whole number that is not negative.
+    // A non-negative whole number.
     void number(std::uint32_t field, std::uint64_t value) {
         make_room();
         varint(field << 3);
@@ -30,14 +30,14 @@ public:
         length_ += words.size();
     }
 
-    // A whole number in eight bytes, as `fixed64` has them.
+    // A whole number in eight bytes, as `fixed64`.
     void fixed(std::uint32_t field, std::uint64_t value) {
         make_room();
         varint(field << 3 | with_eight_bytes);
         for (int byte = 0; byte < 8; ++byte) bytes_[length_++] = static_cast<char>(value >> (8 * byte));
     }
 
-    // Begins a message inside this one; its end is told by what this returns.
+    // Begins an inner message. end() takes the result.
     std::size_t begin(std::uint32_t field) {
         make_room();
         varint(field << 3 | with_length);
@@ -60,7 +60,7 @@ public:
         length_ += size;
     }
 
-    // Room for `size` bytes, to write small messages at once; taken() says where they end.
+    // Room for `size` bytes, to write small messages at once; taken() gets their end.
     unsigned char* room(std::size_t size) {
         make_room(size);
         return reinterpret_cast<unsigned char*>(bytes_.data()) + length_;

@@ -1,7 +1,7 @@
-"""Recordings: they take the records out of workers, and keep or write them.
+"""Recordings take the records out of workers, and keep or write them.
 
-Workers call `take()` before their records are overwritten. So a recording has all of them, and what
-it costs is paid once for thousands of records.
+Workers call `take()` before their records are overwritten. So a recording has all of them, and the
+cost arises once for thousands of records.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from callboard.scheduling.tracing.track_encoder import (
 )
 from callboard.scheduling.worker import WorkerThread
 
-# Near its end a trace takes so many records at a time, so that as many as fit are in it. A record
-# has at most so many bytes in a file, but for names.
+# The records that a trace takes at a time near its end, so that as many as possible fit. The most
+# bytes of a record in a file, without names.
 _FEW, _LONGEST = 64, 1000
 
 Workers = Callable[[], list[WorkerThread]]
 
 
 class RecordReader:
-    """Knows which records of each worker were taken out. One thread at a time.
+    """Reads the new records of each worker. One thread at a time.
 
-    `workers()` takes no lock: a thread that has the team's may hand its records over.
+    `workers()` takes no lock, because a thread that has the team's lock may hand its records over.
     """
 
     def __init__(self, workers: Workers, *, from_now: bool) -> None:
@@ -47,7 +47,7 @@ class RecordReader:
         self._next = {worker: records_written(worker) for worker in workers()} if from_now else {}
 
     def take(self, worker: WorkerThread) -> tuple[bytes, int]:
-        """Return a worker's new records, and how many were overwritten before."""
+        """Return a worker's new records, and the number of overwritten ones."""
         records, self._next[worker], lost = take_records(worker, self._next.get(worker, 0))
         return records, lost
 
@@ -57,7 +57,7 @@ class RecordReader:
         return pairs
 
     def forget_ended(self) -> list[WorkerThread] | None:
-        """Forget the workers that have ended, if they are many. Return the others then."""
+        """Forget the workers that have ended, if they are many. Then return the others."""
         live = self.workers()
         if len(self._next) <= 2 * len(live) + 16:
             return None
@@ -66,10 +66,11 @@ class RecordReader:
 
 
 class TraceFile:
-    """A trace that is being written to a file. Leaving its `with` block ends it.
+    """A trace that is written to a file until its `with` block ends.
 
-    It has the dispatches that ended meanwhile. `lost` counts records that were overwritten before
-    they could be written. A file that has `limit` bytes takes no more, which the log says.
+    It contains the dispatches that end during this time. `lost` counts records that were
+    overwritten before they could be written. The trace ends at `limit` bytes, with a warning in the
+    log.
     """
 
     __dir__ = public_names
@@ -92,26 +93,26 @@ class TraceFile:
         self._reader = reader
         self._on_close = on_close
         self._notes: deque[tuple[int, str]] = deque()
-        self._lock = threading.RLock()  # a handler of the log may do anything
+        self._lock = threading.RLock()  # a handler of the log may come back here
         self._pid = os.getpid()
         self._written = 0
         self._file: IO[bytes] | None = open(path, "wb", 0, opener=private)  # noqa: SIM115
         self._write(self._format.header())
 
-    def take(self, worker: WorkerThread) -> None:
-        """Write what a worker has recorded. It calls this itself before its ring is full."""
-        self._take(worker)
-        if self._file is None:
-            self._on_close(self)  # it is full, or the disk is: nothing is recorded for it any more
-
     def _take(self, worker: WorkerThread) -> None:
+        """Write a worker's records. The worker calls this before its ring is full."""
+        self._write_records(worker)
+        if self._file is None:
+            self._on_close(self)  # the trace or the disk is full: nothing more is recorded for it
+
+    def _write_records(self, worker: WorkerThread) -> None:
         with self._lock:
             if self._file is None:
                 return
             records, lost = self._reader.take(worker)
             self.lost += lost
             if lost:
-                self.note(f"{worker.name} overwrote {lost} records")
+                self._note(f"{worker.name} overwrote {lost} records")
             self._write_notes()
             room = self._limit - self._written
             fits = len(records) // RECORD_SIZE * _LONGEST <= room
@@ -124,16 +125,16 @@ class TraceFile:
             if (left := self._reader.forget_ended()) is not None:
                 self._format.forget_all_but(left)
 
-    def note(self, text: str) -> None:
-        """Record something that happened just now. Any thread, in the middle of anything."""
+    def _note(self, text: str) -> None:
+        """Record an event of this moment. Any thread, in the middle of anything."""
         self._notes.append((time.monotonic_ns(), text))
 
     def close(self) -> None:
-        """End the trace: the file has all dispatches that ended so far."""
+        """End the trace. The file then contains all dispatches that have ended."""
         self._on_close(self)
         is_forked = os.getpid() != self._pid  # the file is the parent's
         for worker in self._reader.workers() if not is_forked else ():
-            self._take(worker)
+            self._write_records(worker)
         with self._lock:
             if not is_forked:
                 self._write_notes()
@@ -156,8 +157,8 @@ class TraceFile:
                 data = self._format.footer()
             while data:
                 data = data[self._file.write(data) :]
-        except OSError as error:  # such as a full disk: once is enough
-            log.error("a trace could not be written; no more is", file=self.path, error=error)
+        except OSError as error:  # such as a full disk; reported once
+            log.error("a trace could not be written; recording stops", file=self.path, error=error)
             self._limit = 0
         if self._written > self._limit and not is_end:
             self._file.close()
@@ -187,8 +188,8 @@ class TakenRecords(NamedTuple):
     records: bytes
 
 
-class Flight:
-    """The latest trace of a system, in memory: a FlightRecorder at work."""
+class LatestTrace:
+    """The latest trace of a system in memory, by the options of a FlightRecorder."""
 
     def __init__(
         self, options: FlightRecorder, system: str, reader: RecordReader, names: Names
@@ -204,7 +205,7 @@ class Flight:
         self._not_before = 0.0
 
     def take(self, worker: WorkerThread) -> None:
-        """Keep what a worker has recorded. It calls this itself before its ring is full."""
+        """Keep a worker's records. The worker calls this before its ring is full."""
         with self._lock:
             self._take(worker)
 
@@ -221,11 +222,11 @@ class Flight:
             self._size -= len(self._kept.popleft().records)
 
     def note(self, text: str) -> None:
-        """Record something that happened just now. Any thread, in the middle of anything."""
+        """Record an event of this moment. Any thread, in the middle of anything."""
         self._notes.append((time.monotonic_ns(), text))
 
     def write(self, path: str) -> None:
-        """Write what is kept to a file, which is there as a whole or not at all. Raises OSError."""
+        """Write the trace to a file, atomically. Raises OSError."""
         with self._lock:
             for worker in self._reader.workers():
                 self._take(worker)
@@ -248,7 +249,7 @@ class Flight:
             raise
 
     def write_for(self, reason: str) -> str | None:
-        """Do as `write_now()`, but not again within `seconds`."""
+        """Call `write_now()`, but not again within `seconds`."""
         now = time.monotonic()
         with self._lock:
             if now < self._not_before:
@@ -257,7 +258,7 @@ class Flight:
         return self.write_now(reason)
 
     def write_now(self, reason: str) -> str | None:
-        """Write the file of the options. Return its path; None if it was not written.
+        """Write the file of the options. Return its path, or None if it was not written.
 
         An error is logged.
         """

@@ -1,4 +1,4 @@
-"""Monitoring records as they are taken out of a worker's ring, and as the packets of a trace."""
+"""Reads monitoring records out of a worker's ring, and encodes them as packets of a trace."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -39,16 +39,16 @@ RECORD_SIZE = sizeof(DispatchRecord)
 
 
 def records_written(WorkerThread worker):
-    """Return how many records a worker has written so far."""
+    """Return the number of records that a worker has written."""
     cdef Worker* core = worker.core
     return core.recorder.ring.written() if core.recorder != NULL else 0
 
 
 def take_records(WorkerThread worker, uint64_t since):
-    """Return a worker's records from number `since` on, one behind the other as they are in memory; the number of the
-    next one to come; and how many were overwritten before they were read.
+    """Return a worker's records from number `since` on, as they are in memory, the number of the next record,
+    and the number of records that were overwritten before they were read.
 
-    Any thread may read; it disturbs no other.
+    Any thread may read, without disturbing others.
     """
     cdef Worker* core = worker.core
     if core.recorder == NULL:
@@ -65,7 +65,7 @@ def take_records(WorkerThread worker, uint64_t since):
     cdef char* to = PyBytes_AS_STRING(taken)
     for number in range(first, end):
         if not ring.read(number, record):
-            length = 0  # the writer came past: the older records are a gap now
+            length = 0  # the writer has overtaken: the older records are lost
             first = number + 1
             continue
         memcpy(to + length, &record, sizeof(DispatchRecord))
@@ -74,9 +74,8 @@ def take_records(WorkerThread worker, uint64_t since):
 
 
 def taken_from(WorkerThread worker, uint64_t since):
-    """Return the sampled messages that were taken out of their queues, as a worker has recorded from number `since` on.
-    Each is the number of the sender, 0 for one that is no actor, and that of the receiver. Return the number of the
-    next record, too.
+    """Return the sampled messages that a worker took out of queues, from record `since` on, and the number of the next
+    record. A message is the number of its sender, 0 if that is not an actor, and that of its receiver.
     """
     cdef Worker* core = worker.core
     cdef DispatchRecord record
@@ -94,7 +93,7 @@ def taken_from(WorkerThread worker, uint64_t since):
 
 
 cdef bytes message_event(char kind, bytes other):
-    """Return how a trace names what happened to a sampled message, whose other end is an actor of this name."""
+    """Return a trace's name for an event of a sampled message, whose other end is an actor of this name."""
     if kind == record_sent:
         return b"to " + other
     return (b"from " if kind == record_taken else b"dead letter from ") + other
@@ -117,17 +116,17 @@ cdef class TrackEncoder:
         del self.events
 
     def begin_process(self, int64_t pid, str name, int64_t realtime, int64_t monotonic, int64_t boottime):
-        """Begin a trace: name the process, and say what its clocks show, in nanoseconds."""
+        """Begin a trace with the name of the process and the times of its clocks, in nanoseconds."""
         cdef bytes text = name.encode()
         self.events.begin_process(pid, view_of(text), realtime, monotonic, boottime)
 
     def begin_worker(self, int64_t pid, int64_t tid, str name, int64_t now):
-        """Begin a worker's track. `tid` is its thread's number, 0 without one; `now` is in monotonic ns."""
+        """Begin a worker's track. `tid` is its thread's number, or 0; `now` is in monotonic ns."""
         cdef bytes text = name.encode()
         self.events.begin_worker(pid, tid, view_of(text), now)
 
     def add(self, bytes records, dict names):
-        """Add records as `take_records()` returns them. `names` has those of actors and operators, by number."""
+        """Add records from `take_records()`. `names` has the names of actors and operators by number."""
         cdef DispatchRecord record
         cdef const char* at = PyBytes_AS_STRING(records)
         cdef size_t i
@@ -156,12 +155,12 @@ cdef class TrackEncoder:
         return 0
 
     def add_instant(self, int64_t time, str name):
-        """Add something that takes no time, at a moment in monotonic ns."""
+        """Add an event without duration, at a moment in monotonic ns."""
         cdef bytes text = name.encode(errors="replace")
         self.events.add_instant(time, view_of(text))
 
     def take(self):
-        """Return what was added since the last call, in bytes."""
+        """Return the bytes that were added since the last call."""
         cdef bytes packets = self.events.data()[:self.events.size()]
         self.events.clear()
         return packets

@@ -1,12 +1,11 @@
-// The packets of a trace that Perfetto shows, made of monitoring records: protobuf messages, as in its
+// The packets of a trace for Perfetto, made of monitoring records: protobuf messages, as in its
 // protos/perfetto/trace/trace_packet.proto and track_event/track_event.proto.
 //
-// Packets of one sequence share what they need not say again: the names, the track and the clock. A packet's time counts
-// from that of the packet before. One that goes back in time, as a dispatch does that had another one inside it, has a
-// whole time of the monotonic clock.
+// Packets of one sequence share their names, track and clock. A packet's time counts from that of the packet before. A
+// packet that goes back in time, as for a dispatch around another one, has a complete time of the monotonic clock.
 //
-// Tracks: of the process (1), of what happens to actors (5), of a sequence (its number * 4 + 2), and for each counted
-// mailbox (the actor's number * 4 + 3).
+// Tracks: of the process (1), of events of actors (5), of a sequence (its number * 4 + 2), and for each counted mailbox
+// (the actor's number * 4 + 3).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +23,7 @@ class TrackEvents {
 public:
     explicit TrackEvents(std::uint32_t sequence) : sequence_(sequence) {}
 
-    // The begin of a trace: the process, the track of events, and which times the clocks show at one moment.
+    // Begins a trace: the process, the track of events, and the times of the clocks at one moment.
     void begin_process(std::int64_t pid, std::string_view name, std::int64_t realtime, std::int64_t monotonic,
                        std::int64_t boottime) {
         const auto packet = begin_packet();
@@ -48,7 +47,7 @@ public:
         begin_sequence(monotonic, events_track);
     }
 
-    // The begin of a worker's track. `tid` is its thread's, 0 if there is none.
+    // Begins a worker's track. `tid` is its thread's number, or 0.
     void begin_worker(std::int64_t pid, std::int64_t tid, std::string_view name, std::int64_t now) {
         const std::uint64_t id = std::uint64_t{sequence_} * 4 + 2;
         if (tid == 0) {
@@ -68,7 +67,7 @@ public:
         begin_sequence(now, id);
     }
 
-    // Whether a name is to be given to `number`, an actor's or an operator's, before an event of that is added.
+    // Whether give_name() must name `number`, an actor's or an operator's, before its first event is added.
     bool wants_name(std::uint64_t number) {
         Known& known = known_[number % most_known];
         if (__builtin_expect(known.number == number, 1)) return false;
@@ -83,11 +82,11 @@ public:
         intern_name(found.first->second, name);
     }
 
-    // A dispatch or a stage's slice: something that takes time, and the mailbox after it.
+    // A dispatch or a time slice at a stage, which has a duration, and the mailbox after it.
     void add(const DispatchRecord& record) {
         const bool is_stage = record.kind == record_stage;
         const std::int64_t began = record.began != 0 ? record.began : record.time - record.spent;
-        // These two packets are most of a trace, so they are written at once: all their lengths are one byte.
+        // Most of a trace are these two packets, so they are written at once: all their lengths are one byte.
         unsigned char* to = out_.room(2 * most_of_event);
         Short packet;
         to = begin_short(to, packet, began, slice_begin);
@@ -111,7 +110,7 @@ public:
         if (record.queue >= 0 && !is_stage) add_count(record);
     }
 
-    // Whether the mailbox of a record has no track yet: it is to be described first.
+    // Whether the mailbox of a record has no track yet, and must be described first.
     bool wants_mailbox(const DispatchRecord& record) const {
         if (record.queue < 0 || record.kind == record_stage) return false;
         const Known& known = known_[record.actor % most_known];
@@ -121,7 +120,7 @@ public:
 
     void describe_mailbox(std::uint64_t actor, std::string_view name) {
         mailboxes_.insert(actor);
-        known_[actor % most_known].number = 0;  // it is looked up anew
+        known_[actor % most_known].number = 0;  // it is looked up again
         const auto packet = begin_packet();
         const auto track = out_.begin(packet_track_descriptor);
         out_.number(1, actor * 4 + 3);
@@ -141,8 +140,8 @@ public:
         end_event(begin_event(record.time, slice_end));
     }
 
-    // A sampled message was sent, or taken out of its queue, at this moment: where arrow `arrow` begins, or ends. 0: none
-    // does.
+    // A sampled message was sent, or taken out of its queue, at this moment, where arrow `arrow` begins, or ends. 0: it
+    // has no arrow.
     void add_message(std::int64_t time, std::uint64_t arrow, bool ends, std::string_view name) {
         const auto packet = begin_event(time, instant);
         out_.number(event_category, category_message);
@@ -151,7 +150,7 @@ public:
         end_event(packet);
     }
 
-    // Something that takes no time.
+    // An event without duration.
     void add_instant(std::int64_t time, std::string_view name) {
         const auto packet = begin_event(time, instant);
         out_.number(event_category, category_event);
@@ -179,8 +178,7 @@ private:
     static constexpr std::uint64_t annotation_messages = 1, annotation_rows = 2;
     static constexpr std::uint64_t state_cleared = 1, needs_state = 2;
 
-    // Some of the latest actors and operators, each at the place of its number, so that few events need a look into
-    // the tables.
+    // Some of the latest actors and operators, by their numbers, so that few events need a look into the tables.
     struct Known {
         std::uint64_t number{0};
         std::uint64_t name{0};
@@ -223,7 +221,7 @@ private:
         end_packet(packet);
     }
 
-    // Says all that later packets of the sequence rely on.
+    // Writes the state that later packets of the sequence rely on.
     void begin_sequence(std::int64_t now, std::uint64_t track) {
         const auto packet = begin_packet();
         out_.number(packet_flags, state_cleared);
@@ -338,7 +336,7 @@ private:
 
     const std::uint32_t sequence_;
     ProtobufWriter out_;
-    std::int64_t last_{0};                                    // the time of the latest packet that counts from another
+    std::int64_t last_{0};                                    // the time of the latest packet that is relative
     std::unordered_map<std::uint64_t, std::uint64_t> names_;  // interned, by the numbers of actors and operators
     Known known_[most_known];
     std::unordered_set<std::uint64_t> mailboxes_;             // that have a track

@@ -1,4 +1,4 @@
-"""Actors whose messages wait until a test lets them go on."""
+"""Actors whose messages wait until a test lets them continue."""
 
 from typing import Any
 
@@ -38,5 +38,5 @@ def gates(count: int) -> "list[Future[Any]]":
 
 
 def until(notes: list[str], length: int) -> None:
-    """Wait until so many notes are there."""
+    """Wait until this many notes are there."""
     eventually(lambda: len(notes) >= length, f"{length} notes")

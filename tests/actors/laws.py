@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from callboard import ActorStopped, AskTimeout, MailboxFull, Terminated
-from tests.actors.programs import Letter, ScriptedFailure, World
+from tests.actors.programs import ScriptedFailure, ScriptMessage, World
 
 REASONS = {"stopped", "failed", "refused", "dropped_newest", "dropped_oldest", "system stopped"}
 
 
 def check_idle(world: World) -> None:
     """Check what holds when nothing is under way any more, while actors are alive."""
-    no_letter_has_two_fates(world)
+    no_message_has_two_fates(world)
     senders_order_is_kept(world)
     the_stopped_have_ended(world)
     the_ended_handle_nothing_more(world)
@@ -24,8 +24,8 @@ def check_at_end(world: World) -> None:
     assert world.system.actors == []
     alive = [account.ref for account in world.actors if account.ref.is_alive]
     assert alive == [], f"{alive} outlived their system"
-    no_letter_has_two_fates(world)
-    no_letter_is_lost(world)
+    no_message_has_two_fates(world)
+    no_message_is_lost(world)
     each_dead_letter_has_its_reason(world)
     each_ask_has_its_answer(world)
     senders_order_is_kept(world)
@@ -39,45 +39,49 @@ def the_stopped_have_ended(world: World) -> None:
 
 
 def fates(world: World) -> Counter[tuple[int, int]]:
-    """Count for each letter how often it was handled, or died."""
+    """Count for each message how often it was handled, or died."""
     count: Counter[tuple[int, int]] = Counter()
     handled = {about for what, _, about in world.events if what == "handled"}
     count.update(about for what, _, about in world.events if what == "handled")
     for dead in world.dead:
         # On the event loop a message fails after its handler if one that this sent found no room.
         fails_late = isinstance(dead.error, MailboxFull) and dead.reason == "failed"
-        if isinstance(dead.message, Letter) and not (fails_late and dead.message.uid in handled):
+        if isinstance(dead.message, ScriptMessage) and not (
+            fails_late and dead.message.uid in handled
+        ):
             count[dead.message.uid] += 1
     return count
 
 
-def no_letter_has_two_fates(world: World) -> None:
+def no_message_has_two_fates(world: World) -> None:
     twice = {uid: count for uid, count in fates(world).items() if count > 1}
     assert not twice, f"handled or dead more than once: {twice}"
 
 
-def no_letter_is_lost(world: World) -> None:
+def no_message_is_lost(world: World) -> None:
     known = fates(world)
-    free = {letter.uid for letter in world.sent if letter.late}  # its timer may have ended before
-    free |= {letter.uid for lot in world.unsure for letter in lot}
+    free = {
+        message.uid for message in world.sent if message.late
+    }  # its timer may have ended before
+    free |= {message.uid for chunk in world.unsure for message in chunk}
     free |= {
-        letter.uid
-        for letter, future in world.asks
+        message.uid
+        for message, future in world.asks
         if isinstance(future.exception(timeout=0), MailboxFull | AskTimeout)  # may be refused late
     }
-    refused = {letter.uid for letter in world.refused}
+    refused = {message.uid for message in world.refused}
     lost = [
-        letter
-        for letter in world.sent
-        if letter.uid not in free and letter.uid not in refused and letter.uid not in known
+        message
+        for message in world.sent
+        if message.uid not in free and message.uid not in refused and message.uid not in known
     ]
     assert not lost, f"neither handled nor dead: {lost}"
     wrong = [uid for uid in refused if uid in known]
     assert not wrong, f"refused, and yet handled or dead: {wrong}"
-    for lot in world.unsure:
-        arrived = [letter.uid in known for letter in lot]
-        assert arrived == sorted(arrived, reverse=True), f"sent after one was refused: {lot}"
-        assert not all(arrived), f"all sent, and yet one was refused: {lot}"
+    for chunk in world.unsure:
+        arrived = [message.uid in known for message in chunk]
+        assert arrived == sorted(arrived, reverse=True), f"sent after one was refused: {chunk}"
+        assert not all(arrived), f"all sent, and yet one was refused: {chunk}"
 
 
 def each_dead_letter_has_its_reason(world: World) -> None:
@@ -89,26 +93,26 @@ def each_dead_letter_has_its_reason(world: World) -> None:
 
 
 def each_ask_has_its_answer(world: World) -> None:
-    dead = {d.message.uid: d for d in world.dead if isinstance(d.message, Letter)}
+    dead = {d.message.uid: d for d in world.dead if isinstance(d.message, ScriptMessage)}
     handled = {about for what, _, about in world.events if what == "handled"}
-    for letter, future in world.asks:
-        assert future.done(), f"{letter} is neither answered nor failed"
+    for message, future in world.asks:
+        assert future.done(), f"{message} is neither answered nor failed"
         match future.exception():
             case None:
-                assert future.result() == letter.uid
-                assert letter.uid in handled
+                assert future.result() == message.uid
+                assert message.uid in handled
             case ScriptedFailure():
-                assert dead[letter.uid].reason == "failed"
+                assert dead[message.uid].reason == "failed"
             case ActorStopped():
-                assert letter.uid in dead
+                assert message.uid in dead
             case MailboxFull() | AskTimeout():
                 pass
             case error:
-                raise AssertionError(f"{letter} was answered with {error!r}")
+                raise AssertionError(f"{message} was answered with {error!r}")
 
 
 def senders_order_is_kept(world: World) -> None:
-    late = {letter.uid for letter in world.sent if letter.late}
+    late = {message.uid for message in world.sent if message.late}
     plain = {
         account.key
         for account in world.actors
@@ -119,7 +123,7 @@ def senders_order_is_kept(world: World) -> None:
         if what == "began" and receiver in plain and about not in late:
             sender, number = about
             before = latest[sender, receiver]
-            assert number > before, f"{receiver} took letter {number} of {sender} after {before}"
+            assert number > before, f"{receiver} took message {number} of {sender} after {before}"
             latest[sender, receiver] = number
 
 

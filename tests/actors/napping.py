@@ -1,4 +1,4 @@
-"""Actors whose messages take as long as they are told, for tests that cancel."""
+"""Actors that handle a message for a given time, for tests that cancel."""
 
 import asyncio
 from typing import Any

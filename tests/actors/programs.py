@@ -1,8 +1,8 @@
 """A small language of random programs over the public API, and the actors that run them.
 
-A message is a Letter: a script of deeds that its receiver does. Some of them send further letters,
+A ScriptMessage has a script of deeds that its receiver does. Some of them send further messages,
 so one script is a tree, and every program ends. Every actor and every outside thread has an Account
-with a key; a letter is known by its sender's key and a number. What happens is noted in the World,
+with a key; a message is known by its sender's key and a number. What happens is noted in the World,
 and the laws in `laws.py` are about these notes.
 """
 
@@ -81,7 +81,7 @@ class After:
 @dataclass(frozen=True)
 class Spawn:
     kind: Kind
-    script: Script  # of a first letter to the new actor
+    script: Script  # of a first message to the new actor
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ Script: TypeAlias = tuple[Deed, ...]
 class Kind:
     """How an actor is made."""
 
-    role: str = "each"  # handles each letter; "many": takes batches; "async": may wait
+    role: str = "each"  # handles each message; "many": takes batches; "async": may wait
     mailbox: BoundedMailbox | PriorityMailbox | None = None
     supervision: Supervision = field(default_factory=Supervision)
     fails_at_start: int = 0  # how often its __init__ fails
@@ -138,7 +138,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Letter:
+class ScriptMessage:
     uid: tuple[int, int]  # the sender's key, and its number there
     script: Script
     late: bool = False  # sent by a timer
@@ -149,7 +149,7 @@ class Letter:
 
 
 def priority_of(message: object) -> int:
-    return message.priority if isinstance(message, Letter) else -1
+    return message.priority if isinstance(message, ScriptMessage) else -1
 
 
 # --- what happened ------------------------------------------------------------------------------
@@ -178,12 +178,14 @@ class World:
     numbering: threading.Lock = field(default_factory=threading.Lock)  # no two have one key
     accounts: list[Account] = field(default_factory=list)
     actors: list[Account] = field(default_factory=list)
-    sent: list[Letter] = field(default_factory=list)
-    refused: list[Letter] = field(default_factory=list)
-    unsure: list[list[Letter]] = field(default_factory=list)  # lots that were refused in part
+    sent: list[ScriptMessage] = field(default_factory=list)
+    refused: list[ScriptMessage] = field(default_factory=list)
+    unsure: list[list[ScriptMessage]] = field(
+        default_factory=list
+    )  # chunks that were refused in part
     events: list[tuple[str, int, Any]] = field(default_factory=list)
     dead: list[DeadLetter] = field(default_factory=list)
-    asks: list[tuple[Letter, Future[Any]]] = field(default_factory=list)
+    asks: list[tuple[ScriptMessage, Future[Any]]] = field(default_factory=list)
     stopped: list[ActorRef[Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -232,30 +234,30 @@ class Sender:
     world: World
     account: Account
 
-    def letter(self, script: Script, *, late: bool = False) -> Letter:
+    def message(self, script: Script, *, late: bool = False) -> ScriptMessage:
         self.account.numbers += 1
-        letter = Letter((self.account.key, self.account.numbers), script, late)
-        self.world.sent.append(letter)
-        return letter
+        message = ScriptMessage((self.account.key, self.account.numbers), script, late)
+        self.world.sent.append(message)
+        return message
 
     def tell(self, ref: ActorRef[Any], script: Script) -> None:
-        letter = self.letter(script)
+        message = self.message(script)
         try:
-            ref.tell(letter)
+            ref.tell(message)
         except MailboxFull:
-            self.world.refused.append(letter)
+            self.world.refused.append(message)
 
     def tell_many(self, ref: ActorRef[Any], scripts: tuple[Script, ...]) -> None:
-        letters = [self.letter(script) for script in scripts]
+        messages = [self.message(script) for script in scripts]
         try:
-            ref.tell_many(letters)
+            ref.tell_many(messages)
         except MailboxFull:
-            self.world.unsure.append(letters)
+            self.world.unsure.append(messages)
 
     def ask(self, ref: ActorRef[Any], script: Script, ticks: int | None) -> Future[Any]:
-        letter = self.letter(script)
-        future = ref.ask(letter, timeout=None if ticks is None else ticks * TICK)
-        self.world.asks.append((letter, future))
+        message = self.message(script)
+        future = ref.ask(message, timeout=None if ticks is None else ticks * TICK)
+        self.world.asks.append((message, future))
         return future
 
     def send(self, deed: Deed) -> bool:
@@ -305,7 +307,7 @@ class Outsider(Sender):
 
 
 class Player(Actor[Any], Sender):
-    """Handles each letter by itself."""
+    """Handles each message by itself."""
 
     def __init__(self, world: World, account: Account) -> None:
         self.world = world
@@ -343,17 +345,17 @@ class Player(Actor[Any], Sender):
     def note_end(self, message: Terminated) -> None:
         self.note("saw the end of", message.ref)
 
-    def settle(self, letter: Letter, stashed: bool) -> tuple[int, int] | None:
+    def settle(self, message: ScriptMessage, stashed: bool) -> tuple[int, int] | None:
         if stashed:
             return None
-        self.note("handled", letter.uid)
-        return letter.uid
+        self.note("handled", message.uid)
+        return message.uid
 
-    def play(self, letter: Letter, *, may_wait: bool) -> Generator[Future[Any], None, bool]:
-        """Do what a letter says. Returns whether it was stashed."""
-        self.note("began", letter.uid)
+    def play(self, message: ScriptMessage, *, may_wait: bool) -> Generator[Future[Any], None, bool]:
+        """Do what a message says. Returns whether it was stashed."""
+        self.note("began", message.uid)
         stashed = False
-        for deed in letter.script:
+        for deed in message.script:
             match deed:
                 case Wait():
                     future = self.ask(self.world.target(deed.target), deed.script, 5)
@@ -367,7 +369,7 @@ class Player(Actor[Any], Sender):
                     if self.sender is not None:
                         self.tell(self.sender, deed.script)
                 case After():
-                    self.after(deed.ticks * TICK, self.letter(deed.script, late=True))
+                    self.after(deed.ticks * TICK, self.message(deed.script, late=True))
                 case Stop(target=None):
                     self.stop()
                     self.world.stopped.append(self.ref)
@@ -377,8 +379,8 @@ class Player(Actor[Any], Sender):
                         self.account.watched.add(other)
                         self.watch(other)
                 case Simple("stash"):
-                    if letter.uid not in self.account.stashed and self.can_stash:
-                        self.account.stashed.add(letter.uid)
+                    if message.uid not in self.account.stashed and self.can_stash:
+                        self.account.stashed.add(message.uid)
                         self.stash()
                         stashed = True
                 case Simple("unstash"):
@@ -389,7 +391,7 @@ class Player(Actor[Any], Sender):
                     with suppress(CallboardError):  # it was at its first handler
                         self.unbecome()
                 case Simple("fail"):
-                    raise ScriptedFailure(letter.uid)
+                    raise ScriptedFailure(message.uid)
                 case _:
                     assert self.send(deed)
         return stashed
@@ -398,7 +400,7 @@ class Player(Actor[Any], Sender):
 
 
 class AsyncPlayer(Player):
-    """May wait in the middle of a letter."""
+    """May wait in the middle of a message."""
 
     async def receive(self, message: Any) -> Any:
         if isinstance(message, Terminated):

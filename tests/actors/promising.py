@@ -1,4 +1,4 @@
-"""Actors that owe an answer, and actors that pass one on."""
+"""Actors that answer later, and actors that pass an answer on."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Random programs."""
+"""Hypothesis strategies for random programs (programs.py)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ leaves: st.SearchStrategy[Any] = st.one_of(
 
 
 def scripts(depth: int, *, dedicated: bool) -> st.SearchStrategy[Script]:
-    """Scripts that send letters, which send letters, and so on, `depth` levels deep."""
+    """Scripts that send messages, which send messages, and so on, `depth` levels deep."""
     deeds = leaves
     if depth > 0:
         inner: st.SearchStrategy[Script] = st.deferred(

@@ -1,4 +1,4 @@
-"""Actors that fail as they are told."""
+"""Actors that fail on request."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Kinds of classes that an actor may have."""
+"""The kinds of classes that can be spawned as actors."""
 
 import abc
 import functools

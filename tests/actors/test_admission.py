@@ -1,4 +1,4 @@
-"""Messages that a full mailbox does not take, with any kind of receiver."""
+"""Messages that a full mailbox does not accept, for each kind of receiver."""
 
 import signal
 import threading

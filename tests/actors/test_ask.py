@@ -154,7 +154,7 @@ def test_a_timeout_of_result_is_a_number_of_seconds(system: ActorSystem) -> None
     done = Future.of(1)  # an answer that is there makes no difference
     for future in (system.spawn(Silent).ask("anything"), done):
         for wait in (future.result, future.exception):
-            with pytest.raises(ValueError, match=r"result\(\) is a number of seconds from 0"):
+            with pytest.raises(ValueError, match=r"result\(\) must be a number of seconds from 0"):
                 wait(timeout=-1)
 
 
@@ -268,8 +268,6 @@ def test_a_future_says_what_it_waits_for(system: ActorSystem) -> None:
     future = ref.ask("x")
     system.drain()
     assert repr(future) == "<Future waiting, asked <ActorRef /quiet>>"
-    assert future.target is ref
-    assert future.asker is None
 
 
 def test_a_future_is_completed_once() -> None:

@@ -1,4 +1,4 @@
-"""The timeouts of asks, which the timers see to."""
+"""Timeouts of asks, which the timers enforce."""
 
 import gc
 import threading

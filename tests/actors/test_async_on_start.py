@@ -1,4 +1,4 @@
-"""`async def on_start`: messages wait until it has ended."""
+"""`async def on_start`: messages wait until it has returned."""
 
 import asyncio
 from typing import Any
@@ -127,7 +127,7 @@ def test_stash_in_on_start_is_an_error(system: ActorSystem) -> None:
 
     notes: list[str] = []
     assert system.spawn(Stashes).ask("").result(DEADLINE) == 1
-    assert "which has no message in work" in notes[0]
+    assert "which is not handling a message" in notes[0]
 
 
 def test_it_may_ask_others(system: ActorSystem) -> None:

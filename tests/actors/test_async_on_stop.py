@@ -1,4 +1,4 @@
-"""`async def on_stop`: the actor ends, or starts anew, when it has ended."""
+"""`async def on_stop`: the actor ends or restarts when it has returned."""
 
 import asyncio
 from typing import Any

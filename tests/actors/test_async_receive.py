@@ -169,7 +169,7 @@ def test_sleep_lets_time_pass_without_the_worker(system: ActorSystem) -> None:
     sleeper = system.spawn(Sleeper)
     assert sleeper.ask(0).result(timeout=30) == "awake"
     assert sleeper.ask(0.01).result(timeout=30) == "awake"
-    with pytest.raises(ValueError, match="a number of seconds from 0 to 1e9, not -1"):
+    with pytest.raises(ValueError, match="a number of seconds from 0 to 1e9, got -1"):
         sleeper.ask(-1).result(timeout=30)
 
 

@@ -147,7 +147,7 @@ async def test_a_message_sent_just_before_the_cancellation_stays_sent(system: Ac
     task = asyncio.ensure_future(waits())
     await asyncio.sleep(0)
     scene.gate.set_result(None)
-    while not told.done():  # the loop stands still meanwhile
+    while not told.done():  # the loop stands still
         pass
     task.cancel()
     await asyncio.wait([task])

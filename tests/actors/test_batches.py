@@ -313,7 +313,7 @@ def test_receive_many_may_not_be_a_coroutine(system: ActorSystem) -> None:
         def receive(self, message: Any) -> None:
             pass
 
-    with pytest.raises(SpawnError, match="receive_many is `async`; only `receive`, `on_start` and"):
+    with pytest.raises(SpawnError, match="receive_many is `async`, but only `receive`, "):
         system.spawn(Async)
 
 

@@ -71,7 +71,9 @@ def test_handlers_form_a_stack(system: ActorSystem) -> None:
 
 def test_unbecome_at_the_first_handler_is_an_error(system: ActorSystem) -> None:
     ref = system.spawn(Scripted, name="plain", supervision="resume")
-    with pytest.raises(CallboardError, match=r"unbecome\(\) in /plain, which is at its first"):
+    with pytest.raises(
+        CallboardError, match=r"unbecome\(\) in /plain, which has no earlier handler"
+    ):
         ref.ask(lambda actor: actor.unbecome()).result(timeout=30)
 
 
@@ -194,7 +196,7 @@ def test_a_message_is_put_aside_once(system: ActorSystem) -> None:
     ref.tell(twice)
     system.drain()
     _, error = system.dead_letters.failures[-1]
-    assert "has no message in work" in str(error)
+    assert "is not handling a message" in str(error)
 
 
 def test_there_is_nothing_to_put_aside_outside_of_receive(system: ActorSystem) -> None:
@@ -211,7 +213,7 @@ def test_there_is_nothing_to_put_aside_outside_of_receive(system: ActorSystem) -
     path, error = system.dead_letters.failures[-1]
     assert path == "/early"
     assert issubclass(error.type, CallboardError)
-    assert "stash() in /early, which has no message in work" in str(error)
+    assert "stash() in /early, which is not handling a message" in str(error)
 
 
 def test_a_restart_returns_to_the_first_handler(system: ActorSystem) -> None:
@@ -286,7 +288,7 @@ def test_a_start_that_becomes_and_goes_back_leaves_receive(system: ActorSystem) 
             super().__init__("__init__")
             self.unbecome()
             self.unbecome()
-            with pytest.raises(CallboardError, match="first handler"):
+            with pytest.raises(CallboardError, match="which has no earlier handler"):
                 self.unbecome()
 
     assert system.spawn(Wavering).ask(1).result(30) == ("receive", 1)

@@ -178,7 +178,7 @@ def test_a_fast_producer_and_slow_consumer_lose_nothing(system: ActorSystem, ove
 
 
 def test_an_overflow_policy_that_does_not_exist_is_refused() -> None:
-    wrong = "a mailbox's overflow is one of block, help, .* not 'explode'"
+    wrong = "a mailbox's overflow must be one of block, help, .* got 'explode'"
     with pytest.raises(ConfigError, match=wrong):
         BoundedMailbox(2, "explode")
 

@@ -1,4 +1,4 @@
-"""A cancelled ask: the asks behind it, futures of others, each await in each order."""
+"""Cancelling an ask: other asks and futures that depend on it, at each await, in each order."""
 
 import asyncio
 import concurrent.futures
@@ -22,7 +22,7 @@ from tests.waiting import in_threads
 
 DEADLINE = 30.0
 
-# --- who is asked in turn -------------------------------------------------------------------------
+# --- asks of the asked actor ----------------------------------------------------------------------
 
 
 class Passing(Actor[Any]):

@@ -1,4 +1,4 @@
-"""A cancelled ask: its message, its handler, and those who wait for it."""
+"""Cancelling an ask: its message, its handler, and the actors that wait for it."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""The reason why an actor has stopped is told to askers, watchers and in dead letters."""
+"""Askers, watchers and dead letters get the reason why an actor has stopped."""
 
 import copy
 import gc
@@ -68,7 +68,7 @@ def test_an_asker_of_an_actor_whose_start_failed_gets_the_reason(
         assert isinstance(error.__cause__, ActorFailed)
         printed = "".join(traceback.format_exception(error))
         assert __file__ in printed
-        assert "start.pyx" not in printed
+        assert "failure.pyx" not in printed
 
 
 def test_an_ask_after_a_failure_has_it_as_its_cause(system: ActorSystem) -> None:

@@ -1,4 +1,4 @@
-"""Futures that are made of others: `gather`, `first`, `map`, `recover` and `Future.of`."""
+"""Futures that combine others: `gather`, `first`, `map`, `recover` and `Future.of`."""
 
 import asyncio
 import concurrent.futures
@@ -176,7 +176,7 @@ def test_to_cancel_what_map_made_cancels_the_ask(manual: ManualSystem) -> None:
 # --- of -------------------------------------------------------------------------------------------
 
 
-def test_a_future_of_a_value_or_of_a_future_of_ours() -> None:
+def test_a_future_of_a_value_or_of_a_callboard_future() -> None:
     ours: Future[int] = Future()
     same: Future[int] = Future.of(ours)
     assert same is ours
@@ -219,6 +219,8 @@ def test_a_coroutine_without_an_event_loop_is_an_error() -> None:
         pass
 
     coroutine = never()
-    with pytest.raises(CallboardError, match="no event loop of asyncio runs here"):
+    with pytest.raises(
+        CallboardError, match="cannot be awaited here: no asyncio event loop is running"
+    ):
         Future.of(coroutine)
     coroutine.close()

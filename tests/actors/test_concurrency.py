@@ -1,4 +1,4 @@
-"""`spawn(..., concurrency=n)`: an actor with up to n messages in the middle at one time."""
+"""`spawn(..., concurrency=n)`: an actor that works on up to n messages at a time."""
 
 import asyncio
 from contextvars import ContextVar

@@ -1,4 +1,4 @@
-"""Actors that cannot have `concurrency`."""
+"""Actors for which `concurrency` is refused."""
 
 import asyncio
 

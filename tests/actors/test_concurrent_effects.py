@@ -1,4 +1,4 @@
-"""Effects of a message come before the next one begins, though several may be in the middle."""
+"""With `concurrency`, the effects of a message are complete before the next message begins."""
 
 from typing import Any
 

@@ -459,13 +459,15 @@ def test_a_wrong_context_is_refused(system: ActorSystem) -> None:
 
         def receive_many(self, messages: list[Any]) -> None: ...
 
-    with pytest.raises(SpawnError, match="context is one of own, sender, not 'senders'"):
+    with pytest.raises(SpawnError, match="context must be one of own, sender, got 'senders'"):
         system.spawn(Memo, context="senders")  # type: ignore[call-overload,call-arg]
     with pytest.raises(SpawnError, match=r"Batch has receive_many\(\), whose messages have many"):
         system.spawn(Batch, context="sender")
     with pytest.raises(SpawnError, match="NativeActor is native, and has no place"):
         system.spawn(cast("Any", NativeActor), context="sender")
-    with pytest.raises(ConfigError, match="context is one of own, sender, not 'message'"):
+    with pytest.raises(ConfigError, match="context must be one of own, sender, got 'message'"):
         ActorSystem(context="message")
-    with pytest.raises(ConfigError, match=r"context of actors\.a is one of own, sender, not 1"):
+    with pytest.raises(
+        ConfigError, match=r"context of actors\.a must be one of own, sender, got 1"
+    ):
         ActorSystem(config={"actors": {"a": {"context": 1}}})

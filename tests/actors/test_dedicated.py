@@ -1,4 +1,4 @@
-"""`dedicated=True`: an actor that blocks has a thread of its own."""
+"""`dedicated=True`: an actor that blocks gets its own thread."""
 
 import threading
 from typing import Any

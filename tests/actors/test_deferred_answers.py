@@ -1,4 +1,4 @@
-"""Answers that are futures: passed on, owed, failed with their actor, going in circles."""
+"""Answers that are futures: passed on, deferred, failed with their actor, in circles."""
 
 import gc
 import threading
@@ -23,7 +23,7 @@ def complete_all(promises: list[Future[Any]]) -> None:
         promise.set_result(None)
 
 
-# --- answers that are owed ------------------------------------------------------------------------
+# --- answers that come later ----------------------------------------------------------------------
 
 
 def test_a_future_returned_by_receive_answers_the_ask_when_done(system: ActorSystem) -> None:
@@ -176,7 +176,7 @@ def test_an_answer_that_comes_after_the_asks_timeout_is_dropped(system: ActorSys
         answer.result(timeout=30)
     assert ref.ask("how are you").result(timeout=30) == "well"
     system.drain()
-    assert ref.info().pending_answers == 0, "who asked waits no more"
+    assert ref.info().pending_answers == 0, "the asker no longer waits"
     promises[0].set_result("too late")
     assert isinstance(answer.exception(), AskTimeout)
 

@@ -1,4 +1,4 @@
-"""Finding actors: by path, by class, and when they come."""
+"""Finding actors: by path, by class, and when they are spawned."""
 
 import threading
 from typing import Any
@@ -36,7 +36,7 @@ def test_an_actor_without_a_name_is_found_by_its_path(manual: ManualSystem) -> N
     for ref in (shop, other, child, named, among):
         assert manual.find(ref.path) is ref
     for path in ("/Shop-99", "/Till-1", f"/{shop.name}/Till-x", "", "/other/till", "/Shop"):
-        with pytest.raises(CallboardError, match="actors with names: /"):
+        with pytest.raises(CallboardError, match="named actors: /"):
             manual.find(path)
     child.stop()
     manual.run_until_idle()

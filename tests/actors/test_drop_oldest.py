@@ -1,4 +1,4 @@
-"""Senders that drop the oldest message pop a mailbox beside its receiver."""
+"""Senders that drop the oldest message pop from a mailbox at the same time as its receiver."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""How an actor ended: an ask, a watcher, a dead letter and `ref.ended` say the same."""
+"""How an actor ended: an ask, a watcher, a dead letter and `ref.ended` agree."""
 
 import asyncio
 import gc
@@ -168,7 +168,7 @@ def test_an_end_can_be_waited_for_before_and_after_it(system: ActorSystem) -> No
     assert system.dead_letters.count == 0
 
 
-def test_an_end_can_be_awaited_by_an_actor_which_is_idle_meanwhile(system: ActorSystem) -> None:
+def test_an_actor_that_awaits_an_end_is_idle(system: ActorSystem) -> None:
     class Waiting(Actor[ActorRef[Any]]):
         async def receive(self, other: ActorRef[Any]) -> str:
             return (await other.ended).reason
@@ -373,7 +373,7 @@ def test_a_stop_behind_a_priority_mailbox_comes_when_nothing_waits() -> None:
     assert seen == [1, 2, 3]
 
 
-def test_each_message_told_meanwhile_is_handled_or_dead() -> None:
+def test_each_message_told_during_an_end_is_handled_or_dead() -> None:
     seen: list[Any] = []
     with ActorSystem(workers=2) as system:
         ref = system.spawn(Notes, seen)

@@ -16,7 +16,7 @@ def caller(system: ActorSystem) -> ActorRef[Any]:
     return system.spawn(Caller, event_loop=True)
 
 
-# --- what asyncio offers --------------------------------------------------------------------------
+# --- asyncio in an actor --------------------------------------------------------------------------
 
 
 async def gathered(actor: Caller) -> Any:

@@ -106,5 +106,5 @@ def test_workers_threads_refuse_alike(system: ActorSystem) -> None:
 
 @pytest.mark.parametrize("wrong", ["Refused", [Refused], (int,), BaseException, Refused("x")])
 def test_expected_errors_are_classes_of_exceptions(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match="expected errors are classes of exceptions"):
+    with pytest.raises(ConfigError, match="`expected` is for classes of exceptions"):
         Supervision(expected=wrong)

@@ -1,4 +1,4 @@
-"""A fence goes through a mailbox in its turn: all that was sent before it has been handled then."""
+"""A fence passes a mailbox in order: when it arrives, all earlier messages have been handled."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

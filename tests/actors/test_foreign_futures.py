@@ -1,4 +1,4 @@
-"""Futures of asyncio and concurrent.futures as answers, and callboard's futures used as theirs."""
+"""Futures of asyncio and concurrent.futures as answers, and callboard's futures used as such."""
 
 import asyncio
 import concurrent.futures
@@ -79,7 +79,7 @@ def test_other_answers_are_values(system: ActorSystem, answer: Any) -> None:
     assert system.spawn(Does).ask(lambda: answer).result(DEADLINE) is answer
 
 
-def test_concurrent_futures_take_ours() -> None:
+def test_concurrent_futures_take_callboards() -> None:
     ours: list[Future[int]] = [Future() for _ in range(3)]
     theirs = [as_concurrent(future) for future in ours]
     assert concurrent.futures.wait(theirs, timeout=0).done == set()
@@ -96,7 +96,7 @@ def test_concurrent_futures_take_ours() -> None:
     assert not theirs[2].cancel()
 
 
-async def test_asyncio_takes_ours(system: ActorSystem) -> None:
+async def test_asyncio_takes_callboards(system: ActorSystem) -> None:
     ref = system.spawn(Does)
     assert await asyncio.gather(*[ref.ask(partial(same, n)) for n in range(9)]) == [*range(9)]
     tasks = [asyncio.ensure_future(ref.ask(partial(same, n))) for n in range(9)]
@@ -109,7 +109,7 @@ async def test_asyncio_takes_ours(system: ActorSystem) -> None:
     assert answers == [1]
 
 
-async def test_asyncio_wait_refuses_ours(system: ActorSystem) -> None:
+async def test_asyncio_wait_refuses_callboards(system: ActorSystem) -> None:
     ref = system.spawn(Does)
     answer: Any = ref.ask(lambda: "answer")
     with pytest.raises(TypeError, match=r"expects tasks: .*asyncio\.ensure_future"):

@@ -234,7 +234,7 @@ def test_set_exception_takes_exceptions_only(error: Any) -> None:
 @pytest.mark.parametrize("error", [StopIteration(1), StopAsyncIteration(), GeneratorExit()])
 def test_an_exception_that_ends_who_awaits_is_refused(error: BaseException) -> None:
     future: Future[Any] = Future()
-    with pytest.raises(TypeError, match=f"refuses {type(error).__name__}"):
+    with pytest.raises(TypeError, match=f"does not accept {type(error).__name__}"):
         future.set_exception(error)
     assert not future.done()
 
@@ -301,7 +301,7 @@ def test_an_exception_that_cannot_be_written_to_is_raised_as_it_is() -> None:
     assert future.exception() is error
 
 
-# --- who waits no more ----------------------------------------------------------------------------
+# --- waits that were given up ---------------------------------------------------------------------
 
 
 def waiting(future: Future[Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""An actor system in an event loop of the user's: nothing there blocks the loop unless asked to."""
+"""An actor system in the user's event loop: no call blocks the loop unless asked to."""
 
 import asyncio
 import sys
@@ -47,7 +47,7 @@ def test_leaving_drains_and_stops_and_the_loop_goes_on() -> None:
     class Slow(Actor[str]):
         def receive(self, message: str) -> None:
             loop.call_soon_threadsafe(seen.append, "the loop")
-            while not seen:  # the loop goes on meanwhile
+            while not seen:  # the loop goes on
                 pass
             seen.append(message)
 
@@ -257,7 +257,7 @@ def test_ajoin_in_an_actor_of_the_system_is_refused(system: ActorSystem) -> None
         system.spawn(Joins).ask(1).result(DEADLINE)
 
 
-# --- what would block -----------------------------------------------------------------------------
+# --- blocking calls -------------------------------------------------------------------------------
 
 
 def blocked_calls() -> dict[str, tuple[Callable[[ActorSystem, Scene], Any], str]]:

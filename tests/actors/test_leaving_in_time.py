@@ -1,4 +1,4 @@
-"""The end of a `with` block, and stop(), come to their own end when they say."""
+"""The end of a `with` block, and stop(), return within their time limits."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ LATE = 5.0  # far more than the half second that is left, and less than STOP_TIM
 
 @pytest.fixture
 def opened() -> Iterator[threading.Event]:
-    """An event that everybody waits for, who is set free when the test is over."""
+    """An event whose waiters are set free when the test is over."""
     event = threading.Event()
     yield event
     event.set()

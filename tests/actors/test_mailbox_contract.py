@@ -38,10 +38,10 @@ MAILBOXES = {
         f"bounded, {overflow}": BoundedMailbox(CAPACITY, overflow)
         for overflow in ("block", "help", "drop_newest", "drop_oldest", "fail", "throttle")
     },
-    "prioritised": PriorityMailbox(lambda letter: letter.key),
+    "prioritised": PriorityMailbox(lambda message: message.key),
     **{
         f"prioritised and bounded, {overflow}": PriorityMailbox(
-            lambda letter: letter.key, CAPACITY, overflow
+            lambda message: message.key, CAPACITY, overflow
         )
         for overflow in ("block", "help", "drop_newest", "fail", "throttle")
     },
@@ -49,7 +49,7 @@ MAILBOXES = {
 
 
 @dataclass(frozen=True)
-class Letter:
+class ContractMessage:
     """A message, and what its receiver does with it."""
 
     number: int  # unique
@@ -61,28 +61,28 @@ class ScriptedFailure(Exception):
     """Raised by a receiver that is told to fail."""
 
 
-class Receiver(Actor[Letter]):
-    """Does what each letter says, and notes it. A letter is stashed at its first handling only."""
+class Receiver(Actor[ContractMessage]):
+    """Does what each message says, and notes it. Each is stashed at its first handling only."""
 
     def __init__(self, log: list[int], stashed: set[int]) -> None:
         self.log = log
         self.stashed = stashed
 
-    def receive(self, letter: Letter) -> int:
-        self.log.append(letter.number)
-        match letter.deed:
+    def receive(self, message: ContractMessage) -> int:
+        self.log.append(message.number)
+        match message.deed:
             case "fail":
-                raise ScriptedFailure(letter.number)
-            case "stash" | "stash and fail" if letter.number not in self.stashed:
-                self.stashed.add(letter.number)
+                raise ScriptedFailure(message.number)
+            case "stash" | "stash and fail" if message.number not in self.stashed:
+                self.stashed.add(message.number)
                 self.stash()
-                if letter.deed == "stash and fail":
-                    raise ScriptedFailure(letter.number)
+                if message.deed == "stash and fail":
+                    raise ScriptedFailure(message.number)
             case "unstash":
                 self.unstash_all()
             case "stop":
                 self.stop()
-        return letter.number
+        return message.number
 
 
 class Model:
@@ -93,9 +93,9 @@ class Model:
         self.overflow = mailbox.overflow if mailbox is not None else "block"
         self.prioritised = isinstance(mailbox, PriorityMailbox)
         self.directive = directive
-        self.waiting: list[Letter] = []
-        self.stash: list[Letter] = []
-        self.unstashed: list[Letter] = []  # to be handled before the mailbox
+        self.waiting: list[ContractMessage] = []
+        self.stash: list[ContractMessage] = []
+        self.unstashed: list[ContractMessage] = []  # to be handled before the mailbox
         self.stashed: set[int] = set()
         self.closed = False
         self.log: list[int] = []
@@ -105,7 +105,7 @@ class Model:
     def is_full(self) -> bool:
         return self.capacity is not None and len(self.waiting) >= self.capacity
 
-    def tell(self, letter: Letter) -> bool:
+    def tell(self, message: ContractMessage) -> bool:
         """Send; False if that is refused."""
         if not self.closed and self.is_full():
             match self.overflow:
@@ -113,42 +113,42 @@ class Model:
                     while not self.closed and self.is_full():
                         self.handle_one()
                 case "drop_newest":
-                    self.die(letter, "dropped_newest", MailboxFull)
+                    self.die(message, "dropped_newest", MailboxFull)
                     return True
                 case "drop_oldest":
                     self.die(self.waiting.pop(0), "dropped_oldest", MailboxFull)
                 case "fail":
-                    self.answered[letter.number] = MailboxFull
+                    self.answered[message.number] = MailboxFull
                     return False
         if self.closed:
-            self.die(letter, "stopped", ActorStopped)
+            self.die(message, "stopped", ActorStopped)
         else:
-            self.waiting.append(letter)
+            self.waiting.append(message)
         return True
 
     def has_work(self) -> bool:
         return bool(self.unstashed or self.waiting)
 
     def handle_one(self) -> None:
-        letter = self.take()
-        self.log.append(letter.number)
-        stashes = letter.deed.startswith("stash") and letter.number not in self.stashed
-        fails = letter.deed == "fail" or (stashes and letter.deed == "stash and fail")
+        message = self.take()
+        self.log.append(message.number)
+        stashes = message.deed.startswith("stash") and message.number not in self.stashed
+        fails = message.deed == "fail" or (stashes and message.deed == "stash and fail")
         if stashes:
-            self.stashed.add(letter.number)
-            self.stash.append(letter)
+            self.stashed.add(message.number)
+            self.stash.append(message)
         elif fails:
-            self.die(letter, "failed", ScriptedFailure)
+            self.die(message, "failed", ScriptedFailure)
         else:
-            self.answered[letter.number] = letter.number
-        if letter.deed == "unstash":
+            self.answered[message.number] = message.number
+        if message.deed == "unstash":
             self.replay_stash()
         if fails and self.directive == "restart":
             self.replay_stash()
-        elif letter.deed == "stop" or (fails and self.directive == "stop"):
+        elif message.deed == "stop" or (fails and self.directive == "stop"):
             self.close()
 
-    def take(self) -> Letter:
+    def take(self) -> ContractMessage:
         if self.unstashed:
             return self.unstashed.pop(0)
         first = self.waiting[0]
@@ -163,13 +163,13 @@ class Model:
 
     def close(self) -> None:
         self.closed = True
-        for letter in [*self.unstashed, *self.stash, *self.waiting]:
-            self.die(letter, "stopped", ActorStopped)
+        for message in [*self.unstashed, *self.stash, *self.waiting]:
+            self.die(message, "stopped", ActorStopped)
         self.unstashed, self.stash, self.waiting = [], [], []
 
-    def die(self, letter: Letter, reason: str, error: type[Exception]) -> None:
-        self.dead.append((letter.number, reason))
-        self.answered[letter.number] = error
+    def die(self, message: ContractMessage, reason: str, error: type[Exception]) -> None:
+        self.dead.append((message.number, reason))
+        self.answered[message.number] = error
 
 
 class MailboxMachine(RuleBasedStateMachine):
@@ -196,39 +196,39 @@ class MailboxMachine(RuleBasedStateMachine):
         )
         self.system.run_until_idle()
 
-    letters = st.tuples(
+    messages = st.tuples(
         st.integers(0, 3),
         st.sampled_from(
             ["note"] * 6 + ["fail", "stash", "stash", "stash and fail", "unstash", "unstash"]
         ),
     )
 
-    def letter(self, drawn: tuple[int, str]) -> Letter:
-        return Letter(next(self.numbers), *drawn)
+    def message(self, drawn: tuple[int, str]) -> ContractMessage:
+        return ContractMessage(next(self.numbers), *drawn)
 
-    @rule(drawn=letters)
+    @rule(drawn=messages)
     def tell(self, drawn: tuple[int, str]) -> None:
-        letter = self.letter(drawn)
-        if self.model.tell(letter):
-            self.ref.tell(letter)
+        message = self.message(drawn)
+        if self.model.tell(message):
+            self.ref.tell(message)
         else:
             with pytest.raises(MailboxFull, match=f"/receiver is full: {CAPACITY} messages"):
-                self.ref.tell(letter)
+                self.ref.tell(message)
 
-    @rule(drawn=st.lists(letters, max_size=8))
+    @rule(drawn=st.lists(messages, max_size=8))
     def tell_many(self, drawn: list[tuple[int, str]]) -> None:
-        letters = [self.letter(each) for each in drawn]
-        if all(self.model.tell(letter) for letter in letters):
-            self.ref.tell_many(letters)
+        messages = [self.message(each) for each in drawn]
+        if all(self.model.tell(message) for message in messages):
+            self.ref.tell_many(messages)
         else:  # what comes after the one that is refused is not sent
             with pytest.raises(MailboxFull):
-                self.ref.tell_many(letters)
+                self.ref.tell_many(messages)
 
-    @rule(drawn=letters)
+    @rule(drawn=messages)
     def ask(self, drawn: tuple[int, str]) -> None:
-        letter = self.letter(drawn)
-        self.model.tell(letter)
-        self.asks[letter.number] = self.ref.ask(letter)
+        message = self.message(drawn)
+        self.model.tell(message)
+        self.asks[message.number] = self.ref.ask(message)
 
     @precondition(lambda self: self.model.has_work())
     @rule(count=st.integers(1, 4))

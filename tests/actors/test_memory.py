@@ -1,4 +1,4 @@
-"""Actors and messages leave nothing in memory."""
+"""Actors and messages leak no memory."""
 
 import ctypes
 import gc
@@ -302,7 +302,7 @@ def test_a_stopped_actors_ref_keeps_no_arguments(system: ActorSystem, mailbox: A
     system.drain()
     gc.collect()
     assert [reference() for reference in watch] == [None, None]
-    assert (ref.name, ref.actor_class, ref.is_alive) == (f"Given-{ref.number}", Given, False)
+    assert (ref.name, ref.actor_class, ref.is_alive) == (f"Given-{ref._number}", Given, False)
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="glibc 2.33 has it")

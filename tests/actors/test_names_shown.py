@@ -1,4 +1,4 @@
-"""Tools that look at objects: `dir()`, completion and `inspect.signature()`."""
+"""The names and signatures that `dir()`, completion and `inspect.signature()` show."""
 
 import importlib
 import inspect

@@ -72,7 +72,7 @@ def act(system: ActorSystem, action: Callable[[Any], Any]) -> object:
 
 @pytest.mark.parametrize("use", TIMES.values(), ids=TIMES)
 def test_a_time_is_a_finite_number_of_seconds(use: Callable[[ActorSystem, Any], object]) -> None:
-    wrong = r"is a number of seconds .*not nan"
+    wrong = r"must be a number of seconds .*got nan"
     with ActorSystem() as system, pytest.raises(ValueError, match=wrong):
         use(system, math.nan)
 
@@ -102,7 +102,7 @@ COUNTS: dict[str, Callable[[ActorSystem, Any], object]] = {
 @pytest.mark.parametrize("use", COUNTS.values(), ids=COUNTS)
 def test_a_count_is_a_whole_number_in_range(use: Callable[[ActorSystem, Any], object]) -> None:
     with ActorSystem() as system:
-        with pytest.raises((ValueError, SpawnError), match=r"is a whole number .*, not -10"):
+        with pytest.raises((ValueError, SpawnError), match=r"must be a whole number .*, got -10"):
             use(system, -(10**30))
         assert system.actors == []
 
@@ -116,11 +116,13 @@ SWITCHES: dict[str, Callable[[ActorSystem, Any], object]] = {
 @pytest.mark.parametrize("use", SWITCHES.values(), ids=SWITCHES)
 def test_a_switch_is_true_or_false(use: Callable[[ActorSystem, Any], object]) -> None:
     with ActorSystem() as system:
-        with pytest.raises((ValueError, SpawnError), match="is True or False, not 'no'"):
+        with pytest.raises((ValueError, SpawnError), match="must be True or False, got 'no'"):
             use(system, "no")
         assert system.actors == []
 
 
 def test_more_than_1024_workers_are_refused() -> None:
-    with pytest.raises(ConfigError, match="workers is a whole number from 1 to 1024, not 1025"):
+    with pytest.raises(
+        ConfigError, match="workers must be a whole number from 1 to 1024, got 1025"
+    ):
         ActorSystem(workers=1025)

@@ -1,4 +1,4 @@
-"""Options of actors that their class has as attributes, and those of the configuration."""
+"""Options of actors, given as attributes of their class or in the configuration."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def test_a_wrong_attribute_is_an_error_at_the_spawn(system: ActorSystem) -> None
         def receive(self, message: Any) -> None:
             pass
 
-    with pytest.raises(SpawnError, match="dedicated is True or False, not 'yes'"):
+    with pytest.raises(SpawnError, match="dedicated must be True or False, got 'yes'"):
         system.spawn(Wrong)
 
 
@@ -86,10 +86,10 @@ def test_the_configuration_s_win_over_all() -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"dedicated": 1}, "dedicated of actors.box is True or False, not 1"),
-        ({"supervision": "hope"}, "supervision of actors.box: a directive is .*not 'hope'"),
+        ({"dedicated": 1}, "dedicated of actors.box must be True or False, got 1"),
+        ({"supervision": "hope"}, "supervision of actors.box: a directive must be .*got 'hope'"),
         ({"supervision": {"patience": 3}}, "supervision of actors.box: .*'patience'"),
-        ({"supervision": 3}, "supervision of actors.box is a table, not 3"),
+        ({"supervision": 3}, "supervision of actors.box must be a table, got 3"),
     ],
 )
 def test_a_wrong_setting_is_an_error_of_the_configuration(options: Any, why: str) -> None:

@@ -95,7 +95,7 @@ def test_an_outcome_for_an_actor_that_has_stopped_is_a_dead_letter(manual: Manua
     ("call", "error"),
     [
         (lambda self: self.pipe(5), r"pipe\(\) expects futures, got 5"),
-        (lambda self: self.pipe(self.sleep(1), to=5), "goes to a ref or another recipient, not 5"),
+        (lambda self: self.pipe(self.sleep(1), to=5), "expected a ref or another recipient, got 5"),
         (lambda self: self.pipe(self.sleep(1), wrap=5), "expects a function as `wrap`, got 5"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A prioritised mailbox: the least key first, and of equal keys the earliest."""
+"""A prioritised mailbox: the smallest key first, and the earliest of equal keys."""
 
 import math
 import random

@@ -81,11 +81,11 @@ def test_the_laws_hold_on_threads(
     for thread in threads:
         thread.join()
     system.drain(timeout=30.0)
-    if not any(letter.late for letter in world.sent):  # timers may still fire
+    if not any(message.late for message in world.sent):  # timers may still fire
         check_idle(world)
     system.stop()
     if (timers := system._runtime.timers._thread) is not None:
-        timers.join(30)  # it may be in the middle of a late letter
+        timers.join(30)  # it may be in the middle of a late message
     check_at_end(world)
 
 

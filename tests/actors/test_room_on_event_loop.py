@@ -267,7 +267,7 @@ def test_an_actor_on_the_loop_cannot_wait_for_its_own_mailbox(system: ActorSyste
             actor.ref.tell(send)
 
     sender = system.spawn(Doer, event_loop=True, mailbox=BoundedMailbox(2, timeout=PATIENCE))
-    with pytest.raises(MailboxFull, match="nobody can make room"):
+    with pytest.raises(MailboxFull, match="no room can come"):
         sender.ask(send).result(60)
 
 

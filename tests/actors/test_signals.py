@@ -1,4 +1,4 @@
-"""A system that heeds signals drains before it stops; a second signal stops it at once."""
+"""A system that handles signals drains before it stops; a second signal stops it at once."""
 
 import signal
 import subprocess
@@ -320,8 +320,8 @@ def test_handlers_are_installed_in_the_main_thread_alone() -> None:
         thread = threading.Thread(target=install, name="other")
         thread.start()
         thread.join()
-        assert "is called in the main thread" in str(failed[0])
-        assert "not in 'other'" in str(failed[0])
+        assert "must be called in the main thread" in str(failed[0])
+        assert "not in the thread 'other'" in str(failed[0])
 
 
 @pytest.mark.parametrize("signals", [signal.SIGTERM, None])
@@ -337,19 +337,19 @@ def test_signals_are_given_as_a_list(signals: Any) -> None:
 def test_a_signal_that_cannot_be_handled_is_refused(number: Any) -> None:
     before = signal.getsignal(signal.SIGTERM)
     with ActorSystem() as system:
-        with pytest.raises(ConfigError, match="no signal that a program can handle"):
+        with pytest.raises(ConfigError, match="expected a signal that a program can handle"):
             system.install_signal_handlers([signal.SIGTERM, number])
         assert signal.getsignal(signal.SIGTERM) == before
 
 
-def test_a_stopped_system_heeds_no_signals() -> None:
+def test_a_stopped_system_handles_no_signals() -> None:
     with ActorSystem() as system:
         pass
     with pytest.raises(SystemClosed, match="handles no signals"):
         system.install_signal_handlers()
 
 
-def test_a_handler_may_read_who_heeds_its_signal_while_another_thread_stops_a_system() -> None:
+def test_a_handler_may_ask_for_the_handlers_of_its_signal_while_a_system_stops() -> None:
     number = signal.SIGUSR1
     first, second = signals.Signals(), signals.Signals()
     first.install([number])

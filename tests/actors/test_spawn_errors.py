@@ -34,7 +34,7 @@ def ask(ref: ActorRef[Any], message: Any = "x") -> Any:
     return ref.ask(message).result(timeout=30)
 
 
-# --- what is no actor -----------------------------------------------------------------------------
+# --- not an actor --------------------------------------------------------------------------------
 
 
 class NotAnActor:
@@ -92,7 +92,7 @@ def test_on_failure_may_not_be_a_coroutine_function(system: ActorSystem) -> None
         pass
 
     cls: Any = type("Hooked", (Echo,), {"on_failure": coroutine})
-    with pytest.raises(SpawnError, match=r"Hooked\.on_failure is `async`; only `receive`, "):
+    with pytest.raises(SpawnError, match=r"Hooked\.on_failure is `async`, but only `receive`, "):
         system.spawn(cls)
 
 
@@ -108,7 +108,7 @@ def test_a_wrong_name_is_refused(system: ActorSystem, name: Any) -> None:
 
 def test_a_name_is_given_once(system: ActorSystem) -> None:
     first = system.spawn(Echo, name="echo")
-    with pytest.raises(SpawnError, match="the system has an actor named 'echo' already"):
+    with pytest.raises(SpawnError, match="the system already has an actor named 'echo'"):
         system.spawn(Echo, name="echo")
     assert system.actors == [first]
 
@@ -157,7 +157,7 @@ def test_siblings_have_different_names_and_cousins_may_have_the_same(system: Act
     first, second = system.spawn(Parent, name="first"), system.spawn(Parent, name="second")
     paths = [ask(first, "child").path, ask(second, "child").path]
     assert paths == ["/first/child", "/second/child"]
-    with pytest.raises(SpawnError, match="/first has an actor named 'child' already"):
+    with pytest.raises(SpawnError, match="/first already has an actor named 'child'"):
         ask(first, "child")
 
 
@@ -184,7 +184,9 @@ def test_a_wrong_mailbox_is_refused(system: ActorSystem, mailbox: Any) -> None:
 
 
 def test_a_priority_beyond_32_bits_is_refused(system: ActorSystem) -> None:
-    with pytest.raises(SpawnError, match="priority is a whole number from 0 to 4294967295, not "):
+    with pytest.raises(
+        SpawnError, match="priority must be a whole number from 0 to 4294967295, got "
+    ):
         system.spawn(Echo, priority=2**32)
 
 
@@ -352,7 +354,7 @@ def test_options_that_a_class_or_the_configuration_has_are_no_arguments() -> Non
     with ActorSystem(workers=1, config=config) as system:
         ref = system.spawn(Tuned, name="tuned")
         assert ref.ask("x").result(30) == ("mine", "mine, too")
-        assert (ref.is_dedicated, ref._room) == (True, 7)
+        assert (ref._is_dedicated, ref._room) == (True, 7)
 
 
 def test_a_restart_gives_the_arguments_of_a_partial_again(system: ActorSystem) -> None:

@@ -345,8 +345,8 @@ def test_drain_waits_for_an_actor_that_backs_off(system: ActorSystem) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"directive": "explode"}, "a directive is one of stop, .* escalate, not 'explode'"),
-        ({"scope": "some"}, "a scope is one of one, all, rest, not 'some'"),
+        ({"directive": "explode"}, "a directive must be one of stop, .* escalate, got 'explode'"),
+        ({"scope": "some"}, "a scope must be one of one, all, rest, got 'some'"),
         ({"backoff": 60}, "expected a backoff of at most max_backoff, 30 s, got 60 s: give"),
     ],
 )
@@ -357,7 +357,7 @@ def test_a_policy_with_a_wrong_value_is_refused(options: dict[str, Any], message
 
 @pytest.mark.parametrize("policy", ["explode", 7])
 def test_spawn_refuses_a_wrong_policy(system: ActorSystem, policy: Any) -> None:
-    with pytest.raises(ConfigError, match="a directive is one of"):
+    with pytest.raises(ConfigError, match="a directive must be one of"):
         system.spawn(Worker, supervision=policy)
     assert system.actors == []
 

@@ -160,7 +160,7 @@ def test_timers_made_in_on_stop_end_with_the_actor(manual: ManualSystem) -> None
 
 
 def test_a_period_is_above_0() -> None:
-    wrong = "a timer's period is a number of seconds above 0, 1e9 at most, not 0"
+    wrong = "a timer's period must be a number of seconds above 0 and at most 1e9, got 0"
     with ManualSystem() as system, pytest.raises(ValueError, match=wrong):
         system.spawn(Busy).ask(0).result()
 
@@ -261,7 +261,7 @@ def test_a_shorter_timer_overtakes_the_one_that_the_clock_waits_for(system: Acto
     assert came == ["soon"]
 
 
-# --- what timers leave behind ---------------------------------------------------------------------
+# --- leftovers of timers -------------------------------------------------------------------------
 
 
 def test_timers_that_were_cancelled_do_not_pile_up() -> None:

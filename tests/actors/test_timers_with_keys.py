@@ -23,7 +23,7 @@ class Doing(Actor[Any]):
 
 
 class Busy(Actor[Any]):
-    """Takes so many seconds for each message."""
+    """Takes some seconds for each message."""
 
     def __init__(self, seconds: float, log: list[Any]) -> None:
         self.seconds = seconds
@@ -137,11 +137,11 @@ def test_a_system_has_timers_for_any_actor(manual: ManualSystem) -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda system: system.after(1, "m", to=5), TypeError, "goes to a ref .* not 5"),
+        (lambda system: system.after(1, "m", to=5), TypeError, "expected a ref .* got 5"),
         (
             lambda system: system.every(1, "m", to=Sink(), coalesce=True),
             TypeError,
-            "coalesce=True is for the timers of actors",
+            "coalesce=True works only for timers of actors",
         ),
         (
             lambda system: system.every(

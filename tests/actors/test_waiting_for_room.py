@@ -1,4 +1,4 @@
-"""A worker on which an actor waits for room in a full mailbox goes on with other work."""
+"""A worker on which an actor waits for room in a full mailbox continues with other work."""
 
 import resource
 import threading
@@ -189,7 +189,7 @@ class Start(Actor[threading.Event]):
 
 
 class Busy(Actor[int]):
-    """Always has a message, until it had so many; then makes a note."""
+    """Always has a message, up to a number of them; then makes a note."""
 
     def __init__(self, note: Callable[[], None], ended: threading.Event) -> None:
         self.note, self.ended = note, ended

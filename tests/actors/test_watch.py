@@ -1,4 +1,4 @@
-"""`watch`: being told of another actor's end."""
+"""`watch`: notification of another actor's end."""
 
 import gc
 import random

@@ -1,4 +1,4 @@
-"""Whole programs end in every way, and a fork refuses use of its copy."""
+"""Whole programs that end in every way, and forks, which refuse the use of their copy."""
 
 import os
 import signal

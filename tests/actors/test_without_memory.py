@@ -1,4 +1,4 @@
-"""In a process without memory each call raises MemoryError, and the system survives."""
+"""When memory is exhausted, each call raises MemoryError, and the system survives."""
 
 import subprocess
 import sys

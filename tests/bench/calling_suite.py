@@ -1,4 +1,4 @@
-"""What is measured of calls from the main thread: in the process, and to another one."""
+"""Benchmarks of calls from the main thread, in the process and to another one."""
 
 from collections.abc import Callable, Iterator
 
@@ -24,8 +24,8 @@ def one_by_one(smoke: bool) -> Benchmark:
     return calls("calls", "Calls, one after the other", smoke, at_once=1)
 
 
-def in_lots(smoke: bool) -> Benchmark:
-    return calls("calls_in_lots", "Calls, 500 on their way", smoke, at_once=500)
+def in_batches(smoke: bool) -> Benchmark:
+    return calls("calls_in_batches", "Calls, 500 on their way", smoke, at_once=500)
 
 
 def targets() -> Iterator[Target]:
@@ -33,4 +33,7 @@ def targets() -> Iterator[Target]:
         yield Target(f"{name}: a pool against Ray", 2.0, ratio(name, "Ray", POOL))
 
 
-CALLING: dict[str, Callable[[bool], Benchmark]] = {"calls": one_by_one, "calls_in_lots": in_lots}
+CALLING: dict[str, Callable[[bool], Benchmark]] = {
+    "calls": one_by_one,
+    "calls_in_batches": in_batches,
+}

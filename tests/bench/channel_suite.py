@@ -1,4 +1,4 @@
-"""What is measured of channels: values between tasks, and select, beside other libraries and Go."""
+"""Benchmarks of channels: values between tasks, and select, against other libraries and Go."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

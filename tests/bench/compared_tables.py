@@ -80,7 +80,9 @@ def loader(benchmarks: dict[str, Any]) -> str:
 
 def calls(benchmarks: dict[str, Any]) -> str:
     """Write calls a second, and microseconds of processor time for one."""
-    found = [benchmarks.get(each, {}).get("competitors", {}) for each in ("calls", "calls_in_lots")]
+    found = [
+        benchmarks.get(each, {}).get("competitors", {}) for each in ("calls", "calls_in_batches")
+    ]
     rows = []
     for title, name in CALLS.items():
         ways = [each.get(name, {}) for each in found]

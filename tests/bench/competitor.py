@@ -1,4 +1,4 @@
-"""The words of the suite: a benchmark and those who compete in it."""
+"""The terms of the suite: a benchmark, its competitors and their results."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What a row costs that is delivered to a server: python tests/bench/delivery_cost.py [--rows N]
+"""The cost of a row that is delivered to a server: python tests/bench/delivery_cost.py [--rows N]
 
 Processor time of the client and of the server for each step, which other programs on the machine
 change little. Rows are an int, a text and a float, in record batches; the least of some rounds is
@@ -7,12 +7,7 @@ shown, because what others do can only add to it. Wants Linux.
 
 import argparse
 import os
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,8 +16,8 @@ import pyarrow as pa
 from callboard.remote import Connection, connect
 from callboard.remote.sharding.keys import By, ShardKey, divide_batch
 from remote.committing import settle
+from remote.processes import server
 
-BENCH = Path(__file__).parent
 KEYS: list[tuple[str, By, int]] = [
     ("an int, 2 shards", "id", 2),
     ("a text, 2 shards", "name", 2),
@@ -43,24 +38,6 @@ def processor_time(process: int | str = "self") -> float:
     for task in os.scandir(f"/proc/{process}/task"):
         spent += int(Path(task.path, "schedstat").read_text().split()[0])
     return spent / 1e9
-
-
-@contextmanager
-def served() -> Iterator[tuple[Connection, int]]:
-    """Serve an actor that adds up columns, and yield a connection and the server's id."""
-    with tempfile.TemporaryDirectory() as folder:
-        url = f"unix:{folder}/s"
-        command = [sys.executable, "-m", "callboard", "serve", "remote.sharding:build"]
-        options = ["--bind", url, "--state", f"{folder}/state", "--log-level", "WARNING"]
-        server = subprocess.Popen([*command, *options], cwd=BENCH, stdout=subprocess.PIPE)
-        try:
-            assert server.stdout is not None
-            server.stdout.readline()
-            with connect(url, timeout=120) as connection:
-                yield connection, server.pid
-        finally:
-            server.terminate()
-            server.communicate()
 
 
 def made(rows: int, size: int) -> list[pa.RecordBatch]:
@@ -88,19 +65,19 @@ def dividing(batches: list[pa.RecordBatch], by: By, shards: int) -> float:
 
 
 def delivering(
-    connection: Connection, server: int, batches: list[pa.RecordBatch], number: int
+    connection: Connection, process: int, batches: list[pa.RecordBatch], number: int
 ) -> tuple[float, ...]:
     """Deliver batches as one batch of a job, and return the processor time of each of STEPS."""
-    clocks = [(processor_time(), processor_time(server))]
+    clocks = [(processor_time(), processor_time(process))]
     with connection.upload("kept", job="cost", batch=number) as upload:
         for batch in batches:
             upload.send_batch(batch)
-    clocks.append((processor_time(), processor_time(server)))
+    clocks.append((processor_time(), processor_time(process)))
     assert upload.staged is not None
     connection.commit("cost", number, [upload.staged])
-    clocks.append((processor_time(), processor_time(server)))
+    clocks.append((processor_time(), processor_time(process)))
     settle(connection)
-    clocks.append((processor_time(), processor_time(server)))
+    clocks.append((processor_time(), processor_time(process)))
     first, *others = (later[1] - now[1] for now, later in pairwise(clocks))
     return clocks[1][0] - clocks[0][0], first, *others
 
@@ -119,9 +96,12 @@ def main(rows: int, size: int, rounds: int) -> None:
     def note(step: str, spent: float) -> None:
         least[step] = min(spent, least.get(step, spent))
 
-    with served() as (connection, server):
+    with (
+        server("remote.sharding", state=True) as (url, process),
+        connect(url, timeout=120) as connection,
+    ):
         for number in range(rounds + 1):
-            spent = delivering(connection, server, batches, number)
+            spent = delivering(connection, process, batches, number)
             if number:  # the first warms up
                 for step, each in zip(STEPS, spent, strict=True):
                     note(step, each)

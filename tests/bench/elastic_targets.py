@@ -1,4 +1,4 @@
-"""What is wanted of the elastic level of workers."""
+"""The targets of the elastic level of workers."""
 
 from collections.abc import Iterator
 from itertools import product

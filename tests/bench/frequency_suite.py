@@ -1,4 +1,4 @@
-"""What is measured of summaries of what is frequent."""
+"""Benchmarks of summaries of frequent keys."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is measured of joins: the band join of Gulisano et al. 2015, and one of real rows."""
+"""Benchmarks of joins: the band join of Gulisano et al. 2015, and a join of real rows."""
 
 from collections.abc import Callable
 from itertools import product

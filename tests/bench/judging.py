@@ -1,4 +1,4 @@
-"""Targets held against the results of a run, as a table."""
+"""A table of a run's results and the targets."""
 
 from measures import NotMeasuredError, NotRunError, Results, Verdict
 from report import quantity, table

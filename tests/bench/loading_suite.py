@@ -1,4 +1,4 @@
-"""What is measured of a data loader: pictures decoded on threads, in batches, in their order."""
+"""Benchmarks of a data loader: pictures decoded on threads, in batches, in their order."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""What targets are held against: ratios, rates and costs of a run's results."""
+"""Measures for targets: ratios, rates and costs of a run's results."""
 
 import sysconfig
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What is measured of nets: records that are carried, beside a task or a thread for each entity."""
+"""Benchmarks of nets: one coordinator for all entities, or a task or a thread for each."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""What is measured of Nexmark: queries on Python rows and on Arrow batches, beside Bytewax."""
+"""Benchmarks of Nexmark: queries on Python rows and on Arrow batches, compared with Bytewax."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""Who competes: Python libraries on their hosts, and native programs, each with a fitting size."""
+"""The competitors: Python libraries on their hosts, and native programs, each with its size."""
 
 import sys
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What priority policies and monitoring levels cost: python tests/bench/policy_cost.py [ROUNDS]
+"""The cost of priority policies and monitoring levels: python tests/bench/policy_cost.py [ROUNDS]
 
 One worker, and a ring of actors that pass tokens on: with one token one actor is ready at a time,
 with as many as actors nearly all are. Settings take turns, and each shows the least processor time

@@ -1,4 +1,4 @@
-"""What is measured of served systems: rows and asks from another process, beside bare sockets."""
+"""Benchmarks of served systems: rows and asks from another process, compared with bare sockets."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""What a run comes to: tables in Markdown, JSON, and the machine it ran on."""
+"""The report of a run: tables in Markdown, JSON, and the machine."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""What an ask takes when the system rests now and then, beside two threads over two queues.
+"""The time of an ask when the system rests between asks, compared with two threads and queues.
 
     python tests/bench/resting.py [--rounds 5] [--pauses NAME ...] [--shapes NAME ...]
                                   [--workers N ...] [--python PROGRAM ...] [--json FILE]

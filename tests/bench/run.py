@@ -1,4 +1,4 @@
-"""Run the benchmarks: every competitor in turn, round by round, each in a process of its own.
+"""Run the benchmarks: every competitor in turn, round by round, each in a separate process.
 
     python tests/bench/run.py [--only NAME ...] [--rounds N] [--smoke] [--json F] [--picture F]
                               [--workers N ...] [--threading MODEL ...]

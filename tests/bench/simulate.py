@@ -1,4 +1,4 @@
-"""Simulate the stream scheduler on cores that are not there (docs/design/simulator.md).
+"""Simulate the stream scheduler on more cores than exist (docs/design/simulator.md).
 
 python tests/bench/simulate.py measure                   this machine's parameters, into a file
 python tests/bench/simulate.py predict OPTION=VALUE ...  one graph (simulator/shapes.hpp)

@@ -1,4 +1,4 @@
-"""What feeding a partition to actors costs, beside Spark's own functions, in the same run.
+"""The cost of feeding a partition to actors, compared with Spark's own functions in the run.
 
     python tests/bench/spark_cost.py [--rounds 5] [--rows 2000000] [--only PAIR ...] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""What the demo costs in Spark, beside an identity over the same plan, in the same run.
+"""The cost of the demo in Spark, compared with an identity over the same plan.
 
     python tests/bench/spark_demo.py [--rounds 7] [--partitions 4] [--cold] [FILE]
 

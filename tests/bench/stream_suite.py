@@ -1,4 +1,4 @@
-"""What is measured of ordered streams: the targets' benchmarks, and the paper's figures."""
+"""Benchmarks of ordered streams: those of the targets, and the paper's figures."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ KINDS = {SL: "SL", PS: "PS", SF: "SF"}  # as tests/native/bench/bench_structures
 PYTHON_COSTS = {"light": 1_000_000, "middling": 200_000, "heavy": 20_000}  # rows, of 0.1 to 20 us
 PYTHON_STATELESS = ("map", "map by a method", "filter", "flat_map")
 PYTHON_KEYED = ("keyed stateful", "keyed scan", "keyed fold")
-UNITS = {"rate": "rows/s", "latency": "ms", "cost": "us"}  # "cost" is that of a row
+UNITS = {"rate": "rows/s", "latency": "ms"}
 SIZES = (  # bytes of a row, and of a keyed operator's state in each of 64 partitions
     ("rows of 64 B", 64, 0),
     ("rows of 4 KB", 4 << 10, 0),
@@ -123,16 +123,6 @@ def sessions(plan: Plan) -> Benchmark:
         game.alone("pandas", "peer", by="pandas"),
     ]
     return Benchmark("streams_sessions", "Sessions in a real stream", "rows/s", players)
-
-
-def keys(plan: Plan) -> Benchmark:
-    game = plan.game("aligned_keys", 20_000)
-    players = [
-        game.alone(with_workers(name, workers), "ours", step=step, workers=workers)
-        for name, step in (("keys in a row", 1), ("multiples of 64", 64), ("of 4,096", 4_096))
-        for workers in plan.workers
-    ]
-    return Benchmark("streams_keys", "Keys whose hashes are aligned", "rows/s", players)
 
 
 def arrow(plan: Plan) -> Benchmark:
@@ -264,17 +254,6 @@ def heuristics(plan: Plan, measure: str) -> Benchmark:
     return figure(f"fig8_{measure}", title, measure, plan.some(players()))
 
 
-def heuristics_in_python(plan: Plan, measure: str) -> Benchmark:
-    def players() -> Iterator[Competitor]:
-        for query, name in product(QUERIES, POLICIES):
-            game = plan.game("queries", 40_000)
-            options: dict[str, Any] = {"query": query, "policy": name, "measure": measure}
-            yield game.alone(f"Q{query}, {name}", "ours", **options)
-
-    title = "Heuristics on the queries in Python"
-    return figure(f"fig8_python_{measure}", title, measure, plan.some(players()))
-
-
 def staged(
     game: Game, title: str, workers: int, operators: Sequence[str], **options: object
 ) -> Competitor:
@@ -283,13 +262,13 @@ def staged(
     return replace(game.by("structures", workers, *words), name=with_workers(title, workers))
 
 
-def shapes(plan: Plan, schemes: Sequence[str], measure: str) -> Iterator[Competitor]:
+def shapes(plan: Plan, schemes: Sequence[str]) -> Iterator[Competitor]:
     """Play the five shapes with each scheme, by the paper's best heuristic."""
     for query, workers, scheme in product(QUERIES, plan.workers, schemes):
         game = plan.game("shapes", 400_000 // COSTS[query])
         operators = [f"{KINDS[kind]}:{us * 1000:g}:{rows:g}" for kind, us, rows in SHAPES[query]]
         few = {"partitions": workers} if scheme == "partitioned" else {}
-        options = {**SMALL, **few, "scheme": scheme, "ct": 1, "measure": measure}
+        options = {**SMALL, **few, "scheme": scheme, "ct": 1}
         yield staged(game, f"Q{query}, {scheme}", workers, operators, **options)
 
 
@@ -324,9 +303,9 @@ def latency_by_cost(plan: Plan) -> Benchmark:
     return figure("fig10", "Latency of a keyed operator", "latency", plan.some(players()))
 
 
-def partitioning_of_queries(plan: Plan, measure: str) -> Benchmark:
-    players = plan.some(shapes(plan, PARTITIONING, measure))
-    return figure(f"fig11_{measure}", "Partitioning on the queries' shapes", measure, players)
+def partitioning_of_queries(plan: Plan) -> Benchmark:
+    players = plan.some(shapes(plan, PARTITIONING))
+    return figure("fig11_rate", "Partitioning on the queries' shapes", "rate", players)
 
 
 def light(plan: Plan) -> Benchmark:
@@ -352,31 +331,19 @@ def light_in_rounds(plan: Plan) -> Benchmark:
     return figure("fig12_rounds", title, "rate", plan.some(players()))
 
 
-def cost_of_light(plan: Plan) -> Benchmark:
-    def players() -> Iterator[Competitor]:
-        for ns, scheme, workers in product((200, 1_000, 10_000), REORDERING, plan.workers):
-            game = plan.game("stateless", 400_000_000 // (ns + 1_000))
-            options = {"scheme": scheme, "batch": 1, "window": 1024, "measure": "cost"}
-            yield staged(game, f"{ns:,} ns, {scheme}", workers, [f"SL:{ns}:1"], **options)
-
-    title = "What a light operator's row takes, with the wait for the reorder buffer"
-    return figure("fig12_cost", title, "cost", plan.some(players()))
-
-
-def selective(plan: Plan, measure: str) -> Benchmark:
+def selective(plan: Plan) -> Benchmark:
     def players() -> Iterator[Competitor]:
         game = plan.game("selective", 4_000)
         operators = ["SL:100000:50", "PS:2000:1"]  # both take as long for a row that comes
         for batch, scheme, workers in product((1, 16), REORDERING, plan.workers):
-            options = {"scheme": scheme, "batch": batch, "partitions": 100, "measure": measure}
+            options = {"scheme": scheme, "batch": batch, "partitions": 100}
             yield staged(game, f"rounds of {batch}, {scheme}", workers, operators, **options)
 
-    name = "fig13" if measure == "rate" else f"fig13_{measure}"
-    return figure(name, "50 rows for each, 100 us", measure, plan.some(players()))
+    return figure("fig13", "50 rows for each, 100 us", "rate", plan.some(players()))
 
 
 def reordering_of_queries(plan: Plan) -> Benchmark:
-    players = plan.some(shapes(plan, REORDERING, "rate"))
+    players = plan.some(shapes(plan, REORDERING))
     return figure("fig14", "Reordering on the queries' shapes", "rate", players)
 
 
@@ -405,7 +372,6 @@ STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
     "streams_python_operators": python_operators,
     "streams_python_beside": python_beside,
     "streams_sessions": sessions,
-    "streams_keys": keys,
     "streams_arrow": arrow,
     "streams_arrow_join": arrow_joins,
     "streams_memory": memory,
@@ -420,16 +386,11 @@ STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
     "streams_sizes": touching,
     "fig8_rate": partial(heuristics, measure="rate"),
     "fig8_latency": partial(heuristics, measure="latency"),
-    "fig8_python_rate": partial(heuristics_in_python, measure="rate"),
-    "fig8_python_latency": partial(heuristics_in_python, measure="latency"),
     "fig9": skew,
     "fig10": latency_by_cost,
-    "fig11_rate": partial(partitioning_of_queries, measure="rate"),
-    "fig11_latency": partial(partitioning_of_queries, measure="latency"),
+    "fig11_rate": partitioning_of_queries,
     "fig12": light,
     "fig12_rounds": light_in_rounds,
-    "fig12_cost": cost_of_light,
-    "fig13": partial(selective, measure="rate"),
-    "fig13_cost": partial(selective, measure="cost"),
+    "fig13": selective,
     "fig14": reordering_of_queries,
 }

@@ -1,4 +1,4 @@
-"""What is measured: every benchmark with those who compete in it."""
+"""The benchmarks of actors, each with its competitors."""
 
 import json
 from collections.abc import Callable
@@ -18,9 +18,9 @@ def ring(module: str, title: str, smallest: int, smoke: bool) -> Benchmark:
 
 def counting(smoke: bool) -> Benchmark:
     game = Game("savina.counting", 4_000_000, 1_000, smoke)
-    lots = Game("savina.counting_in_lots", 8_000_000, 1_000, smoke)
+    batches = Game("savina.counting_in_batches", 8_000_000, 1_000, smoke)
     players = game.all(
-        lots.on("callboard", "callboard, in lots"), game.on("threads"), *game.languages()
+        batches.on("callboard", "callboard, in batches"), game.on("threads"), *game.languages()
     )
     return Benchmark("counting", "Counting", "messages/s", players)
 

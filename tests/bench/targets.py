@@ -1,4 +1,4 @@
-"""What callboard wants to reach, in one table; a run says what it measured beside it."""
+"""The targets of callboard, in one table; a run adds its measurements."""
 
 from collections.abc import Iterator, Sequence
 
@@ -72,9 +72,9 @@ TARGETS = (
     Target("Python thread ring against a bare call", 0.5, ratio("thread_ring", PYTHON_FLOOR)),
     Target("Counting from one thread against a bare call", 0.35, ratio("counting", PYTHON_FLOOR)),
     Target(
-        "Counting in lots against a bare call",
+        "Counting in batches against a bare call",
         1.0,
-        ratio("counting", PYTHON_FLOOR, "callboard, in lots"),
+        ratio("counting", PYTHON_FLOOR, "callboard, in batches"),
     ),
     Target("Python spawn, one message, stop", 500_000, value("fork_join_create"), "actors/s"),
     Target("Ask against two threads and two queues", 1.0, ratio("ask", "two threads, two queues")),

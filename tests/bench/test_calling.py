@@ -1,19 +1,11 @@
-"""Calls: all ways to call give all answers."""
+"""All ways to call return all answers."""
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-
-
-@pytest.fixture(autouse=True)
-def bench_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)  # for Ray's processes
+pytestmark = pytest.mark.usefixtures("bench_modules")
 
 
 @pytest.mark.parametrize(

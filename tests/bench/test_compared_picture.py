@@ -1,4 +1,4 @@
-"""The picture and the tables that are made of a kept run of the comparisons."""
+"""The picture and the tables of a kept run of the comparisons."""
 
 import json
 from pathlib import Path
@@ -6,12 +6,7 @@ from typing import Any
 
 import pytest
 
-HERE = Path(__file__).parent
-
-
-@pytest.fixture(autouse=True)
-def bench_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(HERE))
+pytestmark = pytest.mark.usefixtures("bench_modules")
 
 
 def a_run(*, queries: tuple[str, ...]) -> dict[str, Any]:

@@ -1,18 +1,12 @@
-"""The benchmarks of the elastic level: what they count comes out right, however fast."""
+"""The benchmarks of the elastic level count correctly, at any speed."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from callboard.scheduling.elasticity.team_level import LevelChange, LevelStatistics
 
-HERE = Path(__file__).parent
-
-
-@pytest.fixture(autouse=True)
-def bench_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(HERE))
+pytestmark = pytest.mark.usefixtures("bench_modules")
 
 
 def play(module: str, periods: int, **options: Any) -> Any:

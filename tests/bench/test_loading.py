@@ -1,21 +1,13 @@
-"""The data loader: all ways to load give the batches of a loop, in its order."""
+"""All ways to load give the batches of a loop, in its order."""
 
-import os
 from itertools import product
-from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("bench_modules")
+
 pytest.importorskip("numpy")
 pytest.importorskip("PIL")
-
-HERE = Path(__file__).parent
-
-
-@pytest.fixture(autouse=True)
-def bench_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)  # for Ray's processes
 
 
 @pytest.mark.parametrize(

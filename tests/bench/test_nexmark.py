@@ -1,20 +1,14 @@
-"""Nexmark: its events, and that every way to answer a query gives the answer of SQL."""
-
-from pathlib import Path
+"""Nexmark: its events, and answers to its queries that equal those of SQL."""
 
 import pytest
+
+pytestmark = pytest.mark.usefixtures("bench_modules")
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("numpy")
 
-HERE = Path(__file__).parent
 QUERIES = ("q0", "q1", "q2", "q3", "q4", "q5", "q7", "q8")
 JOINS = ("q3", "q4", "q8")
-
-
-@pytest.fixture(autouse=True)
-def bench_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(HERE))
 
 
 def test_out_of_50_events_1_is_a_person_3_are_auctions_and_46_are_bids() -> None:

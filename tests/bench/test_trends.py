@@ -1,6 +1,5 @@
-"""The strategy of Schneider and Wu 2017: their rules, section 4.2.2, each with its number there."""
+"""The strategy of Schneider and Wu 2017: each rule, by its number in section 4.2.2."""
 
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -10,13 +9,10 @@ from callboard.scheduling.elasticity.decision import Decision
 from callboard.scheduling.elasticity.measurement import Measurement
 from tests.scheduling.elasticity.model import SHAPES, System, changes, uniform
 
+pytestmark = pytest.mark.usefixtures("bench_modules")
+
 MOST = 64
 STARTS = [1, 4, 16, 64]
-
-
-@pytest.fixture(autouse=True)
-def bench_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
 
 
 def make(least: int, most: int) -> Strategy:

@@ -1,4 +1,4 @@
-"""The cost of one look of `top` or the dashboard to the process that is observed."""
+"""The cost of one refresh of `top` or the dashboard to the process that is observed."""
 
 from __future__ import annotations
 

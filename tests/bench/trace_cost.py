@@ -1,4 +1,4 @@
-"""What traces cost: of a million dispatches the time and the file, and of a ping-pong its time.
+"""The cost of traces: the time and the file of a million dispatches, and the time of a ping-pong.
 
 python tests/bench/trace_cost.py
 """

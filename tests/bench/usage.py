@@ -1,4 +1,4 @@
-"""What a stretch of a run costs: time, CPU seconds, context switches."""
+"""The cost of a part of a run: time, CPU seconds, context switches."""
 
 from resource import RUSAGE_SELF, getrusage
 from time import perf_counter

@@ -1,4 +1,4 @@
-"""Ray, started and ended around a stretch of a benchmark, and what its processes spend."""
+"""Ray, started and ended around a part of a benchmark, and the use of its processes."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""What a second worker is worth: actors on one worker and on more, placed by hand or not at all."""
+"""The gain of a second worker: actors on one worker and on more, placed by hand or not at all."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

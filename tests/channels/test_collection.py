@@ -29,12 +29,12 @@ def test_an_end_that_is_collected_closes_without_a_warning(capacity: int) -> Non
             assert sender.send_nowait(number)
         del sender
         assert left_in(receiver) == list(range(capacity))
-        with pytest.raises(ChannelClosed, match="nobody sends any more"):
+        with pytest.raises(ChannelClosed, match="all senders have ended"):
             receiver.receive_nowait()
 
         sender, receiver = channel(capacity)
         del receiver
-        with pytest.raises(ChannelClosed, match="nobody receives any more"):
+        with pytest.raises(ChannelClosed, match="all receivers have ended"):
             sender.send_nowait(1)
 
 
@@ -126,7 +126,7 @@ async def test_an_offer_that_leads_to_its_own_channel_is_collected() -> None:
     assert complaints == ["Task was destroyed but it is pending!"]
 
 
-def test_the_collector_leaves_what_is_on_its_way() -> None:
+def test_the_collector_leaves_values_on_their_way() -> None:
     """It runs all the time, while two threads use a channel that the values lead to."""
     sender, receiver = channel(2)
 

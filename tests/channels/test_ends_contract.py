@@ -1,4 +1,4 @@
-"""Every end in the hands of every kind of user."""
+"""Every kind of end, used by every kind of user."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_send_with_room_needs_no_partner(users: Users, kind: str, capacity: in
         with pytest.raises(ChannelTimeout):
             await words.send(sender, "too many", 0)
         sender.close()
-        assert sender.is_closed
+        assert sender._is_closed
 
     async def empty(words: Any) -> None:
         assert (len(receiver), receiver.capacity) == (capacity, capacity)
@@ -92,7 +92,7 @@ def test_a_send_with_room_needs_no_partner(users: Users, kind: str, capacity: in
         rest = list(range(1, capacity))
         if rest:
             assert await words.receive_many(receiver, capacity + 5) == rest
-        assert receiver.is_closed
+        assert receiver._is_closed
         with pytest.raises(ChannelClosed):
             receiver.receive_nowait()
         with pytest.raises(ChannelClosed):
@@ -112,8 +112,8 @@ def test_an_empty_channel_has_nothing(users: Users, kind: str, capacity: int) ->
     sender, receiver = channel(capacity)
 
     async def look(words: Any) -> None:
-        assert not receiver.is_closed
-        assert not sender.is_closed
+        assert not receiver._is_closed
+        assert not sender._is_closed
         assert receiver.receive_nowait("nothing") == "nothing"
         assert receiver.receive_nowait(None) is None
         with pytest.raises(ChannelEmpty):
@@ -177,7 +177,7 @@ def test_at_capacity_0_send_nowait_wants_a_receiver_that_waits(users: Users, kin
 
 @every_pair
 @every_capacity
-def test_an_end_handed_on_still_works(users: Users, left: str, right: str, capacity: int) -> None:
+def test_a_released_end_still_works(users: Users, left: str, right: str, capacity: int) -> None:
     sender, receiver = channel(capacity)
 
     async def send_one(words: Any, value: int) -> None:
@@ -250,7 +250,9 @@ def test_a_sender_goes_on_in_the_channel_of_another(users: Users, kind: str, cap
 
 @every_kind
 @every_capacity
-def test_a_receiver_takes_what_is_left_and_moves_on(users: Users, kind: str, capacity: int) -> None:
+def test_a_replaced_receiver_takes_the_rest_and_then_the_next_channel(
+    users: Users, kind: str, capacity: int
+) -> None:
     old, first = channel(capacity)
     new, second = channel(capacity)
     newest, third = channel(capacity)

@@ -91,7 +91,7 @@ def test_a_forked_child_cannot_use_the_channels_of_actors() -> None:
                     return await select([from_sends])
             assert asyncio.run(main()) is from_sends
             assert selection.wait(60) is from_sends and idle.wait(60) is to_loop
-            assert to_task.is_closed and from_sends.is_closed
+            assert to_task._is_closed and from_sends._is_closed
             sender, receiver = channel(1)  # its own
             sender.put(1)
             assert receiver.get(60) == 1

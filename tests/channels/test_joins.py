@@ -1,4 +1,4 @@
-"""Channels that end at actors and at streams, and begin there."""
+"""Channels from and to actors and streams."""
 
 import threading
 from typing import Any
@@ -48,7 +48,7 @@ def test_an_actor_is_told_each_value_in_order(system: ActorSystem) -> None:
     assert not task.is_alive
 
 
-def test_a_receiver_that_was_used_is_handed_on(system: ActorSystem) -> None:
+def test_pipe_releases_a_receiver_that_was_used(system: ActorSystem) -> None:
     kept: list[int] = []
     sender, receiver = channel(3)
     sender.put(1)
@@ -95,7 +95,7 @@ def test_the_end_of_the_actor_is_the_end_of_the_channel(manual: ManualSystem) ->
     ref.stop()
     sender.put(1)
     manual.run_until_idle()
-    assert sender.is_closed
+    assert sender._is_closed
     assert not manual.actors
     assert [letter.message for letter in letters] == [1]
 
@@ -182,7 +182,7 @@ def test_a_sender_is_the_sink_of_a_stream(system: ActorSystem, model: str) -> No
     run.finish(WAIT)
     thread.join(WAIT)  # the end of the run is the end of the channel
     assert taken == [2 * number for number in range(1000)]
-    assert sender.is_closed
+    assert sender._is_closed
 
 
 class NotesFull:
@@ -225,7 +225,9 @@ def test_a_full_channel_holds_the_stream_up(system: ActorSystem) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_row_for_nobody_fails_the_run(system: ActorSystem, model: str) -> None:
+def test_a_row_for_a_channel_without_receivers_fails_the_run(
+    system: ActorSystem, model: str
+) -> None:
     sender, receiver = channel(4)
     receiver.close()
     run = system.run(entry("in", int).to(sender), threading=model)
@@ -235,13 +237,13 @@ def test_a_row_for_nobody_fails_the_run(system: ActorSystem, model: str) -> None
     assert isinstance(caught.value.__cause__, ChannelClosed)
 
 
-def test_rows_for_nobody_can_be_skipped(system: ActorSystem) -> None:
+def test_rows_for_a_channel_without_receivers_can_be_skipped(system: ActorSystem) -> None:
     sender, receiver = channel(4)
     receiver.close()
     run = system.run(entry("in", int).to(sender, errors="skip"))
     run.send("in", [1, 2])
     run.finish(WAIT)
-    assert sender.is_closed
+    assert sender._is_closed
 
 
 def test_an_object_with_put_and_close_is_a_sink(system: ActorSystem) -> None:

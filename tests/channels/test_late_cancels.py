@@ -75,7 +75,7 @@ async def test_a_time_limit_of_asyncio_that_comes_too_late_cancels_nothing_later
     assert over[0].expired()
 
 
-async def test_a_time_limit_of_asyncio_still_ends_what_comes_after_the_send() -> None:
+async def test_a_time_limit_of_asyncio_still_ends_the_code_after_the_send() -> None:
     sender, receiver = channel(0)
     over: list[asyncio.Timeout] = []
 
@@ -261,7 +261,7 @@ async def test_peek_sees_the_value_that_a_cancelled_receive_left(closes: bool) -
         receiver.peek()
 
 
-async def test_peek_does_not_see_what_a_send_offers() -> None:
+async def test_peek_does_not_see_an_offered_value() -> None:
     sender, receiver = channel(0)
     sending = asyncio.ensure_future(sender.send("value"))
     await asyncio.sleep(0)

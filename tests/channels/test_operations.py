@@ -37,7 +37,7 @@ async def test_an_operation_that_is_over_holds_neither_value_nor_end() -> None:
     assert "is over" in repr(sent)
 
 
-async def test_an_operation_that_somebody_has_is_not_used_again() -> None:
+async def test_an_operation_with_a_reference_is_not_used_again() -> None:
     sender, receiver = channel(4)
     first = sender.send(1)
     await first
@@ -46,7 +46,7 @@ async def test_an_operation_that_somebody_has_is_not_used_again() -> None:
     assert first.sent
     assert not second.sent
     await second
-    with pytest.raises(RuntimeError, match="awaited before"):
+    with pytest.raises(RuntimeError, match="already awaited"):
         await first
     assert [await receiver.receive(), await receiver.receive()] == [1, 2]
 

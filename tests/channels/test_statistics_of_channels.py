@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, Future
-from callboard.channels import Receiver, Selection, Sender, Task, channel
+from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox
+from callboard.channels import Receiver, Sender, Task, channel
 from callboard.scheduling.monitor import EndStatistics
 
 
@@ -37,11 +37,11 @@ def test_the_ends_of_live_actors_are_listed(level: str, event_loop: bool) -> Non
         counted = level in ("channels", "workers")
         moved, unused = (3, 0) if counted else (None, None)
         assert found.channels == (
-            EndStatistics(first[1].number, "r", "I", moved, 0, 4, "/moves"),
-            EndStatistics(second[0].number, "w", "I", moved, 2, 8, "/moves"),
-            EndStatistics(third[0].number, "w", "O" if counted else "I", unused, 0, 1, "/moves"),
+            EndStatistics(first[1]._number, "r", "I", moved, 0, 4, "/moves"),
+            EndStatistics(second[0]._number, "w", "I", moved, 2, 8, "/moves"),
+            EndStatistics(third[0]._number, "w", "O" if counted else "I", unused, 0, 1, "/moves"),
         )
-        assert f"{second[0].number}     w      I" in str(found)
+        assert f"{second[0]._number}     w      I" in str(found)
         first[0].close()
         assert system.join(30.0)
         assert system.statistics().channels == ()
@@ -65,7 +65,7 @@ def test_a_closed_end_is_told_as_closed() -> None:
         system.drain()
         states = {end.channel: (end.state, end.moved) for end in system.statistics().channels}
         go.put(1)
-    assert states == {sender.number: ("C", 1), wait.number: ("I", 0)}
+    assert states == {sender._number: ("C", 1), wait._number: ("I", 0)}
     assert list(receiver) == [1]
 
 
@@ -94,74 +94,6 @@ def test_a_tasks_times_add_up() -> None:
 # --- what an actor waits for ----------------------------------------------------------------------
 
 
-class Waits(Actor[Any]):
-    """Awaits what it is told to make."""
-
-    async def receive(self, message: Any) -> None:
-        await message(self)
-
-
-class Answers(Actor[Future[None]]):
-    """Answers with a future that somebody else completes."""
-
-    def receive(self, message: Future[None]) -> Future[None]:
-        return message
-
-
-def test_each_wait_is_told_in_words() -> None:
-    full, empty = channel(1), channel(1)
-    full[0].clone().put(0)
-    many = [channel(1) for _ in range(12)]
-    later = Future[None]()
-    answers: ActorRef[Any]
-    actors: dict[str, ActorRef[Any]]
-    waits = {
-        "value": lambda me: empty[1].receive(),
-        "room": lambda me: full[0].send(1),
-        "any": lambda me: Selection(receiver for _, receiver in many).ready(),
-        "answer": lambda me: answers.ask(later),
-        "own": lambda me: later,
-        "timer": lambda me: me.sleep(3600),
-    }
-    expected = {
-        "value": f"a value of channel {empty[1].number}",
-        "room": f"room in channel {full[0].number}",
-        "any": "one of 12 ends",
-        "answer": "an answer of /answers",
-        "own": "an answer",
-        "timer": "a timer",
-        "idle": "a message",
-    }
-
-    class Begins(Actor[ActorRef[Any]]):
-        """Makes all of them ready, and then one that runs after them on the only worker."""
-
-        def receive(self, message: ActorRef[Any]) -> ActorRef[Any]:
-            for name, ref in actors.items():
-                if name in waits:
-                    ref.tell(waits[name])
-            return self.spawn(Answers)
-
-    with ActorSystem(workers=1) as system:
-        answers = system.spawn(Answers, name="answers")
-        actors = {name: system.spawn(Waits, name=name) for name in expected}
-        system.drain()
-        last = system.spawn(Begins).ask(answers).result(30.0)
-        assert last.ask(done()).result(30.0) is None
-        found = [system.statistics().of(f"/{name}") for name in expected]
-        assert {one.path[1:]: one.waits_for for one in found} == expected
-        assert {name: ref.info().waits_for for name, ref in actors.items()} == expected
-        full[1].get(30.0)
-        later.set_result(None)
-        actors["timer"].stop()
-
-
-def done() -> Future[None]:
-    future = Future[None]()
-    future.set_result(None)
-    return future
-
-
 def test_an_actor_that_waits_for_room_on_its_worker_says_at_whom() -> None:
     """The receiver runs inside the sender's dispatch, and looks at it."""
 
@@ -188,16 +120,3 @@ def test_an_actor_that_waits_for_room_on_its_worker_says_at_whom() -> None:
         system.drain()
         assert fills.info().waits_for == "a message"
     assert seen == ["room at /looks", "a message"]
-
-
-def test_an_actor_that_runs_or_has_ended_waits_for_nothing() -> None:
-    class Looks(Actor[None]):
-        def receive(self, message: None) -> str | None:
-            return self.ref.info().waits_for
-
-    with ActorSystem(workers=1) as system:
-        looks = system.spawn(Looks)
-        assert looks.ask(None).result(30.0) is None
-        looks.stop()
-        assert system.join(30.0)
-        assert looks.info().waits_for is None

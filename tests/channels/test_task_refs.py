@@ -1,4 +1,4 @@
-"""The ref of a task takes no messages, and tells the reason for which the task waits."""
+"""The ref of a task takes no messages, and shows the reason why the task waits."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def test_a_task_is_stopped_with_its_ends(manual: ManualSystem, kind: type[Task])
     manual.run_until_idle()
     ref.stop()
     manual.run_until_idle()
-    assert sender.is_closed
+    assert sender._is_closed
     with pytest.raises(TypeError, match="is a task"):
         ref.tell(1)
 
@@ -87,6 +87,8 @@ class Waiting(Actor[str]):
                 await self.silent.ask(1)
             case "sleep":
                 await self.sleep(1000)
+            case "own":
+                await Future[None]()
             case "value":
                 await self.ends["receiver"].receive()
             case "room":
@@ -108,6 +110,7 @@ class Silent(Actor[Any]):
         ("nothing", "a message"),
         ("ask", "an answer of /silent"),
         ("sleep", "a timer"),
+        ("own", "an answer"),
         ("value", "a value of channel {receiver}"),
         ("room", "room in channel {sender}"),
         ("any", "one of 2 ends"),
@@ -121,7 +124,7 @@ def test_statistics_have_reasons_for_waiting(manual: ManualSystem, what: str, wo
     waiting.tell(what)
     assert waiting.info().waits_for is None  # a message waits for it
     manual.run_until_idle()
-    expected = words.format(**{name: end.number for name, end in ends.items()})
+    expected = words.format(**{name: end._number for name, end in ends.items()})
     assert waiting.info().waits_for == expected
     statistics = manual.statistics()
     assert statistics.of("/waiting").waits_for == expected

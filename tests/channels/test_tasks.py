@@ -146,7 +146,7 @@ class Watches(Actor[Any]):
             self.watch(message)
 
 
-def test_the_end_of_a_task_is_told_to_who_watches_it() -> None:
+def test_the_watcher_of_a_task_is_told_of_its_end() -> None:
     with ManualSystem() as system:
         notes: list[Any] = []
         watcher = system.spawn(Watches, notes)

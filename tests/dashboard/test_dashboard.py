@@ -35,7 +35,7 @@ from tests.waiting import until
 pytest_plugins = ["tests.observing.sockets"]
 
 
-def test_pictures_have_what_happened_since_the_last_one() -> None:
+def test_a_picture_has_the_events_since_the_last_one() -> None:
     with ActorSystem("shop", workers=1, monitoring="mailboxes") as system:
         box = system.spawn(Box, name="box")
         box.tell(1)
@@ -161,7 +161,7 @@ def test_options_are_checked_and_a_port_is_taken_once() -> None:
             "1234567890%20abcdef",
             "a" * 257,
         ):
-            with pytest.raises(ConfigError, match="`token` is a string of 16 to 256 char"):
+            with pytest.raises(ConfigError, match="`token` must be a string of 16 to 256 char"):
                 serve_dashboard(system, token=token)
         with pytest.raises(ConfigError, match="`port`"):
             serve_dashboard(system, port=-1)
@@ -206,7 +206,7 @@ def test_browsers_that_are_gone_are_forgotten() -> None:
     assert sorted(closed) == list(range(MOST_VIEWERS + 1))
 
 
-def test_a_process_that_is_silent_holds_up_nobody_who_looks_at_another() -> None:
+def test_a_silent_process_does_not_hold_up_viewers_of_another() -> None:
     entered, released = threading.Event(), threading.Event()
 
     class View:

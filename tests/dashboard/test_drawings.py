@@ -138,9 +138,9 @@ def test_looks_at_a_manual_system_send_nothing() -> None:
         SystemView(system._runtime).look(shapes=[1])
     system.run_until_idle()
     assert [
-        ref.statistics().messages for ref in system.find(type(run._conductor.actor_class))
+        ref.statistics().messages for ref in system.find(type(run._coordinator.actor_class))
     ] == []
-    assert run._conductor.statistics().messages == 1
+    assert run._coordinator.statistics().messages == 1
     run.finish()
     system.stop()
 

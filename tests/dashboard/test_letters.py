@@ -15,8 +15,8 @@ pytest.importorskip("uvicorn")
 from callboard import ActorRef, ActorSystem
 from callboard.core.text import short_repr
 from callboard.dashboard import serve_dashboard
-from callboard.observing import kept_letters
-from callboard.observing.kept_letters import MOST_LETTERS, KeptLetters
+from callboard.observing import kept_dead_letters
+from callboard.observing.kept_dead_letters import MOST_LETTERS, KeptDeadLetters
 from tests.dashboard.asking import get, picture
 from tests.observing.actors import Box
 
@@ -75,7 +75,7 @@ def test_a_message_is_let_go_when_it_was_shown() -> None:
 
 
 def test_two_observers_that_look_at_once_see_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    letters = KeptLetters()
+    letters = KeptDeadLetters()
 
     def second_look(value: object) -> str:
         monkeypatch.undo()
@@ -84,12 +84,12 @@ def test_two_observers_that_look_at_once_see_the_same(monkeypatch: pytest.Monkey
 
     with ActorSystem("shop", workers=1) as system:
         letters.keep(7, gone_of(system), None, "stopped", None)
-        monkeypatch.setattr(kept_letters, "short_repr", second_look)
+        monkeypatch.setattr(kept_dead_letters, "short_repr", second_look)
         assert letters.latest(1)[0]["message"] == "7"
         assert letters.latest(1)[0]["message"] == "7"
 
 
-def test_a_system_that_nobody_can_look_into_keeps_none() -> None:
+def test_a_system_that_cannot_be_observed_keeps_no_letters() -> None:
     with ActorSystem("shop", workers=1) as system:
         gone, message = gone_of(system), Heavy()
         there = weakref.ref(message)

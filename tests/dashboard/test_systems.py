@@ -85,7 +85,7 @@ def test_a_pool_of_a_system_that_is_not_observable_has_no_sockets(folder: Path) 
 def test_a_system_that_is_not_in_the_list_is_refused(key: str, folder: Path) -> None:
     with ActorSystem("shop", workers=1, observable=True) as system:
         status, text, _ = get(serve_dashboard(system).url, f"picture?most=1&system={key}")
-    assert (status, text) == (400, f"there is no system {key!r} here")
+    assert (status, text) == (400, f"no system has the key {key!r}")
 
 
 def test_a_served_system_says_how_its_server_is(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_servers_elsewhere_are_shown_by_their_health(tmp_path: Path) -> None:
 def test_a_wrong_connection_is_refused() -> None:
     with (
         ActorSystem("shop", workers=1) as system,
-        pytest.raises(ConfigError, match="connections to servers, not 'tcp:shop:1'"),
+        pytest.raises(ConfigError, match="connections to servers, got 'tcp:shop:1'"),
     ):
         serve_dashboard(system, servers=["tcp:shop:1"])
 

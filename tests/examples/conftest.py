@@ -1,4 +1,4 @@
-"""What the tests of the examples share: their modules, and the real data."""
+"""Fixtures of the tests of the examples: their modules, and the real data."""
 
 import os
 import sys

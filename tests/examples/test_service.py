@@ -1,4 +1,4 @@
-"""The systemd unit and the container file of examples/serve start, are well, and end in time.
+"""The systemd unit and the container file of examples/serve start, are healthy, and end in time.
 
 There is no systemd and no container engine in the tests. They run the commands of these files, in
 the environment that the files ask for.

@@ -51,7 +51,7 @@ def test_arrays_of_all_streams_are_counted_while_the_summary_is_asked(
         (["x" * 100_000, "ä漢"], {"x" * 100_000: 1, "ä漢": 1}),
     ],
 )
-def test_whatever_a_summary_takes_is_counted(
+def test_actors_count_all_that_a_summary_takes(
     system: ActorSystem, told: Any, counts: dict[Any, int]
 ) -> None:
     actors = FrequencyActors(system, 0.1, streams=2)
@@ -96,7 +96,7 @@ def test_a_value_that_is_not_a_key_is_refused_and_the_next_one_counted(
 ) -> None:
     actors = FrequencyActors(system, 0.1, streams=1)
     [ref] = actors.refs
-    with pytest.raises(TypeError, match="keys are"):
+    with pytest.raises(TypeError, match="keys expect"):
         ref.ask(wrong).result(60)
     actors.tell("a")
     actors.flush(60)
@@ -116,13 +116,13 @@ def test_more_than_63_bits_are_refused(system: ActorSystem) -> None:
 @pytest.mark.parametrize("stream", [-1, 2, 0.5, "a"])
 def test_a_stream_that_there_is_not_is_refused(system: ActorSystem, stream: Any) -> None:
     actors = FrequencyActors(system, 0.1, streams=2)
-    with pytest.raises(ValueError, match="a stream is a whole number from 0 to 1"):
+    with pytest.raises(ValueError, match="a stream must be a whole number from 0 to 1"):
         actors.tell("a", stream=stream)
 
 
 @pytest.mark.parametrize("streams", [0, -1, 10**9, 1.5])
 def test_a_number_of_streams_has_bounds(system: ActorSystem, streams: Any) -> None:
-    with pytest.raises(ValueError, match="streams is a whole number from 1 to 100000"):
+    with pytest.raises(ValueError, match="streams must be a whole number from 1 to 100000"):
         FrequencyActors(system, 0.1, streams=streams)
 
 
@@ -156,7 +156,7 @@ def test_a_full_mailbox_holds_the_sender_up_and_loses_nothing(system: ActorSyste
 
 
 @replay(20)
-def test_whatever_the_order_of_turns_the_counts_are_the_same(seed: int) -> None:
+def test_counts_do_not_depend_on_the_order_of_dispatches(seed: int) -> None:
     with ManualSystem(seed=seed, quantum=1) as system:
         actors = FrequencyActors(system, 0.05, streams=4)
         for index in range(12):
@@ -188,7 +188,7 @@ def test_an_ask_is_answered_with_how_many_keys_there_were(system: ActorSystem) -
     assert ref.ask(7).result(60) == 1
 
 
-def test_a_column_of_codes_is_counted_by_what_they_stand_for(system: ActorSystem) -> None:
+def test_a_column_of_codes_is_counted_by_its_dictionary(system: ActorSystem) -> None:
     pa = pytest.importorskip("pyarrow")
     actors = FrequencyActors(system, 0.1, streams=1)
     [ref] = actors.refs

@@ -1,4 +1,4 @@
-"""What Space Saving promises, for whatever is counted: Metwally et al. 2006, lemmas 3 to 7."""
+"""The bounds that Space Saving promises: Metwally et al. 2006, lemmas 3 to 7."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -156,7 +156,7 @@ def test_there_is_a_counter_for_each_epsilon(epsilon: float, capacity: int) -> N
     assert SpaceSaving(epsilon).capacity == capacity
 
 
-def test_a_long_stream_of_ever_new_keys_takes_bounded_memory_and_keeps_what_is_frequent() -> None:
+def test_a_long_stream_of_new_keys_takes_bounded_memory_and_keeps_the_frequent_ones() -> None:
     summary = SpaceSaving(0.01)
     for begin in range(0, 100_000, 1_000):
         summary.update([*range(begin, begin + 1_000), *[-1] * 100])

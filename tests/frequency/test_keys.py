@@ -181,7 +181,7 @@ def test_a_failing_comparison_counts_nothing() -> None:
 def test_a_comparison_that_uses_the_summary_is_refused() -> None:
     summary = SpaceSaving(0.1)
     summary.add(Rude(summary))
-    with pytest.raises(RuntimeError, match="this thread is at work on the summary"):
+    with pytest.raises(RuntimeError, match="this thread is using the summary"):
         summary.add(Rude(summary))
     assert summary.total == 1
 

@@ -1,4 +1,4 @@
-"""Datetimes with a zone are counted as the moments that they are."""
+"""Datetimes with a zone are counted as instants, whatever their zone."""
 
 import pickle
 from datetime import UTC, datetime

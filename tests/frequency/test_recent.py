@@ -124,12 +124,15 @@ def test_a_count_while_a_pane_ends_ends_no_other_pane(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"panes": 0}, "panes is a whole number from 1 to 10000, not 0"),
-        ({"panes": 2.5}, "panes is a whole number from 1 to 10000, not 2.5"),
-        ({"panes": 2, "seconds": 0}, "a pane is a number of seconds above 0, 1e9 at most, not 0"),
-        ({"panes": 2, "seconds": float("nan")}, "a pane is a number of seconds above 0"),
-        ({"panes": 2, "epsilon": 2}, "epsilon is a number from 1e-9 to below 1, not 2"),
-        ({"panes": 2, "seconds": 1, "clock": lambda: float("inf")}, "a clock tells a finite"),
+        ({"panes": 0}, "panes must be a whole number from 1 to 10000, got 0"),
+        ({"panes": 2.5}, "panes must be a whole number from 1 to 10000, got 2.5"),
+        (
+            {"panes": 2, "seconds": 0},
+            "a pane must be a number of seconds above 0 and at most 1e9, got 0",
+        ),
+        ({"panes": 2, "seconds": float("nan")}, "a pane must be a number of seconds above 0"),
+        ({"panes": 2, "epsilon": 2}, "epsilon expects a number from 1e-9 to below 1, got 2"),
+        ({"panes": 2, "seconds": 1, "clock": lambda: float("inf")}, "expected finite seconds"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:

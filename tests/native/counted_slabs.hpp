@@ -1,4 +1,4 @@
-// The allocation functions, replaced: they count slabs, and may say that memory is out. For one source of a
+// The allocation functions, replaced: they count slabs, and can act as if memory were out. For one source of a
 // program.
 #pragma once
 

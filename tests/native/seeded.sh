@@ -107,7 +107,7 @@ seed "a consumer goes idle by its link instead of the tail" mailbox/mpsc.hpp \
 seed "a notified park ends with a store" core/threads/parker.hpp \
     's/^\( *\)word_\.exchange(empty, acquire);/\1word_.store(empty, relaxed);/' \
     stress_parker "end of a park" "lost wake-up" "-O1"
-seed "an unpark does not ring the bell" core/threads/parker.hpp \
+seed "an unpark does not write to the eventfd" core/threads/parker.hpp \
     's/else eventfd_write(/else if (false) eventfd_write(/' \
     stress_parker "in either way" "lost wake-up" "-O1"
 seed "a delegated request is pushed relaxed" mailbox/delegation.hpp \
@@ -120,11 +120,11 @@ seed "a slab's lines are counted down relaxed" core/memory/slab.hpp \
     's/counted_\.fetch_sub(lines, acq_rel)/counted_.fetch_sub(lines, relaxed)/' \
     stress_slab "free it once" "data race" "-O0 -fsanitize=thread"
 seed "a thread that ends gives no lines back" core/memory/slab.hpp \
-    's/^\( *\)give_back(unmade_);/\1/' \
+    's/^\( *\)give_back(unused_);/\1/' \
     stress_slab "freed with the last" "made\.load" "-O1"
-seed "a dispatch does not end with its time slice" scheduling/turn.hpp \
-    's/if (now - context->turn_began >= worker->slice_ns) {/if (false) {/' \
-    test_turn "time is over" "against 8" "-O0"
+seed "a dispatch does not end with its time slice" scheduling/dispatch_length.hpp \
+    's/if (now - context->dispatch_began >= worker->time_slice_ns) {/if (false) {/' \
+    test_dispatch_length "time is over" "against 8" "-O0"
 seed "an actor waits without looking at its system messages" scheduling/cell.hpp \
     's/if (system\.seems_empty()) return true;/return true;/' \
     stress_cell "beginning of a wait" "lost wake-up" "-O1"
@@ -134,13 +134,13 @@ seed "a biased lock's visitor passes no barrier" core/threads/biased_lock.hpp \
 seed "an owner that waited for a visit does not look for the next one" core/threads/biased_lock.hpp \
     's/} while (visitor_\.load(seq_cst));/} while (false);/' \
     stress_biased_lock "no barrier for all cores" "data race" "-O0 -fsanitize=thread"
-seed "who announces a cell to a busy worker calls nobody" scheduling/worker.hpp \
+seed "announcing a cell to a busy worker calls no worker" scheduling/worker.hpp \
     's/if (may_move \&\& idles/if (false \&\& may_move \&\& idles/' \
     stress_stealing "told from outside" "nobody comes" "-O1"
-seed "who puts a cell calls nobody" scheduling/worker.hpp \
+seed "putting a cell calls no worker" scheduling/worker.hpp \
     's/if (stealable\.load(relaxed) != 0 \&\&/if (false \&\&/' \
     stress_stealing "fetched by another" "nobody comes" "-O1"
-seed "who gives the watch up beside others' work calls nobody" scheduling/worker.hpp \
+seed "giving up the watch beside others' work calls no worker" scheduling/worker.hpp \
     's/if (team->sleepers\.load(seq_cst) != 0 \&\& !others_idle()) call();//' \
     stress_stealing "while the watcher" "nobody comes" "-O1"
 seed "a worker that is suspended keeps the token" scheduling/worker.hpp \
@@ -164,24 +164,24 @@ seed "a worklist's slot is freed relaxed" mailbox/ordered/worklist.hpp \
 seed "a ring's value is published relaxed" mailbox/ordered/spsc.hpp \
     's/slot\.is_full\.store(true, release)/slot.is_full.store(true, relaxed)/' \
     stress_spsc "whole and in order" "data race" "-O0 -fsanitize=thread"
-seed "who waits at a channel does not look again" channels/kernel/waiting.hpp \
+seed "a thread that waits at a channel does not look again" channels/kernel/waiting.hpp \
     's/return !is_ready() || !withdraw(who);/return true;/' \
     stress_channel "goes to sleep" "lost wake-up" "-O2"
-seed "who waits at a channel passes no barrier" channels/kernel/orderings.hpp \
+seed "a thread that waits at a channel passes no barrier" channels/kernel/orderings.hpp \
     's/if (before == light) pass_barrier();//' \
     stress_channel "goes to sleep" "lost wake-up" "-O2"
-seed "who takes a waiter out leaves it there" channels/kernel/orderings.hpp \
+seed "taking a waiter out leaves it there" channels/kernel/orderings.hpp \
     's/return waiter_in(state_\.exchange(fresh, acq_rel));/return waiter_in(state_.load(acquire));/' \
     stress_channel "answer each other" "data race\|lost wake-up\|SEGV" "-O0 -fsanitize=thread"
-seed "who ends a channel wakes nobody" channels/kernel/channel.hpp \
+seed "the end of a channel wakes no thread" channels/kernel/channel.hpp \
     '/bool end_by(/,/return is_new;/ s/_\.wake();/_.has_waiter();/' \
-    stress_channel "whoever ends" "lost wake-up" "-O2"
+    stress_channel "whichever side ends" "lost wake-up" "-O2"
 seed "an end is seen after the ring" channels/kernel/channel.hpp \
     's/return ends == 0 ? Transfer::not_yet : Transfer::ended;/return has_ended() ? Transfer::ended : Transfer::not_yet;/' \
     stress_channel "comes with the end" "before the value" "-O2"
 seed "an offer is taken by a store" channels/kernel/handover.hpp \
     's/const T taken = slot_\.exchange(T{}, acq_rel);/const T taken = slot_.load(acquire); sched_yield(); slot_.store(T{}, release);/' \
-    stress_channel "sent is received" "wrong == 0\|sent == received\|another value" "-O2"
+    stress_channel "sent value is received" "wrong == 0\|sent == received\|another value" "-O2"
 seed "a member is armed before it is off the list" channels/kernel/selection.hpp \
     '/Member& member = \*first_;/,/list_or_arm/ { s/unlink(member);/SWAP/; s/list_or_arm(member);/unlink(member);/; s/SWAP/list_or_arm(member);/ }' \
     stress_selection "every value" "data race\|lost wake-up\|SEGV" "-O0 -fsanitize=thread"
@@ -191,7 +191,7 @@ seed "a selector's user waits beside a member that came" channels/kernel/selecti
 seed "a member is removed while its waker has it" channels/kernel/selection.hpp \
     's/ \&\& !member\.at_\.withdraw(&member)) await(member);/) member.at_.withdraw(\&member);/' \
     stress_selection "may end at any time" "data race\|SEGV" "-O0 -fsanitize=thread"
-seed "a consumer claims by a store" mailbox/ordered/spmc.hpp \
+seed "a consumer takes by a store" mailbox/ordered/spmc.hpp \
     's/if (head_\.compare_exchange_weak(first, first + count, acq_rel, acquire)) return count;/head_.store(first + count, release); return count;/' \
     stress_spsc "each value once" "without_gap\|pops.size" "-O0 -fsanitize=thread"
 seed "a missing value's slot is marked by a store" mailbox/ordered/reorder.hpp \
@@ -219,7 +219,7 @@ seed "a worker leaves a partition without passing it on" mailbox/ordered/hybrid.
     's/if (passed_on_\.push(index) != passed_on_\.none) return;/return;/' \
     stress_hybrid "left behind" "was left behind" "-O1"
 seed "a worker serves a partition that another owns" mailbox/ordered/hybrid.hpp \
-    's/if (!partitions_\[partition\]->claims\.own_or_delegate()) return true;/(void)partitions_[partition]->claims.own_or_delegate();/' \
+    's/if (!partitions_\[partition\]->reservations\.own_or_delegate()) return true;/(void)partitions_[partition]->reservations.own_or_delegate();/' \
     stress_hybrid "of a hybrid queue" "data race" "-O0 -fsanitize=thread"
 
 seed "a worker that goes to sleep is not seen" mailbox/ordered/spmc.hpp \
@@ -239,30 +239,30 @@ seed "an answer that comes while the lane looks is missed" scheduling/flow/answe
 
 seed "a part leaves before the rounds before it" scheduling/flow/flow.hpp \
     's/return done() == serial;/return serial >= 0;/' \
-    stress_flow "by any lanes" "other rows\|Assertion" "-O1 -UNDEBUG"
+    stress_flow "with any lanes" "other rows\|Assertion" "-O1 -UNDEBUG"
 seed "a part goes to a stage that a lane has not left" scheduling/flow/stage.hpp \
     's/bool enter_behind() {/& return true;/' \
     test_flow "about to leave" "noted" "-O0"
 
 seed "two lanes count in one place of a chain" scheduling/flow/chain.hpp \
     's/if (!lane.is_taken.load(relaxed) .* return lane;/return lane;/; s/i % lanes_/0/' \
-    stress_flow "by any lanes" "other counts" "-O1"
-seed "who makes room does not look for those who wait" mailbox/limits.hpp \
+    stress_flow "with any lanes" "other counts" "-O1"
+seed "giving room back does not look for waiters" mailbox/limits.hpp \
     's/if (waiting_\.load(seq_cst) != 0) wake_all();/if (messages > 1 \&\& waiting_.load(seq_cst) != 0) wake_all();/' \
     stress_limits "whichever comes" "lost wake-up" "-O1"
-seed "who waits for room does not look again" mailbox/limits.hpp \
+seed "a thread that waits for room does not look again" mailbox/limits.hpp \
     's/if (count_\.load(seq_cst) >= capacity) parker\.park(nanoseconds);/parker.park(nanoseconds);/' \
     stress_limits "whichever comes" "lost wake-up" "-O1"
-seed "who delegates does not wake an owner that sleeps" mailbox/delegation.hpp \
+seed "delegating does not wake an owner that sleeps" mailbox/delegation.hpp \
     's/if (__builtin_expect((state & owned_) && state != owned_, 0))/if (false)/' \
     stress_delegation "owner that sleeps" "lost wake-up" "-O1"
-seed "who takes a stage out of the ready index does not look again" scheduling/flow/ready_stages.hpp \
+seed "taking a stage out of the ready index does not look again" scheduling/flow/ready_stages.hpp \
     's/if (stage\.waiting() > 0) something_waits(stage);//' \
     stress_ready "taken out" "lost wake-up" "-O1"
-seed "who empties a word of the ready index does not look again" scheduling/flow/ready_index.hpp \
+seed "emptying a word of the ready index does not look again" scheduling/flow/ready_index.hpp \
     's/if (below->load(seq_cst) != 0) return .*//' \
     stress_ready_index "its word becomes empty" "a lost place" "-O1"
-seed "who hides places of the ready index does not say so" scheduling/flow/ready_index.hpp \
+seed "hiding places of the ready index is not reported" scheduling/flow/ready_index.hpp \
     's/return set_from(level, place), true;/return set_from(level, place), false;/' \
     stress_ready_index "its word becomes empty" "nobody is told" "-O1"
 
@@ -286,7 +286,7 @@ seed "memory is used again one epoch too early" tests/bench/peers/epochs.hpp \
     stress_designs "cold keys" "data race" "-O0 -fsanitize=thread" "Cooperative"
 seed "an overwrite that waits is not tried again" tests/bench/peers/concurrent_stream_summary.hpp \
     's/if (__builtin_expect(bucket.deferred != nullptr, 0) \&\& !tried) {/if (false) {/' \
-    test_cooperative "comes meanwhile" "count_of" "-O0"
+    test_cooperative "has come by then" "count_of" "-O0"
 seed "an insertion does not look the key up again" tests/bench/peers/search_structure.hpp \
     's/if (!other->pending\.is_closed()) return other;//' \
     test_cooperative "comes again" "== fresh" "-O0"
@@ -317,20 +317,20 @@ seed "an interval is the distance added" streams/programs/joins/comparing/interv
     test_join_intervals "infinities" "distance" "-O0"
 seed "a lane counts its own rows only" streams/programs/joins/kernel/rules.hpp \
     's/static_cast<Time>(turn)/static_cast<Time>(turn \/ lanes_)/' \
-    test_joins "lanes find together" "matches for" "-O0"
+    test_joins "lanes together find" "matches for" "-O0"
 seed "a row without a partner is stored" streams/programs/joins/kernel/rules.hpp \
     's/if (!is_alone && is_mine/if (is_mine/' \
     test_joins "every rule" "matches for" "-O0"
 seed "a probe does not look into the last bucket" streams/programs/joins/kernel/bucket_grid.hpp \
     's/if (i == high) return;/if (i == high || i + 1 == high) return;/' \
     test_joins "every rule" "indexed" "-O0"
-seed "what lanes match is put together lane after lane" streams/programs/joins/kernel/column_matcher.hpp \
+seed "the lanes' matches are put together lane after lane" streams/programs/joins/kernel/column_matcher.hpp \
     's/: one\.partner < other\.partner;/: false;/' \
     test_column_join "every kind" "give(" "-O0"
-seed "who waited for the lock owes as if it had worked" streams/experiments/delay_ledger.hpp \
-    's/other == locked ? 1.0 - held : held/1.0/' \
-    test_delay_ledger "a target that has let the lock go" "FAIL" "-O0"
-seed "a pause is no time at which one owes" streams/experiments/delay_ledger.hpp \
+seed "a wait for the lock counts as work" streams/experiments/delay_ledger.hpp \
+    's/other == locked ? 1.0 - lock_share : lock_share/1.0/' \
+    test_delay_ledger "a target that has released the lock" "FAIL" "-O0"
+seed "no delay is owed for a pause" streams/experiments/delay_ledger.hpp \
     '/worked(member, {pause.begin/d' \
     test_delay_ledger "an operator that holds nobody up" "FAIL" "-O0"
 

@@ -7,10 +7,7 @@
 #include <memory>
 
 #include "callboard/_inside/sending/system_kind.hpp"
-#include "callboard/scheduling/dispatching.hpp"
-#include "callboard/scheduling/priority.hpp"
-#include "callboard/scheduling/stealing.hpp"
-#include "stress.hpp"
+#include "stress_team.hpp"
 
 using namespace callboard;
 using namespace stress;
@@ -20,10 +17,6 @@ namespace {
 constexpr int actors = 3, producers = 2;
 constexpr std::uint32_t quantum = 8;
 constexpr int wait_every = 5;  // an actor waits to be resumed after so many messages
-
-struct ThreadContext : Context {
-    SmallCache small;
-};
 
 struct Actor {
     static Outcome run(Cell* cell, Context* context, std::uint32_t quantum);
@@ -53,7 +46,7 @@ void send_system(Actor& to, Context* context, SystemKind kind, std::int64_t valu
 }
 
 // Handles system messages until the actor may take others (true), or waits and is nobody's (false).
-bool attend(Actor& actor, Context* context) {
+bool handle_system(Actor& actor, Context* context) {
     for (;;) {
         for (Node* node = actor.cell.take_system(); node != nullptr;) {
             Node* following = node->next.load(relaxed);
@@ -82,7 +75,7 @@ Outcome Actor::run(Cell* cell, Context* context, std::uint32_t quantum) {
     ++actor.dispatches;
     std::uint32_t handled = 0;
     do {
-        if ((actor.suspended || cell->has_system()) && !attend(actor, context)) return Outcome::done;
+        if ((actor.suspended || cell->has_system()) && !handle_system(actor, context)) return Outcome::done;
         Node* spent = nullptr;
         while (handled < quantum && !actor.suspended && !cell->has_system()) {
             Node* node = cell->head.pop(spent);
@@ -102,49 +95,17 @@ Outcome Actor::run(Cell* cell, Context* context, std::uint32_t quantum) {
     return Outcome::more;
 }
 
-void work(Worker& worker, ThreadContext& context) {
-    worker.idles.fetch_add(1, seq_cst);
-    for (;;) {
-        Cell* cell = worker.fetch();
-        if (cell == nullptr) {
-            if (worker.take_in() || (worker.has_token && !worker.release_token())) continue;
-            if (steal(worker)) continue;
-            if (worker.team->stopping.load(acquire) && worker.inbox.is_empty()) return;
-            worker.idles.fetch_add(1, release);
-            if (!find_work(&context)) sleep(worker, -1);
-            worker.idles.fetch_add(1, seq_cst);
-            continue;
-        }
-        if (cell->has(wants_token) && !worker.own_token_or_delegate(cell)) continue;
-        dispatch(cell, &context, nullptr);
-        worker.take_in();
-    }
-}
-
-struct Stage {
-    TeamState shared;
-    const int workers;
-    std::unique_ptr<Worker[]> team{new Worker[static_cast<std::size_t>(workers)]};
-    std::unique_ptr<ReadyQueue[]> ready{new ReadyQueue[static_cast<std::size_t>(workers)]};
+struct Stage : StressTeam {
     std::unique_ptr<Actor[]> cast{new Actor[actors]};
     const int most_rounds, messages;  // of each producer to each actor, `messages` in a round
     Atomic<std::int64_t> sent{0};     // to each actor, of each kind
     Atomic<int> sending{producers};
 
-    Stage(std::uint32_t flags, int rounds, int messages, int workers = 2)
-        : workers(workers), most_rounds(rounds), messages(messages) {
+    Stage(std::uint32_t flags, int rounds, int messages, int count = 2)
+        : StressTeam(count, flags & unpinned_cell, quantum), most_rounds(rounds), messages(messages) {
         ThreadContext context;
-        std::vector<Worker*> members;
-        for (int i = 0; i < workers; ++i) {
-            team[i].team = &shared;
-            team[i].index = static_cast<std::uint32_t>(i);
-            team[i].quantum = quantum;
-            team[i].ready = ready_set(&ready[i]);
-            members.push_back(&team[i]);
-        }
-        if (flags & unpinned_cell) let_steal(shared, members);
         for (int i = 0; i < actors; ++i) {
-            cast[i].cell.affinity.store(&team[i % workers], relaxed);
+            cast[i].cell.affinity.store(&workers[static_cast<std::size_t>(i % count)], relaxed);
             cast[i].cell.set(flags);
             make_ready(&cast[i].cell, &context);
         }
@@ -199,17 +160,14 @@ struct Stage {
             }
             random.pause();
         }
-        shared.stopping.store(1, release);
-        for (int i = 0; i < workers; ++i) team[i].parker.unpark();
+        stop();
     }
 
     void play() {
-        together(workers + producers + 1, [&](int index) {
+        together(static_cast<int>(workers.size()) + producers + 1, [&](int index) {
             if (index < producers) return produce(index);
             if (index == producers) return resume_and_watch();
-            ThreadContext context;
-            context.worker = &team[index - producers - 1];
-            work(*context.worker, context);
+            work(workers[static_cast<std::size_t>(index - producers - 1)]);
         });
         for (int i = 0; i < actors; ++i) {
             CHECK_EQUAL(cast[i].messages.received(), sent.load(relaxed));

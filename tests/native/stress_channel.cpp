@@ -1,6 +1,6 @@
-// Senders and receivers on threads of their own, at channels of capacity 0, 1, 2 and 3, that wait, give up waiting, and
-// close. What is sent is plain memory, so that whatever is not ordered is a data race. Each wait has its time, and a
-// thread whose time is up was not woken.
+// Senders and receivers on separate threads, at channels of capacity 0, 1, 2 and 3, that wait, give up waiting, and
+// close. Values are plain memory, so that a missing order is a data race. Each wait has a time limit, and a thread that
+// exceeds it was not woken.
 #include <memory>
 
 #include "callboard/channels/kernel/channel.hpp"
@@ -263,7 +263,7 @@ void two_that_answer_each_other() {
 }  // namespace
 
 TEST("everything that was sent is received, once and in order") { FOR_EACH_ORDERING(everything_arrives); }
-TEST("whoever ends a channel, what was sent is received or left, and nobody sleeps for ever") {
+TEST("whichever side ends a channel, a sent value is received or left, and no thread sleeps for ever") {
     FOR_EACH_ORDERING(nothing_is_lost_at_the_end);
 }
 TEST("a side that becomes ready while its user goes to sleep wakes it") {

@@ -1,5 +1,5 @@
-// Threads that hand requests to each other's ownership. The resource is plain memory: two owners at
-// once, or an owner that is not ordered after the last one, are data races.
+// Threads that delegate requests to each other. The resource is plain memory: two owners at once, or an
+// owner that is not ordered after the last one, are data races.
 #include <algorithm>
 #include <memory>
 
@@ -140,7 +140,7 @@ TEST("requests that are counted are served by one owner at a time, as many as we
     for (const int threads : {2, 4}) every_counted_request_is_served_once(threads, 200000);
 }
 
-TEST("an owner that sleeps is woken by what is handed over") {
+TEST("an owner that sleeps is woken by a request") {
     constexpr int senders = 2;
     Rounds rounds(20000);
     Resource resource(senders);

@@ -1,4 +1,4 @@
-// Streams that count while others ask. Answers meanwhile are whole, and afterwards nothing is lost.
+// Streams that count while other threads query. Answers are consistent, and afterwards nothing is lost.
 #include "designs.hpp"
 
 #include "stress.hpp"

@@ -116,9 +116,9 @@ void* divide(void*, std::int64_t, void** inputs, RowTotals& counts) {
     return division;
 }
 
-void do_share(void* self, Division& division, std::uint32_t share, RowTotals& counts) {
+void do_sub_batch(void* self, Division& division, std::uint32_t sub_batch, RowTotals& counts) {
     Batch& batch = *static_cast<Batch*>(division.batch);
-    for (auto row : division.share(share).rows) {
+    for (auto row : division.sub_batch(sub_batch).rows) {
         static_cast<Op*>(self)->of_row(batch.rows[row], batch.outs[row]);
         ++counts.taken, counts.given += batch.outs[row].size();
     }
@@ -233,8 +233,8 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = fa
     auto expected = random_graph(*std::make_unique<Random>(seed));
     Flow::Settings settings;
     settings.window = 2u << random.below(3);
-    settings.slice_ns = 1000 << random.below(8);
-    settings.turn_ns = 100'000;
+    settings.time_slice_ns = 1000 << random.below(8);
+    settings.activation_ns = 100'000;
     settings.marker_every = 3;
     settings.tries_lanes = seed % 2 == 0;
     Flow flow(settings);
@@ -249,7 +249,7 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = fa
     for (auto& op : ops) {
         const auto inputs = static_cast<std::uint32_t>(op->sources.size());
         const Work divider{op.get(), divide, nullptr, discard, nullptr, nullptr};
-        const Work work{op.get(), process, op->outgoing > 1 ? pick : nullptr, discard, do_share, gather};
+        const Work work{op.get(), process, op->outgoing > 1 ? pick : nullptr, discard, do_sub_batch, gather};
         Pool& pool = *pools[random.below(static_cast<std::uint32_t>(pool_count))];
         FusedStage* fused = nullptr;
         if (fuses && random.below(3) != 0) {  // those between two members in the order are members, too
@@ -346,7 +346,7 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = fa
 
 }  // namespace
 
-TEST("every graph gives what it gives in sequence, by any lanes, heuristic and structures") {
+TEST("every graph gives the outputs of a sequential run, with any lanes, heuristic and structures") {
     for (std::uint64_t seed = 1; seed <= 60; ++seed)
         for (int lanes : {1, 2, 4}) run_one(seed, lanes, 1);
 }

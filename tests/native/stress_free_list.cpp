@@ -1,5 +1,5 @@
 // Nodes that wander between mailboxes, with free lists so small that they are empty or full most of the
-// time. A node in two hands shows as a data race on its plain fields, as a wrong mark, and as a
+// time. A node with two owners shows as a data race on its plain fields, as a wrong mark, and as a
 // message that was lost.
 #include <memory>
 

@@ -227,7 +227,7 @@ TEST("when workers find nothing more to take, nothing is left behind") {
     }
 }
 
-TEST("who adds a value sees who goes to sleep, or is seen: nobody sleeps beside work") {
+TEST("a producer sees a worker that goes to sleep, or that worker sees the value: no worker sleeps beside work") {
     nobody_sleeps_beside_a_queue<HybridQueue<std::int64_t>>(20000);
     nobody_sleeps_beside_a_queue<PartitionedQueue<std::int64_t>>(2000);
     nobody_sleeps_beside_a_queue<SharedQueue<std::int64_t>>(2000);

@@ -74,7 +74,7 @@ void into_a_parking_consumer(int producers, int longest_chain) {
                 if (!parker.park(patience)) return check::fail(__FILE__, __LINE__, "a lost wake-up");
             }
             while (!mailbox.head.try_idle(mailbox.tail)) {
-                if (mailbox.receive(ledger, cache) == 0) std::this_thread::yield();  // a linking gap
+                if (mailbox.receive(ledger, cache) == 0) std::this_thread::yield();  // the queue is unlinked
             }
             if (ledger.received() == all) return;
         }
@@ -127,7 +127,7 @@ TEST("four producers' messages reach a parking consumer once and in order") {
 TEST("chains reach a parking consumer once and in order") { into_a_parking_consumer(3, 5); }
 
 // Nobody follows who would wake the consumer after all: a consumer that goes idle while the one
-// producer is in its linking gap sleeps for ever.
+// producer is between its two steps sleeps for ever.
 TEST("a message is received although no other follows") {
     Rounds rounds(300000);
     Mailbox mailbox;

@@ -1,4 +1,4 @@
-// Lots of native values through whole, divided and branching stages, on several lanes. The oracle counts
+// Chunks of native values through whole, divided and branching stages, on several lanes. The oracle counts
 // and adds: every value comes out once, in order, with the sum of its partition so far.
 #include <map>
 
@@ -75,11 +75,11 @@ void run_one(std::uint64_t seed, int lanes) {
 
     Flow::Settings settings;
     settings.window = 4u << random.below(3);
-    settings.slice_ns = 20'000;
+    settings.time_slice_ns = 20'000;
     Flow flow(settings);
     Pool& pool = flow.add_pool(any_chooser(seed));
     Stage& first = flow.add_shared(pool, filter.whole(), all_lanes, 8);
-    Stage& divided = flow.add_keyed(pool, keyed.divider(), keyed.shares(), all_lanes, 8, partitions);
+    Stage& divided = flow.add_keyed(pool, keyed.divider(), keyed.partition_work(), all_lanes, 8, partitions);
     flow.connect(first, divided, 0);
     for (auto& sink : sinks) flow.connect(divided, flow.add_ordered(pool, sink.whole(), all_lanes, 1), 0);
     flow.add_entry(first, 0);
@@ -91,10 +91,10 @@ void run_one(std::uint64_t seed, int lanes) {
     }
 
     std::vector<std::vector<std::int64_t>> input(rounds);
-    for (auto& lot : input)
-        for (auto count = random.below(6); count != 0; --count) lot.push_back(random.below(1000));
-    for (auto& lot : input)
-        for (auto integer : lot) {
+    for (auto& chunk : input)
+        for (auto count = random.below(6); count != 0; --count) chunk.push_back(random.below(1000));
+    for (auto& chunk : input)
+        for (auto integer : chunk) {
             if (integer % 2 == 0) continue;
             auto& sum = expected_sums[Division::partition_of(static_cast<std::uint64_t>(integer % 7), partitions)];
             expected.push_back(sum.total += integer);
@@ -111,10 +111,10 @@ void run_one(std::uint64_t seed, int lanes) {
             return;
         }
         for (int round = 0; round <= rounds; ++round) {
-            Output lot(1);
+            Output chunk(1);
             if (round < rounds)
-                for (auto integer : input[static_cast<std::size_t>(round)]) lot.push_integer(integer);
-            Values* values = lot.take();
+                for (auto integer : input[static_cast<std::size_t>(round)]) chunk.push_integer(integer);
+            Values* values = chunk.take();
             if (round == rounds) (values = Values::make(0))->final = true;
             while (!flow.has_room())
                 if (!flow.wait_until_done(flow.admitted() - settings.window + 1, patience))

@@ -1,5 +1,5 @@
-// Wake-ups that meet the edges of a park: its begin, its end, its time limit. A park that ran out of
-// patience, although somebody had posted and unparked, is a lost wake-up.
+// Wake-ups at the edges of a park: its beginning, its end, its time limit. A park that exceeds its limit,
+// although another thread has posted and unparked, is a lost wake-up.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -126,11 +126,11 @@ TEST("an unpark that meets the end of the time is neither lost nor doubled") {
     CHECK(!parker.park(0));
 }
 
-TEST("an owner that sleeps in either way hears each unpark, by a futex or by its bell") {
+TEST("an owner that sleeps in either way gets each unpark, by a futex or by its eventfd") {
     Rounds rounds(20000);
     Parker parker;
     Counter posted, seen;
-    const int bell = eventfd(0, EFD_NONBLOCK);
+    const int wake_fd = eventfd(0, EFD_NONBLOCK);
     together(2, [&](int index) {
         Random random(static_cast<std::uint64_t>(index));
         if (index == 0) {
@@ -144,16 +144,16 @@ TEST("an owner that sleeps in either way hears each unpark, by a futex or by its
             return;
         }
         const auto listen = [&] {
-            pollfd looked_at{bell, POLLIN, 0};
+            pollfd looked_at{wake_fd, POLLIN, 0};
             eventfd_t count;
-            if (poll(&looked_at, 1, static_cast<int>(patience / 1'000'000)) == 1) eventfd_read(bell, &count);
+            if (poll(&looked_at, 1, static_cast<int>(patience / 1'000'000)) == 1) eventfd_read(wake_fd, &count);
         };
         while (!rounds.over()) {
             for (auto i = random.below(256); i != 0; --i) asm volatile("");
-            // A bell that rings late wakes for nothing; nobody waits in vain for long.
+            // An eventfd that is written late wakes the owner for nothing; no wait lasts long.
             const std::int64_t begin = callboard::monotonic_ns();
             if (random.below(2) != 0) parker.park(patience);
-            else parker.park_by(bell, listen);
+            else parker.park_by(wake_fd, listen);
             const int now = posted.value.load(relaxed);
             if (callboard::monotonic_ns() - begin >= patience && now != seen.value.load(relaxed)) {
                 check::fail(__FILE__, __LINE__, "a lost wake-up");
@@ -163,7 +163,7 @@ TEST("an owner that sleeps in either way hears each unpark, by a futex or by its
         }
     });
     CHECK(posted.value.load(relaxed) > 0);
-    close(bell);
+    close(wake_fd);
 }
 
 CHECK_MAIN

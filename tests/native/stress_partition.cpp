@@ -65,7 +65,7 @@ void keep_to_the_level(int threads, std::size_t partitions, std::uint32_t capaci
 
 }  // namespace
 
-TEST("no count falls below the level, whoever owns what, and in the end there are no more counters than may be") {
+TEST("no count falls below the level, whichever thread owns a partition, and in the end the counters are within the budget") {
     for (const std::uint32_t capacity : {3u, 40u, 600u})
         for (const std::size_t partitions : {std::size_t{2}, std::size_t{4}}) {
             keep_to_the_level(2, partitions, capacity, 100000);

@@ -46,12 +46,12 @@ struct Parked {
 
 // A producer at each place brings a round, and the next one when all have been taken.
 void come_and_go(const std::vector<std::uint32_t>& places, std::uint32_t size, int lane_count) {
-    const Slices slices;
+    const TimeSlices slices;
     Nobody nobody;
     Pool pool(slices, nullptr);
     Stages stages;
     for (std::uint32_t i = 0; i < size; ++i) {
-        stages.push_back(std::make_unique<Counter>(Stage::Site{pool, nobody, i, i, all_lanes, 1}, Work{}));
+        stages.push_back(std::make_unique<Counter>(Stage::Setup{pool, nobody, i, i, all_lanes, 1}, Work{}));
         pool.add(*stages.back());
     }
     pool.finish(stages);

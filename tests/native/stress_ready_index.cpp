@@ -1,5 +1,4 @@
-// Places that are put into a ready index at the moment in which another leaves it, and takes with it the bits
-// above that they share.
+// Places that enter a ready index at the moment when another leaves it, and clears the bits above that they share.
 #include <vector>
 
 #include "callboard/scheduling/flow/ready_index.hpp"

@@ -1,4 +1,4 @@
-// One thread writes records and raises a counter, others read: what they get is whole, or refused.
+// One thread writes records and raises a counter, and others read: they get whole records, or none.
 #include "callboard/core/monitoring/records.hpp"
 #include "stress.hpp"
 

@@ -1,5 +1,5 @@
-// Lines of slabs that are made, exchanged and freed by threads that come and go with slabs half used. What is
-// done to a line before it is freed, and the end of its slab, are a data race unless the count orders them.
+// Lines of slabs that are made, exchanged and freed by threads that begin and end with slabs half used. The uses of a
+// line, and the end of its slab, are a data race unless the count orders them.
 #include <vector>
 
 #include "callboard/core/memory/slab.hpp"

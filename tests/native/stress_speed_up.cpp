@@ -48,7 +48,7 @@ struct Member {
     void run(const Atomic<bool>& over) {
         while (!over.load(acquire)) {
             const auto seen = woken.load(seq_cst);
-            while (pool->run(0).reason == Pool::Rest::turn_over) {}
+            while (pool->run(0).reason == Pool::Rest::time_over) {}
             await([&] { return woken.load(seq_cst) != seen || over.load(acquire); });
         }
     }

@@ -1,5 +1,5 @@
 // Two threads at the two ends of small rings, and rings whose ends pass from thread to thread. What is
-// carried is plain memory, so that whatever is not ordered is a data race.
+// carried is plain memory, so that a missing order is a data race.
 #include <mutex>
 
 #include "callboard/mailbox/ordered/spmc.hpp"

@@ -1,27 +1,20 @@
-// Workers that steal. Somebody stays in its dispatch until others have run, which it woke, or which were told
-// from outside meanwhile: that ends only if another worker comes for them, whatever that one was doing, watching,
-// napping or sleeping, or apart. A placed actor comes between, which nobody may take, and which takes others' time,
-// until the end where the watcher is to be kept; and workers give back what they took.
+// Workers that steal. An actor stays in its dispatch until others have run, which it woke, or which were told from
+// outside. That ends only if another worker comes for them, whether it was watching, napping, sleeping or throttled. In
+// some cases a placed actor, which no worker may take, occupies a worker for some time, or the watcher until the end.
+// Workers also give back cells that they took.
 #include <memory>
 #include <vector>
 
-#include "callboard/scheduling/dispatching.hpp"
-#include "callboard/scheduling/priority.hpp"
-#include "callboard/scheduling/stealing.hpp"
-#include "stress.hpp"
+#include "stress_team.hpp"
 
 using namespace callboard;
 using namespace stress;
 
 namespace {
 
-struct ThreadContext : Context {
-    SmallCache small;
-};
-
 struct Show;
 
-// Does what is to be done when a message comes, once for all that wait.
+// Acts when a message comes, once for all that wait.
 struct Actor {
     Actor(Show& show, void (*act)(Actor&, Context*), std::uint32_t flags = unpinned_cell) : show(show), act(act) {
         cell.set(flags);
@@ -46,13 +39,10 @@ struct Actor {
     Cell cell{run, this, 0};
 };
 
-struct Show {
+struct Show : StressTeam {
     static constexpr int helpers = 3;
 
-    TeamState shared;
-    std::vector<std::unique_ptr<Worker>> team;
-    std::vector<std::unique_ptr<ReadyQueue>> ready;
-    const bool from_outside, is_placed, some_apart, keeps_watcher;
+    const bool from_outside, is_placed, some_throttled, keeps_watcher;
     Actor star{*this, play, is_placed ? 0 : unpinned_cell};  // placed, it calls nobody itself
     Actor placed{*this, keeps_watcher ? stand_by : idle_about, 0};
     std::vector<std::unique_ptr<Actor>> cast;
@@ -60,26 +50,17 @@ struct Show {
     alignas(cache_line) Atomic<int> helped{0};
     alignas(cache_line) Atomic<bool> is_done{true}, is_on{false};
 
-    Show(int workers, bool from_outside, bool is_placed = false, bool some_apart = false, bool keeps_watcher = false)
-        : from_outside(from_outside), is_placed(is_placed), some_apart(some_apart), keeps_watcher(keeps_watcher) {
-        std::vector<Worker*> members;
-        for (int i = 0; i < workers; ++i) {
-            ready.push_back(std::make_unique<ReadyQueue>());
-            team.push_back(std::make_unique<Worker>());
-            team.back()->team = &shared;
-            team.back()->index = static_cast<std::uint32_t>(i);
-            team.back()->ready = ready_set(ready.back().get());
-            members.push_back(team.back().get());
-        }
-        let_steal(shared, members);
+    Show(int count, bool from_outside, bool is_placed = false, bool some_throttled = false, bool keeps_watcher = false)
+        : StressTeam(count), from_outside(from_outside), is_placed(is_placed), some_throttled(some_throttled),
+          keeps_watcher(keeps_watcher) {
         ThreadContext context;
         for (int i = 0; i < helpers; ++i) cast.push_back(std::make_unique<Actor>(*this, help));
-        star.cell.affinity.store(members[0], relaxed);
+        star.cell.affinity.store(&workers[0], relaxed);
         make_ready(&star.cell, &context);
-        placed.cell.affinity.store(keeps_watcher ? members[1] : members.back(), relaxed);  // the first that is called
+        placed.cell.affinity.store(keeps_watcher ? &workers[1] : &workers.back(), relaxed);  // the first that is called
         make_ready(&placed.cell, &context);
         for (auto& actor : cast) {
-            actor->cell.affinity.store(members[0], relaxed);
+            actor->cell.affinity.store(&workers[0], relaxed);
             make_ready(&actor->cell, &context);
         }
     }
@@ -119,8 +100,8 @@ struct Show {
             is_done.store(false, relaxed);
             is_on.store(false, relaxed);
             for (auto i = random.below(64); i != 0; --i) random.pause();  // workers come to sleep, or not quite
-            if (some_apart)
-                for (auto& worker : team) worker->trials.is_apart.store(random.below(2) == 0, relaxed);
+            if (some_throttled)
+                for (Worker& worker : workers) worker.trials.is_throttled.store(random.below(2) == 0, relaxed);
             star.tell(&context);
             if (!keeps_watcher && random.below(2) == 0) placed.tell(&context);
             if (!from_outside) continue;
@@ -128,64 +109,45 @@ struct Show {
             for (auto& other : cast) other->tell(&context);
         }
         await([&] { return is_done.load(acquire); });
-        shared.stopping.store(1, release);
-        for (auto& worker : team) worker->parker.unpark();
-    }
-
-    void work(Worker& worker) {
-        ThreadContext context;
-        context.worker = &worker;
-        Random random(worker.index);
-        worker.idles.fetch_add(1, seq_cst);
-        for (;;) {
-            Cell* cell = worker.fetch();
-            if (cell != nullptr) {
-                dispatch(cell, &context, nullptr);
-                if (worker.robbed != nullptr && random.below(4) == 0) give_back(worker);
-                worker.take_in();
-                continue;
-            }
-            if (worker.take_in() || steal(worker)) continue;
-            if (shared.stopping.load(acquire) && worker.inbox.is_empty()) return;
-            worker.idles.fetch_add(1, release);
-            if (!find_work(&context)) sleep(worker, -1);
-            worker.idles.fetch_add(1, seq_cst);
-        }
+        stop();
     }
 
     void play_for(Rounds rounds) {
-        together(static_cast<int>(team.size()) + 1, [&](int index) {
-            if (index == 0) direct(rounds);
-            else work(*team[static_cast<std::size_t>(index - 1)]);
+        together(static_cast<int>(workers.size()) + 1, [&](int index) {
+            if (index == 0) return direct(rounds);
+            Random random(static_cast<std::uint64_t>(index));
+            work(workers[static_cast<std::size_t>(index - 1)], [&](Worker& worker) {
+                if (worker.robbed != nullptr && random.below(4) == 0) give_back(worker);
+            });
         });
         CHECK(acts > 0);
-        CHECK(shared.watcher.load(relaxed) == nullptr || shared.sleepers.load(relaxed) < team.size());
+        CHECK(shared.watcher.load(relaxed) == nullptr || shared.sleepers.load(relaxed) < workers.size());
     }
 };
 
 }  // namespace
 
-TEST("whoever waits behind a dispatch that lasts is fetched by another") {
+TEST("an actor that waits behind a long dispatch is fetched by another worker") {
     Show(2, false).play_for(Rounds(3000));
     Show(4, false).play_for(Rounds(3000));
 }
 
-TEST("so is who was told from outside, where a worker is busy") {
+TEST("so is an actor that is told from outside while a worker is busy") {
     Show(2, true, true).play_for(Rounds(3000));
     Show(4, true, true).play_for(Rounds(3000));
 }
 
-TEST("so is who was told from outside together with the one that lasts") {
+TEST("so is an actor that is told from outside together with the long one") {
     Show(2, true).play_for(Rounds(3000));
     Show(4, true).play_for(Rounds(3000));
 }
 
-TEST("so is who waits where the others keep apart") {
+TEST("so is an actor that waits where the others are throttled") {
     Show(2, false, false, true).play_for(Rounds(100));
     Show(4, true, true, true).play_for(Rounds(100));
 }
 
-TEST("so is who waits while the watcher gets something that lasts, too") {
+TEST("so is an actor that waits while the watcher gets a long one, too") {
     Show(3, false, true, false, true).play_for(Rounds(3000));
     Show(4, false, true, false, true).play_for(Rounds(3000));
 }

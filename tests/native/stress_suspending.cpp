@@ -3,19 +3,12 @@
 #include <memory>
 #include <vector>
 
-#include "callboard/scheduling/dispatching.hpp"
-#include "callboard/scheduling/priority.hpp"
-#include "callboard/scheduling/stealing.hpp"
-#include "stress.hpp"
+#include "stress_team.hpp"
 
 using namespace callboard;
 using namespace stress;
 
 namespace {
-
-struct ThreadContext : Context {
-    SmallCache small;
-};
 
 struct Show;
 
@@ -37,32 +30,19 @@ struct Actor {
     Cell cell{run, this, 0};
 };
 
-struct Show {
+struct Show : StressTeam {
     static constexpr int actors = 24;
 
-    TeamState shared;
-    std::vector<std::unique_ptr<Worker>> team;
-    std::vector<std::unique_ptr<ReadyQueue>> ready;
     std::vector<std::unique_ptr<Actor>> cast;
     std::int64_t with_token{0};  // plain, of those that want it
     alignas(cache_line) Atomic<std::int64_t> left{0};  // messages on their way
 
-    explicit Show(int workers) {
-        std::vector<Worker*> members;
-        for (int i = 0; i < workers; ++i) {
-            ready.push_back(std::make_unique<ReadyQueue>());
-            team.push_back(std::make_unique<Worker>());
-            team.back()->team = &shared;
-            team.back()->index = static_cast<std::uint32_t>(i);
-            team.back()->ready = ready_set(ready.back().get());
-            members.push_back(team.back().get());
-        }
-        let_steal(shared, members);
+    explicit Show(int count) : StressTeam(count) {
         // A third of the actors is placed, a third runs where it is woken, and a third wants the token.
         constexpr std::uint32_t kinds[] = {0, unpinned_cell, wants_token};
         for (std::size_t i = 0; i < actors; ++i) {
             cast.push_back(std::make_unique<Actor>(*this, kinds[i % 3]));
-            cast.back()->cell.affinity.store(members[i % members.size()], relaxed);
+            cast.back()->cell.affinity.store(&workers[i % workers.size()], relaxed);
         }
         ThreadContext context;
         for (std::size_t i = 0; i < actors; ++i) {
@@ -72,9 +52,9 @@ struct Show {
     }
 
     void set_level(std::size_t level) {
-        for (std::size_t i = 0; i < team.size(); ++i)
-            team[i]->stand_in.store(i < level ? nullptr : team[i % level].get(), release);
-        for (auto& worker : team) worker->parker.unpark();
+        for (std::size_t i = 0; i < workers.size(); ++i)
+            workers[i].stand_in.store(i < level ? nullptr : &workers[i % level], release);
+        for (Worker& worker : workers) worker.parker.unpark();
     }
 
     // In each round some messages start, and all of them end at any level.
@@ -88,52 +68,21 @@ struct Show {
                 cast[random.below(actors)]->tell(random.below(200), &context);
             const std::int64_t limit = monotonic_ns() + patience;
             for (auto changes = random.below(8); left.load(acquire) != 0;) {
-                if (changes != 0 && random.below(4) == 0) --changes, set_level(1 + random.below(static_cast<std::uint32_t>(team.size())));
+                if (changes != 0 && random.below(4) == 0) {
+                    --changes;
+                    set_level(1 + random.below(static_cast<std::uint32_t>(workers.size())));
+                }
                 random.pause();
                 if (monotonic_ns() > limit) check::give_up(__FILE__, __LINE__, "a message does not come on");
             }
         }
-        shared.stopping.store(1, release);
-        for (auto& worker : team) worker->parker.unpark();
-    }
-
-    // As WorkerThread.loop_with() and rest().
-    void work(Worker& worker) {
-        ThreadContext context;
-        context.worker = &worker;
-        worker.idles.fetch_add(1, seq_cst);
-        for (;;) {
-            const bool stops = shared.stopping.load(acquire);
-            if (worker.is_suspended() && !stops) {
-                worker.stop_watching();
-                worker.hand_on();
-                while (worker.is_suspended() && !shared.stopping.load(acquire)) {
-                    worker.hand_on();
-                    worker.idles.fetch_add(1, seq_cst);
-                    if (worker.inbox.is_empty()) worker.parker.park();
-                    worker.idles.fetch_add(1, seq_cst);
-                }
-                continue;
-            }
-            Cell* cell = worker.fetch();
-            if (cell != nullptr) {
-                if (cell->has(wants_token) && !worker.own_token_or_delegate(cell)) continue;
-                dispatch(cell, &context, nullptr);
-                worker.take_in();
-                continue;
-            }
-            if (worker.take_in() || (worker.has_token && !worker.release_token()) || steal(worker)) continue;
-            if (stops && worker.inbox.is_empty()) return;
-            worker.idles.fetch_add(1, release);
-            if (!find_work(&context)) sleep(worker, -1);
-            worker.idles.fetch_add(1, seq_cst);
-        }
+        stop();
     }
 
     void play_for(Rounds rounds) {
-        together(static_cast<int>(team.size()) + 1, [&](int index) {
+        together(static_cast<int>(workers.size()) + 1, [&](int index) {
             if (index == 0) direct(rounds);
-            else work(*team[static_cast<std::size_t>(index - 1)]);
+            else work(workers[static_cast<std::size_t>(index - 1)]);
         });
         std::int64_t handled = 0, waiting = 0, with = 0;
         for (auto& actor : cast) {

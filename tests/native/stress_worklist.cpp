@@ -109,7 +109,7 @@ TEST("everything that was pushed is popped once, whole, in the order of its seri
     }
 }
 
-TEST("recorded histories of a worklist are linearizable, and none was said for a reason") {
+TEST("recorded histories of a worklist are linearizable, and each `none` had a reason") {
     for (int round = 0; round < 100 / shorter; ++round)
         for (const std::size_t capacity : {1u, 2u, 4u})
             for (const int threads : {2, 4}) a_history_is_linearizable(capacity, threads, 40);

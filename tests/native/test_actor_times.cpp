@@ -1,4 +1,4 @@
-// Histograms of times: their buckets, and who adds to which.
+// Histograms of times: their buckets, and the histograms that each worker adds to.
 #include "callboard/core/monitoring/actor_times.hpp"
 
 #include <thread>

@@ -1,4 +1,4 @@
-// A stage whose operator waits for answers, with the answers of this thread, and with those of another one.
+// A stage whose operator waits for answers, which come from this thread or from another one.
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -116,7 +116,7 @@ private:
 
 }  // namespace
 
-TEST("rounds leave in their order, whichever is answered first, and nothing waits meanwhile") {
+TEST("rounds leave in their order, whichever is answered first, and no lane waits for answers") {
     Op op;
     Flow flow(Flow::Settings{});
     Pool& pool = flow.add_pool(nullptr);

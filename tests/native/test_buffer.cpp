@@ -1,4 +1,4 @@
-// Buffers: who holds one, and what there is no memory for.
+// Buffers: their references, and allocations without memory.
 #include "callboard/core/memory/buffer.hpp"
 
 #include "check.hpp"

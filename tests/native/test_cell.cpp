@@ -119,7 +119,7 @@ TEST("a cell with a system message cannot wait") {
     CHECK(!cell.end_wait());
 }
 
-TEST("a cell frees what still waits in it") {
+TEST("a cell frees the messages that still wait in it") {
     TestCell cell;  // LeakSanitizer is the check
     (void)cell.push(1);
     (void)cell.push_system(2);

@@ -1,5 +1,5 @@
-// The contract of channels, by one thread: what each call answers, and whom it wakes. stress_channel.cpp has the
-// threads.
+// The contract of channels, on one thread: the result of each call, and the threads that it wakes. stress_channel.cpp
+// has the races.
 #include "callboard/channels/kernel/channel.hpp"
 #include "channels.hpp"
 #include "check.hpp"

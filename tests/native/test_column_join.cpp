@@ -1,4 +1,4 @@
-// What a join of columns says comes out, against nested loops over the whole sequence.
+// The outputs of a join of columns, against nested loops over the whole sequence.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -154,7 +154,7 @@ void agree(const JoinSettings<Time>& settings) {
 
 }  // namespace
 
-TEST("every kind of join gives, by every rule, what nested loops give") {
+TEST("every kind of join gives the outputs of nested loops, by every rule") {
     for (JoinRule rule : rules)
         for (std::int64_t within : {1, 30}) {
             agree<std::int64_t>({near_and_equal(), rule, within});
@@ -188,7 +188,7 @@ TEST("partners that the caller finds give the same as those that are found") {
     CHECK(taken_from(join) == give_plainly(stream, settings, JoinKind::outer));
 }
 
-TEST("what is too old leaves both windows, whatever kind of join it is") {
+TEST("old rows leave both windows, in every kind of join") {
     for (JoinKind kind : {JoinKind::inner, JoinKind::left, JoinKind::outer, JoinKind::semi, JoinKind::anti}) {
         ColumnJoinOf<std::int64_t> join(kind, JoinRule::strict, {10, 0}, 1);
         const std::int64_t times[] = {0, 4, 11};

@@ -94,7 +94,7 @@ TEST("an overwrite waits while all elements are owned, and is done when they hav
     CHECK_EQUAL(parts.summary.least(), 5u);
 }
 
-TEST("an overwrite that waits takes over an element that comes meanwhile") {
+TEST("an overwrite that waits takes over an element that has come by then") {
     Parts parts(2);
     auto* const busy = parts.add(1, 2);
     auto* const coming = parts.add(2, 1);

@@ -122,7 +122,7 @@ TEST("the greatest come first, and of equals the older") {
     CHECK(summary.top(0).empty());
 }
 
-TEST("what is never equal is told apart by its kind") {
+TEST("keys that are never equal are distinguished by their kinds") {
     Counters<ByteKeys> summary(10, seed);
     summary.add({"ab", 2, 1}, 3);
     summary.add({"ab", 2, 2}, 4);
@@ -179,7 +179,7 @@ TEST("a counter that was given up ends its key's count, and the next key begins 
     CHECK_EQUAL(summary.unseen(), 9u);
 }
 
-TEST("the greatest counts are the same, whatever was asked before, and what came or went since") {
+TEST("the greatest counts do not depend on earlier queries, or on keys that came or went since") {
     Counters<IntegerKeys> summary(200, seed);
     std::uint64_t draws = 0;
     const auto random = [&](std::uint64_t below) { return random_number(seed, draws++) % below; };

@@ -1,5 +1,5 @@
-// The debts of operators, by a clock that is counted: a small pipeline is run as it is, with an operator
-// that seems faster, and with one that is faster. The last two have to agree.
+// The delays of operators, by a simulated clock: a small pipeline runs unchanged, with an operator that
+// seems faster, and with one that is faster. The last two have to agree.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -53,8 +53,8 @@ struct Pipeline {
             left[next].push_back(stop);
             std::int64_t now = stop;
             if (locked) lock = stop;
-            for (auto owed = static_cast<std::int64_t>(ledger.owed(member)); owed >= 1;
-                 owed = static_cast<std::int64_t>(ledger.owed(member))) {
+            for (auto owed = static_cast<std::int64_t>(ledger.debt(member)); owed >= 1;
+                 owed = static_cast<std::int64_t>(ledger.debt(member))) {
                 ledger.paused(member, {now, now + owed, lock_of});
                 now += owed;
             }
@@ -83,7 +83,7 @@ bool is_near(double ratio) { return ratio > 0.97 && ratio < 1.03; }
 
 }  // namespace
 
-TEST("the operator that holds up a pipeline gains what it is faster by") {
+TEST("a faster bottleneck speeds its pipeline up by as much") {
     const Pipeline pipeline{{100'000, 400'000, 200'000}, {0, 1, 2}};
     CHECK(is_near(pipeline.time_of_a_round(1, 0.0) / 400'000));
     CHECK(is_near(pipeline.time_of_a_round(1, 0.25) / 300'000));
@@ -120,16 +120,16 @@ TEST("operators on threads of their own that need one lock gain their shares of 
         for (const double part : {0.2, 0.5}) CHECK(is_near(pipeline.predicted_by_real(target, part)));
 }
 
-TEST("a target that has let the lock go slows down those who had it meanwhile") {
+TEST("a target that has released the lock slows down the threads that took it") {
     DelayLedger ledger;
     for (int i = 0; i < 3; ++i) ledger.add_member();
     ledger.worked(0, {0, 1000, DelayLedger::locked, 0.5, 0.25});
     ledger.worked(1, {0, 1000, DelayLedger::locked});
     ledger.worked(2, {0, 1000, DelayLedger::outside});
-    CHECK_EQUAL(ledger.owed(2), 125.0);
+    CHECK_EQUAL(ledger.debt(2), 125.0);
     CHECK_EQUAL(ledger.inserted(), 500.0);
-    CHECK_EQUAL(ledger.owed(1), 375.0);
-    CHECK_EQUAL(ledger.owed(0), 0.0);
+    CHECK_EQUAL(ledger.debt(1), 375.0);
+    CHECK_EQUAL(ledger.debt(0), 0.0);
 }
 
 TEST("a debt is the overlap, whichever of two pieces is told first") {
@@ -140,7 +140,7 @@ TEST("a debt is the overlap, whichever of two pieces is told first") {
         ledger.worked(1, {0, 150});
         ledger.worked(1, {250, 500});
         if (!target_first) ledger.worked(0, {100, 300, DelayLedger::free, 0.5});
-        CHECK_EQUAL(ledger.owed(1), 50.0);
+        CHECK_EQUAL(ledger.debt(1), 50.0);
     }
 }
 
@@ -148,29 +148,29 @@ TEST("threads that run the target at once owe for each other") {
     DelayLedger ledger;
     for (int i = 0; i < 3; ++i) ledger.add_member();
     for (std::size_t i = 0; i < 3; ++i) ledger.worked(i, {0, 1000, DelayLedger::free, 0.5});
-    for (std::size_t i = 0; i < 3; ++i) CHECK_EQUAL(ledger.owed(i), 1000.0);
+    for (std::size_t i = 0; i < 3; ++i) CHECK_EQUAL(ledger.debt(i), 1000.0);
     CHECK_EQUAL(ledger.inserted(), 1500.0);
 }
 
-TEST("who is not at work owes nothing, and a pause is as work") {
+TEST("an idle operator owes nothing, and a pause counts as work") {
     DelayLedger ledger;
     for (int i = 0; i < 3; ++i) ledger.add_member();
     ledger.worked(0, {0, 1000, DelayLedger::free, 1.0});
     ledger.paused(1, {500, 700});
-    CHECK_EQUAL(ledger.owed(1), 0.0);
-    CHECK_EQUAL(ledger.owed(2), 0.0);
+    CHECK_EQUAL(ledger.debt(1), 0.0);
+    CHECK_EQUAL(ledger.debt(2), 0.0);
 }
 
-TEST("what was owed is forgotten by clear()") {
+TEST("clear() forgets all delays that are owed") {
     DelayLedger ledger;
     for (int i = 0; i < 2; ++i) ledger.add_member();
     ledger.worked(0, {0, 1000, DelayLedger::free, 1.0});
     ledger.worked(1, {0, 1000});
     ledger.clear();
-    CHECK_EQUAL(ledger.owed(1), 0.0);
+    CHECK_EQUAL(ledger.debt(1), 0.0);
     CHECK_EQUAL(ledger.inserted(), 0.0);
     ledger.worked(1, {0, 1000});
-    CHECK_EQUAL(ledger.owed(1), 0.0);
+    CHECK_EQUAL(ledger.debt(1), 0.0);
 }
 
 CHECK_MAIN

@@ -115,7 +115,7 @@ TEST("a counted resource is free again when all that was due is settled") {
     CHECK(resource.own_or_delegate());
 }
 
-TEST("a counted resource can be owned for nothing, if it is free, and has what comes meanwhile due") {
+TEST("a counted resource can be owned without a request if it is free, and then serves those that come") {
     callboard::CountedDelegation resource;
     CHECK(resource.try_own());
     CHECK(!resource.try_own());

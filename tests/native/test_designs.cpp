@@ -1,4 +1,4 @@
-// What every design of a summary promises, against exact counts.
+// The promises of every design of a summary, against exact counts.
 #include "designs.hpp"
 
 #include "stress.hpp"
@@ -59,7 +59,7 @@ TEST("so they are when each stream has a thread") {
 }
 
 // Keys of one weight leave all counters alike, so that hardly one may be taken over when lighter ones come.
-TEST("there are never more counters than there may be, nor greater errors, whatever comes after what") {
+TEST("counters and errors stay within their bounds, in any order of keys") {
     constexpr std::uint32_t capacity = 64;
     each_design([](auto design) {
         const auto summary = design.template make<IntegerKeys>(capacity, 2);
@@ -141,7 +141,7 @@ TEST("one key alone, and two that pass each other for ever") {
     });
 }
 
-TEST("what was loaded is there, and counting goes on from it within the bounds") {
+TEST("loaded counts are there, and counting goes on from them within the bounds") {
     each_design([](auto design) {
         constexpr std::uint32_t capacity = 8;
         for (const std::uint64_t alphabet : {5u, 8u, 40u}) {
@@ -162,7 +162,7 @@ TEST("what was loaded is there, and counting goes on from it within the bounds")
     });
 }
 
-TEST("the rows of a merged answer have what both sides say, and its unseen what was dropped") {
+TEST("a merged answer has the counts of both sides, and its unseen those that were dropped") {
     using Merged = Summary<IntegerKeys>::Answer;
     const Merged one{{{1, 50, 5}, {2, 40, 10}, {3, 30, 0}}, 120, 30}, other{{{2, 20, 1}, {4, 9, 2}, {5, 8, 8}}, 37, 8};
     Merged both = callboard::merge<IntegerKeys>(one, other, 3, seed);

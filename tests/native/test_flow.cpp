@@ -1,4 +1,4 @@
-// Who works on a flow, and who is woken; stress_flow.cpp has the threads.
+// The threads that work on a flow, and the lanes that are woken; stress_flow.cpp has the races.
 #include "callboard/scheduling/flow/flow.hpp"
 #include "check.hpp"
 
@@ -6,10 +6,10 @@ using namespace callboard;
 
 namespace {
 
-// A turn does not end by the clock, however long the test is held up.
+// A run of a lane does not end by the clock, however long the test is held up.
 Flow::Settings patient() {
     Flow::Settings settings;
-    settings.turn_ns = INT64_MAX;
+    settings.activation_ns = INT64_MAX;
     return settings;
 }
 
@@ -149,7 +149,7 @@ TEST("an empty round passes a chain of idle stages, however long, and ends no st
     CHECK_EQUAL(flow.done(), 3);
 }
 
-TEST("what is on its way at the end wakes no lane, which may be no more") {
+TEST("rounds on their way at the end wake no lane, which may have ended") {
     OneStage one, other;  // for the work
     Flow flow{{}};
     Pool& pool = flow.add_pool(nullptr);
@@ -214,9 +214,9 @@ TEST("each round of several inputs is announced once, by the part that completes
         std::int64_t now() const override { return 0; }
     } nobody;
     OneStage one;
-    const Stage::Site site{pool, nobody, 0, 0, all_lanes, 1};
-    OrderedStage ordered(site, one.work(), 3, 64);
-    FusedStage fused(site, 64, 0);
+    const Stage::Setup setup{pool, nobody, 0, 0, all_lanes, 1};
+    OrderedStage ordered(setup, one.work(), 3, 64);
+    FusedStage fused(setup, 64, 0);
     fused.add_member(one.work(), 3);
     for (std::uint32_t input : {0u, 1u, 2u}) fused.open(0, input);
     fused.finish();
@@ -301,10 +301,10 @@ TEST("a round without rows wakes no lane at a keyed stage, nor at one of several
     CHECK_EQUAL(woken, 0);
 }
 
-TEST("a partition's rows are its own, and the time of some of its shares is taken") {
+TEST("a partition's rows are its own, and the time of some of its sub-batches is taken") {
     // A round has rows for partitions 0 to 2: so many as its number, 1, and none.
     struct Keyed {
-        std::int64_t shares = 0;
+        std::int64_t sub_batches = 0;
         static void* divide(void*, std::int64_t serial, void** inputs, RowTotals&) {
             auto* division = new Division;
             division->batch = inputs[0];
@@ -313,9 +313,9 @@ TEST("a partition's rows are its own, and the time of some of its shares is take
             division->add_to(1);
             return division;
         }
-        static void share(void* self, Division& division, std::uint32_t number, RowTotals& counts) {
-            ++static_cast<Keyed*>(self)->shares;
-            counts.taken += division.share(number).rows.size();
+        static void process_sub_batch(void* self, Division& division, std::uint32_t number, RowTotals& counts) {
+            ++static_cast<Keyed*>(self)->sub_batches;
+            counts.taken += division.sub_batch(number).rows.size();
             for (const auto begin = monotonic_ns(); monotonic_ns() == begin;) {}
         }
         static void* gather(void*, Division& division) {
@@ -324,7 +324,7 @@ TEST("a partition's rows are its own, and the time of some of its shares is take
         }
     } keyed;
     const Work divider{&keyed, Keyed::divide, nullptr, nullptr, nullptr, nullptr};
-    const Work work{&keyed, nullptr, nullptr, nullptr, Keyed::share, Keyed::gather};
+    const Work work{&keyed, nullptr, nullptr, nullptr, Keyed::process_sub_batch, Keyed::gather};
     for (const bool one_by_one : {false, true}) {
         Flow::Settings settings;
         settings.one_by_one = one_by_one;
@@ -344,7 +344,7 @@ TEST("a partition's rows are its own, and the time of some of its shares is take
         for (const auto partition : {0u, 1u}) CHECK_EQUAL(stage.figures_of(partition).busy_ns() > 0, !one_by_one);
         CHECK_EQUAL(stage.figures_of(2).busy_ns(), 0);
     }
-    CHECK_EQUAL(keyed.shares, 2 * (4 + 5));
+    CHECK_EQUAL(keyed.sub_batches, 2 * (4 + 5));
 }
 
 namespace {

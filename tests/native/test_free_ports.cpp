@@ -1,4 +1,4 @@
-// The scheduler of Streams 4.2 (tests/bench/peers), on one thread and with a few that are told what to do;
+// The scheduler of Streams 4.2 (tests/bench/peers), on one thread and on a few that are driven step by step;
 // stress_free_ports.cpp has the contention.
 #include "../bench/peers/free_ports.hpp"
 
@@ -105,7 +105,7 @@ TEST("a thread that is suspended in the middle of a push makes room for it all t
     CHECK(operator_.seen == numbers(10));
 }
 
-TEST("a thread that has found nothing for long sees what comes") {
+TEST("a thread that has found nothing for long sees new input") {
     callboard::Atomic<int> executed{0};
     const auto count = [](void* self, int) {
         static_cast<callboard::Atomic<int>*>(self)->fetch_add(1, callboard::relaxed);
@@ -119,7 +119,7 @@ TEST("a thread that has found nothing for long sees what comes") {
     }
 }
 
-TEST("to shut down drops what is on its way and ends every wait") {
+TEST("a shutdown drops all values on their way and ends every wait") {
     Noting first(2), second(2);
     Scheduler<int> scheduler({&first.port, &second.port});
     scheduler.start(2);

@@ -103,7 +103,7 @@ TEST("a round passes ten thousand members without recursion") {
     CHECK_EQUAL(ops.back().calls, 3);
 }
 
-TEST("an empty round passes in the hands of who puts it, and calls nobody") {
+TEST("an empty round passes on the thread that puts it, and wakes no lane") {
     Op a{"a"}, b{"b", 1, 0};
     Flow flow(settings());
     FusedStage& fused = flow.add_fused(flow.add_pool(nullptr), all_lanes);
@@ -137,7 +137,7 @@ TEST("a member that listens is called though nothing comes, by the lane alone") 
     CHECK_EQUAL(b.calls, 1);
 }
 
-TEST("what leaves goes to another stage, which may lead back to a further one of the same pool") {
+TEST("output goes to another stage, which may lead back to a later stage of the same pool") {
     Op a{"a", 1, 2}, out{"o"}, back{"b", 2, 0};
     Flow flow(settings());
     Pool& pool = flow.add_pool(nullptr);

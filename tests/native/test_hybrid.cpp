@@ -99,7 +99,7 @@ TEST("one worker alone serves the hybrid queue in the order of arrival") {
     CHECK(served == Values({0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
-TEST("a worker serves partitions of its home first, and those of other homes when none waits there") {
+TEST("a worker serves partitions of its home first, and of other homes when its own is empty") {
     HybridQueue<int> queue(4, 2, 2);
     Values served;
     const auto visit = [&](std::uint32_t partition, int) { served.push_back(static_cast<int>(partition)); };
@@ -124,7 +124,7 @@ TEST("however many workers there are, a partition's values find room, and are se
     }
 }
 
-TEST("what another worker takes of an owned partition is its owner's to serve, at once") {
+TEST("the owner of a partition serves at once the value that another worker takes from it") {
     HybridQueue<int> queue(2, 8);
     Values served;
     for (int i = 0; i < 3; ++i) CHECK(queue.add(0, i));
@@ -141,7 +141,7 @@ TEST("what another worker takes of an owned partition is its owner's to serve, a
     CHECK(!queue.consume_one(nobody));
 }
 
-TEST("what an owner leaves behind is served before what nobody has claimed") {
+TEST("the rest of an owner's values is served before values without a reservation") {
     HybridQueue<int> queue(2, 8);
     Values served;
     for (int i = 0; i < 3; ++i) CHECK(queue.add(0, i));

@@ -73,7 +73,7 @@ void compare(NumberType type) {
 
 }  // namespace
 
-TEST("every path finds what the plain loop finds, of any type and number of words") {
+TEST("every path finds the matches of the plain loop, of any type and number of words") {
     compare<std::int32_t>(NumberType::int32);
     compare<std::int64_t>(NumberType::int64);
     compare<float>(NumberType::float32);

@@ -146,7 +146,7 @@ TEST("intervals of random floats are exact") {
     is_exact_of_random_numbers<double>();
 }
 
-TEST("an interval beside 0 takes in what a rounded difference does") {
+TEST("an interval beside 0 includes the values of a rounded difference") {
     double low, high;
     CHECK(find_interval(JoinTerm::band(NumberType::float64, 1), -1.0, low, high));
     CHECK_EQUAL(high, 0x1p-53);

@@ -1,4 +1,4 @@
-// What a lane of a join finds, comparing everything and by buckets, against three nested loops.
+// The matches of a lane of a join, by full comparison and by buckets, against three nested loops.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "callboard/streams/programs/joins/kernel/full_join.hpp"
-#include "callboard/streams/programs/joins/kernel/index_choice.hpp"
+#include "callboard/streams/programs/joins/kernel/column_matcher.hpp"
 #include "callboard/streams/programs/joins/kernel/indexed_join.hpp"
 #include "check.hpp"
 #include "joining.hpp"
@@ -83,7 +83,7 @@ bool is_before(const JoinMatch& one, const JoinMatch& other) {
 
 }  // namespace
 
-TEST("every rule and predicate gives what three nested loops give, in batches of any size") {
+TEST("every rule and predicate gives the outputs of three nested loops, in batches of any size") {
     const auto all = predicates();
     for (std::size_t which = 0; which < all.size(); ++which)
         for (JoinRule rule : rules) {
@@ -148,7 +148,7 @@ TEST("times that are doubles are as good as integers") {
         }
 }
 
-TEST("lanes find together what one finds, and none finds what another does") {
+TEST("lanes together find the matches of one lane, each exactly once") {
     const auto predicate = all_of({JoinTerm::band(NumberType::int32, 2), JoinTerm::band(NumberType::float64, 3)});
     const auto stream = random_stream<std::int64_t>(3, 1500, predicate, 60);
     for (JoinRule rule : rules) {
@@ -200,7 +200,7 @@ TEST("windows of any length around a block's give each row, and no other") {
         }
 }
 
-TEST("a row of three steps meets what its own side's latest row would not") {
+TEST("a row of three steps meets rows that the latest row of its own side would not") {
     // Figure 1 of the paper: t1 and t4 meet, though they are 5 apart and the window is 4.
     Stream<std::int64_t> stream;
     stream.columns.resize(1);

@@ -10,7 +10,7 @@ using namespace callboard;
 
 namespace {
 
-// Each row gives as many outputs as its key says, which are its number; all shares' outputs in rows' order.
+// Each row gives as many outputs as its key says, which are its number; all sub-batches' outputs in rows' order.
 std::vector<std::uint64_t> gathered(const std::vector<std::uint64_t>& keys, bool backwards) {
     Division division;
     division.divide_among(3, keys.size());
@@ -18,16 +18,16 @@ std::vector<std::uint64_t> gathered(const std::vector<std::uint64_t>& keys, bool
     std::vector<std::vector<std::uint64_t>> outputs(division.count());
     for (std::uint32_t i = 0; i < division.count(); ++i) {
         const auto number = backwards ? division.count() - 1 - i : i;
-        auto& share = division.share(number);
-        for (auto row : share.rows) {
+        auto& sub_batch = division.sub_batch(number);
+        for (auto row : sub_batch.rows) {
             outputs[number].insert(outputs[number].end(), keys[row], row);
-            share.ends.push_back(outputs[number].size());
+            sub_batch.ends.push_back(outputs[number].size());
         }
     }
     std::vector<std::uint64_t> all;
     for (std::size_t row = 0; row < division.rows(); ++row) {
         const auto number = division.owner(row);
-        const auto [begin, end] = Division::next(division.share(number));
+        const auto [begin, end] = Division::next(division.sub_batch(number));
         for (auto i = begin; i < end; ++i) all.push_back(outputs[number][i]);
     }
     return all;
@@ -65,9 +65,9 @@ struct Sums {
     std::vector<std::int64_t> alone(const std::vector<std::int64_t>& integers, bool final) {
         Output in;
         for (auto integer : integers) in.push_integer(integer);
-        Values* lot = integers.empty() ? Values::make(0) : in.take();
-        lot->final = final;
-        Values* outputs = work.alone(lot, true);
+        Values* chunk = integers.empty() ? Values::make(0) : in.take();
+        chunk->final = final;
+        Values* outputs = work.alone(chunk, true);
         std::vector<std::int64_t> found;
         if (outputs == nullptr) return found;
         for (std::uint64_t i = 0; i < outputs->count(); ++i) found.push_back(outputs->begin()[i].integer);
@@ -78,7 +78,7 @@ struct Sums {
 
 }  // namespace
 
-TEST("outputs are in the order of the rows, whichever share is done first") {
+TEST("outputs are in the order of the rows, whichever sub-batch is done first") {
     const std::vector<std::uint64_t> keys{2, 0, 5, 1, 2, 7, 0, 3};
     std::vector<std::uint64_t> expected;
     for (std::size_t row = 0; row < keys.size(); ++row) expected.insert(expected.end(), keys[row], row);
@@ -86,7 +86,7 @@ TEST("outputs are in the order of the rows, whichever share is done first") {
     CHECK(gathered(keys, true) == expected);
 }
 
-TEST("a row of every partition is in each share, and one of none in no share") {
+TEST("a row of every partition is in each sub-batch, and one of none in no sub-batch") {
     Division division;
     division.divide_among(4, 3);
     division.add_to(2);
@@ -94,21 +94,21 @@ TEST("a row of every partition is in each share, and one of none in no share") {
     CHECK_EQUAL(division.count(), 1u);
     division.add_to_all();
     CHECK_EQUAL(division.count(), 4u);
-    for (std::uint32_t i = 0; i < 4; ++i) CHECK_EQUAL(division.share(i).rows.back(), 2u);
-    CHECK_EQUAL(division.share(0).rows.size(), 2u);
+    for (std::uint32_t i = 0; i < 4; ++i) CHECK_EQUAL(division.sub_batch(i).rows.back(), 2u);
+    CHECK_EQUAL(division.sub_batch(0).rows.size(), 2u);
     CHECK_EQUAL(division.owner(1), Division::everybody);
 }
 
-TEST("only who ends the last share gathers") {
+TEST("only the thread that ends the last sub-batch gathers") {
     Division division;
     division.divide_among(2, 0);
     division.concern_all();
     division.begin();
-    CHECK(!division.end_share());
-    CHECK(division.end_share());
+    CHECK(!division.end_sub_batch());
+    CHECK(division.end_sub_batch());
 }
 
-TEST("alone, a divided lot gives each partition's sums in order, and at the end what they hold") {
+TEST("alone, a divided chunk gives each partition's sums in order, and at the end what they hold") {
     Sums sums;
     CHECK((sums.alone({1, 2, 3, 4}, false) == std::vector<std::int64_t>{1, 2, 4, 6}));
     auto last = sums.alone({}, true);

@@ -6,11 +6,11 @@ using namespace callboard;
 
 namespace {
 
-constexpr std::int64_t slice_ns = 500'000;
+constexpr std::int64_t time_slice_ns = 500'000;
 
 // A stage with two lanes, each of which does so many rows in a slice.
 struct Lanes {
-    LaneTrials trials{slice_ns};
+    LaneTrials trials{time_slice_ns};
     std::int64_t now = 1;
     std::uint64_t alone = 5'000, beside = 4'000;
     bool meet = true;  // lanes are beside each other, if they may
@@ -20,13 +20,13 @@ struct Lanes {
     int live(int slices) {
         int found = 0;
         for (int i = 0; i < slices; ++i) {
-            now += slice_ns;
+            now += time_slice_ns;
             const bool one = trials.is_for_one();
             found += one;
             for (int lane = 0; lane < (one ? 1 : 2); ++lane) {
                 const std::uint32_t lanes = one || !meet ? 1 : 2;
                 // Now and then a lane is interrupted.
-                const std::int64_t spent = i % 5 == 2 ? 9 * slice_ns : slice_ns;
+                const std::int64_t spent = i % 5 == 2 ? 9 * time_slice_ns : time_slice_ns;
                 raised += trials.note({now, spent, lanes == 1 ? alone : beside, lanes, lanes});
             }
         }
@@ -62,7 +62,7 @@ TEST("rows that become long have all lanes") {
     CHECK_EQUAL(lanes.live(2'000), 0);
 }
 
-TEST("a change of what pays is noticed") {
+TEST("a change of the better mode is noticed") {
     Lanes lanes;
     lanes.live(3'000);
     lanes.beside = 2'000;
@@ -80,8 +80,8 @@ TEST("lanes that are never beside each other try nothing") {
 }
 
 TEST("a lane that took no rows is not counted") {
-    LaneTrials trials(slice_ns);
-    for (std::int64_t now = 1; now < 1'000 * slice_ns; now += slice_ns) CHECK(!trials.note({now, 5, 0, 2, 2}));
+    LaneTrials trials(time_slice_ns);
+    for (std::int64_t now = 1; now < 1'000 * time_slice_ns; now += time_slice_ns) CHECK(!trials.note({now, 5, 0, 2, 2}));
     CHECK(!trials.is_for_one());
 }
 

@@ -1,4 +1,4 @@
-// What bounds a mailbox, on one thread; stress_limits.cpp has the waiting senders.
+// The limits of a mailbox, on one thread; stress_limits.cpp has the waiting senders.
 #include <thread>
 
 #include "callboard/mailbox/limits.hpp"
@@ -24,7 +24,7 @@ TEST("room that was given back can be taken again") {
     CHECK_EQUAL(limits.reserve(3), 2);
 }
 
-TEST("who exceeds the capacity leaves no room until it is made up for") {
+TEST("a sender that exceeds the capacity leaves no room until it is made up for") {
     Limits limits(capacity, 0);
     CHECK_EQUAL(limits.reserve(3), 3);
     limits.exceed(2);
@@ -50,7 +50,7 @@ TEST("a wait for room ends with its time") {
     CHECK_EQUAL(limits.count(), 1);
 }
 
-TEST("who waits for room is woken for another reason by its parker") {
+TEST("a thread that waits for room is woken for another reason by its parker") {
     Limits limits(1, 0);
     CHECK_EQUAL(limits.reserve(1), 1);
     Parker parker;
@@ -59,7 +59,7 @@ TEST("who waits for room is woken for another reason by its parker") {
     CHECK_EQUAL(limits.reserve(1), 0);
 }
 
-TEST("room wakes all who wait, and none who left") {
+TEST("room wakes all threads that wait, and no thread that has left") {
     Limits limits(1, 0);
     CHECK_EQUAL(limits.reserve(1), 1);
     Parker parkers[3], gone;
@@ -74,7 +74,7 @@ TEST("room wakes all who wait, and none who left") {
     CHECK(!gone.park(0));
 }
 
-TEST("a mailbox without a capacity counts what was sent and what was taken") {
+TEST("a mailbox without a capacity counts sent and taken messages") {
     Limits limits(Limits::no_capacity, 0);
     CHECK(limits.only_counts());
     CHECK_EQUAL(limits.reserve(5), 5);

@@ -1,4 +1,4 @@
-// The mixer: SplitMix64's own numbers, and what it is for.
+// The mixer: the numbers of SplitMix64, and the quality of hashes.
 #include "callboard/core/mix.hpp"
 
 #include <cstring>

@@ -79,14 +79,14 @@ TEST("a consumer with a message cannot go idle, one without can") {
     CHECK(queue.push(2));
 }
 
-TEST("in the linking gap the consumer finds nothing and cannot go idle") {
+TEST("while a push is not linked the consumer finds nothing and cannot go idle") {
     Queue queue(false);
     (void)queue.push(1);
     Node* first = queue.dummy->next.load(callboard::relaxed);
     queue.dummy->next.store(nullptr, callboard::relaxed);  // as if the producer stopped before its link
     CHECK_EQUAL(queue.pop(), -1);
     CHECK(!queue.head.try_idle(queue.tail));
-    (void)queue.push(2);  // complete, but behind the gap
+    (void)queue.push(2);  // complete, but behind the missing link
     CHECK_EQUAL(queue.pop(), -1);
     CHECK(!queue.head.try_idle(queue.tail));
     queue.dummy->next.store(first, callboard::release);
@@ -133,7 +133,7 @@ TEST("a message does not hide a signal") {
     CHECK(queue.head.try_idle(queue.tail));
 }
 
-TEST("what still waits is freed with the queue") {
+TEST("messages that still wait are freed with the queue") {
     Queue queue(true);  // LeakSanitizer is the check
     (void)queue.push(1);
     (void)queue.push(2);

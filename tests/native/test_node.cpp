@@ -66,14 +66,14 @@ TEST("nodes that are made one after another lie on different cache lines") {
 TEST("an empty list has nothing to take") {
     FreeList list;
     CHECK(list.take_all() == nullptr);
-    CHECK_EQUAL(list.held(), 0u);
+    CHECK_EQUAL(list.size(), 0u);
 }
 
 TEST("a taker gets every node of a list, the newest first") {
     FreeList list;
     Node nodes[3];
     for (Node& node : nodes) list.give(&node, &node, 1);
-    CHECK_EQUAL(list.held(), 3u);
+    CHECK_EQUAL(list.size(), 3u);
     Node* chain = list.take_all();
     CHECK(chain == &nodes[2]);
     CHECK_EQUAL(length(chain), 3);
@@ -85,9 +85,9 @@ TEST("a list that was emptied holds nothing, and counts again from there") {
     Node nodes[3];
     for (Node& node : nodes) list.give(&node, &node, 1);
     list.take_all();
-    CHECK_EQUAL(list.held(), 0u);
+    CHECK_EQUAL(list.size(), 0u);
     list.give(&nodes[0], &nodes[0], 1);
-    CHECK_EQUAL(list.held(), 1u);
+    CHECK_EQUAL(list.size(), 1u);
     list.take_all();
 }
 
@@ -120,14 +120,14 @@ TEST("a consumed node is the next one sent") {
     CHECK_EQUAL(balance.made_since(), 1);
 }
 
-TEST("what a receiver does not keep goes to the list, for its senders") {
+TEST("nodes that a receiver does not keep go to the list, for its senders") {
     Balance balance;
     FreeList list;
     SmallCache receiver, sender;
     Node* nodes[5];
     for (Node*& node : nodes) node = new Node;
     for (Node* node : nodes) receiver.give(node, list);
-    CHECK_EQUAL(list.held(), 2u);
+    CHECK_EQUAL(list.size(), 2u);
     std::set<Node*> sent;
     for (int i = 0; i < 2; ++i) sent.insert(sender.take(list));
     CHECK(sent == std::set<Node*>({nodes[0], nodes[1]}));
@@ -135,12 +135,12 @@ TEST("what a receiver does not keep goes to the list, for its senders") {
     for (Node* node : sent) sender.give(node, list);
 }
 
-TEST("a node beyond what the receiver and the list keep is freed") {
+TEST("a node beyond the limits of the receiver and the list is freed") {
     Balance balance;
     FreeList list;
     SmallCache cache;
     for (int i = 0; i < 10; ++i) cache.give(new Node, list);
-    CHECK_EQUAL(list.held(), 4u);
+    CHECK_EQUAL(list.size(), 4u);
     CHECK_EQUAL(balance.freed_since(), 2);
 }
 
@@ -156,7 +156,7 @@ TEST("a full list that a sender emptied is filled again") {
     FreeList::free_chain(chain);
 }
 
-TEST("a cache frees what it holds when its thread ends") {
+TEST("a cache frees its nodes when its thread ends") {
     Balance balance;
     FreeList list;
     std::thread([&] {
@@ -166,7 +166,7 @@ TEST("a cache frees what it holds when its thread ends") {
     }).join();
 }
 
-TEST("trimming frees what is beyond, and leaves a list alone that has no more") {
+TEST("trimming frees the nodes beyond the limit, and leaves a shorter list alone") {
     Balance balance;
     FreeList list;
     for (int i = 0; i < 5; ++i) {
@@ -174,14 +174,14 @@ TEST("trimming frees what is beyond, and leaves a list alone that has no more") 
         list.give(node, node, 1);
     }
     list.trim(6);
-    CHECK_EQUAL(list.held(), 5u);
+    CHECK_EQUAL(list.size(), 5u);
     list.trim(2);
     CHECK_EQUAL(balance.freed_since(), 3);
-    CHECK_EQUAL(list.held(), 2u);
+    CHECK_EQUAL(list.size(), 2u);
     Node* chain = list.take_all();
     CHECK_EQUAL(length(chain), 2);
     list.trim(2);
-    CHECK_EQUAL(list.held(), 0u);
+    CHECK_EQUAL(list.size(), 0u);
     FreeList::free_chain(chain);
 }
 
@@ -195,10 +195,10 @@ TEST("a list that was given more than a batch is noted, once, and trimmed to a b
     CHECK(surplus.is_empty());  // two batches stay in the cache, and one may be in the list
     for (int i = 0; i < 5; ++i) cache.give(new Node, list);
     CHECK(!surplus.is_empty());
-    CHECK(list.held() > 2u);
+    CHECK(list.size() > 2u);
     surplus.free_all();
     CHECK(surplus.is_empty());
-    CHECK_EQUAL(list.held(), 2u);
+    CHECK_EQUAL(list.size(), 2u);
     for (int i = 0; i < 4; ++i) cache.give(new Node, list);
     CHECK(!surplus.is_empty());  // the next burst
 }

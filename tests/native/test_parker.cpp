@@ -63,12 +63,12 @@ TEST("an unpark wakes a sleeping owner and says so") {
 
 namespace {
 
-struct Bell {
+struct WakeFd {
     int descriptor = eventfd(0, EFD_NONBLOCK);
-    ~Bell() { close(descriptor); }
+    ~WakeFd() { close(descriptor); }
 
-    // True: it rang within so many milliseconds.
-    bool rings(int milliseconds) const {
+    // True: a thread has written to it within this time.
+    bool is_written(int milliseconds) const {
         pollfd looked_at{descriptor, POLLIN, 0};
         eventfd_t count;
         return poll(&looked_at, 1, milliseconds) == 1 && eventfd_read(descriptor, &count) == 0;
@@ -77,34 +77,36 @@ struct Bell {
 
 }  // namespace
 
-TEST("an unpark rings the bell of an owner that looks at descriptors, and says so") {
+TEST("an unpark writes to the eventfd of an owner that polls descriptors, and says so") {
     Parker parker;
-    const Bell bell;
-    bool rang = false, notified = false;
-    std::thread owner([&] { notified = parker.park_by(bell.descriptor, [&] { rang = bell.rings(20'000); }); });
+    const WakeFd wake_fd;
+    bool was_written = false, notified = false;
+    std::thread owner([&] {
+        notified = parker.park_by(wake_fd.descriptor, [&] { was_written = wake_fd.is_written(20'000); });
+    });
     while (!parker.is_parked()) std::this_thread::yield();
     CHECK(parker.unpark());
     owner.join();
-    CHECK(rang);
+    CHECK(was_written);
     CHECK(notified);
     CHECK(!parker.is_parked());
 }
 
-TEST("an unpark before that lets the owner look at nothing, and rings for nobody") {
+TEST("an unpark before that lets the owner poll nothing, and writes nothing") {
     Parker parker;
-    const Bell bell;
+    const WakeFd wake_fd;
     bool waited = false;
     CHECK(!parker.unpark());
-    CHECK(parker.park_by(bell.descriptor, [&] { waited = true; }));
+    CHECK(parker.park_by(wake_fd.descriptor, [&] { waited = true; }));
     CHECK(!waited);
-    CHECK(!parker.park_by(bell.descriptor, [&] { waited = true; }));
+    CHECK(!parker.park_by(wake_fd.descriptor, [&] { waited = true; }));
     CHECK(waited);
     CHECK(!parker.unpark());
-    CHECK(!bell.rings(0));
+    CHECK(!wake_fd.is_written(0));
     CHECK(parker.park());
 }
 
-TEST("what was written before the unpark is seen after the park") {
+TEST("writes before the unpark are seen after the park") {
     Parker parker;
     int written = 0;  // plain: ThreadSanitizer checks that the parker orders it
     std::thread owner([&] {

@@ -1,4 +1,4 @@
-// Partitions that share a budget of counters: what holds after each step, and what is served when.
+// Partitions that share a budget of counters: invariants after each step, and the order of service.
 #include "callboard/frequency/designs/partition.hpp"
 
 #include <memory>
@@ -87,7 +87,7 @@ TEST("no count is below the level, and the level is not above the bound, whereve
     }
 }
 
-TEST("who needs a counter gets one at once, and the least of all is given up once all have been looked at") {
+TEST("a partition that needs a counter gets one at once, and the least of all is given up after a look at all") {
     Shared shared(2, 2);
     shared.count(0, 0, 5);
     shared.count(1, 1, 3);

@@ -1,4 +1,4 @@
-// The shipped priority policies' structures: which cell comes next, that none is lost, none starves.
+// The structures of the shipped priority policies: the order of cells, of which none is lost or starves.
 #include "callboard/scheduling/priority.hpp"
 
 #include <algorithm>
@@ -158,7 +158,7 @@ TEST("weighted: the largest weight there is delays another, and no longer than i
     bench.check_order({&none, &most}, {&most, &none});
 }
 
-TEST("shortest first: the least mean cost first, and what was never measured before it") {
+TEST("shortest first: an unmeasured cell comes first, and then the least mean cost") {
     Bench<ShortestReady> bench(100);
     TestCell slow, quick, fresh;
     slow.costing(9000, 3);
@@ -220,7 +220,7 @@ TEST("longest queue: a cell is passed by as often as the window is long") {
     CHECK_EQUAL(bench.passes(&small, {&large}), 6);
 }
 
-TEST("what a policy in Python was told of is never lost, in whatever order it is taken") {
+TEST("a cell that was put into a policy in Python is never lost, in any order of fetches") {
     TrackedReady tracked;
     std::list<Cell*> model;
     std::vector<std::unique_ptr<TestCell>> cells;
@@ -248,7 +248,7 @@ TEST("what a policy in Python was told of is never lost, in whatever order it is
     }
 }
 
-TEST("at random: every policy gives each cell once, and none waits for ever") {
+TEST("at random: every policy gives each cell once, and no cell waits for ever") {
     check_conservation<Fifo>(40);
     check_conservation<TwoLevelReady>(40 * 17, 16u);
     check_conservation<WeightedReady>(40 + 3 * 16, 16);

@@ -1,4 +1,4 @@
-// What a pool knows of its stages: the index by itself, and how many stages a choice looks at.
+// A pool's index of ready stages, and the number of stages that a choice looks at.
 #include <set>
 
 #include "callboard/scheduling/flow/pool.hpp"
@@ -47,7 +47,7 @@ struct Choice final : ReadyStages {
     // A chain; each row gives one.
     explicit Choice(std::uint32_t count) {
         for (std::uint32_t i = 0; i < count; ++i) {
-            all.push_back(std::make_unique<Asked>(Stage::Site{*this, nobody, i, i, all_lanes, 1}, Work{}));
+            all.push_back(std::make_unique<Asked>(Stage::Setup{*this, nobody, i, i, all_lanes, 1}, Work{}));
             if (i != 0) all[i - 1]->connect(*all[i], 0);
             add(*all[i]);
         }
@@ -157,7 +157,7 @@ TEST("the paper's rule takes the latest stage that is schedulable, whatever the 
     CHECK_EQUAL(latest(39), -1);
 }
 
-TEST("who finds that nothing waits any more looks there once") {
+TEST("a lane that finds an empty stage looks there once") {
     Choice choice(1000);
     for (std::uint32_t place = 0; place < 1000; ++place) choice.put(place);
     for (std::uint32_t place = 0; place < 1000; ++place)
@@ -169,12 +169,12 @@ TEST("who finds that nothing waits any more looks there once") {
 }
 
 TEST("for a lane that may not work, no stage is asked") {
-    Slices slices;
+    TimeSlices slices;
     Pool pool(slices, nullptr);
     Nobody nobody;
     Stages all;
     for (std::uint32_t i = 0; i < 100; ++i) {
-        all.push_back(std::make_unique<Asked>(Stage::Site{pool, nobody, i, i, all_lanes, 1}, Work{}));
+        all.push_back(std::make_unique<Asked>(Stage::Setup{pool, nobody, i, i, all_lanes, 1}, Work{}));
         pool.add(*all[i]);
     }
     pool.finish(all);

@@ -1,4 +1,4 @@
-// What a worker notes of its dispatches.
+// A worker's records of its dispatches.
 #include "callboard/core/monitoring/recorder.hpp"
 
 #include <vector>

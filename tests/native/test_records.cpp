@@ -44,7 +44,7 @@ TEST("idle time is that of all waits, and of one that lasts") {
     CHECK_EQUAL(idle.get(), 300);
 }
 
-TEST("a ring gives back what was written, every field of it") {
+TEST("a ring gives back each field of a record") {
     RecordRing ring(4);
     DispatchRecord read{};
     CHECK(!ring.read(0, read));
@@ -66,7 +66,7 @@ TEST("a count that is too large for its bits is the largest there is") {
     CHECK_EQUAL(read.kind, state_any);
 }
 
-TEST("a full ring keeps the latest, and refuses what it has overwritten") {
+TEST("a full ring keeps the latest records, and refuses overwritten ones") {
     RecordRing ring(4);
     DispatchRecord read{};
     for (int i = 0; i < 11; ++i) ring.write(record(i));

@@ -138,7 +138,7 @@ TEST("a value that is refused is still its sender's") {
     hands_a_refused_value_back<LockedReorderBuffer<std::unique_ptr<int>>>();
 }
 
-TEST("in a run without end, there is room for half a ring beyond what is being sent") {
+TEST("in an endless run, there is room for half a ring beyond the value that is sent") {
     tells_of_room_in_an_endless_run<ReorderBuffer<std::int64_t>>();
     tells_of_room_in_an_endless_run<FlagReorderBuffer<std::int64_t>>();
 }

@@ -1,4 +1,4 @@
-// Which of a thread's messages are samples.
+// The sampler, which chooses messages for monitoring.
 #include "callboard/core/monitoring/sampler.hpp"
 
 #include "check.hpp"
@@ -20,7 +20,7 @@ TEST("each message is a sample where one of one is") {
     CHECK_EQUAL(samples(sampler, 1, 100), 100);
 }
 
-TEST("one of so many is a sample on average") {
+TEST("one message in the given number is a sample on average") {
     Sampler sampler;
     const int taken = samples(sampler, 100, 1'000'000);
     CHECK(taken > 9'500 && taken < 10'500);

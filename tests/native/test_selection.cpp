@@ -1,5 +1,5 @@
-// The contract of selectors, by one thread: which member is given, and who is woken. stress_selection.cpp has the
-// threads.
+// The contract of selectors, by one thread: the member that is returned, and the users that are woken.
+// stress_selection.cpp has the threads.
 #include <memory>
 #include <vector>
 
@@ -62,7 +62,7 @@ TEST("the channels that have something are given, those that have nothing are no
     CHECK_EQUAL(many.selector.size(), 5);
 }
 
-TEST("nothing is taken by a selection, and what is not taken is given again, in turn") {
+TEST("a selection takes nothing, and gives a channel again, in turn, until its value is taken") {
     Selected many(3);
     many.send(0), many.send(1), many.send(2);
     for (int turn = 0; turn < 4; ++turn)
@@ -82,7 +82,7 @@ TEST("a channel that always has something keeps no other from its turn") {
     CHECK_EQUAL(many.next(), 2);
 }
 
-TEST("a channel that was emptied before its turn is passed by, and heard again") {
+TEST("a channel that was emptied before its turn is passed by, and given again later") {
     Selected many(2);
     many.send(0), many.send(1);
     CHECK_EQUAL(many.next(), 0);
@@ -94,7 +94,7 @@ TEST("a channel that was emptied before its turn is passed by, and heard again")
     CHECK_EQUAL(many.next(), 1);
 }
 
-TEST("who waits for a selector is woken once, by the first of many values") {
+TEST("a thread that waits for a selector is woken once, by the first of many values") {
     Selected many(3);
     Counting user;
     CHECK_EQUAL(many.next(), -1);
@@ -107,7 +107,7 @@ TEST("who waits for a selector is woken once, by the first of many values") {
     CHECK(!many.selector.announce(&user));
 }
 
-TEST("who withdraws from a selector is not woken, and nothing is lost") {
+TEST("a thread that withdraws from a selector is not woken, and nothing is lost") {
     Selected many(2);
     Counting user;
     CHECK(many.selector.announce(&user));
@@ -184,7 +184,7 @@ TEST("a member can be removed wherever it is: armed, come, in the list, or given
     CHECK_EQUAL(many.next(), 4);
 }
 
-TEST("a wait at a channel beside its selector wakes the member, and the selector hears of it again") {
+TEST("a wait at a channel beside its selector wakes the member, and the selector gets it again") {
     Selected many(1);
     Counting direct, user;
     CHECK_EQUAL(many.next(), -1);

@@ -39,7 +39,7 @@ static void free_all(const std::vector<void*>& lines) {
     for (void* line : lines) Slab::free_line(line);
 }
 
-TEST("lines are cache lines, no two the same, and hold what was written") {
+TEST("lines are distinct cache lines, and keep their contents") {
     in_a_thread([](const Balance&) {
         const std::vector<void*> lines = make(1000);
         for (std::size_t i = 0; i < lines.size(); ++i) std::memset(lines[i], static_cast<int>(i), Slab::room);
@@ -76,7 +76,7 @@ TEST("a slab is freed with the last of its lines, whichever that is") {
     });
 }
 
-TEST("a thread that ends gives back what it did not make, and what it made stays") {
+TEST("a thread that ends gives back the lines that it did not make, and those that it made stay") {
     const Balance balance;
     void* line = nullptr;
     std::thread([&] {
@@ -95,7 +95,7 @@ TEST("a thread may end after any number of lines, with its slab used up or not")
         in_a_thread([&](const Balance&) { free_all(make(count)); });
 }
 
-TEST("a line made after the thread's end, by what ends later, is freed as well") {
+TEST("a line made after the thread's end, by a later destructor, is freed as well") {
     struct Last {
         void* line = nullptr;
         ~Last() {

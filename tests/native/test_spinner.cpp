@@ -1,4 +1,4 @@
-// How a thread looks before it sleeps, on a processor and a clock of the test's.
+// Spinning before a sleep, on a simulated processor and clock.
 #include "callboard/core/threads/spinner.hpp"
 #include "check.hpp"
 
@@ -30,21 +30,21 @@ bool wait_for_a_moment(Spinner& spinner) {
     return spinner.wait_until([begin] { return Fake::time - begin >= 500; }, patience);
 }
 
-bool wait_in_vain(Spinner& spinner) {
+bool wait_unsuccessfully(Spinner& spinner) {
     Fake::reset();
     return spinner.wait_until([] { return false; }, patience);
 }
 
 }  // namespace
 
-TEST("what holds already takes neither a pause nor a yield") {
+TEST("a condition that holds already takes neither a pause nor a yield") {
     Spinner spinner;
     Fake::reset();
     CHECK(spinner.wait_until([] { return true; }, patience));
     CHECK_EQUAL(Fake::pauses + Fake::yields, 0);
 }
 
-TEST("what comes within the first look takes no yield, time after time") {
+TEST("a condition that comes to hold within the first look takes no yield, time after time") {
     Spinner spinner;
     for (int i = 0; i < 100; ++i) {
         CHECK(wait_for_a_moment(spinner));
@@ -63,7 +63,7 @@ TEST("pauses that did not help four times are tried again once in sixteen") {
     CHECK_EQUAL(looked, 4 + 9);
 }
 
-TEST("pauses that help again are what a wait begins with again") {
+TEST("waits begin with pauses again after pauses have helped again") {
     Spinner spinner;
     for (int i = 0; i < 5; ++i) CHECK(wait_for_a_yield(spinner));
     for (int i = 0; i < 16; ++i) wait_for_a_moment(spinner);
@@ -73,11 +73,11 @@ TEST("pauses that help again are what a wait begins with again") {
     }
 }
 
-TEST("a wait in vain ends with its patience") {
+TEST("an unsuccessful wait ends with its patience") {
     Spinner spinner;
     for (int i = 0; i < 20; ++i) {
         const std::int64_t begin = Fake::time;
-        CHECK(!wait_in_vain(spinner));
+        CHECK(!wait_unsuccessfully(spinner));
         CHECK(Fake::time - begin >= patience);
         CHECK(Fake::time - begin < patience + 1'000);
     }
@@ -90,7 +90,7 @@ TEST("on a busy machine a thread hardly ever yields, and on an idle one it does 
     int yields = 0;
     const std::int64_t begin = Fake::time;
     while (Fake::time - begin < 1000 * second) {
-        wait_in_vain(spinner);
+        wait_unsuccessfully(spinner);
         yields += Fake::yields;
         Fake::time += 5'000'000;
     }
@@ -101,7 +101,7 @@ TEST("on a busy machine a thread hardly ever yields, and on an idle one it does 
     for (int i = 0; i < 100; ++i) CHECK(wait_for_a_yield(spinner));
     Fake::time += 256 * second;  // long ago: the next time is the first
     Fake::yield_takes = 4'000'000;
-    wait_in_vain(spinner);
+    wait_unsuccessfully(spinner);
     Fake::yield_takes = 500;
     Fake::time += second;
     CHECK(wait_for_a_yield(spinner));
@@ -110,7 +110,7 @@ TEST("on a busy machine a thread hardly ever yields, and on an idle one it does 
 TEST("a thread that does not yield still looks in pauses where they help") {
     Spinner spinner;
     Fake::yield_takes = 4'000'000;
-    wait_in_vain(spinner);
+    wait_unsuccessfully(spinner);
     for (int i = 0; i < 16; ++i) wait_for_a_moment(spinner);
     for (int i = 0; i < 100; ++i) CHECK(wait_for_a_moment(spinner));
     Fake::yield_takes = 500;

@@ -33,7 +33,7 @@ TEST("a full ring of small values refuses, and takes one more for each that left
     }
 }
 
-TEST("several values can be taken by one claim, and it says where they stood") {
+TEST("several values can be taken at once, with the serial number of the first") {
     Spmc<unsigned> ring(4);
     unsigned values[4];
     std::int64_t first;

@@ -56,7 +56,7 @@ TEST("a push says whether the stack was empty") {
     CHECK(stack.push(&two));
 }
 
-TEST("a chain is pushed as it is linked, on top of what is there") {
+TEST("a chain is pushed as it is linked, on top of the stack") {
     Plain below{3}, first{1}, last{2};
     first.next = &last;
     Stack<Plain> stack;

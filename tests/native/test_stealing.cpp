@@ -54,7 +54,7 @@ std::vector<std::uint64_t> all_of(Worker& worker) {
 }
 
 // The worker dispatches its next cell, which is ready again.
-void take_turn(Worker& worker) {
+void dispatch_one(Worker& worker) {
     worker.put(worker.fetch());
     worker.dispatches.add(1);
 }
@@ -63,7 +63,7 @@ using Numbers = std::vector<std::uint64_t>;
 
 }  // namespace
 
-TEST("a thief takes the older half, and its affinity stays what it was") {
+TEST("a thief takes the older half, whose affinity stays") {
     Pair pair;
     pair.put(5);
     CHECK(pair.steal_from_busy());
@@ -72,7 +72,7 @@ TEST("a thief takes the older half, and its affinity stays what it was") {
     CHECK(all_of(pair.busy) == (Numbers{4, 5}));
 }
 
-TEST("a cell with an affinity of its own stays, though a thief came past it") {
+TEST("a cell with a fixed affinity stays, though a thief passes it") {
     Pair pair;
     pair.put(2, 0);
     pair.put(2);
@@ -97,14 +97,14 @@ TEST("a policy that cannot pass others by lends nothing while they are there") {
 TEST("a victim of which nothing is to be had does not hide others, and is not asked again at once") {
     Pair pair;
     pair.busy.wake(pair.make(0));
-    CHECK(!sees_victim(pair.idle, 1) && sees_victim(pair.idle, 1 + in_vain));
+    CHECK(!sees_victim(pair.idle, 1) && sees_victim(pair.idle, 1 + overdue_after));
     CHECK(!steal(pair.idle));
-    CHECK(!sees_victim(pair.idle, 2 + in_vain));
+    CHECK(!sees_victim(pair.idle, 2 + overdue_after));
     pair.idle.stole_at = INT64_MAX;  // no time has passed since, though the test may have been held up
     CHECK(!paid_off(pair.idle));
 }
 
-TEST("what was announced to a busy worker is taken, but for what has an affinity") {
+TEST("cells that were announced to a busy worker are taken, except those with a fixed affinity") {
     Pair pair;
     Cell* const placed = pair.make(0);
     pair.busy.wake(pair.make());
@@ -129,25 +129,25 @@ TEST("a policy that does not lend keeps its cells") {
     Pair pair;
     pair.busy.ready.lent = 0;
     pair.put(4);
-    CHECK(!sees_victim(pair.idle, 1) && !sees_victim(pair.idle, 1 + in_vain));
+    CHECK(!sees_victim(pair.idle, 1) && !sees_victim(pair.idle, 1 + overdue_after));
     CHECK(!pair.steal_from_busy());
 }
 
-TEST("one cell is worth a theft when its worker's turn lasts") {
+TEST("one cell is worth a theft behind a long dispatch") {
     Pair pair;
     pair.put(1);
     CHECK(!sees_victim(pair.idle, 1));
-    CHECK(!sees_victim(pair.idle, in_vain));
-    CHECK(sees_victim(pair.idle, 1 + in_vain));
+    CHECK(!sees_victim(pair.idle, overdue_after));
+    CHECK(sees_victim(pair.idle, 1 + overdue_after));
     CHECK(pair.idle.victim == &pair.busy);
 }
 
 TEST("one cell that its worker comes to is not") {
     Pair pair;
     pair.put(1);
-    for (std::int64_t time = 1; time < 10 * in_vain; time += look_every) {
+    for (std::int64_t time = 1; time < 10 * overdue_after; time += look_every) {
         CHECK(!sees_victim(pair.idle, time));
-        take_turn(pair.busy);
+        dispatch_one(pair.busy);
     }
 }
 
@@ -156,7 +156,7 @@ TEST("a dispatch within another is progress, too") {
     pair.put(1);
     Cell outer([](Cell*, Context*, std::uint32_t) { return Outcome::done; }, nullptr, unpinned_cell);
     Cell inner([](Cell*, Context*, std::uint32_t) { return Outcome::done; }, nullptr, unpinned_cell);
-    for (std::int64_t time = 1; time < 10 * in_vain; time += look_every) {
+    for (std::int64_t time = 1; time < 10 * overdue_after; time += look_every) {
         CHECK(!sees_victim(pair.idle, time));
         dispatch(&inner, &pair.context, &outer);
     }
@@ -179,7 +179,7 @@ TEST("two cells are, on two looks, though their worker goes on") {
     Pair pair;
     pair.put(2);
     CHECK(!sees_victim(pair.idle, 1));
-    take_turn(pair.busy);
+    dispatch_one(pair.busy);
     CHECK(sees_victim(pair.idle, 1 + look_every));
 }
 
@@ -197,20 +197,20 @@ TEST("a thief that had little of it sleeps for longer, and one that had much doe
     CHECK_EQUAL(pair.idle.nap_ns, first_nap);
 }
 
-TEST("a worker that is apart takes nothing but what stands still for long") {
+TEST("a throttled worker takes only cells that stand still for long") {
     Pair pair;
-    pair.idle.trials.is_apart.store(true, relaxed);
+    pair.idle.trials.is_throttled.store(true, relaxed);
     pair.put(3);
-    for (std::int64_t time = 1; time < 2 * in_vain_apart; time += in_vain_apart / 8) {
+    for (std::int64_t time = 1; time < 2 * overdue_when_throttled; time += overdue_when_throttled / 8) {
         CHECK(!sees_victim(pair.idle, time));
-        take_turn(pair.busy);
+        dispatch_one(pair.busy);
     }
-    CHECK(!sees_victim(pair.idle, 3 * in_vain_apart));
-    CHECK(!sees_victim(pair.idle, 4 * in_vain_apart - 1));
-    CHECK(sees_victim(pair.idle, 4 * in_vain_apart));
+    CHECK(!sees_victim(pair.idle, 3 * overdue_when_throttled));
+    CHECK(!sees_victim(pair.idle, 4 * overdue_when_throttled - 1));
+    CHECK(sees_victim(pair.idle, 4 * overdue_when_throttled));
 }
 
-TEST("what is unpinned is given back to whom it was stolen from, and lives there") {
+TEST("unpinned cells are given back to the worker that they were stolen from, and stay there") {
     Pair pair;
     pair.put(4);
     CHECK(pair.steal_from_busy());
@@ -225,7 +225,7 @@ TEST("what is unpinned is given back to whom it was stolen from, and lives there
     CHECK(pair.cells[0]->affinity.load(relaxed) == &pair.busy);
 }
 
-TEST("a worker that is apart leaves the watch to a sleeper that takes part, and to no other") {
+TEST("a throttled worker leaves the role of the watcher to a sleeper that is not throttled, and to no other") {
     Pair pair;
     pair.idle.idles.fetch_add(1, relaxed);
     CHECK(try_watch(pair.idle));
@@ -233,20 +233,20 @@ TEST("a worker that is apart leaves the watch to a sleeper that takes part, and 
     pair.team.sleepers.fetch_add(1, relaxed);
     pass_watch(pair.idle);
     CHECK(pair.idle.is_watching());  // it takes part itself
-    pair.idle.trials.is_apart.store(true, relaxed);
-    pair.busy.trials.is_apart.store(true, relaxed);
+    pair.idle.trials.is_throttled.store(true, relaxed);
+    pair.busy.trials.is_throttled.store(true, relaxed);
     pass_watch(pair.idle);
     CHECK(pair.idle.is_watching());
-    pair.busy.trials.is_apart.store(false, relaxed);
+    pair.busy.trials.is_throttled.store(false, relaxed);
     pass_watch(pair.idle);
     CHECK(pair.team.watcher.load(relaxed) == &pair.busy);
 }
 
-TEST("what was announced to an idle worker is its own") {
+TEST("a cell that was announced to an idle worker stays there") {
     Pair pair;
     pair.busy.idles.fetch_add(1, relaxed);
     pair.busy.wake(pair.make());
-    CHECK(!sees_victim(pair.idle, 1) && !sees_victim(pair.idle, 1 + in_vain));
+    CHECK(!sees_victim(pair.idle, 1) && !sees_victim(pair.idle, 1 + overdue_after));
 }
 
 TEST("a put calls a sleeper, which watches then, and nobody while somebody watches") {
@@ -266,7 +266,7 @@ TEST("a put calls a sleeper, which watches then, and nobody while somebody watch
     CHECK(pair.idle.is_asleep.load(relaxed));
 }
 
-TEST("who announces a cell that is unpinned to a busy worker calls a sleeper, and not for one that cannot move") {
+TEST("announcing an unpinned cell to a busy worker calls a sleeper; announcing one that cannot move does not") {
     Pair pair;
     pair.idle.is_asleep.store(true, relaxed);
     pair.team.sleepers.fetch_add(1, relaxed);
@@ -281,7 +281,7 @@ TEST("who announces a cell that is unpinned to a busy worker calls a sleeper, an
     CHECK(pair.team.watcher.load(relaxed) == &pair.idle);
 }
 
-TEST("who gives the watch up beside a busy worker calls another") {
+TEST("a watcher that gives up its role beside a busy worker calls another worker") {
     Pair pair;
     CHECK(try_watch(pair.busy));
     pair.idle.is_asleep.store(true, relaxed);
@@ -294,7 +294,7 @@ TEST("who gives the watch up beside a busy worker calls another") {
     CHECK(pair.team.watcher.load(relaxed) == &pair.idle);
 }
 
-TEST("who is woken runs where its waker runs, if it is unpinned") {
+TEST("an unpinned cell runs where its waker runs") {
     Pair pair;
     Cell* const unpinned = pair.make();
     Cell* const placed = pair.make(0);

@@ -15,20 +15,20 @@ struct Machine {
     bool partner_idles = false;
     int given_back = 0;
 
-    bool is_apart() const { return trials.is_apart.load(relaxed); }
+    bool is_throttled() const { return trials.is_throttled.load(relaxed); }
 
-    // Milliseconds that it was apart.
+    // Milliseconds that it was throttled.
     int live(int milliseconds) {
-        int apart = 0;
+        int throttled = 0;
         for (int i = 0; i < 10 * milliseconds; ++i) {
             now += 100'000;
-            apart += is_apart();
-            counts.handled += (is_apart() ? alone : together) / 10;
-            counts.own += is_apart() ? 0 : own / 10;
+            throttled += is_throttled();
+            counts.handled += (is_throttled() ? alone : together) / 10;
+            counts.own += is_throttled() ? 0 : own / 10;
             counts.idles += partner_idles ? 2 : 0;
             if (trials.is_due(now)) given_back += trials.consider(now, counts, *lease);
         }
-        return apart / 10;
+        return throttled / 10;
     }
 };
 
@@ -47,10 +47,10 @@ TEST("a worker whose help is worth a second one takes part, but for trials ever 
     CHECK(at_first > 0 && at_first <= 25);
     const int later = machine.live(1'000);
     CHECK(later > 0 && later <= 40);
-    CHECK(!machine.is_apart() || machine.given_back > 1);
+    CHECK(!machine.is_throttled() || machine.given_back > 1);
 }
 
-TEST("one whose help costs more than it brings keeps apart, but for trials ever more seldom") {
+TEST("a worker whose help costs more than it brings is throttled, except in ever rarer trials") {
     Machine machine;
     machine.together = 7'000;
     machine.trials.note_theft(machine.now);
@@ -58,7 +58,7 @@ TEST("one whose help costs more than it brings keeps apart, but for trials ever 
     CHECK(1'000 - machine.live(1'000) <= 50);
 }
 
-TEST("what has become better is found out within a term, in both directions") {
+TEST("a better mode is found within a term, in both directions") {
     Machine machine;
     machine.together = 7'000;
     machine.trials.note_theft(machine.now);
@@ -98,18 +98,18 @@ TEST("where the others are idle by themselves, the load says how much is done: a
     CHECK(machine.live(1'000) <= 50);
 }
 
-TEST("a worker whose partner is apart, or has nothing to do, does not leave its work to that one") {
-    for (bool apart : {false, true}) {
+TEST("a worker whose partner is throttled, or idle, does not leave its work to it") {
+    for (bool throttled : {false, true}) {
         Machine machine;
         machine.together = machine.own = 10'000;  // it does all of it
-        machine.counts.idles = apart ? 2 : 1;
-        machine.counts.is_apart = apart;
+        machine.counts.idles = throttled ? 2 : 1;
+        machine.counts.is_throttled = throttled;
         machine.trials.note_theft(machine.now);
         CHECK_EQUAL(machine.live(1'000), 0);
     }
 }
 
-TEST("one that is apart comes back when the messages become long") {
+TEST("a throttled worker steals again when the messages become long") {
     Machine machine;
     machine.together = 7'000;
     machine.trials.note_theft(machine.now);
@@ -127,7 +127,7 @@ TEST("of two workers one tries at a time, and both get to it") {
     for (int i = 0; i < 1'000; ++i) {
         one.live(1);
         other.live(1);
-        CHECK(!one.is_apart() || !other.is_apart());
+        CHECK(!one.is_throttled() || !other.is_throttled());
     }
     CHECK(one.given_back > 1);
     CHECK(other.given_back > 1);
@@ -137,7 +137,7 @@ TEST("one that sleeps in the middle of a trial holds nobody up") {
     Machine one, other;
     other.lease = one.lease;
     one.trials.note_theft(one.now);
-    while (!one.is_apart()) one.live(1);
+    while (!one.is_throttled()) one.live(1);
     other.now = one.now;
     other.trials.note_theft(other.now);
     other.live(100);
@@ -147,9 +147,9 @@ TEST("one that sleeps in the middle of a trial holds nobody up") {
 TEST("one that breaks a trial off lets others try") {
     Machine one;
     one.trials.note_theft(one.now);
-    while (!one.is_apart()) one.live(1);
+    while (!one.is_throttled()) one.live(1);
     CHECK_EQUAL(one.lease->take(one.now, 1), 0);
-    one.trials.take_part(one.now, *one.lease);
+    one.trials.steal_freely(one.now, *one.lease);
     CHECK(one.lease->take(one.now, 1) != 0);
 }
 

@@ -1,4 +1,4 @@
-// The clock by ticks, beside the kernel's.
+// The tick clock, compared with the kernel's clock.
 #include "callboard/core/tick_clock.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 using callboard::monotonic_ns;
 using callboard::TickClock;
 
-TEST("it shows what the kernel's clock does, before and after its rate was measured, and after a sleep") {
+TEST("it follows the kernel's clock, before and after its rate was measured, and after a sleep") {
     TickClock clock;
     constexpr std::int64_t tolerance = 10'000;  // a look at the kernel's clock that took longer is not used
     const std::int64_t begin = monotonic_ns();

@@ -16,7 +16,7 @@ TEST("values come out in the order in which they went in, with their serial numb
     }
 }
 
-TEST("an empty worklist gives none and leaves the value alone") {
+TEST("an empty worklist gives `none` and leaves the value alone") {
     Worklist<int> list(2);
     int value = 7;
     CHECK_EQUAL(list.pop(value), list.none);
@@ -53,7 +53,7 @@ TEST("serial numbers go on counting around the ring, at every capacity from one"
     }
 }
 
-TEST("the capacity is the next power of two, and the size is what waits") {
+TEST("the capacity is the next power of two, and the size is the number of waiting values") {
     Worklist<int> list(5);
     CHECK_EQUAL(list.capacity(), 8);
     CHECK_EQUAL(list.size(), 0);

@@ -18,7 +18,7 @@ from tests.scheduling.conftest import Hold, hold  # noqa: F401
 from tests.tokenless import tokenless
 
 PAIRS = 3
-BALLS = 200  # of a pair: so many that each turn is one of a whole quantum
+BALLS = 200  # of a pair: enough to make each turn one of a whole quantum
 CALLS = 40
 MOST_MESSAGES = 200_000  # if the third is never heard
 

@@ -90,9 +90,9 @@ def test_an_integer_over_64_bits(value: int, system: ActorSystem, behaviours: Mo
 @pytest.mark.parametrize("value", ["text", None, [1], object])
 def test_other_values_are_refused(value: Any, system: ActorSystem, behaviours: ModuleType) -> None:
     silent = system.spawn(behaviours.Silent)
-    with pytest.raises(TypeError, match="native actor takes"):
+    with pytest.raises(TypeError, match="native actor expected"):
         silent.tell(value)
-    with pytest.raises(TypeError, match="native actor takes"):
+    with pytest.raises(TypeError, match="native actor expected"):
         silent.ask(value)
 
 

@@ -208,19 +208,19 @@ def test_a_wrong_native_operator_is_refused_when_the_graph_is_built() -> None:
 
 def test_native_operators_row_by_row_at_a_union_are_refused(operators: ModuleType) -> None:
     source = entry("x")
-    with pytest.raises(GraphError, match="is handed many rows at once"):
+    with pytest.raises(GraphError, match="receives many rows at once"):
         source.native(operators.Twice).union(source.map(lambda n: n)).collect()
 
 
 def test_a_native_sink_gets_all_rows_but_non_native_values(behaviours: ModuleType) -> None:
     seen: list[int] = []
-    tally = RowCounts()
+    counts = RowCounts()
     with ManualSystem() as system:
         echo = system.spawn(behaviours.Echo, system.spawn(Keeper, seen))
-        entry("x").to(echo, errors="skip").run_sequentially({"x": [1, "two", 3]}, tally=tally)
+        entry("x").to(echo, errors="skip").run_sequentially({"x": [1, "two", 3]}, row_counts=counts)
         system.run_until_idle()
     assert seen == [1, 3]
-    assert [failure.row for failure in tally.failures] == ["two"]
+    assert [failure.row for failure in counts.failures] == ["two"]
 
 
 class Keeper(Actor[int]):
@@ -237,7 +237,7 @@ class Keeper(Actor[int]):
         ("Total", {}, r"'Total' is native and stateful, and Total has no snapshot\(\) and"),
         ("Even", {"partitions": 2}, "operator 'Even' is native and partitioned, and Even has no"),
         ("OneWayTotal", {}, r"OneWayTotal has snapshot\(\), and no restore\(\) to take that back"),
-        ("SavedTotal", {"partitions": 2}, "returns a dict of keys and states, not b'"),
+        ("SavedTotal", {"partitions": 2}, "must return a dict of keys and states, got b'"),
     ],
 )
 def test_a_native_operator_whose_state_cannot_be_saved_is_named(

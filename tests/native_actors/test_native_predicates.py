@@ -72,11 +72,11 @@ def test_buffers_are_kept_as_long_as_their_rows_are_in_a_window(operators: Modul
 
 
 def test_a_row_without_a_native_value_is_an_error_of_its_own(operators: ModuleType) -> None:
-    tally = RowCounts()
+    counts = RowCounts()
     stream = entry("a").join(entry("b"), by=int, within=5, where=operators.Near(1), errors="skip")
     rows: dict[str, list[Any]] = {"a": [1, "2", 3], "b": [1, 2]}
-    assert stream.collect().run_sequentially(rows, tally=tally) == [(1, 1), (1, 2), (3, 2)]
-    assert [(failure.row, type(failure.error)) for failure in tally.failures] == [("2", TypeError)]
+    assert stream.collect().run_sequentially(rows, row_counts=counts) == [(1, 1), (1, 2), (3, 2)]
+    assert [(failure.row, type(failure.error)) for failure in counts.failures] == [("2", TypeError)]
     stream = entry("a").join(entry("b"), by=int, rows=1, where=operators.Near(9), errors="skip")
     rows = {"a": [1, "2"], "b": [3]}
     assert stream.collect().run_sequentially(rows) == []  # it is the last of its stream
@@ -93,7 +93,7 @@ def test_a_description_says_who_compares(operators: ModuleType) -> None:
 
 
 def test_a_class_is_refused(operators: ModuleType) -> None:
-    with pytest.raises(GraphError, match="where= takes an object that compares, not the class"):
+    with pytest.raises(GraphError, match="where= expects an object that compares, got the class"):
         joined(operators.Near, within=5)
 
 

@@ -220,7 +220,7 @@ class Machine:
             if any(is_match(pattern, record) for pattern in net.exits):
                 return [(out, record)]
             if depth == net.limit:
-                raise RecordError(f"{record}: ran away, through {depth} replicas of {net.body}")
+                raise RecordError(f"{record} needs more than {depth} replicas of {net.body}")
             if not replica:
                 replica.append(self.build(net.body, self.star(net, out, depth + 1)))
             return [(replica[0], record)]

@@ -1,4 +1,4 @@
-"""Whole programs as terms and as texts, with what plain Python says of them."""
+"""Whole programs as terms and as texts, with the results of plain Python."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ ARRIVALS = st.frozensets(
 )
 """Label sets of the records that are sent."""
 DEPTH = 3
-"""How deep combinators are nested."""
+"""The depth of nested combinators."""
 IDENTITY = RecordFilter()
 ROUNDS = 3
 """The most rounds of a loop."""
@@ -67,10 +67,10 @@ FAULTS = ("raises", "puts out no output", "raises at first")
 ALWAYS = 1_000_000
 """So many retries that one succeeds."""
 NUMBERS = st.sampled_from([1, 1, 2, 0])
-"""How many outputs a filter's rule has."""
+"""The number of outputs of a filter's rule."""
 WRITTEN = st.sampled_from([frozenset((*FIELDS, *TAGS))] * 5 + [frozenset(UNIVERSE)])
 LEAST = st.sampled_from([1, 1, 1, 0])
-"""How many labels are at least drawn of those that there are."""
+"""The least number of the existing labels that are drawn."""
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ def test_a_cancelled_net_has_put_out_all_of_a_record_or_a_dead_letter_says_so(
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=repr)
-def test_programs_give_what_plain_python_says(laboratory: Laboratory, program: Program) -> None:
+def test_programs_equal_plain_python(laboratory: Laboratory, program: Program) -> None:
     outputs, leftovers = laboratory.run(program.net, program.records)
     if program.name in ORDERED:
         assert outputs == program.outputs
@@ -182,7 +182,7 @@ def test_programs_give_what_plain_python_says(laboratory: Laboratory, program: P
 
 
 @given(nets_with_records(cells=False))
-def test_types_have_what_the_definitions_ask_for(drawn: Drawn) -> None:
+def test_types_fit_the_definitions(drawn: Drawn) -> None:
     """The definitions know no ties: of branches that match equally well, the first gets it."""
     assume(takes_part(drawn.net))
     found, expected = (

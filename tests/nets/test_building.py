@@ -73,9 +73,11 @@ def test_operators_compose_in_series_and_as_a_choice() -> None:
     ],
 )
 def test_a_function_must_be_made_a_box(compose: Callable[[Any, Any], object]) -> None:
-    with pytest.raises(TypeError, match="is a net, not <built-in function len>: make it a box"):
+    with pytest.raises(
+        TypeError, match="expected a net, got <built-in function len>: make it a box"
+    ):
         compose(step, len)
-    with pytest.raises(TypeError, match=r"is a net, not 3$"):
+    with pytest.raises(TypeError, match=r"expected a net, got 3$"):
         compose(step, 3)
 
 
@@ -86,7 +88,7 @@ def test_a_place_is_a_number_or_a_policy(place: Any) -> None:
 
 @pytest.mark.parametrize("place", ["nonsense", -1, True, {"policy": "gpu"}])
 def test_other_places_are_refused(place: Any) -> None:
-    with pytest.raises(ConfigError, match="a place is a worker's number"):
+    with pytest.raises(ConfigError, match="a place expects a worker's number"):
         step.at(place)
 
 
@@ -141,29 +143,33 @@ def test_a_join_takes_its_parts_with_the_label_that_they_share() -> None:
 @pytest.mark.parametrize(
     ("word", "arguments", "fact"),
     [
-        (star, (len, "{a}"), "a star's body is a net, not <built-in function len>: make it a box"),
-        (star, (3, "{a}"), "a star's body is a net, not 3"),
-        (star, (step, 3), "a star's exits are texts such as '{a, <n>}', not 3"),
-        (star, (step, [3]), "a star's exits are texts such as '{a, <n>}', not 3"),
-        (star, (step, []), "a star's exits are at least one"),
-        (split, (step, "<i"), "a split's tag is a label, such as 'id' or '<id>', not '<i'"),
-        (split, (step, 3), "a split's tag is a label, such as 'id' or '<id>', not 3"),
-        (feedback, (None, "{a}"), "a feedback's body is a net, not None"),
-        (sync, ("{a}",), "a synchrocell has at least two patterns, not 1"),
-        (filter, (3,), "a filter is a text, not 3"),
-        (choice, (step,), "a choice has at least two branches, not 1"),
-        (choice, (step, len), "a choice's branch is a net, not <built-in function len>"),
-        (ordered, (3,), "an ordered net's body is a net, not 3"),
-        (net, (step, ""), "a net's name is a string that is not empty, not ''"),
-        (net, (step, "n", 3), "a net's signature is a text, not 3"),
-        (net, (3, "n"), "the body of the net n is a net, not 3"),
-        (join, ("", ("a", "b")), "what a join is on is a label"),
-        (join, ("i", "ab"), "a join is of several records, not 'ab' alone"),
-        (join, ("i", ("a",)), "a join is of at least two records, not 1"),
-        (join, ("i", ("a", ())), "a part of a join has at least one label, not ()"),
+        (
+            star,
+            (len, "{a}"),
+            "a star's body: expected a net, got <built-in function len>: make it a box",
+        ),
+        (star, (3, "{a}"), "a star's body: expected a net, got 3"),
+        (star, (step, 3), "a star's exits expect strings such as '{a, <n>}', got 3"),
+        (star, (step, [3]), "a star's exits expect strings such as '{a, <n>}', got 3"),
+        (star, (step, []), "a star's exits expect at least one pattern"),
+        (split, (step, "<i"), "a split's tag expects a label, such as 'id' or '<id>', got '<i'"),
+        (split, (step, 3), "a split's tag expects a label, such as 'id' or '<id>', got 3"),
+        (feedback, (None, "{a}"), "a feedback's body: expected a net, got None"),
+        (sync, ("{a}",), "a synchrocell expects at least two patterns, got 1"),
+        (filter, (3,), "filter() expects a string, got 3"),
+        (choice, (step,), "a choice expects at least two branches, got 1"),
+        (choice, (step, len), "a choice's branch: expected a net, got <built-in function len>"),
+        (ordered, (3,), "an ordered net's body: expected a net, got 3"),
+        (net, (step, ""), "a net's name expects a non-empty string, got ''"),
+        (net, (step, "n", 3), "a net's signature expects a string, got 3"),
+        (net, (3, "n"), "the body of the net n: expected a net, got 3"),
+        (join, ("", ("a", "b")), "the key of a join expects a label"),
+        (join, ("i", "ab"), "a join expects several records, got 'ab'"),
+        (join, ("i", ("a",)), "a join expects at least two records, got 1"),
+        (join, ("i", ("a", ())), "a part of a join expects at least one label, got ()"),
         (join, ("i", ("a", "a")), "{a} has those of all"),
         (join, ("i", ("a", "{a, b}")), "{a, b} has those of all"),
-        (join, ("i", ("a", "{i, b}")), "a join's parts have i all: {b, i} need not say it"),
+        (join, ("i", ("a", "{i, b}")), "all parts of a join have i: leave it out of {b, i}"),
     ],
 )
 def test_wrong_operands_are_refused_with_their_values(
@@ -177,13 +183,18 @@ def test_wrong_operands_are_refused_with_their_values(
 @pytest.mark.parametrize(
     ("word", "arguments", "options", "fact"),
     [
-        (star, (step, "{a}"), {"limit": 0}, "a star's limit is a whole number of 1 or more, not 0"),
-        (star, (step, "{a}"), {"ordered": 1}, "ordered is True or False, not 1"),
-        (split, (step, "<t>"), {"placed": None}, "placed is True or False, not None"),
+        (
+            star,
+            (step, "{a}"),
+            {"limit": 0},
+            "a star's limit must be a whole number of at least 1, got 0",
+        ),
+        (star, (step, "{a}"), {"ordered": 1}, "ordered must be True or False, got 1"),
+        (split, (step, "<t>"), {"placed": None}, "placed must be True or False, got None"),
         (split, (step, "t"), {"placed": True}, "placed=True expects a tag, the number of a worker"),
-        (sync, ("{a}", "{b}"), {"timeout": -1}, "a cell's timeout is a number of seconds"),
-        (choice, (step, last), {"ties": "any"}, "ties is one of first, fair, not 'any'"),
-        (join, ("i", ("a", "b")), {"timeout": "1"}, "a join's timeout is a number of seconds"),
+        (sync, ("{a}", "{b}"), {"timeout": -1}, "a cell's timeout must be a number of seconds"),
+        (choice, (step, last), {"ties": "any"}, "ties must be one of first, fair, got 'any'"),
+        (join, ("i", ("a", "b")), {"timeout": "1"}, "a join's timeout must be a number of seconds"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(

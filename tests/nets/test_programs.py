@@ -10,7 +10,7 @@ from tests.nets.programs import PROGRAMS, Program
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=repr)
-def test_programs_give_what_plain_python_says(program: Program) -> None:
+def test_programs_equal_plain_python(program: Program) -> None:
     agrees(run(program.net, program.records), program)
 
 

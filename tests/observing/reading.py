@@ -1,4 +1,4 @@
-"""Traces as Perfetto's own schema reads them."""
+"""Reads traces by Perfetto's own schema."""
 
 from __future__ import annotations
 

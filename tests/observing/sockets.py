@@ -1,4 +1,4 @@
-"""A folder of sockets that a test has for itself."""
+"""A private folder of sockets for a test."""
 
 from __future__ import annotations
 

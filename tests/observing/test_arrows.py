@@ -165,7 +165,7 @@ def test_messages_from_outside_have_no_arrow(tmp_path: Path) -> None:
 
 def test_a_sender_that_is_not_monitored_has_no_arrow(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
-    with ActorSystem(workers=1, monitoring="times", monitored=[Box]) as system:
+    with ActorSystem(workers=1, monitoring="times", config={"monitored": [Box]}) as system:
         box, other = system.spawn(Box, name="box"), system.spawn(Holder)
         with record_trace(system, path, arrows=1):
             system.spawn(Sender, box).tell(("tell", 10))
@@ -213,8 +213,8 @@ def test_a_trace_as_text_has_no_lines_of_sampled_messages(tmp_path: Path) -> Non
 def test_a_wrong_number_of_arrows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
     with ActorSystem(workers=1, monitoring="times") as system:
-        with pytest.raises(ConfigError, match="`arrows` of a trace is a whole number"):
+        with pytest.raises(ConfigError, match="`arrows` of a trace must be a whole number"):
             record_trace(system, path, arrows=0)
         assert not path.exists()
-    with pytest.raises(ConfigError, match="`arrows` of a FlightRecorder is a whole number"):
+    with pytest.raises(ConfigError, match="`arrows` of a FlightRecorder must be a whole number"):
         FlightRecorder(arrows=True)

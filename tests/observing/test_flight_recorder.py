@@ -1,4 +1,4 @@
-"""Flight recorders: the latest trace is written when something went wrong."""
+"""Flight recorders: the latest trace is written when something goes wrong."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_memory_is_bounded_and_the_latest_is_kept(path: Path, limit: int) -> Non
         box = system.spawn(Box, name="box")
         box.tell_many(range(50_000))
         system.drain(60)
-        flight = system._observer.traces._flight
+        flight = system._observer.traces._latest
         assert flight is not None
         assert flight._size <= limit
         dump_trace(system, path)
@@ -142,7 +142,7 @@ def test_a_recorder_with_a_signal_is_for_the_main_thread(path: Path) -> None:
     thread = threading.Thread(target=make)
     thread.start()
     thread.join(30)
-    assert "is for a system that is made in the main thread" in errors[0]
+    assert "needs a system made in the main thread" in errors[0]
     with pytest.raises(ConfigError, match=f"the signal {int(signal.SIGKILL)} cannot be handled"):
         ActorSystem(workers=1, trace=FlightRecorder(path=path, signal=signal.SIGKILL))
 
@@ -159,11 +159,14 @@ def test_an_unwritable_path_is_logged(tmp_path: Path, caplog: pytest.LogCaptureF
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"seconds": 0}, "`seconds` of a FlightRecorder is a number of seconds above 0"),
-        ({"limit": 0}, "`limit` of a FlightRecorder is a whole number of 1 or more, not 0"),
-        ({"path": 3}, "`path` of a FlightRecorder is the path of a file, not 3"),
-        ({"signal": "x", "path": "x"}, "`signal` of a FlightRecorder is a whole number from 1"),
-        ({"signal": 10}, "has the trace written, and needs a `path`"),
+        ({"seconds": 0}, "`seconds` of a FlightRecorder must be a number of seconds above 0"),
+        ({"limit": 0}, "`limit` of a FlightRecorder must be a whole number of at least 1, got 0"),
+        ({"path": 3}, "expected the path of a file as `path` of a FlightRecorder, got 3"),
+        (
+            {"signal": "x", "path": "x"},
+            "`signal` of a FlightRecorder must be a whole number from 1",
+        ),
+        ({"signal": 10}, "writes the trace, and needs a `path`"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], text: str) -> None:

@@ -1,4 +1,4 @@
-"""The picture of which actors message which."""
+"""The graph of messages between actors."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_picture_by_class_has_all_actors_of_a_class_as_one(tmp_path: Path) -> 
             MessageEdge("(outside)", "Parser", 30),
         )
         assert len(message_graph(system, "actor").edges) == 60
-        with pytest.raises(ConfigError, match="`by` is one of actor, class, not 'path'"):
+        with pytest.raises(ConfigError, match="`by` must be one of actor, class, got 'path'"):
             message_graph(system, "path")
 
 
@@ -119,7 +119,7 @@ def test_without_a_trace_the_error_says_how_to_have_one() -> None:
         ActorSystem("words", workers=1, monitoring="times") as system,
         pytest.raises(
             CallboardError,
-            match=r"the system 'words' has had no trace.*record_trace\(system, path\)",
+            match=r"the system 'words' has no trace.*record_trace\(system, path\)",
         ),
     ):
         message_graph(system)

@@ -361,16 +361,16 @@ def test_a_traceparent_names_the_span_in_place(recorded: Recorded) -> None:
 
 def test_a_system_is_instrumented_once_and_before_it_has_actors(recorded: Recorded) -> None:
     with ActorSystem("net", workers=1) as system:
-        with pytest.raises(ConfigError, match="`fan_out` is a whole number"):
+        with pytest.raises(ConfigError, match="`fan_out` must be a whole number"):
             instrument(system, fan_out=0)
         with pytest.raises(ConfigError, match="`messaging`"):
             instrument(system, messaging=1)  # type: ignore[arg-type]
         instrument(system)
-        with pytest.raises(CallboardError, match="the system 'net' is instrumented already"):
+        with pytest.raises(CallboardError, match="the system 'net' is already instrumented"):
             instrument(system)
     with ActorSystem("net", workers=1) as system:
         system.spawn(Box, name="box")
-        with pytest.raises(CallboardError, match="'net' has actors already, such as /box"):
+        with pytest.raises(CallboardError, match="'net' already has actors, such as /box"):
             instrument(system)
 
 

@@ -338,9 +338,9 @@ def test_without_monitoring_there_are_no_histograms() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "text"),
     [
-        ([], {}, "a system at least"),
-        ([1], {}, "metrics are of actor systems, not of 1"),
-        (["system"], {"actors": [1]}, "patterns of paths, not 1"),
+        ([], {}, "at least one system"),
+        ([1], {}, "metrics expect actor systems, got 1"),
+        (["system"], {"actors": [1]}, "patterns of paths, got 1"),
         (["system", "system"], {}, "2 are named 'shop'"),
     ],
 )

@@ -70,7 +70,7 @@ def test_an_actor_in_a_long_message_is_loaded_before_the_message_ends() -> None:
         scan.look("load", 1, {})
         holder.tell(passage)
         assert passage.entered.wait(30)
-        seconds, (live, idle, _), first, others = scan.look("load", 1, {holder.number: 1000.0})
+        seconds, (live, idle, _), first, others = scan.look("load", 1, {holder._number: 1000.0})
         assert (live, idle, others) == (2, 1, [holder])
         assert first[0][2] is holder
         assert first[0][4] == pytest.approx(1e9 * seconds)  # a share of a worker is one at most
@@ -94,7 +94,9 @@ def test_the_longest_mailbox_is_the_first_by_queue() -> None:
 def test_an_order_that_there_is_not_is_refused() -> None:
     with ActorSystem(workers=1) as system:
         scan = ActorScan(system._runtime)
-        with pytest.raises(CallboardError, match="by load, rate, queue or total, not by 'age'"):
+        with pytest.raises(
+            CallboardError, match="load, rate, queue or total as the order of actors, got 'age'"
+        ):
             scan.look("age", 1, {})
     with pytest.raises(CallboardError, match="has no system"):
         ActorScan.__new__(ActorScan).look("load", 1, {})

@@ -28,12 +28,12 @@ class Stage(Task):
 def run_stages(system: ActorSystem, values: int, stages: int, **options: Any) -> list[int]:
     """Send numbers through tasks and let these end. Return the channels' numbers."""
     sender, receiver = channel(1)
-    numbers = [sender.number]
+    numbers = [sender._number]
     for index in range(stages):
         following, last = channel(1)
         system.spawn(Stage, receiver, following, name=f"stage{index}", **options)
         receiver = last
-        numbers.append(following.number)
+        numbers.append(following._number)
     for number in range(values):
         sender.put(number)
         assert receiver.get(30.0) == number
@@ -116,7 +116,7 @@ def test_a_dedicated_task_has_the_line_of_its_worker(file: Path) -> None:
     (line,) = read(file)
     assert (line.worker, line.path, line.dispatch, line.state) == ("net-blocks", "/blocks", 1, "Z")
     ((channel_number, mode, state, moved, flags),) = line.uses
-    assert (channel_number, mode, state, moved) == (receiver.number, "r", "C", 3)
+    assert (channel_number, mode, state, moved) == (receiver._number, "r", "C", 3)
     assert flags[2] == "*"
 
 
@@ -192,8 +192,10 @@ def test_lines_of_a_worker_and_of_a_failure_have_a_mark() -> None:
 
 @pytest.mark.parametrize("wrong", [(), 5, "Stage", [3], [None]])
 def test_a_value_without_names_of_classes_is_an_error(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match="monitored is a list of classes or of their names, not"):
-        ActorSystem(monitoring="times", monitored=wrong)
+    with pytest.raises(
+        ConfigError, match="monitored must be a list of classes or of their names, got"
+    ):
+        ActorSystem(monitoring="times", config={"monitored": wrong})
 
 
 def test_a_configuration_file_says_which_classes_are_monitored(file: Path) -> None:

@@ -97,7 +97,7 @@ def outcomes(program: Callable[[Root], None], **options: Any) -> list[Outcome]:
 
 def test_a_trace_tells_the_run_of_a_pipeline() -> None:
     first, second = pair(4), pair(16)
-    one, two = first[0].number, second[0].number
+    one, two = first[0]._number, second[0]._number
 
     def program(root: Root) -> None:
         root.spawn(Selects, second[1], name="selects")
@@ -164,9 +164,9 @@ def test_a_use_that_moves_nothing_has_no_flags() -> None:
         root.spawn(Sends, pair(1)[0], 0, name="unused")
 
     log = outcomes(program)
-    assert log[0] == ("/closes", 1, "Z", (Use(sender.number, "w", "C", 0, "---"),))
+    assert log[0] == ("/closes", 1, "Z", (Use(sender._number, "w", "C", 0, "---"),))
     assert log[1][3][0].flags == "---"
-    assert receiver.is_closed
+    assert receiver._is_closed
 
 
 def test_an_end_that_closes_wakes_the_other_side() -> None:
@@ -182,15 +182,15 @@ def test_an_end_that_closes_wakes_the_other_side() -> None:
 
     assert outcomes(program) == [
         ("/selects", 1, "Ba", ()),
-        ("/closes", 1, "R", (Use(sender.number, "w", "C", 0, "-!-"),)),
-        ("/selects", 2, "Z", (Use(receiver.number, "r", "C", 0, "---"),)),
+        ("/closes", 1, "R", (Use(sender._number, "w", "C", 0, "-!-"),)),
+        ("/selects", 2, "Z", (Use(receiver._number, "r", "C", 0, "---"),)),
         ("/closes", 2, "Z", ()),
     ]
 
 
 def test_ends_are_replaced() -> None:
     old, new = pair(4), pair(4)
-    one, two = old[0].number, new[0].number
+    one, two = old[0]._number, new[0]._number
 
     async def writes(task: Task, sink: Sender[int], other: Sender[int]) -> None:
         await sink.send(1)
@@ -217,7 +217,7 @@ def test_ends_are_replaced() -> None:
 
 def test_a_rendezvous_blocks_until_the_value_is_taken() -> None:
     sender, receiver = pair(0)
-    number = sender.number
+    number = sender._number
 
     def program(root: Root) -> None:
         root.spawn(Sends, sender, 1, name="sends")
@@ -268,12 +268,12 @@ def test_an_actor_that_is_handed_an_end_begins_to_count_anew() -> None:
         root.spawn(Script, second, passed, name="second")
 
     log = outcomes(program)
-    assert log[0][3] == (Use(sender.number, "w", "O", 1, "--*"),)
-    assert log[1][3] == (Use(sender.number, "w", "C", 2, "--*"),)
+    assert log[0][3] == (Use(sender._number, "w", "O", 1, "--*"),)
+    assert log[1][3] == (Use(sender._number, "w", "C", 2, "--*"),)
     assert receiver.receive_many_nowait(9) == [1, 2, 3]
 
 
-def test_clones_count_what_each_of_them_moved() -> None:
+def test_clones_count_their_own_values() -> None:
     sender, receiver = pair(8)
     other = sender.clone()
 
@@ -295,7 +295,7 @@ def test_a_failed_task_ends_and_its_ends_close() -> None:
     def program(root: Root) -> None:
         root.spawn(Script, fails, sender, name="fails")
 
-    assert outcomes(program) == [("/fails", 1, "Z", (Use(sender.number, "w", "C", 1, "--*"),))]
+    assert outcomes(program) == [("/fails", 1, "Z", (Use(sender._number, "w", "C", 1, "--*"),))]
     assert receiver.get() == 1
     with pytest.raises(ChannelClosed, match="has failed"):
         receiver.get()
@@ -338,7 +338,7 @@ def test_a_stopped_task_ends_in_its_last_dispatch_without_late_messages() -> Non
     ends = [line.path for line in log if line.state == "Z"]
     assert ends == ["/root/selects", "/root"]
     assert log[-1].path == "/root"
-    assert log[-2].uses == (Use(receiver.number, "r", "C", 0, "---"),)
+    assert log[-2].uses == (Use(receiver._number, "r", "C", 0, "---"),)
     sender.close()
 
 
@@ -360,7 +360,7 @@ class Asks(Actor[ActorRef[Any]]):
 
 def test_an_actors_line_has_its_messages_and_the_channels_that_it_used() -> None:
     sender, receiver = pair(2)
-    number = sender.number
+    number = sender._number
 
     async def reads(task: Task, source: Receiver[int]) -> None:
         assert [await source.receive() for _ in range(3)] == [1, 2, 3]
@@ -406,7 +406,7 @@ def pipeline(root: Root) -> None:
 
 
 @pytest.mark.parametrize("level", ["times", "mailboxes", "channels", "workers"])
-def test_each_level_has_what_it_says(level: str, tmp_path: Path) -> None:
+def test_each_level_has_its_records(level: str, tmp_path: Path) -> None:
     file = tmp_path / "run.txt"
     with ActorSystem("net", workers=1, monitoring=level, trace=file) as system:
         system.spawn(Root, name="root").tell(pipeline)
@@ -431,8 +431,8 @@ def test_each_level_has_what_it_says(level: str, tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("level", ["times", "channels"])
 def test_a_trace_has_only_the_monitored_classes(level: str, monitored: Any) -> None:
-    options: dict[str, Any] = {"monitoring": level, "monitored": monitored, "trace": KEPT}
-    with ActorSystem(workers=1, **options) as system:
+    config = {"monitored": monitored}
+    with ActorSystem(workers=1, monitoring=level, trace=KEPT, config=config) as system:
         root = system.spawn(Root, name="root")
         root.tell(pipeline)
         system.drain()
@@ -454,4 +454,5 @@ def test_a_monitored_class_stands_for_its_subclasses() -> None:
         root.spawn(Thrice, ends[0], 3, name="thrice")
         root.spawn(Selects, ends[1], name="selects")
 
-    assert {line.path for line in trace_of(program, monitored=[Sends])} == {"/root/thrice"}
+    found = trace_of(program, config={"monitored": [Sends]})
+    assert {line.path for line in found} == {"/root/thrice"}

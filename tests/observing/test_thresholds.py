@@ -136,7 +136,7 @@ def threads_of_watches() -> int:
     return sum(thread.name.endswith("-mailboxes") for thread in threading.enumerate())
 
 
-def test_a_watch_ends_with_its_system_or_when_nobody_has_it() -> None:
+def test_a_watch_ends_with_its_system_or_when_it_is_collected() -> None:
     with ActorSystem(workers=1, monitoring="mailboxes") as system:
         system.spawn(Box)
         watches = [watch_mailboxes(system, high=1, every=0.01)]
@@ -152,9 +152,9 @@ def test_a_watch_ends_with_its_system_or_when_nobody_has_it() -> None:
     ("options", "text"),
     [
         ({"high": 0}, "`high`"),
-        ({"high": 5, "low": 5}, "they are 5 and 5"),
+        ({"high": 5, "low": 5}, "got 5 and 5"),
         ({"high": 5, "every": 0}, "`every`"),
-        ({"high": 5, "to": 5}, "a ref or a function, not to 5"),
+        ({"high": 5, "to": 5}, "a ref or a function, got 5"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], text: str) -> None:

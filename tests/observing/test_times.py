@@ -1,4 +1,4 @@
-"""Distributions of times: those in work, and those in mailboxes, by class and by actor."""
+"""Distributions of times: processing times and waiting times of messages, by class and by actor."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ def test_observers_end_with_the_system_and_there_are_few_of_them(folder: Path) -
         watchers = [watcher_of(folder) for _ in range(MOST_CONVERSATIONS)]
         for one in watchers:
             assert one.look()["live"] == 0
-        with pytest.raises(ConnectionError, match="eight observers already"):
+        with pytest.raises(ConnectionError, match="already has eight observers"):
             watcher_of(folder)
     for one in watchers:
         with pytest.raises(ConnectionError):
@@ -293,7 +293,7 @@ def test_observers_end_with_the_system_and_there_are_few_of_them(folder: Path) -
 
 @pytest.mark.parametrize(
     ("question", "text"),
-    [({"sort": "age"}, "sorted by load"), ({"most": -1}, "most"), ({"most": "x"}, "most")],
+    [({"sort": "age"}, "expected load"), ({"most": -1}, "most"), ({"most": "x"}, "most")],
 )
 def test_a_wrong_question_gets_an_error(question: dict[str, Any], text: str, folder: Path) -> None:
     with ActorSystem("shop", workers=1, observable=True):
@@ -361,7 +361,7 @@ def test_into_a_pipe_it_prints_frames_until_the_system_ends(folder: Path) -> Non
     assert said == "shop has ended\n"
 
 
-def test_one_frame_of_a_system_that_ends_meanwhile_is_a_failure(
+def test_one_frame_of_a_system_that_ends_is_a_failure(
     folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[Any] = []
@@ -397,7 +397,7 @@ def test_a_system_has_to_be_there_and_to_be_one(folder: Path, capsys: Out) -> No
         ActorSystem("other", workers=1, observable=True),
     ):
         assert main(["top", "--once"]) == 1
-        assert f"say which: {os.getpid()} shop, {os.getpid()} other" in capsys.readouterr().err
+        assert f"name one: {os.getpid()} shop, {os.getpid()} other" in capsys.readouterr().err
         assert main(["top", "other", "--once", "--every", "0.05"]) == 0
     with pytest.raises(SystemExit):
         main(["top", "--every", "0"])

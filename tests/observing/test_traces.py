@@ -232,7 +232,7 @@ def test_a_system_can_be_traced_for_all_of_its_life(tmp_path: Path) -> None:
     assert read(path).in_category("wait")
 
 
-def test_a_trace_has_what_happens_while_it_is_written_alone(tmp_path: Path) -> None:
+def test_a_trace_has_only_the_events_while_it_is_written(tmp_path: Path) -> None:
     path = tmp_path / "run.perfetto-trace"
     with ActorSystem(workers=1, monitoring="times") as system:
         box = system.spawn(Box, name="box")
@@ -265,7 +265,7 @@ def test_a_trace_ends_at_its_limit(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert caplog.text.count("a trace is full, and ends here") == 2
 
 
-def test_a_trace_of_a_burst_that_is_longer_than_its_limit_has_what_fits(tmp_path: Path) -> None:
+def test_a_trace_of_a_burst_beyond_its_limit_has_the_events_that_fit(tmp_path: Path) -> None:
     path, other = tmp_path / "run.perfetto-trace", tmp_path / "run.txt"
     with (
         ActorSystem(workers=1, quantum=1, monitoring="times") as system,
@@ -282,7 +282,7 @@ def test_a_trace_of_a_burst_that_is_longer_than_its_limit_has_what_fits(tmp_path
 def test_a_full_disk_ends_a_trace_only(caplog: pytest.LogCaptureFixture) -> None:
     with ActorSystem(workers=1, monitoring="times") as system, record_trace(system, "/dev/full"):
         assert system.spawn(Box).ask(0).result(30) is None
-    assert caplog.text.count("a trace could not be written; no more is") == 1
+    assert caplog.text.count("a trace could not be written; recording stops") == 1
 
 
 def test_wrong_arguments_are_refused_at_the_call(tmp_path: Path) -> None:
@@ -293,17 +293,19 @@ def test_wrong_arguments_are_refused_at_the_call(tmp_path: Path) -> None:
         with pytest.raises(CallboardError, match="has no flight recorder: make it with trace="):
             dump_trace(system, path)
     with ActorSystem(workers=1, monitoring="times") as system:
-        with pytest.raises(ConfigError, match="a trace's path is the path of a file, not 3"):
+        with pytest.raises(ConfigError, match="the path of a file as a trace's path, got 3"):
             record_trace(system, 3)  # type: ignore[arg-type]
-        with pytest.raises(ConfigError, match="the format of a trace is one of perfetto, text"):
+        with pytest.raises(
+            ConfigError, match="the format of a trace must be one of perfetto, text"
+        ):
             record_trace(system, path, format="xml")
-        with pytest.raises(ConfigError, match="the limit of a trace is a whole number"):
+        with pytest.raises(ConfigError, match="the limit of a trace must be a whole number"):
             record_trace(system, path, limit=0)
         with pytest.raises(FileNotFoundError):
             record_trace(system, tmp_path / "nowhere" / "run.perfetto-trace")
     with pytest.raises(FileNotFoundError):
         ActorSystem(workers=1, trace=tmp_path / "nowhere" / "run.perfetto-trace")
-    with pytest.raises(ConfigError, match="trace, if it is no FlightRecorder, is the path of a"):
+    with pytest.raises(ConfigError, match="path of a file as trace, or a FlightRecorder, got"):
         ActorSystem(workers=1, trace=True)  # type: ignore[arg-type]
 
 

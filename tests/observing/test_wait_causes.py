@@ -39,7 +39,7 @@ def silent_futures(texts: list[str]) -> set[str]:
     return {names[0] for names in futures if not any(found[name][1] for name in names[:-1])}
 
 
-def test_every_kind_of_future_says_what_is_waited_for(root: Path) -> None:
+def test_every_kind_of_future_names_its_wait_target(root: Path) -> None:
     paths = [path for path in sources(root) if path.suffix in {".py", ".pyx"}]
     assert silent_futures([(root / path).read_text() for path in paths]) == set()
 
@@ -60,7 +60,7 @@ def test_everything_that_is_awaited_has_a_reason_and_words(awaited: WaitTarget) 
     assert "{" not in str(cause)
 
 
-def test_a_reason_is_a_plain_string_to_those_who_print_it() -> None:
+def test_a_reason_prints_as_a_plain_string() -> None:
     assert f"{WaitReason.NO_INPUT} {WaitReason.NO_INPUT!r}" == "no input 'no input'"
 
 

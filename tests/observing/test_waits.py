@@ -1,4 +1,4 @@
-"""Why actors wait: each reason is provoked, and told."""
+"""Why actors wait: each reason is provoked and reported."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_ready_actor_behind_another_is_queued() -> None:
 
 
 @pytest.mark.skipif(not has_gil(), reason="a token says which worker has the interpreter's lock")
-def test_a_ready_actor_that_needs_the_interpreter_is_told_who_has_it() -> None:
+def test_a_ready_actor_that_needs_the_interpreter_names_its_owner() -> None:
     passage = Passage()
     with ActorSystem("shop", workers=2, threading="assigned") as system:
         box = system.spawn(Box, name="box", placement=Fixed(1))
@@ -123,10 +123,10 @@ def test_the_awaited_future_is_the_reason() -> None:
         cases: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
             "value": (
                 "channel",
-                f"a value of channel {empty[1].number}",
+                f"a value of channel {empty[1]._number}",
                 lambda _: empty[1].receive(),
             ),
-            "space": ("channel", f"room in channel {full[0].number}", lambda _: full[0].send(1)),
+            "space": ("channel", f"room in channel {full[0]._number}", lambda _: full[0].send(1)),
             "answer": ("answer", "an answer of /answers", lambda _: answers.ask(later)),
             "own": ("answer", "an answer", lambda _: later),
             "timer": ("timer", "a timer", lambda me: me.sleep(3600)),
@@ -212,7 +212,7 @@ def test_a_task_that_an_actor_left_behind_is_named_if_it_blocks_the_event_loop()
 
 
 @pytest.mark.parametrize("event_loop", [False, True])
-def test_the_end_of_an_actor_waits_for_what_its_hook_awaits(event_loop: bool) -> None:
+def test_the_end_of_an_actor_waits_for_its_hook(event_loop: bool) -> None:
     class Ends(Actor[Any]):
         def __init__(self, wait: Callable[[Any], Any]) -> None:
             self.wait = wait
@@ -290,7 +290,7 @@ def test_a_restart_that_backs_off_and_the_end_of_children_are_reasons() -> None:
         passage.leave.set()
 
 
-def test_the_text_begins_with_what_explains_a_standstill() -> None:
+def test_the_text_begins_with_the_reasons_of_a_standstill() -> None:
     passage = Passage()
     with ActorSystem(workers=1) as system:
         system.spawn(Box, name="idle")
@@ -349,6 +349,6 @@ def test_waits_can_be_asked_for_while_everything_goes_on() -> None:
 def test_a_wrong_time_is_refused() -> None:
     with (
         ActorSystem(workers=1) as system,
-        pytest.raises(ConfigError, match="stuck_after is a number of seconds from 0"),
+        pytest.raises(ConfigError, match="stuck_after must be a number of seconds from 0"),
     ):
         system.why_waiting(stuck_after=-1)

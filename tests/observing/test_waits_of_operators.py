@@ -1,4 +1,4 @@
-"""Why operators of running graphs do nothing: each reason is provoked, and told."""
+"""Why operators of running graphs do nothing: each reason is provoked and reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces as text, read back."""
+"""Parses traces in the text format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The processes of pools import the actors of these tests."""
+"""A fixture by which the processes of pools can import the actors of these tests."""
 
 from __future__ import annotations
 

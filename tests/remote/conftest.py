@@ -12,9 +12,9 @@ import pytest
 from callboard import Actor, ActorSystem, BoundedMailbox, Future, Supervision
 from callboard.remote import Connection, Server, connect, serve_entries
 from callboard.remote.errors import ConnectionLost
-from callboard.remote.protocol.kinds import HELLO, MAGIC, VERSION, MessageKind, Parting, parting
+from callboard.remote.protocol.kinds import MAGIC, VERSION, Goodbye, MessageKind, read_goodbye
 from callboard.remote.wire.codec import VERSION as ENCODING
-from callboard.remote.wire.frames import Frame, Splitter, frame
+from callboard.remote.wire.frames import Frame, Splitter
 from tests.tokenless import tokenless
 from tests.waiting import until
 
@@ -141,7 +141,7 @@ def _log_all(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def hello(secret: bytes = b"", version: int = VERSION, encoding: int = ENCODING) -> bytes:
-    return frame(MessageKind.HELLO, HELLO.pack(MAGIC, version, encoding), secret)
+    return MessageKind.HELLO.frame(MAGIC, version, encoding, rest=secret)
 
 
 class RawClient:
@@ -166,14 +166,14 @@ class RawClient:
             self._frames += self._splitter.feed(data)
         return self._frames.pop(0)
 
-    def farewell(self) -> Parting:
+    def goodbye(self) -> Goodbye:
         """Return the server's goodbye, behind which it hangs up."""
         received = self.receive()
         while received is not None and received.kind != MessageKind.GOODBYE:
             received = self.receive()
         assert received is not None, "no goodbye"
         assert self.receive() is None
-        return parting(received.body)
+        return read_goodbye(received.body)
 
 
 @pytest.fixture

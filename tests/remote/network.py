@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from callboard.remote.protocol.kinds import HELLO_LIMIT, Farewell, MessageKind, Parting
+from callboard.remote.protocol.kinds import HELLO_LIMIT, Goodbye, GoodbyeReason, MessageKind
 from callboard.remote.protocol.server_side import Delivery, Greeting, Ping, ServerLimits, ServerSide
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.frames import Splitter
@@ -59,8 +59,8 @@ class SimulatedServer:
             elif isinstance(event, Ping):
                 connection.say(connection.side.pong(event, {"handled": len(self.handled)}))
             else:
-                assert event is None or isinstance(event, Parting)
-        connection.say(connection.side.owed())
+                assert event is None or isinstance(event, Goodbye)
+        connection.say(connection.side.deferred_credit())
 
     def handle(self, *, looks: bool = False) -> None:
         """Handle the oldest delivery. An ask for an odd number fails.
@@ -88,4 +88,4 @@ class SimulatedServer:
 
     def part(self, connection: SimulatedConnection) -> None:
         connection.parted = True
-        connection.say(connection.side.goodbye(Farewell.DRAINING, "it drains"))
+        connection.say(connection.side.goodbye(GoodbyeReason.DRAINING, "it drains"))

@@ -1,4 +1,4 @@
-"""Odd failures are told: texts that cannot be sent, and messages that a mailbox refuses."""
+"""Odd failures are reported: texts that cannot be sent, and messages that a mailbox refuses."""
 
 from pathlib import Path
 from typing import Any

@@ -46,7 +46,7 @@ def test_a_graph_takes_rows_by_its_entries(tmp_path: Path) -> None:
         with connect(str(server.address)) as connection:
             doubles = connection.ref("doubles")
             doubles.tell_many(range(2_000))
-            with pytest.raises(RemoteCallError, match="takes rows, and answers nothing"):
+            with pytest.raises(RemoteCallError, match="takes rows, and does not answer"):
                 doubles.ask(1).result(DEADLINE)
         server.drain(DEADLINE)
         with pytest.raises(RunEnded):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from callboard.core.errors import ConfigError
 from callboard.remote import Server, connect
-from callboard.remote.errors import AddressError
 from callboard.remote.sockets import listening, security
 from callboard.remote.sockets.address import UnixAddress
 from callboard.remote.sockets.listening import Listener
@@ -29,9 +29,9 @@ class Credentials:
 def test_the_user_at_the_other_end_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        assert security.stranger(ours) is None
+        assert security.untrusted_peer(ours) is None
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    said = [security.stranger(Credentials(user)) for user in (0, 1000, 1001)]  # type: ignore[arg-type]
+    said = [security.untrusted_peer(Credentials(user)) for user in (0, 1000, 1001)]  # type: ignore[arg-type]
     assert said == [None, None, "user 1001, process 99"]
 
 
@@ -73,28 +73,28 @@ def test_one_server_replaces_a_killed_one(tmp_path: Path, monkeypatch: pytest.Mo
 
     def renaming(here: str, there: Path) -> None:
         monkeypatch.setattr(os, "rename", rename)
-        with pytest.raises(AddressError, match=f"another program has had {tmp_path} locked"):
+        with pytest.raises(ConfigError, match=f"another program has locked {tmp_path}"):
             Listener(address)
         rename(here, there)
 
     monkeypatch.setattr(os, "rename", renaming)
     first = Listener(address)
     assert os.rename is rename
-    with pytest.raises(AddressError, match="another server listens"):
+    with pytest.raises(ConfigError, match="another server listens"):
         Listener(address)
     first.close()
     assert not os.path.exists(address.path)
 
 
 def test_a_socket_in_use_is_left_alone(server: Server, start: Start) -> None:
-    with pytest.raises(AddressError, match="another server listens on"):
+    with pytest.raises(ConfigError, match="another server listens on"):
         start(str(server.address))
 
 
 def test_a_file_that_is_not_a_socket_is_left_alone(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("dear")
-    with pytest.raises(AddressError, match="exists, and is no socket"):
+    with pytest.raises(ConfigError, match="exists, and is not a socket"):
         start(f"unix:{path}")
     assert path.read_text() == "dear"
 
@@ -116,7 +116,7 @@ def test_a_relative_socket_goes_with_its_server_from_another_directory(
     assert connection.ref("notes").ask(1).result(DEADLINE) == 1
     server.stop()
     assert not (tmp_path / "relative").exists()
-    eventually(lambda: connection.session.server is None, "the loss is noticed")
+    eventually(lambda: connection._own_session.server is None, "the loss is noticed")
     again = start(f"unix:{tmp_path}/relative")
     assert connection.ref("notes").ask(2).result(DEADLINE) == 2
     connection.close()
@@ -124,7 +124,7 @@ def test_a_relative_socket_goes_with_its_server_from_another_directory(
 
 
 def test_a_place_that_is_not_there_is_an_error(start: Start, tmp_path: Path) -> None:
-    with pytest.raises(AddressError, match="cannot listen on unix:"):
+    with pytest.raises(ConfigError, match="cannot listen on unix:"):
         start(f"unix:{tmp_path}/no/f")
 
 

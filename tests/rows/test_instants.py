@@ -1,4 +1,4 @@
-"""Aware datetimes as the moments that they are."""
+"""Aware datetimes, compared as instants."""
 
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any, NamedTuple

@@ -58,7 +58,7 @@ class Counter(Actor[Any]):
 
 def test_a_change_has_its_reason_its_time_and_an_event(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    with tokenless("shop", workers=(1, 4), elasticity=LONG) as system:
+    with tokenless("shop", workers=(1, 4), config={"elasticity": LONG}) as system:
         controller, _ = scripted(system, 3, 3, 2)
         for _ in range(3):
             controller.look()
@@ -80,7 +80,7 @@ def test_a_change_has_its_reason_its_time_and_an_event(caplog: pytest.LogCapture
 
 
 def test_messages_and_rows_are_what_was_handled_in_the_period() -> None:
-    with tokenless(workers=(1, 2), elasticity=LONG) as system:
+    with tokenless(workers=(1, 2), config={"elasticity": LONG}) as system:
         controller, script = scripted(system)
         counter = system.spawn(Counter)
         for _ in range(100):
@@ -111,7 +111,7 @@ def test_messages_and_rows_are_what_was_handled_in_the_period() -> None:
 def test_a_measurement_is_of_the_work_that_was_done() -> None:
     done = WorkDone(2.0, messages=30, rows=70.0, busy=3.0, starved=5.0, held_back=1.0)
     done.waiting, done.backlog = 8.0, 2.0
-    with tokenless(workers=(2, 2), elasticity=LONG) as system:
+    with tokenless(workers=(2, 2), config={"elasticity": LONG}) as system:
         controller, script = scripted(system)
         controller._counts = SimpleNamespace(take=lambda team: done)
         controller.look()
@@ -128,7 +128,7 @@ def test_a_sender_that_waits_for_room_is_seen_for_as_long_as_it_waits() -> None:
         gate.wait(60)
         return row
 
-    with tokenless(workers=(1, 2), elasticity=LONG) as system:
+    with tokenless(workers=(1, 2), config={"elasticity": LONG}) as system:
         controller, script = scripted(system)
         run = system.run(entry("x", int).map(wait).collect(), batch_size=1, window=2)
         controller.look()
@@ -166,7 +166,7 @@ def test_an_idle_system_is_not_busy_and_one_that_works_is() -> None:
             began.set()
             gate.wait(60)
 
-    with tokenless(workers=(1, 2), elasticity=LONG) as system:
+    with tokenless(workers=(1, 2), config={"elasticity": LONG}) as system:
         controller, script = scripted(system)
         assert system.spawn(Counter).ask(1).result(30) == 1  # the worker's thread runs
         system.drain(30)
@@ -182,7 +182,7 @@ def test_an_idle_system_is_not_busy_and_one_that_works_is() -> None:
 
 
 def test_rows_wait_before_an_operator_only_if_they_are_for_it() -> None:
-    with tokenless(workers=(1, 2), elasticity=LONG) as system:
+    with tokenless(workers=(1, 2), config={"elasticity": LONG}) as system:
         controller, script = scripted(system)
         began, gate = threading.Event(), threading.Event()
 
@@ -217,7 +217,7 @@ def test_a_worker_that_lags_is_named_once(caplog: pytest.LogCaptureFixture) -> N
             began.set()
             gate.wait(60)
 
-    with tokenless(workers=(1, 2), elasticity=LONG) as system:
+    with tokenless(workers=(1, 2), config={"elasticity": LONG}) as system:
         controller, script = scripted(system, 2, 1)
         controller.look()
         system.spawn(Stuck, name="stuck", placement=Fixed(1)).tell(None)
@@ -227,14 +227,14 @@ def test_a_worker_that_lags_is_named_once(caplog: pytest.LogCaptureFixture) -> N
         controller.look()
         assert script.seen[2].stuck == ("callboard-1, in /stuck",)
         gate.set()
-    (told,) = [each for each in caplog.messages if "not come back" in each]
+    (told,) = [each for each in caplog.messages if "cannot be suspended" in each]
     assert "worker=callboard-1 actor=/stuck" in told
     assert "gate.wait(60)" in told
 
 
 @pytest.mark.skipif(not has_gil(), reason="Python runs on all workers")
 def test_with_a_lock_and_python_alone_there_is_one_worker_and_no_trial() -> None:
-    with ActorSystem(workers=(1, 4), elasticity=LONG) as system:
+    with ActorSystem(workers=(1, 4), config={"elasticity": LONG}) as system:
         controller, script = scripted(system, 4)
         assert system.spawn(Counter).ask(1).result(30) == 1
         controller.look()
@@ -255,7 +255,7 @@ def test_a_failing_strategy_is_told_and_the_level_stays(caplog: pytest.LogCaptur
         def decide(self, measurement: Measurement) -> Decision:
             raise ZeroDivisionError
 
-    with tokenless("fails", workers=(2, 3), elasticity={"period": 0.001}) as system:
+    with tokenless("fails", workers=(2, 3), config={"elasticity": {"period": 0.001}}) as system:
         team: Any = system._runtime.team
         team.controller._strategy = Failing()
         until(lambda: not level_threads("fails"))
@@ -263,7 +263,7 @@ def test_a_failing_strategy_is_told_and_the_level_stays(caplog: pytest.LogCaptur
         assert level is not None
         assert level.level == 2
         assert "the strategy failed with ZeroDivisionError" in level.reason
-    assert "the level of workers stays: its strategy failed system=fails" in caplog.text
+    assert "the level of workers does not change: its strategy failed system=fails" in caplog.text
 
 
 def test_the_thread_ends_with_the_system() -> None:
@@ -290,25 +290,32 @@ def test_a_fixed_number_of_workers_has_no_level() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"workers": "many"}, "workers is a whole number .*, 'elastic', or a range .*, not 'many'"),
-        ({"workers": (4, 2)}, "a range of workers is .least, most., and 4 is above 2"),
-        ({"workers": (0, 2)}, "the least workers is a whole number from 1 to 1024, not 0"),
-        ({"workers": (1, 2, 3)}, r"a range of workers is .least, most., not \(1, 2, 3\)"),
-        ({"workers": (1, 5000)}, "the most workers is a whole number from 1 to 1024, not 5000"),
-        ({"workers": 2, "elasticity": {}}, "elasticity is for workers='elastic'.*, not for 2"),
-        ({"elasticity": {}}, "elasticity is for .*, not for one for each core"),
-        ({"workers": "elastic", "placement": "balanced"}, "workers is 'elastic', which is for"),
-        ({"workers": "elastic", "elasticity": {"period": 0}}, "elasticity's period is .*, not 0"),
-        ({"workers": "elastic", "elasticity": {"ceiling": 101}}, "at most 1, not 101"),
-        ({"workers": "elastic", "elasticity": {"ceiling": -1}}, "at least 0 .*, not -1"),
-        ({"workers": "elastic", "elasticity": {"ceiling": float("nan")}}, "not nan"),
+        (
+            {"workers": "many"},
+            "workers must be a whole number .*, 'elastic', or a range .*, got 'many'",
+        ),
+        ({"workers": (4, 2)}, "a range of workers must be .least, most., got 4, which is above 2"),
+        ({"workers": (0, 2)}, "the least workers must be a whole number from 1 to 1024, got 0"),
+        ({"workers": (1, 2, 3)}, r"a range of workers must be .least, most., got \(1, 2, 3\)"),
+        (
+            {"workers": (1, 5000)},
+            "the most workers must be a whole number from 1 to 1024, got 5000",
+        ),
+        ({"workers": 2, "elasticity": {}}, "elasticity needs workers='elastic'.*, got 2"),
+        ({"elasticity": {}}, "elasticity needs .*, got one for each core"),
+        ({"workers": "elastic", "placement": "balanced"}, "workers is 'elastic', which needs"),
+        (
+            {"workers": "elastic", "elasticity": {"period": 0}},
+            "elasticity's period must be .*, got 0",
+        ),
+        ({"workers": "elastic", "elasticity": {"ceiling": 101}}, "from 0 to 1 .*, got 101"),
+        ({"workers": "elastic", "elasticity": {"ceiling": -1}}, "from 0 to 1 .*, got -1"),
+        ({"workers": "elastic", "elasticity": {"ceiling": float("nan")}}, "got nan"),
         ({"workers": "elastic", "elasticity": {"pace": 1}}, "no setting 'pace' of elasticity"),
-        ({"workers": "elastic", "elasticity": 3}, "elasticity is a table of options, not 3"),
+        ({"workers": "elastic", "elasticity": 3}, "elasticity must be a table, got 3"),
     ],
 )
 def test_wrong_settings_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        ActorSystem(**options)
     with pytest.raises(ConfigError, match=message):
         ActorSystem(config=options)
 

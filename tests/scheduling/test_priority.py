@@ -1,9 +1,17 @@
 """Priority policies on a worker: the shipped ones, a user's own, and the limits of a bad one."""
 
+import importlib.util
 import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +22,8 @@ from callboard.scheduling import priority
 from tests.tokenless import tokenless
 
 Hold = Callable[[ActorSystem], AbstractContextManager[None]]
+
+BLOCK = re.compile(r"^```cython turns\.pyx\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Noter(Actor[Any]):
@@ -240,14 +250,59 @@ def test_each_worker_has_an_instance_of_its_own() -> None:
     assert sum(policy.called for policy in made if isinstance(policy, Counted)) == 2
 
 
-def test_a_policy_in_python_loses_no_message_with_two_workers() -> None:
+@pytest.fixture(scope="module")
+def turns(root: Path, tmp_path_factory: pytest.TempPathFactory) -> type[PriorityPolicy]:
+    """Compile the page's policy against the sources, in the shape in which they are installed."""
+    pytest.importorskip("Cython", reason="Cython is not installed")
+    compiler = os.environ.get("CXX") or shutil.which("c++") or pytest.skip("no C++ compiler")
+    (source,) = BLOCK.findall((root / "docs" / "policies.md").read_text(encoding="utf-8"))
+    folder = tmp_path_factory.mktemp("turns")
+    shutil.copytree(root / "actors", folder / "callboard")
+    for lower in ("core", "mailbox", "scheduling"):
+        shutil.copytree(root / lower, folder / "callboard" / lower)
+    (folder / "turns.pyx").write_text(source, encoding="utf-8")
+    module = folder / f"turns{sysconfig.get_config_var('EXT_SUFFIX')}"
+    cythonize = [sys.executable, "-m", "cython", "--cplus", "-3", f"-I{folder}"]
+    directives = ["-X", "freethreading_compatible=True"]
+    subprocess.run([*cythonize, *directives, "turns.pyx"], cwd=folder, check=True)
+    options = ["-std=c++17", "-O0", "-shared", "-fPIC"]
+    includes = [f"-I{folder}", f"-I{sysconfig.get_path('include')}"]
+    command = [*compiler.split(), *options, *includes, "turns.cpp", "-o", str(module)]
+    subprocess.run(command, cwd=folder, check=True)
+    spec = importlib.util.spec_from_file_location("turns", module)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    policy: type[PriorityPolicy] = loaded.Turns
+    return policy
+
+
+@pytest.mark.timeout(600)  # a compiler is slow on a busy machine
+def test_a_policy_in_cython_decides_the_order(turns: type[PriorityPolicy], hold: Hold) -> None:
+    notes: list[str] = []
+    with ActorSystem(priority=turns) as system:
+        plain = [system.spawn(Noter, label, notes) for label in "abc"]
+        given = [system.spawn(Noter, label, notes, priority=1) for label in "ABC"]
+        with hold(system):
+            for actor in [*plain, *given]:
+                actor.tell(1)
+    assert "".join(notes) == "AaBbCc"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("language", ["Python", "Cython"])
+def test_a_users_policy_loses_no_message_with_two_workers(
+    language: str, request: pytest.FixtureRequest
+) -> None:
     class Pong(Actor[int]):
         def receive(self, message: int) -> None:
             if message:
                 actors[message % len(actors)].tell(message - 1)
 
-    with ActorSystem(priority=LastFirst, workers=2) as system:
-        actors = [system.spawn(Pong) for _ in range(10)]
+    policy = LastFirst if language == "Python" else request.getfixturevalue("turns")
+    with ActorSystem(priority=policy, workers=2) as system:
+        actors = [system.spawn(Pong, priority=i % 2) for i in range(10)]
         for actor in actors:
             actor.tell(200)
         system.drain()
@@ -328,8 +383,8 @@ def events(caplog: pytest.LogCaptureFixture) -> list[str]:
         (RaisesAtPut, "three is too many"),
         (RaisesAtPutAndForgets, "three is too many"),
         (RaisesAtFetch, "four is too many"),
-        (AnswersNone, "4 actors are ready, and fetch_ready() answered None"),
-        (AnswersNonsense, "4 actors are ready, and fetch_ready() answered ['no actor']"),
+        (AnswersNone, "4 actors are ready, and fetch_ready() returned None"),
+        (AnswersNonsense, "4 actors are ready, and fetch_ready() returned ['no actor']"),
         (AnswersTwice, "which is not ready on this worker"),
         (AnswersWhatCannotBeShown, "Unshowable, whose repr() raised RuntimeError>"),
         (Exits, "SystemExit"),

@@ -92,7 +92,7 @@ def test_balanced_moves_no_more_than_it_must() -> None:
     [
         (None, "failed to arrange 3 actors"),
         ([], "arranged 0 actors instead of 3"),
-        ([None, None, None], "on None, which is no worker"),
+        ([None, None, None], "on None, which is not a worker"),
     ],
 )
 def test_nothing_moves_where_a_policy_answers_nonsense(answer: Any, message: str) -> None:
@@ -204,7 +204,7 @@ def test_an_actor_cannot_be_taken_over_from_another_system_or_its_own_worker() -
         assert worker is not None
         with pytest.raises(PolicyError, match="worker of another system"):
             worker.take_over(stranger)
-        with pytest.raises(PolicyError, match="a worker of its own"):
+        with pytest.raises(PolicyError, match="it is dedicated"):
             worker.take_over(dedicated)
 
 

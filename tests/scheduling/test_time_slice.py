@@ -153,5 +153,5 @@ def test_statistics_have_the_message_in_work_and_its_time(options: dict[str, Any
 
 @pytest.mark.parametrize("wrong", [0, -1, "soon", float("nan")])
 def test_a_time_slice_is_a_number_of_seconds_above_0(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match="time_slice is a number of seconds above 0"):
+    with pytest.raises(ConfigError, match="time_slice must be a number of seconds above 0"):
         ActorSystem(time_slice=wrong)

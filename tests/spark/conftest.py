@@ -1,4 +1,4 @@
-"""Real Spark for these tests: a session serves all that want one like it, one after the other."""
+"""Real Spark for these tests: a session serves all tests that need one like it, in turn."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 
 from callboard import ActorSystem
 from callboard.remote import Server, serve_entries
-from callboard.spark import session
+from callboard.spark import register, session
 
 HERE = Path(__file__).parent
-sys.path.append(str(HERE))  # for `graphs` and `sums`; the workers import the first, too
+sys.path.append(str(HERE))  # for `graphs`, `jobs` and `sums`; the workers import the first, too
 
 CONF: dict[str, Any] = {
     "spark.executorEnv.PYTHONPATH": str(HERE),  # workers import the module `graphs`
@@ -62,6 +62,13 @@ def in_new_york() -> SparkSession:
 def retrying() -> SparkSession:
     """Two tasks at a time; a failed task is tried up to three times."""
     return start("local[2,3]")
+
+
+@pytest.fixture
+def known(retrying: SparkSession) -> SparkSession:
+    """Such a session, which knows `format("callboard")`."""
+    register(retrying)
+    return retrying
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Feed a Spark Connect session's partitions to actors and print, as JSON, what came of it."""
+"""Feed a Spark Connect session's partitions to actors and print the results as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver's program of the soak: delivers one batch after the other, and says how far it is.
+"""The driver's program of the soak: delivers one batch after the other, and reports its progress.
 
 `delivering.py MASTER FIRST EVENTS SHARDS...` begins with batch FIRST, and goes on until it is
 killed, or its input ends. EVENTS is the folder of Spark's event log. A batch whose delivery fails

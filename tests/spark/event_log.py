@@ -1,4 +1,4 @@
-"""What Spark's event log says of the attempts at tasks."""
+"""The attempts at tasks, as Spark's event log records them."""
 
 from __future__ import annotations
 

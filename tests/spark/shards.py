@@ -1,4 +1,4 @@
-"""`python -m callboard serve` as shards, which can be killed, and start again where they were."""
+"""`python -m callboard serve` as shards, which can be killed, and restarted at the same address."""
 
 from __future__ import annotations
 

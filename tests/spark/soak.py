@@ -1,4 +1,4 @@
-"""Kill what delivers rows to shards, at random moments; after each kill every row counts once.
+"""Kill processes that deliver rows to shards, at random; after each kill every row counts once.
 
     python tests/spark/soak.py --rounds 40 --seed 1 [--two-hosts]
 

@@ -32,14 +32,7 @@ class Sums(PersistentActor):
         self.rows, self.total, self.partitions = state
 
 
-class Echo(PersistentActor):
-    """Publishes each number that it gets."""
-
-    published: ClassVar[Any] = pa.schema([("id", pa.int64()), ("text", pa.string())])
-
-    def apply(self, row: Any) -> None:
-        self.publish((row, f"text {row}"))
-
+class Stateless(PersistentActor):
     def snapshot(self) -> Any:
         return None
 
@@ -47,7 +40,16 @@ class Echo(PersistentActor):
         pass
 
 
-class Kinds(PersistentActor):
+class Echo(Stateless):
+    """Publishes each number that it gets."""
+
+    published: ClassVar[Any] = pa.schema([("id", pa.int64()), ("text", pa.string())])
+
+    def apply(self, row: Any) -> None:
+        self.publish((row, f"text {row}"))
+
+
+class Kinds(Stateless):
     """Publishes each row, of types of Arrow that are not those of Spark."""
 
     published: ClassVar[Any] = pa.schema(
@@ -65,12 +67,6 @@ class Kinds(PersistentActor):
 
     def apply(self, row: Any) -> None:
         self.publish(row)
-
-    def snapshot(self) -> Any:
-        return None
-
-    def restore(self, state: Any) -> None:
-        pass
 
 
 def sums(url: str) -> Any:

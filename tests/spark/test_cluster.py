@@ -1,4 +1,4 @@
-"""Partition functions in `local-cluster`: executors apart, tasks that are lost and tried again."""
+"""Partition functions in `local-cluster`: separate executors, and lost tasks that are retried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An entry point of a task is any recipient: a ref elsewhere, or an object of one's own."""
+"""An entry point of a task is any recipient: a ref to another process, or a user's object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, Future
-from callboard.remote import Server, Shard, connect, connect_sharded, serve_entries
+from callboard.remote import Server, connect, connect_sharded, serve_entries
 from callboard.routers import RoundRobinRouter
 from callboard.spark import PartitionContext, map_partitions
 from callboard.spark.errors import EntryPointError
@@ -26,7 +26,7 @@ def url(tmp_path: Path) -> Iterator[str]:
     """The address of a server, the only shard, that has the entry `echo`."""
     with ActorSystem(workers=1) as system:
         entries = serve_entries({"echo": system.spawn(Repeating)})
-        server = Server(system, entries, f"unix:{tmp_path}/s", shard=Shard(0, 1))
+        server = Server(system, entries, f"unix:{tmp_path}/s", shard="0/1")
         yield str(server.address)
         server.stop()
 

@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -26,13 +25,12 @@ from callboard.spark import (
     map_partitions,
     session,
 )
+from jobs import Failure
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
 
 # As it is when the tests are collected, before there is a session.
 ENVIRONMENT = {name: os.environ.get(name) for name in ("PYSPARK_PYTHON", "JAVA_HOME", "SPARK_HOME")}
-
-Failure = Callable[[Callable[[], object]], str]
 
 
 def test_workers_are_reached_as_spark_does_unless_told(spark: SparkSession) -> None:
@@ -193,8 +191,8 @@ def test_an_unknown_entry_point_is_named(spark: SparkSession, failure_of: Failur
 @pytest.mark.parametrize(
     ("schema", "says"),
     [
-        ("id string", "struct<id:string>: Spark reads no string from column 'id', whose type is"),
-        ("number long", "struct<number:bigint>: the columns are ['id'], not ['number']"),
+        ("id string", "struct<id:string>: Spark cannot read string from column 'id' of type"),
+        ("number long", "struct<number:bigint>: expected the columns ['number'], got ['id']"),
     ],
 )
 def test_a_schema_that_does_not_fit_is_told_with_what_came(
@@ -203,7 +201,7 @@ def test_a_schema_that_does_not_fit_is_told_with_what_came(
     frame = spark.range(10, numPartitions=1)
     function = map_in_arrow(graphs.echo, schema=schema)
     shown = failure_of(frame.mapInArrow(function, schema).collect)
-    assert f"the entry point answered id: int64, and schema= says {says}" in shown
+    assert f"the entry point answered id: int64, but schema= is {says}" in shown
 
 
 def test_a_limit_above_the_results_leaves_the_next_job_whole(spark: SparkSession) -> None:

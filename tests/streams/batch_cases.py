@@ -1,4 +1,4 @@
-"""Streams of Arrow batches, and the joins that are to be those of their rows."""
+"""Streams of Arrow batches, and their joins, which must equal the joins of their rows."""
 
 from __future__ import annotations
 

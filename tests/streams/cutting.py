@@ -1,4 +1,4 @@
-"""Runs that are cut: each part goes on, in a system of its own, with the snapshot of the last."""
+"""Runs that are cut: each part resumes, in a new system, from the snapshot of the last."""
 
 from __future__ import annotations
 

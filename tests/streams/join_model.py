@@ -59,7 +59,7 @@ def joined(
     """What a join gives of rows in their order; rows at which a function raises go to `failed`."""
     strict = rule == "strict" and count is None
     lengths = (within[1], within[0]) if isinstance(within, tuple) else (within, within)
-    lonely = {"left": (0,), "right": (1,), "outer": (0, 1), "anti": (0,)}.get(how, ())
+    unmatched = {"left": (0,), "right": (1,), "outer": (0, 1), "anti": (0,)}.get(how, ())
     one_is_enough = how in ("semi", "anti")
     bad: set[int] = set()
     waits: set[int] = set()  # to be an output for want of a partner
@@ -144,7 +144,7 @@ def joined(
         if given(row, make):
             matched.update(partners, [at] if partners else [])
             waits.difference_update(partners)
-            if row.stream in lonely and not partners:
+            if row.stream in unmatched and not partners:
                 waits.add(at)
         else:
             bad.add(at)

@@ -15,7 +15,7 @@ Way = Callable[[Graph[Any]], object]
 
 def move_operators(run: Run[Any], turn: int) -> None:
     """Move all operators that are assigned, if there are any, to one worker after the other."""
-    if run._work.crew.assigned:
+    if run._work.deployment.assigned:
         run.rebalance(Fixed((turn + 1) % run._work.system.config.workers))
 
 

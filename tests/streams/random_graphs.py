@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from callboard.scheduling.flow.threading_models import MODELS
 from callboard.streams import Band, Equal, Graph, Watermark, entry
-from tests.streams.shapes import Chain, Fork, Functions, Mark, Op, number
+from tests.streams.shapes import KINDS, Chain, Fork, Functions, Mark, Op, number
 
 small = st.integers(1, 4)
 policies = st.sampled_from(["fail", "skip", "side"])
 
 ROW_BY_ROW = ["map", "filter", "flat_map"]
-FREE = {*ROW_BY_ROW, "stateless", "stateful"}
-STATEFUL = ["scan", "fold", "count", "reduce", "batch", "top_k", "distinct", "stateful", "window"]
+STATEFUL = [name for name, kind in KINDS.items() if kind.may_be_keyed]
 
 
 @st.composite
@@ -30,8 +29,8 @@ def ops(
     `awaits` it may have coroutines.
     """
     kind = draw(st.sampled_from(kinds))
-    keyed = kind in STATEFUL and draw(st.booleans())
-    can_fail = keyed or kind not in {"count", "batch", "sample", "stateless"}
+    keyed = KINDS[kind].may_be_keyed and draw(st.booleans())
+    can_fail = keyed or (KINDS[kind].takes_errors and kind != "stateless")
     errors = draw(policies) if can_fail else "fail"
     fails = st.sampled_from([0, 5, 7]) if errors != "fail" else st.just(0)
     functions = st.builds(Functions, small, fails)
@@ -51,7 +50,7 @@ def ops(
         step=draw(st.sampled_from([size, 3, 7])),
         ordered=draw(st.booleans()) if timed or kind == "top_k" else False,
         late=draw(st.sampled_from(["drop", "side", "include"])) if timed else "drop",
-        releases_gil=kind in FREE and not in_flight and draw(st.booleans()),
+        releases_gil=KINDS[kind].takes_releases_gil and not in_flight and draw(st.booleans()),
         in_flight=in_flight,
         generates=kind == "flat_map" and draw(st.booleans()),
     )
@@ -64,7 +63,7 @@ def chains(
     depth: int = 2, *, marked: bool = False, awaits: bool = False
 ) -> st.SearchStrategy[Chain]:
     """Chains of operators and forks, with forks in forks as deep as `depth`; of any models."""
-    kinds = [*ROW_BY_ROW * 2, "sample", "stateless", "watermarks", *STATEFUL]
+    kinds = [*ROW_BY_ROW, *KINDS]
     links: Any = ops(kinds, awaits=awaits)
     if marked:
         links = st.one_of(marks, links, links)

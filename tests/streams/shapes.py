@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -125,7 +125,7 @@ class Running:
 
 
 class Many:
-    """A user's class without a state that takes rows one by one and in lots."""
+    """A user's class without a state that takes rows one by one and in chunks."""
 
     def __init__(self, functions: Functions) -> None:
         self.functions = functions
@@ -158,45 +158,18 @@ class Op:
 
     def add_to(self, stream: Stream[Any]) -> Stream[Any]:
         """Add this operator to a stream."""
-        arguments: dict[str, tuple[Any, ...]] = {
-            "map": (self.functions.map_awaited if self.in_flight else self.functions.map,),
-            "filter": (self.functions.filter,),
-            "flat_map": (self.functions.generate if self.generates else self.functions.flat_map,),
-            "scan": (0, self.functions.add),
-            "fold": (0, self.functions.add),
-            "top_k": (self.size, self.functions.check),
-            "distinct": (self.functions.key,),
-            "reduce": (self.functions.checked_total,),
-            "batch": (self.size,),
-            "count": (),
-            "stateful": (Running, self.functions),
-            "stateless": (Many, self.functions),
-            "sample": (),
-            "watermarks": (self.functions.time,),
-        }
-        options: dict[str, Any] = {}
-        if self.key is not None or self.kind not in {"count", "batch", "sample"}:
+        kind = KINDS[self.kind]
+        options = kind.options(self)
+        if self.key is not None or kind.takes_errors:
             options["errors"] = self.errors
         if self.releases_gil:
             options["releases_gil"] = True
         if self.in_flight:
             options["in_flight"] = self.in_flight
-        if self.kind == "reduce":
-            options["every"] = self.size
-        if self.kind in {"sample", "watermarks"}:
-            options["every"] = self.step
-        if self.kind == "watermarks":
-            options["delay_threshold"] = self.size
-        if self.kind == "top_k" and self.ordered:
-            options["every"] = self.step
         source: Any = stream
         if self.key is not None:
             source = stream.key_by(self.key.key, **self.partitioning())
-        if self.kind == "window":
-            made = source.window(self.spec(), self.functions.checked_total,
-                                 late=self.late, errors=self.errors)  # fmt: skip
-        else:
-            made = getattr(source, self.kind)(*arguments[self.kind], **options)
+        made = getattr(source, self.kind)(*kind.arguments(self), **options)
         sides = [made.side(name) for name in made._outlet.operator.ports[1:]]
         joined: Stream[Any] = made.union(*sides) if sides else made
         return joined
@@ -218,6 +191,61 @@ class Op:
         if self.step == self.size:
             return TumblingWindow(self.size, by=time, ordered=self.ordered)
         return SlidingWindow(self.size, self.step, by=time, ordered=self.ordered)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a method of streams is called, and what random graphs may do with it."""
+
+    arguments: Callable[[Op], tuple[Any, ...]]
+    options: Callable[[Op], dict[str, Any]] = lambda op: {}
+    may_be_keyed: bool = False
+    takes_errors: bool = True
+    """Also without keys."""
+    takes_releases_gil: bool = False
+
+
+def _every_step(op: Op) -> dict[str, Any]:
+    return {"every": op.step}
+
+
+KINDS: dict[str, Kind] = {
+    "map": Kind(
+        lambda op: (op.functions.map_awaited if op.in_flight else op.functions.map,),
+        takes_releases_gil=True,
+    ),
+    "filter": Kind(lambda op: (op.functions.filter,), takes_releases_gil=True),
+    "flat_map": Kind(
+        lambda op: (op.functions.generate if op.generates else op.functions.flat_map,),
+        takes_releases_gil=True,
+    ),
+    "stateless": Kind(lambda op: (Many, op.functions), takes_releases_gil=True),
+    "sample": Kind(lambda op: (), _every_step, takes_errors=False),
+    "watermarks": Kind(
+        lambda op: (op.functions.time,), lambda op: {"every": op.step, "delay_threshold": op.size}
+    ),
+    "scan": Kind(lambda op: (0, op.functions.add), may_be_keyed=True),
+    "fold": Kind(lambda op: (0, op.functions.add), may_be_keyed=True),
+    "count": Kind(lambda op: (), may_be_keyed=True, takes_errors=False),
+    "reduce": Kind(
+        lambda op: (op.functions.checked_total,), lambda op: {"every": op.size}, may_be_keyed=True
+    ),
+    "batch": Kind(lambda op: (op.size,), may_be_keyed=True, takes_errors=False),
+    "top_k": Kind(
+        lambda op: (op.size, op.functions.check),
+        lambda op: _every_step(op) if op.ordered else {},
+        may_be_keyed=True,
+    ),
+    "distinct": Kind(lambda op: (op.functions.key,), may_be_keyed=True),
+    "stateful": Kind(
+        lambda op: (Running, op.functions), may_be_keyed=True, takes_releases_gil=True
+    ),
+    "window": Kind(
+        lambda op: (op.spec(), op.functions.checked_total),
+        lambda op: {"late": op.late},
+        may_be_keyed=True,
+    ),
+}
 
 
 @dataclass(frozen=True)

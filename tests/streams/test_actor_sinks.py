@@ -50,27 +50,27 @@ def test_the_error_of_a_full_mailbox_names_the_first_row_that_was_not_told(batch
 @pytest.mark.parametrize("batch_size", [1, 100, 1000])
 def test_rows_refused_by_a_full_mailbox_are_skipped(batch_size: int) -> None:
     seen: list[int] = []
-    tally = RowCounts(kept=1000)
+    counts = RowCounts(kept=1000)
     with ManualSystem() as system:
         ref = system.spawn(Keeper, seen, mailbox=BoundedMailbox(16, overflow="fail"))
         graph = entry("x").to(ref, errors="skip")
-        graph.run_sequentially({"x": ROWS}, batch_size=batch_size, tally=tally)
+        graph.run_sequentially({"x": ROWS}, batch_size=batch_size, row_counts=counts)
         system.run_until_idle()
     assert seen == ROWS[:16]
-    assert [failure.row for failure in tally.failures] == ROWS[16:]
-    assert [failure.serial for failure in tally.failures] == ROWS[16:]
+    assert [failure.row for failure in counts.failures] == ROWS[16:]
+    assert [failure.serial for failure in counts.failures] == ROWS[16:]
 
 
 def test_watermarks_are_no_rows_of_an_actor_that_is_full() -> None:
     seen: list[int] = []
-    tally = RowCounts()
+    counts = RowCounts()
     with ManualSystem() as system:
         ref = system.spawn(Keeper, seen, mailbox=BoundedMailbox(1, overflow="fail"))
         rows = [Watermark(0), 1, Watermark(1), 2, Watermark(2), 3]
-        entry("x").to(ref, errors="skip").run_sequentially({"x": rows}, tally=tally)
+        entry("x").to(ref, errors="skip").run_sequentially({"x": rows}, row_counts=counts)
         system.run_until_idle()
     assert seen == [1]
-    assert [(failure.serial, failure.row) for failure in tally.failures] == [(3, 2), (5, 3)]
+    assert [(failure.serial, failure.row) for failure in counts.failures] == [(3, 2), (5, 3)]
 
 
 @pytest.mark.parametrize("overflow", ["fail", "drop_newest", "drop_oldest", "block", "help"])
@@ -108,28 +108,28 @@ def test_a_throttling_mailbox_takes_all_rows() -> None:
 def test_only_the_full_one_of_two_sinks_reports() -> None:
     full: list[int] = []
     other: list[int] = []
-    tally = RowCounts(kept=1000)
+    counts = RowCounts(kept=1000)
     with ManualSystem() as system:
         rows = entry("x")
         bounded = system.spawn(Keeper, full, mailbox=BoundedMailbox(16, overflow="fail"))
         graph = Graph(
             rows.to(bounded, errors="skip", name="bounded"), rows.to(system.spawn(Keeper, other))
         )
-        graph.run_sequentially({"x": ROWS}, tally=tally)
+        graph.run_sequentially({"x": ROWS}, row_counts=counts)
         system.run_until_idle()
     assert (full, other) == (ROWS[:16], ROWS)
-    assert tally.skips == {"bounded": 400}
+    assert counts.skips == {"bounded": 400}
 
 
 def test_rows_for_a_stopped_actor_are_dead_letters_and_no_failures() -> None:
     letters: list[DeadLetter] = []
-    tally = RowCounts()
+    counts = RowCounts()
     with ManualSystem() as system:
         ref = system.spawn(Keeper, [])
         ref.stop()
         system.run_until_idle()
         system.dead_letters.subscribe(letters.append)
-        entry("x").to(ref, errors="skip").run_sequentially({"x": ROWS}, tally=tally)
+        entry("x").to(ref, errors="skip").run_sequentially({"x": ROWS}, row_counts=counts)
         system.run_until_idle()
     assert [letter.message for letter in letters] == ROWS
-    assert not tally.skips
+    assert not counts.skips

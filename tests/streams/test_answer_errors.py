@@ -1,4 +1,4 @@
-"""Operators that wait for answers: rows at which these fail, tries again, and wrong arguments."""
+"""Operators that wait for answers: rows at which these fail, retries, and wrong arguments."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def failing(system: ActorSystem, way: str, **options: Any) -> Stream[int]:
     return rows.map(fail, in_flight=5, **options)
 
 
-def sequentially(_: ActorSystem, graph: Graph[Any], tally: RowCounts) -> Any:
-    return graph.run_sequentially({"rows": ROWS[:40]}, tally=tally)
+def sequentially(_: ActorSystem, graph: Graph[Any], counts: RowCounts) -> Any:
+    return graph.run_sequentially({"rows": ROWS[:40]}, row_counts=counts)
 
 
-def on_workers(system: ActorSystem, graph: Graph[Any], tally: RowCounts) -> Any:
+def on_workers(system: ActorSystem, graph: Graph[Any], counts: RowCounts) -> Any:
     run = system.run(graph, batch_size=6)
     try:
         run.send("rows", ROWS[:40])
         return run.finish(timeout=60)
     finally:
-        tally.skips.update(run.tally.skips)
+        counts.skips.update(run.row_counts.skips)
 
 
 RUNS = pytest.mark.parametrize("runs", [sequentially, on_workers])
@@ -67,9 +67,9 @@ def test_errors_end_the_run_are_skipped_or_are_a_side(runs: Callable[..., Any], 
             runs(system, failing(system, way).to(seen.append), RowCounts())
         assert isinstance(raised.value.__cause__, ValueError)
         assert seen == ROWS[:7]
-        tally = RowCounts()
-        assert runs(system, failing(system, way, errors="skip").collect(), tally) == good
-        assert sum(tally.skips.values()) == 4
+        counts = RowCounts()
+        assert runs(system, failing(system, way, errors="skip").collect(), counts) == good
+        assert sum(counts.skips.values()) == 4
         side = failing(system, way, errors="side")
         graph = Graph(side.collect(name="good"), side.failures.collect(name="bad"))
         found = runs(system, graph, RowCounts())
@@ -168,7 +168,7 @@ def test_an_answer_that_takes_too_long_is_an_error_of_its_row(manual: ManualSyst
     run = manual.run(rows.map(stay, in_flight=2, timeout=2.0, errors="skip").collect())
     run.send("rows", [0, 1, 2])
     assert run.finish() == [0, 2]
-    assert isinstance(run.tally.failures[0].error, TimeoutError)
+    assert isinstance(run.row_counts.failures[0].error, TimeoutError)
 
 
 @pytest.mark.parametrize("way", ["ask", "await"])
@@ -257,16 +257,22 @@ def plain(row: int) -> int:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: anything.ask(plain), r"ask\(\) takes a ref of an actor, not <function plain"),
+        (lambda: anything.ask(plain), r"ask\(\) expects the ref of an actor, got <function plain"),
         (lambda: anything.map(double), "which needs in_flight="),
-        (lambda: anything.map(double, in_flight=0), "in_flight is a whole number from 1"),
+        (lambda: anything.map(double, in_flight=0), "in_flight must be a whole number from 1"),
         (
             lambda: anything.map(plain, timeout=1.0),
-            "timeout=, retries= and ordered= go with in_flight=",
+            "timeout=, retries= and ordered= need in_flight=",
         ),
-        (lambda: anything.map(double, in_flight=1, timeout=0.0), "timeout is a number of seconds"),
-        (lambda: anything.map(double, in_flight=1, retries=-1), "retries is a whole number"),
-        (lambda: anything.map(double, in_flight=1, backoff=-1.0), "backoff is a number of seconds"),
+        (
+            lambda: anything.map(double, in_flight=1, timeout=0.0),
+            "timeout must be a number of seconds",
+        ),
+        (lambda: anything.map(double, in_flight=1, retries=-1), "retries must be a whole number"),
+        (
+            lambda: anything.map(double, in_flight=1, backoff=-1.0),
+            "backoff must be a number of seconds",
+        ),
         (lambda: anything.map(double, in_flight=1, releases_gil=True), "releases_gil= is for"),
     ],
 )
@@ -278,7 +284,7 @@ def test_arguments_are_checked(make: Callable[[], Any], said: str) -> None:
 def test_a_function_that_returns_nothing_to_await_is_an_error_of_its_row() -> None:
     with pytest.raises(StreamError) as raised:
         anything.map(plain, in_flight=2).collect().run_sequentially({"rows": [1]})
-    assert "awaits what a function returns, not 1" in str(raised.value.__cause__)
+    assert "expected the function to return an awaitable, got 1" in str(raised.value.__cause__)
 
 
 def test_a_function_that_waits_for_a_result_is_told_what_to_use() -> None:

@@ -1,4 +1,4 @@
-"""Threads that wait for answers, and hear of a cancel; and the pauses between tries."""
+"""Threads that wait for answers, and notice a cancel; and the pauses between attempts."""
 
 from __future__ import annotations
 

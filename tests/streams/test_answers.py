@@ -1,4 +1,4 @@
-"""Operators that wait for answers: in order, so many at a time, and no worker waits with them."""
+"""Operators that wait for answers: in order, up to a limit, and without blocking workers."""
 
 from __future__ import annotations
 

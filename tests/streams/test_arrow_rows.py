@@ -120,11 +120,11 @@ def test_a_good_row_costs_no_call_of_python() -> None:
 def test_each_bad_row_is_counted_and_the_batch_has_the_others(
     given: list[Any], fields: Any, bad: list[int]
 ) -> None:
-    tally = RowCounts()
+    counts = RowCounts()
     schema = None if fields is None else pa.schema([(name, getattr(pa, t)()) for name, t in fields])
     stream = rows.to_arrow(3, schema, errors="skip")
-    found = stream.collect().run_sequentially({"rows": given}, tally=tally)
-    assert [(each.serial, each.row) for each in tally.failures] == [(n, given[n]) for n in bad]
+    found = stream.collect().run_sequentially({"rows": given}, row_counts=counts)
+    assert [(each.serial, each.row) for each in counts.failures] == [(n, given[n]) for n in bad]
     assert sum(batch.num_rows for batch in found) + len(bad) == len(given)
 
 
@@ -192,7 +192,7 @@ def test_a_run_that_fails_names_the_bad_row() -> None:
         StreamError, match=r"operator 'to_arrow' failed at input 1, \(1, 2\)"
     ) as info:
         batches_of([{"a": 1}, (1, 2), {"a": 3}], 3)
-    says = "to_arrow() wants rows that are dictionaries, not (1, 2)"
+    says = "to_arrow() expects rows that are dictionaries, got (1, 2)"
     assert str(info.value.__cause__) == says
     with pytest.raises(StreamError, match=r"failed at input 2, {'a': 'x'}"):
         batches_of(given, 4)
@@ -215,16 +215,16 @@ def test_rows_that_wait_for_their_batch_are_in_a_snapshot() -> None:
         run = system.run(graph, restore=snapshot)
         run.send("rows", [{"a": 3}, {"b": 4}])
         assert [batch.to_pylist() for batch in run.finish(60)] == [[{"a": 1}, {"a": 3}], [{"b": 4}]]
-        assert [(each.serial, each.row) for each in run.tally.failures] == [(1, {"a": "x"})]
+        assert [(each.serial, each.row) for each in run.row_counts.failures] == [(1, {"a": "x"})]
 
 
 def test_a_snapshot_of_version_1_goes_on_with_the_rows_that_wait() -> None:
     def old(given: list[Any]) -> Snapshot:
         """Return to_arrow's snapshot of version 1: its state was a list, as that of batch is."""
         saved = snapshot_of(rows.batch(4, name="to_arrow").collect(), given)
-        saved._steps = [
-            step._replace(kind="to_arrow") if step.kind == "batch" else step
-            for step in saved._steps
+        saved._operators = [
+            state._replace(kind="to_arrow") if state.kind == "batch" else state
+            for state in saved._operators
         ]
         return Snapshot.from_bytes(of_version_1(saved))
 

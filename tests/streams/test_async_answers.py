@@ -1,4 +1,4 @@
-"""Functions that answer with a coroutine, as a lambda around an `async` one: errors of rows."""
+"""A function that returns a coroutine, as a lambda around an `async` one may, fails at its row."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Receiver:
         return self.answer() if self.method == "on_final" else None
 
 
-class Lots:
+class Chunks:
     def __init__(self, answer: Callable[..., Any]) -> None:
         self.answer = answer
 
@@ -78,7 +78,7 @@ VALUES: dict[str, Make] = {
     "stateful": lambda rows, f: rows.stateful(Receiver, "receive", f),
     "on_watermark": lambda rows, f: rows.stateful(Receiver, "on_watermark", f),
     "on_final": lambda rows, f: rows.stateful(Receiver, "on_final", f),
-    "receive_many": lambda rows, f: rows.stateful(Lots, f),
+    "receive_many": lambda rows, f: rows.stateful(Chunks, f),
     "a key": lambda rows, f: rows.key_by(f).count(),
     "scan": lambda rows, f: rows.scan(0, f),
     "fold": lambda rows, f: rows.fold(0, f),
@@ -145,7 +145,7 @@ def feed(run: Run[Any]) -> None:
 )
 def test_an_unawaited_answer_is_an_error_of_its_row(kind: str, answer: Callable[..., Any]) -> None:
     made = (VALUES | DECISIONS)[kind](entry("rows"), answer)
-    check_refused(made.collect(), "(), which nobody would await")
+    check_refused(made.collect(), "(), which is never awaited")
 
 
 @pytest.mark.parametrize("kind", ["filter", "map", "a window", "where"])
@@ -157,13 +157,13 @@ def test_such_a_row_is_skipped_where_errors_are(kind: str) -> None:
         "a window": rows.window(TumblingWindow(1), later, errors="skip"),
         "where": rows.join(rows, by=abs, rows=1, where=later, errors="skip"),
     }
-    tally = RowCounts()
-    assert ways[kind].collect().run_sequentially({"rows": [1, 2]}, tally=tally) == []
-    assert tally.skips.total() >= 2
+    counts = RowCounts()
+    assert ways[kind].collect().run_sequentially({"rows": [1, 2]}, row_counts=counts) == []
+    assert counts.skips.total() >= 2
 
 
 def test_a_sink_that_answers_so_has_not_had_the_row() -> None:
-    check_refused(entry("rows").to(later), "which nobody would await")
+    check_refused(entry("rows").to(later), "is never awaited")
 
 
 def test_a_decision_that_is_a_future_or_generator_is_refused() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from callboard.streams import Band, Equal, Graph, entry
 from callboard.testing import ManualSystem
-from tests.streams.batch_cases import CHOICES, CLOCKS, NAMES, batch, cases, options, windows
+from tests.streams.batch_cases import CHOICES, CLOCKS, batch, cases, options, windows
 from tests.streams.test_idle import Marks
-from tests.streams.test_join_lanes import outcome
+from tests.streams.test_join_lanes import outcome, shares
 
 pa = pytest.importorskip("pyarrow")
 
@@ -82,19 +82,13 @@ def test_lanes_give_what_one_gives_also_errors(
 )
 def test_lanes_share_the_comparisons_alike(where: Any, compared: int) -> None:
     join = entry("a").join_batches(entry("b"), by="time", within=1_000, where=where, lanes=4)
-    times = np.arange(1_000)
-    with ManualSystem() as system:
-        run = system.run(join.to(lambda pair: None))
-        for at, name in enumerate(NAMES[:2]):
-            own = times[at::2]
-            run.send(name, [batch(time=own, key=own % 3)])
-        run.send("a", [batch(time=[1_000], key=[5])])
-        system.run_until_idle()
-        (lanes,) = {each.lanes for each in run.statistics().operators if each.lanes}
-        run.finish()
-    assert len(lanes) == 4
-    assert sum(lanes) == pytest.approx(compared / 2, rel=0.01)
-    assert max(lanes) <= 1.01 * min(lanes)
+    even, odd = np.arange(0, 1_000, 2), np.arange(1, 1_001, 2)
+    sent = [
+        ("a", [batch(time=even, key=even % 3)]),
+        ("b", [batch(time=odd, key=odd % 3)]),
+        ("a", [batch(time=[1_000], key=[5])]),
+    ]
+    assert sum(shares(join, sent, lanes=4)) == pytest.approx(compared / 2, rel=0.01)
 
 
 @pytest.mark.parametrize("lanes", [1, 3])

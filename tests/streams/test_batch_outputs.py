@@ -70,9 +70,9 @@ class TestOutputs:
         with pytest.raises(StreamError) as info:
             graph.run_sequentially({sent: [batch(t=[1, 2])]})
         assert str(info.value.__cause__) == (
-            f"the columns of stream {other} are not known, because it brought no batch, and rows "
-            f"of stream {3 - other} have no partner, 2 of them: give schemas= to join_batches(), "
-            "or send a batch without rows"
+            f"the columns of stream {other} are unknown, because it had no batch, and 2 rows of "
+            f"stream {3 - other} have no partner: give schemas= to join_batches(), or send a batch "
+            "without rows"
         )
 
     @pytest.mark.parametrize("how", ["inner", "right", "semi", "anti"])
@@ -180,11 +180,13 @@ class TestOutputs:
     def test_a_watermark_between_two_times_lets_the_later_one_come(self) -> None:
         times = pa.array([NOON, NOON + datetime.timedelta(seconds=1)], pa.timestamp("s"))
         mark = Watermark(NOON + datetime.timedelta(milliseconds=1))
-        tally = RowCounts()
+        counts = RowCounts()
         graph = entry("a").merge_batches(entry("b"), by="t").collect()
-        out = graph.run_sequentially({"a": [batch(t=times[:0]), mark, batch(t=times)]}, tally=tally)
+        out = graph.run_sequentially(
+            {"a": [batch(t=times[:0]), mark, batch(t=times)]}, row_counts=counts
+        )
         assert [len(each) for each in out] == [1]
-        assert tally.lates == {"merge_batches": 1}
+        assert counts.lates == {"merge_batches": 1}
 
     @pytest.mark.parametrize("make", [pa.array, lambda mask: pa.chunked_array([mask])])
     def test_null_in_a_mask_is_no_partner(self, make: Any) -> None:
@@ -195,11 +197,11 @@ class TestOutputs:
         assert rows_in(graph.collect().run_sequentially(sent)) == [{"t": 1, "t_right": 4}]
 
     def test_late_rows_are_counted_one_by_one(self) -> None:
-        tally = RowCounts()
+        counts = RowCounts()
         graph = entry("a").merge_batches(entry("b"), by="t", delay_threshold=2).collect()
-        out = graph.run_sequentially({"a": [batch(t=[5, 3, 2, 9, 1])]}, tally=tally)
+        out = graph.run_sequentially({"a": [batch(t=[5, 3, 2, 9, 1])]}, row_counts=counts)
         assert rows_in(out) == [{"t": 3}, {"t": 5}, {"t": 9}]
-        assert tally.lates == {"merge_batches": 2}
+        assert counts.lates == {"merge_batches": 2}
 
     def test_a_description_says_how_partners_are_found(self) -> None:
         a, b = entry("a"), entry("b")

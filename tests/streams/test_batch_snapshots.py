@@ -203,5 +203,5 @@ def test_a_saved_batch_whose_values_lie_elsewhere_is_an_error(manual: ManualSyst
     assert data.count(offsets) == 2
     body = data[HEAD.size :].replace(offsets, struct.pack("<3i", 0, 1, 1 << 30))
     broken = HEAD.pack(magic, version, zlib.crc32(body, version), size) + body
-    with pytest.raises(SnapshotError, match="operator 'batch' cannot go on with its state"):
+    with pytest.raises(SnapshotError, match="operator 'batch' cannot continue from its state"):
         manual.run(graph, restore=Snapshot.from_bytes(broken))

@@ -1,4 +1,4 @@
-"""A run that a function of its own cancels, as when it has seen enough."""
+"""A run that is cancelled by one of its own functions, for instance when it has seen enough."""
 
 from __future__ import annotations
 

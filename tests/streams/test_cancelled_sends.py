@@ -1,4 +1,4 @@
-"""After a cancelled `asend()`, rows that were taken have gone in, and the others are left."""
+"""After a cancelled `asend()`, rows that it took have gone in, and the others were not taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A system is idle when its runs have no row on its way: also where no thread is at one."""
+"""A system is idle when no row of its runs is in flight, even if no thread works on one."""
 
 from __future__ import annotations
 

@@ -64,21 +64,21 @@ def test_a_failed_stream_has_no_end() -> None:
 
 
 def test_a_skipped_input_is_counted_and_those_after_it_go_on() -> None:
-    tally = RowCounts()
+    counts = RowCounts()
     graph = entry("rows").map(half, errors="skip").collect()
-    assert graph.run_sequentially({"rows": range(6)}, tally=tally) == [0, 0.5, 1, 1.5, 2.5]
-    assert tally.skips == {"half": 1}
-    (failure,) = tally.failures
+    assert graph.run_sequentially({"rows": range(6)}, row_counts=counts) == [0, 0.5, 1, 1.5, 2.5]
+    assert counts.skips == {"half": 1}
+    (failure,) = counts.failures
     assert (failure.operator, failure.serial, failure.row) == ("half", 4, 4)
 
 
 def test_a_tally_keeps_the_first_failures_and_counts_them_all() -> None:
-    tally = RowCounts(kept=2)
+    counts = RowCounts(kept=2)
     entry("rows").map(half, errors="skip").collect().run_sequentially(
-        {"rows": range(50)}, tally=tally
+        {"rows": range(50)}, row_counts=counts
     )
-    assert [failure.row for failure in tally.failures] == [4, 9]
-    assert tally.skips["half"] == 10
+    assert [failure.row for failure in counts.failures] == [4, 9]
+    assert counts.skips["half"] == 10
 
 
 def test_failures_can_go_to_a_side_output_in_their_places() -> None:
@@ -125,18 +125,21 @@ def test_an_object_lives_on_after_an_input_was_skipped() -> None:
 
 
 def test_hooks_may_fail_as_well() -> None:
-    tally = RowCounts()
+    counts = RowCounts()
     graph = entry("rows").stateful(Picky, errors="skip").collect()
     rows = [0, Watermark(14), 1, Watermark(15), 2, 3]
-    assert graph.run_sequentially({"rows": rows}, tally=tally) == [0, 1, 15, 2, 3]
-    assert [(each.serial, each.row) for each in tally.failures] == [(1, Watermark(14)), (6, None)]
+    assert graph.run_sequentially({"rows": rows}, row_counts=counts) == [0, 1, 15, 2, 3]
+    assert [(each.serial, each.row) for each in counts.failures] == [(1, Watermark(14)), (6, None)]
 
 
 def test_a_key_function_fails_as_the_operator_that_follows() -> None:
     stream = entry("rows").key_by(half).count(name="halves", errors="skip")
-    tally = RowCounts()
-    assert stream.collect().run_sequentially({"rows": [2, 4, 2]}, tally=tally) == [(1, 1), (1, 2)]
-    assert tally.skips == {"halves": 1}
+    counts = RowCounts()
+    assert stream.collect().run_sequentially({"rows": [2, 4, 2]}, row_counts=counts) == [
+        (1, 1),
+        (1, 2),
+    ]
+    assert counts.skips == {"halves": 1}
 
 
 @pytest.mark.parametrize("partitions", [None, 3])
@@ -146,7 +149,7 @@ def test_a_key_that_cannot_be_hashed_is_an_error_of_its_row(partitions: int | No
     for run in (run_alone, run_by_parts):
         with pytest.raises(StreamError, match=r"'count' failed at input 1, \(2, \[3\]\)") as caught:
             run(graph, rows)
-        text = r"the function of key_by\(\) gives keys that have a hash, .* not \(2, \[3\]\)"
+        text = r"the function of key_by\(\) must return hashable keys, .* got \(2, \[3\]\)"
         assert re.search(text, str(caught.value.__cause__))
 
 
@@ -181,7 +184,7 @@ def test_a_row_with_a_wrong_time_is_named(window: Any, time: Any) -> None:
     graph = window(entry("rows"), lambda row: row[0]).collect()
     with pytest.raises(StreamError, match=r"failed at input 2, \(") as caught:
         graph.run_sequentially({"rows": [(1, 1), (1, 2), (time, 3)]})
-    assert str(caught.value.__cause__) == f"the time of a row is a point in time, not {time!r}"
+    assert str(caught.value.__cause__) == f"the time of a row must be a point in time, got {time!r}"
 
 
 class ManyPicky:
@@ -190,19 +193,23 @@ class ManyPicky:
 
 
 def test_if_many_rows_fail_together_each_is_skipped() -> None:
-    tally = RowCounts()
+    counts = RowCounts()
     graph = entry("rows").stateful(ManyPicky, errors="skip").collect()
-    assert graph.run_sequentially({"rows": range(6)}, batch_size=3, tally=tally) == [0, 0.5, 1]
-    assert [failure.row for failure in tally.failures] == [3, 4, 5]
+    assert graph.run_sequentially({"rows": range(6)}, batch_size=3, row_counts=counts) == [
+        0,
+        0.5,
+        1,
+    ]
+    assert [failure.row for failure in counts.failures] == [3, 4, 5]
 
 
 def test_a_sink_fails_as_any_operator() -> None:
     graph = entry("rows").to(half, name="out")
     with pytest.raises(StreamError, match="operator 'out' failed at input 4, 4"):
         graph.run_sequentially({"rows": range(6)})
-    tally = RowCounts()
-    entry("rows").to(half, errors="skip").run_sequentially({"rows": range(6)}, tally=tally)
-    assert tally.skips == {"half": 1}
+    counts = RowCounts()
+    entry("rows").to(half, errors="skip").run_sequentially({"rows": range(6)}, row_counts=counts)
+    assert counts.skips == {"half": 1}
 
 
 def test_an_unknown_side_output_is_an_error_of_the_row() -> None:
@@ -259,10 +266,10 @@ def test_the_failure_of_a_run_within_an_operator_is_that_operators() -> None:
     with pytest.raises(StreamError, match="'refused_inside' failed at input 4, 4") as caught:
         stream.map(refused_inside).collect().run_sequentially({"rows": range(6)})
     assert str(caught.value.__cause__) == "operator 'half' failed at input 0, 4"
-    tally = RowCounts()
+    counts = RowCounts()
     graph = stream.map(refused_inside, errors="skip").collect()
-    assert graph.run_sequentially({"rows": range(6)}, tally=tally) == [0, 0.5, 1, 1.5, 2.5]
-    assert tally.skips == {"refused_inside": 1}
+    assert graph.run_sequentially({"rows": range(6)}, row_counts=counts) == [0, 0.5, 1, 1.5, 2.5]
+    assert counts.skips == {"refused_inside": 1}
 
 
 def test_an_error_at_the_end_of_the_stream_names_no_row() -> None:

@@ -115,15 +115,15 @@ def known(failure: FailedRow | StreamError) -> Any:
 def outcome(graph: Graph[Any], run: Callable[[Graph[Any], RowCounts | None], Any]) -> Any:
     """Run a graph: what came out, and what is known of its failures."""
     try:
-        result, tally = run(graph, RowCounts())
+        result, counts = run(graph, RowCounts())
     except StreamError as error:
         return known(error)
-    return repr(result), sorted(map(known, tally.failures))
+    return repr(result), sorted(map(known, counts.failures))
 
 
-def in_sequence(graph: Graph[Any], tally: Any) -> Any:
+def in_sequence(graph: Graph[Any], counts: Any) -> Any:
     inputs = [(name, rows) for name, rows in INPUTS if name in graph.entries]
-    return graph.run_sequentially(inputs, tally=tally), tally
+    return graph.run_sequentially(inputs, row_counts=counts), counts
 
 
 def in_system(system: ActorSystem, **options: Any) -> Callable[[Graph[Any], Any], Any]:
@@ -133,7 +133,7 @@ def in_system(system: ActorSystem, **options: Any) -> Callable[[Graph[Any], Any]
             for name, rows in INPUTS:
                 if name in graph.entries:
                     running.send(name, rows)
-            return running.finish(), running.tally
+            return running.finish(), running.row_counts
 
     return run
 

@@ -1,4 +1,4 @@
-"""The end of the interpreter beside runs that are still there."""
+"""The end of the interpreter while runs still exist."""
 
 from __future__ import annotations
 

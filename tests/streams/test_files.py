@@ -1,4 +1,4 @@
-"""Files as sinks: one writer at a time, and nothing that is not written goes unsaid."""
+"""Files as sinks: one writer at a time, and each row that is not written is reported."""
 
 from __future__ import annotations
 
@@ -180,9 +180,9 @@ def test_rows_that_the_file_has_no_room_for_are_an_error_at_the_end() -> None:
         run.send("rows", ["a", "b"])
         with pytest.raises(StreamError, match="operator 'write' failed"):
             run.finish(timeout=60)
-    tally = RowCounts()
-    rows.to("/dev/full", errors="skip").run_sequentially({"rows": ["a"]}, tally=tally)
-    assert tally.skips == {"write": 1}
+    counts = RowCounts()
+    rows.to("/dev/full", errors="skip").run_sequentially({"rows": ["a"]}, row_counts=counts)
+    assert counts.skips == {"write": 1}
 
 
 # --- what was in the file before --------------------------------------------------------------
@@ -377,10 +377,12 @@ def test_rows_that_cannot_be_flushed_are_an_error_of_their_batch() -> None:
 
 
 def test_modes_are_for_files() -> None:
-    with pytest.raises(GraphError, match="mode is"):
+    with pytest.raises(GraphError, match="mode must be"):
         rows.to("out.txt", mode="r")  # type: ignore[arg-type]
     for options in ({"mode": "a"}, {"flush": True}):
-        with pytest.raises(GraphError, match="mode= and flush= are for a file, not for <built-in"):
+        with pytest.raises(
+            GraphError, match="mode= and flush= need a file as the sink, got <built-in"
+        ):
             rows.to(print, **options)
 
 
@@ -395,9 +397,9 @@ def test_a_file_without_a_name_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ({"x": float("nan")}, "expected what JSON can have, got {'x': nan}"),
-        ({"x": [1, float("-inf")]}, r"expected what JSON can have, got {'x': \[1, -inf\]}"),
-        (float("inf"), "expected what JSON can have, got inf"),
+        ({"x": float("nan")}, "expected a JSON value, got {'x': nan}"),
+        ({"x": [1, float("-inf")]}, r"expected a JSON value, got {'x': \[1, -inf\]}"),
+        (float("inf"), "expected a JSON value, got inf"),
         ({1: "a", "1": "b"}, "a key occurs twice among 1, 1"),
         ([{"x": {None: 1, "null": 2}}], "a key occurs twice among null, null"),
     ],

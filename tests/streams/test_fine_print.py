@@ -239,14 +239,14 @@ def test_a_row_for_whose_watermark_time_has_no_difference_is_an_error_of_the_row
 def test_a_watermark_is_never_after_the_time_that_it_lags_behind() -> None:
     numpy = pytest.importorskip("numpy")
     rows = [(numpy.uint8(1),), (numpy.uint8(5),)]
-    tally = RowCounts()
+    counts = RowCounts()
     marked = (
         entry("rows").watermarks(first, delay_threshold=3, errors="skip").stateful(Noting).collect()
     )
     with pytest.warns(RuntimeWarning):
-        found = marked.run_sequentially({"rows": rows}, tally=tally)
+        found = marked.run_sequentially({"rows": rows}, row_counts=counts)
     assert found == [rows[1], "at 2"]
-    (failure,) = tally.failures
+    (failure,) = counts.failures
     assert failure.row == rows[0]
     assert isinstance(failure.error, ValueError)
     assert "which is after it" in str(failure.error)
@@ -297,7 +297,7 @@ def test_watermarks_call_nothing_in_python_for_a_row_but_what_says_its_time() ->
 
 @pytest.mark.parametrize("time", [NAN, Decimal("NaN"), None])
 def test_a_watermark_has_a_time_that_can_be_compared(time: Any) -> None:
-    with pytest.raises(ValueError, match="a watermark's time is one that can be compared, not"):
+    with pytest.raises(ValueError, match="a watermark's time must be comparable, got"):
         Watermark(time)
 
 
@@ -313,7 +313,9 @@ def test_a_watermark_at_infinity_closes_all_windows() -> None:
 
 @pytest.mark.parametrize("delay_threshold", [NAN, math.inf, -1, "1", True, None])
 def test_a_lag_is_a_finite_length_of_time(delay_threshold: Any) -> None:
-    with pytest.raises(GraphError, match="delay_threshold is a length of time, or none, not"):
+    with pytest.raises(
+        GraphError, match="delay_threshold must be a length of time of zero or more, got"
+    ):
         entry("rows").watermarks(itself, delay_threshold=delay_threshold)
 
 

@@ -71,11 +71,11 @@ def test_a_flush_that_raises_fails_a_sequential_run_too() -> None:
 
 
 def test_a_flush_that_raises_is_counted_where_errors_are_skipped() -> None:
-    sink, tally = Sink("flush"), RowCounts()
+    sink, counts = Sink("flush"), RowCounts()
     graph = entry("a").map(lambda row: row + 1).to(sink, errors="skip")
-    graph.run_sequentially([("a", [0])], tally=tally)
+    graph.run_sequentially([("a", [0])], row_counts=counts)
     assert sink.calls == [1, "flush", "close"]
-    assert [failure.operator for failure in tally.failures] == ["put"]
+    assert [failure.operator for failure in counts.failures] == ["put"]
 
 
 def test_a_run_without_rows_flushes_too() -> None:
@@ -121,12 +121,14 @@ def test_a_flush_to_be_awaited_fails(threading: Any, monkeypatch: pytest.MonkeyP
         with pytest.raises(StreamError) as raised:
             play(sink, threading)
         assert isinstance(raised.value.__cause__, TypeError)
-        assert "nobody would await" in str(raised.value.__cause__)
+        assert "never awaited" in str(raised.value.__cause__)
         assert sink.calls[-1] == "close"
 
 
 def test_a_sinks_class_in_the_place_of_an_object_is_refused() -> None:
-    with pytest.raises(GraphError, match=r"put\(\) and close\(\) is an object, not its class: <cl"):
+    with pytest.raises(
+        GraphError, match=r"put\(\) and close\(\) must be an object, got its class: <cl"
+    ):
         entry("a").to(Sink)
 
 

@@ -1,4 +1,4 @@
-"""Streams that fall silent, where others do not wait for them for ever."""
+"""Streams that fall silent, for which others do not wait forever."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Event
-from typing import Any, cast
+from typing import Any
 from weakref import ref
 
 import pytest
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from callboard import ActorSystem
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams import Graph, GraphError, Stream, Watermark, entry
-from callboard.streams.running.heartbeat import Heartbeat, beat
+from callboard.streams.running.heartbeat import RoundTimer, beat
 from callboard.testing import ManualSystem
 from callboard.timers import Timer, Timers
 from tests.streams.join_model import Row
@@ -91,7 +91,7 @@ def test_a_late_row_is_counted_and_a_dead_letter(manual: ManualSystem) -> None:
     manual.advance(5)
     run.send("b", [-4, -5])
     assert run.finish() == [5, -5]
-    assert run.tally.lates == {"merge": 1}
+    assert run.row_counts.lates == {"merge": 1}
     assert letters == [-4]
 
 
@@ -170,26 +170,18 @@ class Late(Timers):
         return Timer(self, action, period)
 
 
-class Waiting:
-    looks_every = 1.0
-    wants = False
-
-    def wants_heartbeats(self) -> bool:
-        return self.wants
-
-
-def test_a_heart_beats_while_rounds_are_on_their_way_and_while_a_program_wants_it() -> None:
-    timers, program = Late(), Waiting()
-    answers: list[bool | None] = [True, False, False, None]
-    heartbeat = Heartbeat(timers, [cast("Any", program)], lambda: answers.pop(0))
-    heartbeat.begin()
-    heartbeat.begin()
-    for program.wants, goes_on in [(False, True), (True, True), (False, False)]:
+def test_rounds_asked_for_are_added_once_and_again_after_the_seconds_returned() -> None:
+    timers = Late()
+    answers = [1.0, 1.0, None, None]
+    rounds = RoundTimer(timers, lambda: answers.pop(0))
+    rounds.ask(1.0)
+    rounds.ask(1.0)
+    for goes_on in (True, True, False):
         (action,) = timers.due
         timers.due = []
         action()
         assert len(timers.due) == goes_on
-    heartbeat.begin()
+    rounds.ask()
     timers.due.pop()()
     assert not timers.due
     assert not answers
@@ -208,10 +200,10 @@ def test_a_beat_says_whether_rounds_are_on_their_way() -> None:
         run = system.run(graph)
         run.send("a", [1])
         began.wait(60)
-        assert beat(ref(run._work)) is True
+        assert beat(ref(run._work), 2.0) == 2.0
         may_end.set()
         run.finish(timeout=60)
-        assert beat(ref(run._work)) is None
+        assert beat(ref(run._work), 2.0) is None
 
 
 @pytest.mark.parametrize("lanes", [1, 2])
@@ -373,7 +365,7 @@ def test_a_description_says_it() -> None:
 
 @pytest.mark.parametrize("value", [0, math.nan])
 def test_a_wrong_idle_time_is_refused(value: Any) -> None:
-    with pytest.raises(GraphError, match="idle_timeout is a number of seconds above 0"):
+    with pytest.raises(GraphError, match="idle_timeout must be a number of seconds above 0"):
         entry("a").merge(entry("b"), by=int, idle_timeout=value)
-    with pytest.raises(GraphError, match="idle_timeout is a number of seconds above 0"):
+    with pytest.raises(GraphError, match="idle_timeout must be a number of seconds above 0"):
         entry("a").join(entry("b"), by=int, within=1, idle_timeout=value)

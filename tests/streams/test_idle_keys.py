@@ -1,4 +1,4 @@
-"""Keys whose objects are idle are dropped at a watermark, and made anew."""
+"""Keys whose objects are idle are dropped at a watermark, and made again later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joins with the row that is nearest in time: as pandas and Polars have it, however rows arrive."""
+"""Joins with the row that is nearest in time: as in pandas and Polars, however rows arrive."""
 
 from __future__ import annotations
 
@@ -272,11 +272,11 @@ def test_an_error_of_combine_is_that_of_its_row() -> None:
     def ratio(one: Any, other: Any) -> float:
         return float(one[1] / other[1])
 
-    tally = RowCounts()
+    counts = RowCounts()
     graph = a.join_asof(b, by=0, nearest="after", combine=ratio, errors="skip").collect()
     rows = {"a": [(1, 6), (4, 4), (9, 1)], "b": [(2, 3), (5, 0)]}
-    assert graph.run_sequentially(rows, tally=tally) == [2.0]
-    assert [failure.serial for failure in tally.failures] == [1, 2]
+    assert graph.run_sequentially(rows, row_counts=counts) == [2.0]
+    assert [failure.serial for failure in counts.failures] == [1, 2]
 
 
 def test_late_rows_go_to_the_side() -> None:
@@ -289,11 +289,14 @@ def test_late_rows_go_to_the_side() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"nearest": "backward"}, "nearest is one of before, after, either"),
-        ({"tolerance": -1}, "tolerance is a length, 0 or more, not -1"),
-        ({"where": Band(0, 1)}, r"where= of join_asof\(\) is Equal, or several by &, not Band"),
-        ({"where": lambda one, other: True}, r"where= of join_asof\(\) is Equal"),
-        ({"late": "include"}, "late is one of"),
+        ({"nearest": "backward"}, "nearest must be one of before, after, either"),
+        ({"tolerance": -1}, "tolerance: expected a length of 0 or more, got -1"),
+        (
+            {"where": Band(0, 1)},
+            r"where= of join_asof\(\) must be one Equal, or several joined by &, got Band",
+        ),
+        ({"where": lambda one, other: True}, r"where= of join_asof\(\) must be one Equal"),
+        ({"late": "include"}, "late must be one of"),
     ],
 )
 def test_arguments_are_checked(options: Any, said: str) -> None:

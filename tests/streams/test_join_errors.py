@@ -47,6 +47,18 @@ MISSING = missing()
 ROWS = {"a": [(1, 1), (2, 0), (3, 4)], "b": [(1, 1), (2, 2), (4, 0), (5, 1)]}
 
 
+def skipping(rows: Any, size: int = 256, **options: Any) -> tuple[list[Any], list[Any]]:
+    """Join rows on their first value, skip those with errors, and return the pairs and these."""
+    stream = entry("a").join(entry("b"), by=0, errors="skip", **{"within": 5, **options})
+    counts = RowCounts()
+    pairs = stream.collect().run_sequentially(rows, batch_size=size, row_counts=counts)
+    return pairs, counts.failures
+
+
+def rows_of(failures: list[Any]) -> list[Any]:
+    return [failure.row for failure in failures]
+
+
 class TestErrors:
     def stream(self, errors: Any, **options: Any) -> Stream[Any]:
         return entry("a").join(
@@ -79,42 +91,28 @@ class TestErrors:
         ]  # fmt: skip
 
     def test_combine_may_raise_for_a_row_without_a_partner(self) -> None:
-        stream = entry("a").join(
-            entry("b"), by=0, within=1, how="left", combine=lambda a, b: a[0] + b[0], errors="skip"
-        )
-        tally = RowCounts()
-        out = stream.collect().run_sequentially({"a": [(1,), (9,)], "b": [(2,)]}, tally=tally)
+        rows = {"a": [(1,), (9,)], "b": [(2,)]}
+        out, failures = skipping(rows, within=1, how="left", combine=lambda a, b: a[0] + b[0])
         assert out == [3]
-        assert [failure.row for failure in tally.failures] == [(9,)]
+        assert rows_of(failures) == [(9,)]
 
     @pytest.mark.parametrize("bad", [math.nan, math.inf, None, "x", datetime.datetime.min])
     def test_a_time_without_a_difference_is_an_error_of_its_row(self, bad: Any) -> None:
-        graph = entry("a").join(entry("b"), by=0, within=5, errors="skip").collect()
-        tally = RowCounts()
-        rows = {"a": [(1,), (bad,), (2,)], "b": [(1,)]}
-        assert graph.run_sequentially(rows, tally=tally) == [((1,), (1,)), ((2,), (1,))]
-        assert [failure.row for failure in tally.failures] == [(bad,)]
+        pairs, failures = skipping({"a": [(1,), (bad,), (2,)], "b": [(1,)]})
+        assert pairs == [((1,), (1,)), ((2,), (1,))]
+        assert rows_of(failures) == [(bad,)]
 
     def test_a_time_of_another_sort_than_within_is_an_error_of_its_row(self) -> None:
         graph = entry("a").join(entry("b"), by=0, within=5).collect()
         with pytest.raises(StreamError, match="failed at input 0"):
             graph.run_sequentially({"a": [(datetime.datetime.min,)]})
 
-    def test_a_key_that_is_nan_is_an_error_of_its_row(self) -> None:
-        stream = entry("a").join(entry("b"), by=0, within=5, where=Equal(1), errors="skip")
-        tally = RowCounts()
-        rows = {"a": [(1, math.nan), (1, None)], "b": [(1, math.nan), (1, None)]}
-        assert stream.collect().run_sequentially(rows, tally=tally) == [((1, None), (1, None))]
-        assert len(tally.failures) == 2
-
-    def test_nan_in_one_of_two_keys_is_an_error_of_its_row(self) -> None:
-        where = Equal(1) & Equal(2)
-        stream = entry("a").join(entry("b"), by=0, within=5, where=where, errors="skip")
-        tally = RowCounts()
-        rows = {"a": [(1, math.nan, 1), (1, 2, 1)], "b": [(1, math.nan, 1), (1, 2, 1)]}
-        pairs = stream.collect().run_sequentially(rows, tally=tally)
-        assert pairs == [((1, 2, 1), (1, 2, 1))]
-        assert len(tally.failures) == 2
+    @pytest.mark.parametrize("where", [Equal(1), Equal(1) & Equal(2)], ids=repr)
+    def test_a_key_that_is_nan_is_an_error_of_its_row(self, where: Any) -> None:
+        some = [(1, math.nan, 1), (1, None, 1)]
+        pairs, failures = skipping({"a": some, "b": some}, where=where)
+        assert pairs == [(some[1], some[1])]
+        assert rows_of(failures) == [some[0], some[0]]
 
     def test_a_key_that_cannot_be_compared_is_an_error_of_its_row(self) -> None:
         class Key:
@@ -128,22 +126,17 @@ class TestErrors:
                 return self is not other
 
         rows: dict[str, list[Any]] = {"a": [(1, Key()), (2, Key()), (3, 5)], "b": [(3, 5)]}
-        stream = entry("a").join(entry("b"), by=0, within=5, where=Equal(1), errors="skip")
-        tally = RowCounts()
-        out = stream.collect().run_sequentially(rows, tally=tally)
-        assert out == [((3, 5), (3, 5))]
-        assert [failure.row for failure in tally.failures] == [rows["a"][1]]
+        pairs, failures = skipping(rows, where=Equal(1))
+        assert pairs == [((3, 5), (3, 5))]
+        assert rows_of(failures) == [rows["a"][1]]
 
     @pytest.mark.parametrize("size", [1, 100])
     def test_times_without_a_difference_from_each_other_are_errors_of_rows(self, size: int) -> None:
         rows: list[Any] = [("a", [(1,)]), ("b", [(1,)])]
-        rows += [("a", [(Decimal(7),)]), ("b", [(7,), (13.5,)])]
-        stream = entry("a").join(entry("b"), by=0, within=5, errors="skip")
-        tally = RowCounts()
-        rows.append(("a", [(14,)]))
-        out = stream.collect().run_sequentially(rows, batch_size=size, tally=tally)
-        assert out == [((1,), (1,)), ((Decimal(7),), (7,))]
-        assert [failure.row for failure in tally.failures] == [(13.5,)]
+        rows += [("a", [(Decimal(7),)]), ("b", [(7,), (13.5,)]), ("a", [(14,)])]
+        pairs, failures = skipping(rows, size)
+        assert pairs == [((1,), (1,)), ((Decimal(7),), (7,))]
+        assert rows_of(failures) == [(13.5,)]
 
     def test_times_that_turn_out_to_have_no_order_end_the_run_with_its_error(self) -> None:
         graph = entry("a").merge(entry("b"), by=0, errors="skip").collect()
@@ -219,38 +212,30 @@ class TestErrors:
     def test_a_value_without_such_a_distance_is_an_error_of_its_row_alone(
         self, distance: Any, good: Any, odd: Any, lanes: int, first: bool
     ) -> None:
-        stream = entry("a").join(
-            entry("b"), by=0, within=5, where=Band(1, distance), errors="skip", lanes=lanes
-        )
-        tally = RowCounts()
         mine = [(1, odd), (1, good)] if first else [(1, good), (1, odd)]
         sent = {"a": mine, "b": [(1, good), (2, good)]}
-        pairs = stream.collect().run_sequentially(sent, tally=tally)
+        pairs, failures = skipping(sent, where=Band(1, distance), lanes=lanes)
         assert pairs == [((1, good), (1, good)), ((1, good), (2, good))]
-        assert [failure.row for failure in tally.failures] == [(1, odd)]
-        assert "compares values that have such a distance" in str(tally.failures[0].error)
+        assert rows_of(failures) == [(1, odd)]
+        assert "expected a value with such a distance" in str(failures[0].error)
 
     @pytest.mark.parametrize("odd", [NOON.replace(tzinfo=datetime.UTC), NOON.date(), DAY])
     def test_a_value_of_another_sort_than_the_first_is_an_error_of_its_row_alone(
         self, odd: Any
     ) -> None:
-        stream = entry("a").join(entry("b"), by=0, within=5, where=Band(1, DAY), errors="skip")
-        tally = RowCounts()
         sent = {"a": [(1, NOON), (2, odd)], "b": [(3, NOON), (4, NOON)]}
-        pairs = stream.collect().run_sequentially(sent, tally=tally)
+        pairs, failures = skipping(sent, where=Band(1, DAY))
         assert pairs == [((1, NOON), (3, NOON)), ((1, NOON), (4, NOON))]
-        assert [failure.row for failure in tally.failures] == [(2, odd)]
+        assert rows_of(failures) == [(2, odd)]
 
     def test_a_key_that_pandas_calls_missing_is_an_error_of_its_row(self) -> None:
         pandas = pytest.importorskip("pandas")
-        stream = entry("a").join(entry("b"), by=0, within=5, where=Equal(1), errors="skip")
-        tally = RowCounts()
         for key in (pandas.NA, pandas.NaT):
             rows = {"a": [(1, key), (1, 2)], "b": [(1, key), (1, 2)]}
-            pairs = stream.collect().run_sequentially(rows, tally=tally)
+            pairs, failures = skipping(rows, where=Equal(1))
             assert pairs == [((1, 2), (1, 2))]
-        assert len(tally.failures) == 4
-        assert "a value that is equal to itself, not <NA>" in str(tally.failures[0].error)
+            assert len(failures) == 2
+            assert f"must be equal to itself, got {key!r}" in str(failures[0].error)
 
     def test_numbers_without_a_sign_are_near_as_far_as_the_larger_is_from_the_smaller(self) -> None:
         numpy = pytest.importorskip("numpy")
@@ -278,17 +263,17 @@ class TestErrors:
 def test_bad_arguments_are_refused() -> None:
     a, b = entry("a"), entry("b")
     bad: list[tuple[dict[str, Any], str]] = [
-        ({}, "one of them, not within=None and rows=None"),
-        ({"within": 1, "rows": 1}, "one of them, not within=1 and rows=1"),
-        ({"within": -1}, "within is a length, 0 or more, not -1"),
-        ({"within": math.nan}, "within is a length, 0 or more, not nan"),
-        ({"within": math.inf}, "within is a length, 0 or more, not inf"),
-        ({"within": "5"}, "within is a length, 0 or more, not '5'"),
-        ({"within": True}, "within is a length, 0 or more, not True"),
+        ({}, "a number of rows, got within=None and rows=None"),
+        ({"within": 1, "rows": 1}, "a number of rows, got within=1 and rows=1"),
+        ({"within": -1}, "within: expected a length of 0 or more, got -1"),
+        ({"within": math.nan}, "within: expected a length of 0 or more, got nan"),
+        ({"within": math.inf}, "within: expected a length of 0 or more, got inf"),
+        ({"within": "5"}, "within: expected a length of 0 or more, got '5'"),
+        ({"within": True}, "within: expected a length of 0 or more, got True"),
         ({"rows": 0}, "rows"),
-        ({"within": 1, "how": "full"}, "how is one of inner, .*not 'full'"),
-        ({"within": 1, "rule": "loose"}, "rule is one of strict, three-step, not 'loose'"),
-        ({"within": 1, "late": "include"}, "late is one of drop, side, not 'include'"),
+        ({"within": 1, "how": "full"}, "how must be one of inner, .*got 'full'"),
+        ({"within": 1, "rule": "loose"}, "rule must be one of strict, three-step, got 'loose'"),
+        ({"within": 1, "late": "include"}, "late must be one of drop, side, got 'include'"),
         ({"within": 1, "where": 5}, "where: expected a function, got 5"),
         ({"within": 1, "combine": 5}, "combine: expected a function, got 5"),
         ({"within": 1, "how": "semi", "combine": max}, "how='semi' gives rows of the left stream"),
@@ -296,11 +281,11 @@ def test_bad_arguments_are_refused() -> None:
     for options, said in bad:
         with pytest.raises(GraphError, match=said):
             a.join(b, by="t", **options)
-    with pytest.raises(GraphError, match=r"join\(\) takes streams, not \[1\]"):
+    with pytest.raises(GraphError, match=r"join\(\) expects streams, got \[1\]"):
         a.join([1], by="t", within=1)  # type: ignore[call-overload]
-    with pytest.raises(GraphError, match="a band's distance is a length, 0 or more, not -2"):
+    with pytest.raises(GraphError, match="a band's distance: expected a length of 0 or more"):
         Band("x", -2)
-    with pytest.raises(GraphError, match="Equal takes a name, a place or a function of a row"):
+    with pytest.raises(GraphError, match="Equal: expected a name, a place or a function of a row"):
         Equal(2.5)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         Equal("x") & (lambda left, right: True)  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""Windows with a length before and one after: as Polars has them, in batches and in rows."""
+"""Windows with a length before and one after: as in Polars, in batches and in rows."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_rows_without_a_partner_leave_when_their_time_is_over() -> None:
         ("a", [(60,)]),
     ]
     assert joined.run_sequentially(alone) == [((4, "x"), None), (None, (50,)), ((60,), None)]
-    lonely: list[tuple[str, list[Any]]] = [("a", [(4,)]), ("b", [(16,)]), ("a", [(19,)])]
-    assert joined.run_sequentially(lonely) == [((4,), None), (None, (16,)), ((19,), None)]
+    apart: list[tuple[str, list[Any]]] = [("a", [(4,)]), ("b", [(16,)]), ("a", [(19,)])]
+    assert joined.run_sequentially(apart) == [((4,), None), (None, (16,)), ((19,), None)]
 
 
 def test_the_row_whose_time_is_over_first_leaves_first() -> None:
@@ -95,10 +95,10 @@ def test_zero_is_a_length_of_any_type() -> None:
 @pytest.mark.parametrize(
     ("within", "said"),
     [
-        ((1,), r"is a length, or a pair of them, \(before, after\), not \(1,\)"),
-        ((1, 2, 3), r"is a length, or a pair of them"),
-        ((-1, 2), r"within\[0\] is a length, 0 or more, not -1"),
-        ((1, None), r"within\[1\] is a length, 0 or more, not None"),
+        ((1,), r"must be a length, or a pair of them, \(before, after\), got \(1,\)"),
+        ((1, 2, 3), r"must be a length, or a pair of them"),
+        ((-1, 2), r"within\[0\]: expected a length of 0 or more, got -1"),
+        ((1, None), r"within\[1\]: expected a length of 0 or more, got None"),
     ],
 )
 def test_a_pair_is_checked(within: Any, said: str) -> None:

@@ -129,6 +129,20 @@ def test_lanes_give_what_one_gives_also_errors(
         assert outcome(result) == expected
 
 
+def shares(join: Any, sent: Any, lanes: int) -> list[int]:
+    """Return how many pairs each lane has compared, and check that they are about as many."""
+    with ManualSystem() as system:
+        run = system.run(join.to(lambda pair: None))
+        for name, rows in sent:
+            run.send(name, rows)
+        system.run_until_idle()
+        (compared,) = {each.lanes for each in run.statistics().operators if each.lanes}
+        run.finish()
+    assert len(compared) == lanes
+    assert max(compared) <= 1.01 * min(compared)
+    return list(compared)
+
+
 @pytest.mark.parametrize(
     ("where", "compared"),
     [
@@ -139,32 +153,16 @@ def test_lanes_give_what_one_gives_also_errors(
 )
 def test_lanes_share_the_comparisons_alike(where: Any, compared: int) -> None:
     join = entry("a").join(entry("b"), by=int, within=1_000, where=where, lanes=4)
-    with ManualSystem() as system:
-        run = system.run(join.to(lambda pair: None))
-        run.send("a", range(0, 1_000, 2))
-        run.send("b", range(1, 1_001, 2))
-        run.send("a", [1_000])
-        system.run_until_idle()
-        (lanes,) = {each.lanes for each in run.statistics().operators if each.lanes}
-        run.finish()
-    assert len(lanes) == 4
-    assert sum(lanes) == pytest.approx(compared / 2, rel=0.01)
-    assert max(lanes) <= 1.01 * min(lanes)
+    sent = [("a", range(0, 1_000, 2)), ("b", range(1, 1_001, 2)), ("a", [1_000])]
+    assert sum(shares(join, sent, lanes=4)) == pytest.approx(compared / 2, rel=0.01)
 
 
 @pytest.mark.parametrize("where", [lambda left, right: True, Band(lambda row: row % 3, 2)])
 def test_lanes_share_alike_what_comes_in_a_pattern(where: Any) -> None:
     # One count for both streams would make every third row, all of "b", one lane's to store.
     join = entry("a").join(entry("b"), by=int, within=100, where=where, lanes=3)
-    with ManualSystem() as system:
-        run = system.run(join.to(lambda pair: None))
-        run.send("a", [row for row in range(3_000) if row % 3])
-        run.send("b", range(0, 3_000, 3))
-        system.run_until_idle()
-        (lanes,) = {each.lanes for each in run.statistics().operators if each.lanes}
-        run.finish()
-    assert len(lanes) == 3
-    assert max(lanes) <= 1.01 * min(lanes)
+    sent = [("a", [row for row in range(3_000) if row % 3]), ("b", range(0, 3_000, 3))]
+    shares(join, sent, lanes=3)
 
 
 @pytest.mark.parametrize("lanes", [1, 2])

@@ -58,10 +58,10 @@ def test_numbers_are_near_as_python_says(
     stream = entry("a").join(
         entry("b"), by=time_of, where=where, errors="skip", **window, **options
     )
-    tally = RowCounts()
+    counts = RowCounts()
     inputs = {"a": rows[0], "b": rows[1]}
-    out = stream.collect().run_sequentially(inputs, batch_size=size, tally=tally)
-    failed = [failure.row for failure in tally.failures]
+    out = stream.collect().run_sequentially(inputs, batch_size=size, row_counts=counts)
+    failed = [failure.row for failure in counts.failures]
 
     def near(a: Row, b: Row) -> bool:
         return None not in (a.value, b.value) and bool(abs(a.value - b.value) <= distance)
@@ -83,9 +83,9 @@ def test_a_value_that_stops_being_a_number_changes_nothing() -> None:
     rows = [[Row(n, at, at, value) for at, value in enumerate(values)] for n in range(2)]
     where = Band("value", 1)
     graph = entry("a").join(entry("b"), by=time_of, within=10, where=where, errors="skip").collect()
-    tally = RowCounts()
-    out = graph.run_sequentially({"a": rows[0], "b": rows[1]}, batch_size=1, tally=tally)
-    failed = {failure.row for failure in tally.failures}
+    counts = RowCounts()
+    out = graph.run_sequentially({"a": rows[0], "b": rows[1]}, batch_size=1, row_counts=counts)
+    failed = {failure.row for failure in counts.failures}
     order = taken([[row for row in some if row not in failed] for some in rows])
     assert out == joined(order.rows, within=10, where=lambda a, b: abs(a.value - b.value) <= 1)
     assert {row.number for row in failed} == {3}  # Python cannot subtract a float and a Decimal

@@ -29,7 +29,7 @@ class Order(Comparison):
 class Less(Term):
     __slots__ = ()
 
-    comparison = Order()
+    _comparison = Order()
 
     def __init__(self, column: Any) -> None:
         super().__init__(column, None)
@@ -46,7 +46,7 @@ def test_a_new_term_gives_what_a_function_of_two_rows_does(
     where: Any,
 ) -> None:
     def says(left: Any, right: Any) -> bool:
-        return bool(left.value < right.value and (where.terms[1:] == () or left[1] == right[1]))
+        return bool(left.value < right.value and (where._terms[1:] == () or left[1] == right[1]))
 
     arriving = data.draw(arrivals(rows))
     found = joining(Choice(where, says), **window, **options).collect()

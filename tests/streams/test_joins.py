@@ -101,9 +101,9 @@ def test_event_time_after_a_union_is_that_of_its_slowest_stream() -> None:
 
 @pytest.mark.parametrize("join", ["union", "zip"])
 def test_only_streams_are_joined(join: str) -> None:
-    with pytest.raises(GraphError, match=rf"{join}\(\) takes streams, not \[1\]"):
+    with pytest.raises(GraphError, match=rf"{join}\(\) expects streams, got \[1\]"):
         getattr(entry("a"), join)([1])
-    with pytest.raises(GraphError, match=rf"{join}\(\) takes one stream or more"):
+    with pytest.raises(GraphError, match=rf"{join}\(\) expects at least one stream"):
         getattr(entry("a"), join)()
 
 
@@ -129,12 +129,12 @@ def test_many_rows_at_once_are_no_problem_beside_a_union() -> None:
 
 @pytest.mark.parametrize("batch_size", [1, 3, 100])
 def test_rows_that_a_zip_has_no_partners_for_are_counted(batch_size: int) -> None:
-    tally = RowCounts(kept=0)
+    counts = RowCounts(kept=0)
     graph = entry("a").zip(entry("b"), entry("c"), name="triples").collect()
     inputs = {"a": range(10), "b": range(7), "c": range(4)}
-    zipped = graph.run_sequentially(inputs, batch_size=batch_size, tally=tally)
+    zipped = graph.run_sequentially(inputs, batch_size=batch_size, row_counts=counts)
     assert zipped == [(n, n, n) for n in range(4)]
-    assert tally.unpaireds == {"triples": 6 + 3}
+    assert counts.unpaireds == {"triples": 6 + 3}
 
 
 @pytest.mark.parametrize("kind", [ActorSystem, ManualSystem])
@@ -153,7 +153,7 @@ def test_rows_that_a_zip_has_no_partners_for_are_dead_letters(kind: Any) -> None
 
 
 def test_a_zip_that_comes_out_even_counts_nothing() -> None:
-    tally = RowCounts()
+    counts = RowCounts()
     source = entry("x", int)
-    source.zip(source.map(str)).collect().run_sequentially({"x": range(5)}, tally=tally)
-    assert not tally.unpaireds
+    source.zip(source.map(str)).collect().run_sequentially({"x": range(5)}, row_counts=counts)
+    assert not counts.unpaireds

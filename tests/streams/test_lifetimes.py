@@ -1,4 +1,4 @@
-"""A run's memory is freed with it."""
+"""The memory of a run is freed with the run."""
 
 from __future__ import annotations
 

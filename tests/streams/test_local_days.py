@@ -164,9 +164,7 @@ def test_a_time_without_a_zone_is_an_error_of_its_row(time: Any) -> None:
         windows(spec, [datetime(2026, 1, 1, tzinfo=UTC), time])
     with pytest.raises(StreamError, match="at input 0") as raised:
         windows(spec, [time])
-    assert "windows of days in Europe/Paris take times that have a zone" in str(
-        raised.value.__cause__
-    )
+    assert "windows of days in Europe/Paris expect times with a zone" in str(raised.value.__cause__)
 
 
 @pytest.mark.parametrize("time", [datetime.max, datetime.min])
@@ -180,24 +178,24 @@ def test_a_day_beyond_the_calendar_is_an_error_of_its_row(time: datetime) -> Non
     ("options", "message"),
     [
         ({"days": 1}, "needs zone="),
-        ({"days": 1, "size": 2 * DAY, "zone": PARIS}, "in place of a size"),
-        ({"days": 0, "zone": PARIS}, "days is a whole number from 1"),
-        ({"days": 1.5, "zone": PARIS}, "days is a whole number from 1"),
-        ({"days": 10**9, "zone": PARIS}, "days is a whole number from 1 to 1000000"),
-        ({"size": HOUR, "zone": PARIS}, "the size of windows in a zone is whole days, not"),
-        ({"size": 5, "zone": PARIS}, "the size of windows in a zone is whole days, not 5"),
+        ({"days": 1, "size": 2 * DAY, "zone": PARIS}, "replaces the size"),
+        ({"days": 0, "zone": PARIS}, "days must be a whole number from 1"),
+        ({"days": 1.5, "zone": PARIS}, "days must be a whole number from 1"),
+        ({"days": 10**9, "zone": PARIS}, "days must be a whole number from 1 to 1000000"),
+        ({"size": HOUR, "zone": PARIS}, "the size of windows in a zone must be whole days, got"),
+        ({"size": 5, "zone": PARIS}, "the size of windows in a zone must be whole days, got 5"),
         ({"days": 1, "zone": "Europe/Pariss"}, "there is no zone 'Europe/Pariss' here"),
         ({"days": 1, "zone": "Europe"}, "there is no zone 'Europe' here"),
         ({"days": 1, "zone": ""}, "there is no zone '' here"),
-        ({"days": 1, "zone": 2}, "zone is the name of a zone or a ZoneInfo, not 2"),
-        ({"days": 1, "zone": PARIS, "by": None}, "days= stands|zone= is about time|size is"),
-        ({"days": 1, "zone": PARIS, "origin": 5}, "is a date, or the time at which it begins"),
-        ({"days": 1, "zone": PARIS, "origin": datetime(2026, 1, 1, 6)}, "is a date, or"),
+        ({"days": 1, "zone": 2}, "zone must be the name of a zone or a ZoneInfo, got 2"),
+        ({"days": 1, "zone": PARIS, "by": None}, "days= replaces|zone= is about time|size must be"),
+        ({"days": 1, "zone": PARIS, "origin": 5}, "must be a date, or the time at which it begins"),
+        ({"days": 1, "zone": PARIS, "origin": datetime(2026, 1, 1, 6)}, "must be a date, or"),
     ],
 )
 def test_a_wrong_day_or_zone_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(GraphError, match=message):
         TumblingWindow(**{"by": itself, **options})
     if options.get("size") == 5:
-        with pytest.raises(GraphError, match="the step of windows in a zone is whole days"):
+        with pytest.raises(GraphError, match="the step of windows in a zone must be whole days"):
             SlidingWindow(DAY, HOUR, by=itself, zone=PARIS)

@@ -1,4 +1,4 @@
-"""Aware datetimes are the moments that they are, whatever their zone's clock does.
+"""Aware datetimes are compared as instants, whatever their zone's clock does.
 
 Streams near a change of clocks give what the same streams give in UTC, said in their own zone.
 """
@@ -154,11 +154,11 @@ def test_streams_give_what_they_give_in_utc(
     offsets = [sorted(a), sorted(b)] if in_order else [a, b]
     of_utc, of_zone = (STREAMS[name](each).collect() for each in (UTC, zone))
     streams = streams_of(of_utc, offsets, change)
-    tally, tally_of_zone = RowCounts(), RowCounts()
-    expected = of_utc.run_sequentially(streams, tally=tally)
-    found = of_zone.run_sequentially(said(streams, zone), tally=tally_of_zone)
+    counts, tally_of_zone = RowCounts(), RowCounts()
+    expected = of_utc.run_sequentially(streams, row_counts=counts)
+    found = of_zone.run_sequentially(said(streams, zone), row_counts=tally_of_zone)
     assert said(found, UTC) == expected
-    assert tally_of_zone.lates == tally.lates
+    assert tally_of_zone.lates == counts.lates
     if name != "days":
         assert zones_in(found) <= {zone}
 
@@ -287,4 +287,4 @@ def test_a_stream_that_was_idle_is_late_by_moments(zone: Any) -> None:
             system.advance(5)
             run.send("b", [(second, 1)])
             assert len(run.finish()) == 2 - lates
-            assert run.tally.lates.total() == lates
+            assert run.row_counts.lates.total() == lates

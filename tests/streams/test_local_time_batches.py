@@ -1,4 +1,4 @@
-"""Timestamps with a zone in Arrow batches are the moments that datetimes in rows are."""
+"""Timestamps with a zone in Arrow batches are the same instants as datetimes in rows."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def test_joins_of_batches_are_those_of_their_rows_in_any_zone_and_unit(
         **window,
     }
     combine = None if how == "semi" else beside
-    tally, tally_of_rows = RowCounts(), RowCounts()
+    counts, tally_of_rows = RowCounts(), RowCounts()
     of_batches = entry("a").join_batches(entry("b"), n=3, **options).collect()
     of_rows = entry("a").join(entry("b"), combine=combine, **options).collect()
-    found = rows_in(of_batches.run_sequentially(batches, tally=tally))
-    expected = of_rows.run_sequentially(rows, tally=tally_of_rows)
+    found = rows_in(of_batches.run_sequentially(batches, row_counts=counts))
+    expected = of_rows.run_sequentially(rows, row_counts=tally_of_rows)
     assert said(found, UTC) == said(expected, UTC)
     assert {str(each) for each in zones_in(found)} <= {str(each) for each in (*zones, None)}
-    assert sum(tally.lates.values()) == sum(tally_of_rows.lates.values())
+    assert sum(counts.lates.values()) == sum(tally_of_rows.lates.values())
 
 
 @given(changes, minutes, minutes, st.sampled_from(UNITS))

@@ -128,10 +128,10 @@ def test_rows_are_merged_by_the_column_of_each_stream() -> None:
 def test_late_rows_are_counted_and_become_dead_letters() -> None:
     letters: list[DeadLetter] = []
     rows = [Row(0, 0, 5), Row(0, 1, 3), Row(0, 2, 2), Row(0, 3, 6)]
-    tally = RowCounts()
+    counts = RowCounts()
     graph = merged(2, delay_threshold=2).collect()
-    assert len(graph.run_sequentially({"a": rows}, tally=tally)) == 3
-    assert tally.lates == {"merge": 1}
+    assert len(graph.run_sequentially({"a": rows}, row_counts=counts)) == 3
+    assert counts.lates == {"merge": 1}
     with ActorSystem() as system:
         system.dead_letters.subscribe(letters.append)
         run = system.run(graph)
@@ -165,31 +165,31 @@ def test_a_wrong_time_is_an_error_of_its_row(bad: Any) -> None:
         graph.run_sequentially({"b": [Row(1, 0, 1)], "a": rows})
     assert (info.value.operator, info.value.serial, info.value.row) == ("merge", 1, rows[1])
     skipping = merged(2, errors="skip").collect()
-    tally = RowCounts()
-    out = skipping.run_sequentially({"b": [Row(1, 0, 1)], "a": rows}, tally=tally)
+    counts = RowCounts()
+    out = skipping.run_sequentially({"b": [Row(1, 0, 1)], "a": rows}, row_counts=counts)
     assert out == [rows[0], Row(1, 0, 1), rows[2]]
-    assert [failure.row for failure in tally.failures] == [rows[1]]
+    assert [failure.row for failure in counts.failures] == [rows[1]]
 
 
 def test_streams_whose_times_cannot_be_compared_are_an_error_of_the_first_row() -> None:
     graph = merged(2, errors="skip").collect()
-    tally = RowCounts()
+    counts = RowCounts()
     words = [Row(1, 0, "x"), Row(1, 1, "y")]
     numbers = [Row(0, 0, 1), Row(0, 1, 2)]
     arriving = [("a", numbers), ("b", words)]
-    assert graph.run_sequentially(arriving, tally=tally) == numbers
-    assert [failure.row for failure in tally.failures] == words
+    assert graph.run_sequentially(arriving, row_counts=counts) == numbers
+    assert [failure.row for failure in counts.failures] == words
 
 
 def test_a_lag_before_times_that_cannot_be_negative_is_an_error_of_the_row() -> None:
     numpy = pytest.importorskip("numpy")
     rows = [(numpy.uint32(time),) for time in (1, 2, 8)]
     graph = entry("a").merge(entry("b"), by=0, delay_threshold=5, errors="skip").collect()
-    tally = RowCounts()
+    counts = RowCounts()
     with pytest.warns(RuntimeWarning):
-        graph.run_sequentially({"a": rows}, tally=tally)
-    assert [failure.row for failure in tally.failures] == rows[:2]
-    assert not tally.lates
+        graph.run_sequentially({"a": rows}, row_counts=counts)
+    assert [failure.row for failure in counts.failures] == rows[:2]
+    assert not counts.lates
 
 
 def test_rows_ready_before_a_failure_have_gone_out() -> None:
@@ -205,21 +205,24 @@ def test_rows_ready_before_a_failure_have_gone_out() -> None:
 def test_bad_arguments_are_refused() -> None:
     a, b = entry("a"), entry("b")
     for options, said in [
-        ({"by": 1.5}, r"by= of merge\(\) takes a name, a place or a function of a row, not 1.5"),
-        ({"by": ("x", "y", "z")}, "a tuple with one for each of 2, not"),
+        (
+            {"by": 1.5},
+            r"by= of merge\(\): expected a name, a place or a function of a row, got 1.5",
+        ),
+        ({"by": ("x", "y", "z")}, "a tuple of 2 values, got"),
         (
             {"by": "x", "delay_threshold": -1},
-            "delay_threshold is a length of time, or none, not -1",
+            "delay_threshold must be a length of time of zero or more, got -1",
         ),
         (
             {"by": "x", "delay_threshold": math.nan},
-            "delay_threshold is a length of time, or none, not nan",
+            "delay_threshold must be a length of time of zero or more, got nan",
         ),
-        ({"by": "x", "late": "keep"}, "late is one of drop, side, not 'keep'"),
+        ({"by": "x", "late": "keep"}, "late must be one of drop, side, got 'keep'"),
     ]:
         with pytest.raises(GraphError, match=said):
             a.merge(b, **options)  # type: ignore[arg-type]
-    with pytest.raises(GraphError, match=r"merge\(\) takes one stream or more"):
+    with pytest.raises(GraphError, match=r"merge\(\) expects at least one stream"):
         a.merge(by="x")
-    with pytest.raises(GraphError, match=r"merge\(\) takes streams, not 3"):
+    with pytest.raises(GraphError, match=r"merge\(\) expects streams, got 3"):
         a.merge(3, by="x")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""NaN is equal to nothing: it is an error of its row where rows are told apart or put in order."""
+"""NaN is equal to nothing: it is an error of its row where rows are compared or ordered."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_nan_in_a_tuple_for_keys_or_order_is_an_error(operator: Any, what: str, 
     got = graph.run_sequentially({"rows": given})
     failed = [row for row in got if isinstance(row, FailedRow)]
     assert [failure.serial for failure in failed] == [1, 3]
-    assert f"a part of {what} is a value that is equal to itself, not" in str(failed[0].error)
+    assert f"a part of {what} must be equal to itself, got" in str(failed[0].error)
     clean = operator(entry("rows"), errors="skip")
     assert run(clean, given) == run(clean, given[::2])
 
@@ -92,13 +92,13 @@ def test_nan_in_a_tuple_for_keys_or_order_is_an_error(operator: Any, what: str, 
         (lambda a, b, **options: a.union(b, by=itself, **options), "the time of a row"),
         (
             lambda a, b, **options: a.join(b, by=len, within=9, where=Equal(itself), **options),
-            "what join() compares",
+            "the key of a row in join()",
         ),
         (
             lambda a, b, **options: a.join(
                 b, by=len, within=9, where=Equal(len) & Equal(itself), **options
             ),
-            "what join() compares",
+            "the key of a row in join()",
         ),
     ],
 )
@@ -107,6 +107,6 @@ def test_nan_in_a_tuple_that_matches_streams_is_an_error(operator: Any, what: st
     made = operator(entry("a"), entry("b"), errors="side")
     got = made.union(made.failures).collect().run_sequentially(inputs)
     (failed,) = [row for row in got if isinstance(row, FailedRow)]
-    assert f"a part of {what} is a value that is equal to itself, not nan" in str(failed.error)
+    assert f"a part of {what} must be equal to itself, got nan" in str(failed.error)
     clean = operator(entry("a"), entry("b"), errors="skip")
     assert run(clean, inputs) == run(clean, inputs | {"a": [(1, 2), (1, 3)]})

@@ -50,10 +50,10 @@ class Scale:
 class ScaleMany(Scale):
     def __init__(self, by: int = 2) -> None:
         super().__init__(by)
-        self.lots: list[int] = []
+        self.chunks: list[int] = []
 
     def receive_many(self, rows: list[int]) -> Iterable[int]:
-        self.lots.append(len(rows))
+        self.chunks.append(len(rows))
         return [n * self.by for n in rows]
 
 
@@ -66,13 +66,13 @@ def test_receive_many_is_handed_the_rows_between_two_watermarks_of_a_batch() -> 
     many = ScaleMany()
     rows = [1, 2, Watermark(0), 3, 4, 5]
     assert outputs(lambda s: s.stateless(many), rows, 5) == [2, 4, 6, 8, 10]
-    assert many.lots == [2, 2, 1]
+    assert many.chunks == [2, 2, 1]
 
 
 def test_receive_many_gets_single_rows_where_branches_meet() -> None:
     many = ScaleMany()
     assert outputs(lambda s: s.union(s.stateless(many)), [1, 2]) == [1, 2, 2, 4]
-    assert many.lots == []
+    assert many.chunks == []
 
 
 def test_an_output_goes_to_the_side_output_that_it_names() -> None:

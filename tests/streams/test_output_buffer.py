@@ -58,7 +58,7 @@ def test_a_take_during_a_count_misses_none() -> None:
 def test_a_waiting_sender_is_woken_by_a_take_from_the_hand() -> None:
     buffer = OutputBuffer("all", list(range(8)), 8)
     waiting = Thread(lambda: buffer.wait_for_taker(3600.0))
-    taken = [buffer.hand.pop() if buffer.hand else buffer.take_one() for _ in range(5)]
+    taken = [buffer.chunk.pop() if buffer.chunk else buffer.take_one() for _ in range(5)]
     waiting.ends()
     assert taken == list(range(5))
     assert buffer.rows() == [5, 6, 7]

@@ -1,4 +1,4 @@
-"""Partitions of keys where a graph says them: by ranges, or by a function."""
+"""Partitions of keys as specified by a graph: by ranges, or by a function."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def answers_later(key: Any) -> int:
 @pytest.mark.parametrize("answer", [1.5, 1.0, float("nan"), None, True, "1", b"1", [1]])
 def test_a_partition_is_a_whole_number(answer: Any) -> None:
     graph = counted(lambda key: answer if key == 3 else 0)
-    fails_at_the_third_row(graph, [1, 2, 3, 4], "a key's partition is a whole number, not")
+    fails_at_the_third_row(graph, [1, 2, 3, 4], "a key's partition must be a whole number, got")
 
 
 def test_a_partition_that_is_a_coroutine_is_an_error_of_the_row() -> None:
@@ -104,7 +104,7 @@ def test_a_key_that_cannot_be_compared_with_the_bounds_is_an_error_of_the_row(ke
 @pytest.mark.parametrize("partition", [None, [10, 20], lambda key: 0])
 def test_a_key_that_is_not_a_number_is_an_error_of_the_row(partition: Any) -> None:
     rows = [1.0, 2.0, float("nan"), 4.0]
-    fails_at_the_third_row(counted(partition), rows, "a key is a value that is equal to itself")
+    fails_at_the_third_row(counted(partition), rows, "a key must be equal to itself")
 
 
 def test_equal_keys_in_two_partitions_are_an_error_of_one_of_their_rows() -> None:
@@ -143,20 +143,20 @@ def test_a_key_that_was_forgotten_may_come_again_in_another_partition() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"partition": 5}, "a function or a list of bounds, not 5"),
-        ({"partition": "abc"}, "a function or a list of bounds, not 'abc'"),
-        ({"partition": {1, 2}}, "a function or a list of bounds, not {1, 2}"),
-        ({"partition": {1: 2}}, "a function or a list of bounds, not {1: 2}"),
+        ({"partition": 5}, "a function or a list of bounds, got 5"),
+        ({"partition": "abc"}, "a function or a list of bounds, got 'abc'"),
+        ({"partition": {1, 2}}, "a function or a list of bounds, got {1, 2}"),
+        ({"partition": {1: 2}}, "a function or a list of bounds, got {1: 2}"),
         ({"partition": answers_later}, "got an async one"),
-        ({"partition": []}, "1 to 4095 bounds, not 0"),
-        ({"partition": [3] * 4096}, "1 to 4095 bounds, not 4096"),
-        ({"partition": [2, 1]}, r"bounds ascend, and these do not: \[2, 1\]"),
-        ({"partition": [1, 1]}, "bounds ascend"),
-        ({"partition": [float("nan")]}, "bounds ascend"),
-        ({"partition": [1, float("nan"), 3]}, "bounds ascend"),
+        ({"partition": []}, "1 to 4095 bounds, got 0"),
+        ({"partition": [3] * 4096}, "1 to 4095 bounds, got 4096"),
+        ({"partition": [2, 1]}, r"bounds must ascend, got \[2, 1\]"),
+        ({"partition": [1, 1]}, "bounds must ascend"),
+        ({"partition": [float("nan")]}, "bounds must ascend"),
+        ({"partition": [1, float("nan"), 3]}, "bounds must ascend"),
         ({"partition": [1, "a"]}, "cannot be compared"),
-        ({"partition": [1, 2], "partitions": 2}, "2 bounds make 3 partitions, not 2"),
-        ({"partitions": 0}, "partitions is a whole number from 1 to 4096, not 0"),
+        ({"partition": [1, 2], "partitions": 2}, "2 bounds make 3 partitions, got 2"),
+        ({"partitions": 0}, "partitions must be a whole number from 1 to 4096, got 0"),
     ],
 )
 def test_a_partitioning_that_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:
@@ -170,5 +170,5 @@ def test_partitions_without_a_key_are_refused() -> None:
         rows.key_by(partition=[1])
     with pytest.raises(TypeError, match="'partition'"):
         rows.count(partition=[1])
-    with pytest.raises(GraphError, match=r"go by their key_of\(\)"):
+    with pytest.raises(GraphError, match=r"come from its key_of\(\)"):
         rows.native(NativeOperator, partitions=4, partition=[1])

@@ -1,4 +1,4 @@
-"""Keyed programs, divided: the same outputs as alone, whichever partition has its turn when."""
+"""Keyed programs, divided: the same outputs as undivided, in whichever order partitions run."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.streams.shapes import Functions, Op, plain
 keyed = ops(STATEFUL).filter(lambda op: op.key is not None)
 
 
-def program_of(op: Op, tally: RowCounts) -> Program:
+def program_of(op: Op, row_counts: RowCounts) -> Program:
     """Make the program of an operator."""
     operator = op.add_to(entry("rows"))._outlet.operator
     while operator.kind != op.kind:  # past the union with its side outputs
         operator = operator.inputs[0].operator
     program = operator.make("op")
-    program.tally = tally
+    program.row_counts = row_counts
     return program
 
 
@@ -50,8 +50,8 @@ def alone(program: Program, batches: list[Batch]) -> list[list[Batch]]:
     return outputs
 
 
-def by_shares(program: Program, batches: list[Batch], seed: int) -> list[list[Batch]]:
-    """Give partitions turns by chance; each does its shares in order."""
+def by_sub_batches(program: Program, batches: list[Batch], seed: int) -> list[list[Batch]]:
+    """Give partitions turns by chance; each does its sub-batches in order."""
     chance = random.Random(seed)
     divided = [program.divide(batch) for batch in batches]
     waiting: dict[int, list[tuple[DividedBatch, int]]] = {}
@@ -60,7 +60,7 @@ def by_shares(program: Program, batches: list[Batch], seed: int) -> list[list[Ba
             waiting.setdefault(partition, []).append((one, number))
     while waiting:
         partition = chance.choice(list(waiting))
-        program.process_share(*waiting[partition].pop(0))
+        program.process_sub_batch(*waiting[partition].pop(0))
         if not waiting[partition]:
             del waiting[partition]
     outputs = []
@@ -75,25 +75,25 @@ def said(outputs: list[list[Batch]]) -> list[Any]:
 
 
 @given(keyed, rows, st.integers(1, 20), st.booleans(), st.integers(0, 1000))
-def test_shares_in_any_order_give_what_the_program_gives_alone(
+def test_sub_batches_in_any_order_give_what_the_program_gives_alone(
     op: Op, rows: list[Any], size: int, with_lineages: bool, seed: int
 ) -> None:
-    tallies = RowCounts(), RowCounts()
+    counts_of_runs = RowCounts(), RowCounts()
     batches = batches_of(rows, size, with_lineages)
-    expected = alone(program_of(op, tallies[0]), batches)
-    assert said(by_shares(program_of(op, tallies[1]), batches, seed)) == said(expected)
-    assert tallies[0].skips == tallies[1].skips
-    assert tallies[0].lates == tallies[1].lates
+    expected = alone(program_of(op, counts_of_runs[0]), batches)
+    assert said(by_sub_batches(program_of(op, counts_of_runs[1]), batches, seed)) == said(expected)
+    assert counts_of_runs[0].skips == counts_of_runs[1].skips
+    assert counts_of_runs[0].lates == counts_of_runs[1].lates
 
 
 @given(st.lists(st.integers(0, 60), max_size=30), st.booleans(), st.integers(0, 1000))
-def test_shares_fail_where_it_fails_alone(rows: list[Any], key_fails: bool, seed: int) -> None:
+def test_sub_batches_fail_where_it_fails_alone(rows: list[Any], key_fails: bool, seed: int) -> None:
     failing = Functions(2, 11)
     key = failing if key_fails else Functions(2)
     op = Op("scan", Functions() if key_fails else failing, key=key, partitions=3)
     batch = Batch(rows)
     into, gathered = [Batch([])], [Batch([])]
-    error = shares_error = None
+    error = sub_batches_error = None
     try:
         program_of(op, RowCounts()).process(batch, into)
     except StreamError as raised:
@@ -104,12 +104,12 @@ def test_shares_fail_where_it_fails_alone(rows: list[Any], key_fails: bool, seed
         numbers = list(range(len(divided.partitions)))
         random.Random(seed).shuffle(numbers)
         for number in numbers:
-            program.process_share(divided, number)
+            program.process_sub_batch(divided, number)
         program.gather(divided, gathered)
     except StreamError as raised:
-        shares_error = raised
+        sub_batches_error = raised
     assert gathered[0].rows == into[0].rows
-    assert str(shares_error) == str(error)
+    assert str(sub_batches_error) == str(error)
     assert (error is None) == all(row % 11 for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""Rows that give many outputs: these go on in parts, and are the same as in a sequential run."""
+"""Rows that give many outputs: these leave in parts, and are the same as in a sequential run."""
 
 from __future__ import annotations
 

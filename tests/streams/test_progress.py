@@ -41,6 +41,6 @@ def test_an_operator_for_which_rows_wait_is_named_with_their_number() -> None:
 def test_a_wrong_period_is_refused() -> None:
     with ActorSystem() as system:
         run = system.run(entry("x").collect())
-        with pytest.raises(ValueError, match="above 0, 1e9 at most, not 0"):
+        with pytest.raises(ValueError, match="above 0 and at most 1e9, got 0"):
             run.progress(every=0)
         run.finish(timeout=60)

@@ -34,20 +34,20 @@ def feed(run: Run[Any], case: Case) -> Any:
     return run.finish(timeout=60)
 
 
-def counted(tally: RowCounts) -> Any:
+def counted(counts: RowCounts) -> Any:
     """Make comparable what was counted, and with it what is known of each failure."""
-    failures = [(f.operator, f.serial, repr(f.row), repr(f.error)) for f in tally.failures]
-    return tally.skips, tally.lates, sorted(failures)
+    failures = [(f.operator, f.serial, repr(f.row), repr(f.error)) for f in counts.failures]
+    return counts.skips, counts.lates, sorted(failures)
 
 
 def check_under_seed(case: Case, options: dict[str, Any], seed: int) -> None:
-    tally = RowCounts(kept=10_000)
-    expected = case.graph.run_sequentially(case.inputs, tally=tally)
+    counts = RowCounts(kept=10_000)
+    expected = case.graph.run_sequentially(case.inputs, row_counts=counts)
     with ManualSystem(seed) as system:
         run = system.run(case.graph, **options)
-        run.tally.kept = 10_000
+        run.row_counts.kept = 10_000
         assert feed(run, case) == expected
-        assert counted(run.tally) == counted(tally)
+        assert counted(run.row_counts) == counted(counts)
 
 
 @given(cases(awaits=True), options, st.integers(0, 10_000))
@@ -57,13 +57,13 @@ def test_any_interleaving_is_sequential(case: Case, options: dict[str, Any], see
 
 @given(cases(awaits=True), options, st.integers(1, 4))
 def test_threads_equal_a_sequential_run(case: Case, options: dict[str, Any], workers: int) -> None:
-    tally = RowCounts(kept=10_000)
-    expected = case.graph.run_sequentially(case.inputs, tally=tally)
+    counts = RowCounts(kept=10_000)
+    expected = case.graph.run_sequentially(case.inputs, row_counts=counts)
     with ActorSystem(workers=workers) as system:
         run = system.run(case.graph, **options)
-        run.tally.kept = 10_000
+        run.row_counts.kept = 10_000
         assert feed(run, case) == expected
-        assert counted(run.tally) == counted(tally)
+        assert counted(run.row_counts) == counted(counts)
 
 
 @given(

@@ -1,4 +1,4 @@
-"""Texts of runs, timers, workers and dead letters: short, and without addresses."""
+"""The `repr()` of runs, timers, workers and dead letters: short, and without addresses."""
 
 import functools
 from typing import Any

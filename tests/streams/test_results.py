@@ -1,4 +1,4 @@
-"""Outputs that are handed out as they are made: which, and how many wait."""
+"""Outputs that are handed out as they are made: which ones, and how many are buffered."""
 
 from __future__ import annotations
 

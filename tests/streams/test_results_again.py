@@ -1,4 +1,4 @@
-"""Results of an output whose consumer is gone go on with another one."""
+"""Results of an output whose consumer is gone continue with another consumer."""
 
 from __future__ import annotations
 
@@ -102,10 +102,10 @@ def has_never_taken(run: Run[Any], taken: list[Any]) -> None:
 def would_wait_for_itself(run: Run[Any], taken: list[Any]) -> Results[Any]:
     results = run.results()
     taken += [next(results) for _ in range(10)]
-    run._work.crew.has_caller, run._work.life._caller = True, threading.current_thread()
-    with pytest.raises(RunError, match="waits for nobody"):
+    run._work.deployment.has_caller, run._work.life._caller = True, threading.current_thread()
+    with pytest.raises(RunError, match="would wait forever"):
         next(results)
-    run._work.crew.has_caller = False
+    run._work.deployment.has_caller = False
     return results
 
 
@@ -175,7 +175,7 @@ def test_a_sender_does_not_wait_for_a_consumer_that_is_gone(run: Run[list[Any]])
 def test_another_consumers_limit_holds_from_then_on(run: Run[list[Any]]) -> None:
     run.results(limit=1).close()
     run.send("x", range(12))
-    assert run._work.wait(run._work.flow.admitted, None)
+    assert run._work.waiting.for_all()
     results = run.results(limit=3)
     with pytest.raises(RunTimeout, match="12 outputs of 'collect' wait to be taken"):
         run.send("x", [12], timeout=0.0)

@@ -1,4 +1,4 @@
-"""Outputs that are handed out as they are made, where the run does not come to its end."""
+"""Outputs that are handed out as they are made, by a run that does not complete."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_collectors_results_have_one_iterator_at_a_time(system: ActorSystem) -
     run = system.run(entry("x").collect(name="all"))
     first = run.results()
     for rows in (None, range(3)):
-        with pytest.raises(RunError, match="the results\\(\\) of 'all' already"):
+        with pytest.raises(RunError, match="the results\\(\\) of 'all' already have an iterator"):
             run.results(rows)
     run.send("x", [1])
     assert next(first) == 1
@@ -204,7 +204,7 @@ def test_a_collectors_results_have_one_iterator_at_a_time(system: ActorSystem) -
 
 def test_a_limit_is_1_or_more(system: ActorSystem) -> None:
     run = system.run(entry("x").collect())
-    with pytest.raises(ConfigError, match=r"limit .* not 0"):
+    with pytest.raises(ConfigError, match=r"limit .* got 0"):
         run.results(limit=0)
 
 
@@ -214,7 +214,7 @@ def test_rows_that_take_their_own_outputs_are_told_so(system: ActorSystem) -> No
         yield next(results)
 
     results = system.run(fragile()).results(rows())
-    with pytest.raises(RunError, match="for one taker at a time, and another one, or the rows"):
+    with pytest.raises(RunError, match="one reader at a time, and another one, or the rows"):
         list(results)
 
 

@@ -89,7 +89,7 @@ def test_an_iterator_is_left_when_the_task_that_took_is_over(system: ActorSystem
     async def take() -> None:
         tasks.append(trio.lowlevel.current_task())
         assert await anext(results) == 1
-        with pytest.raises(RunError, match="somebody has the results"):
+        with pytest.raises(RunError, match="already have an iterator"):
             run.results()
 
     async def main() -> list[int]:

@@ -79,7 +79,7 @@ def test_manual_operators_refuse_another_thread(system: ActorSystem, call: Any) 
     run = system.run(entry("x").collect(), threading="manual")
     results = run.results()
     run.send("x", [1])
-    with pytest.raises(RunError, match="has called before"):
+    with pytest.raises(RunError, match="called first"):
         Thread(lambda: call(run, results)).ends()
     assert run.finish() == [1]
 
@@ -115,9 +115,9 @@ def test_an_actor_takes_what_it_has_sent_and_does_not_wait_for_others() -> None:
         results = run.results(limit=5)
         run.send("x", range(5))
         taken = [next(results) for _ in range(5)]
-        with pytest.raises(RunError, match="holds up its worker: no row is on its way"):
+        with pytest.raises(RunError, match="blocks its worker: no row is on its way"):
             next(results)
-        with pytest.raises(RunError, match=r"holds up its worker: \d+ outputs"):
+        with pytest.raises(RunError, match=r"blocks its worker: \d+ outputs"):
             run.send("x", range(1000))
         run.cancel()
         return taken

@@ -108,7 +108,7 @@ def test_a_seed_decides_all_in_a_manual_system_and_no_clock_does() -> None:
 def test_a_size_is_a_whole_number_of_1_or_more() -> None:
     with ActorSystem() as system:
         for size in (0, -1, 1.5, "many", True):
-            with pytest.raises(ConfigError, match="batch_size is a whole number"):
+            with pytest.raises(ConfigError, match="batch_size must be a whole number"):
                 system.run(entry("rows", int).collect(), batch_size=size)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""Rows in the windows of the row before: a short way, with the outputs of the long one."""
+"""Rows in the same windows as the row before: a short cut, with the outputs of the full path."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from callboard.streams import SlidingWindow, TumblingWindow
 from callboard.streams.programs.program import SideOutput
+from callboard.streams.programs.windows.window import layout_of
 from callboard.streams.programs.windows.window_states import TimedWindows
 
 LATE = ("drop", "side", "include")
@@ -30,7 +31,7 @@ class LongWay(TimedWindows):
 
 def outputs(cls: type[TimedWindows], spec: Any, late: str, events: list[Event]) -> list[Any]:
     clock = SimpleNamespace(time=None)
-    state = cls(spec, spec.bounds, list, late, clock)
+    state = cls(spec, layout_of(spec), list, late, clock)
     found: list[Any] = []
     for kind, time in events:
         if kind == "row":

@@ -174,12 +174,12 @@ def test_a_caller_after_the_systems_end_is_told_of_it_and_not_of_a_cancel() -> N
         for _ in range(2):  # the second end changes nothing
             run._work.end_with_system()
         with pytest.raises(RunEnded, match=r"was stopped before <Run ended, .*> ended"):
-            run._work.wait(run._work.flow.admitted + 1, None)
+            run._work.waiting.until(run._work.flow.admitted + 1)
         run = system.run(entry("x", int).collect())
         run.cancel()
         run._work.end_with_system()
         with pytest.raises(RunEnded, match="was cancelled"):
-            run._work.wait(run._work.flow.admitted + 1, None)
+            run._work.waiting.until(run._work.flow.admitted + 1)
 
 
 def test_a_forgotten_run_leaves_no_actors_behind() -> None:

@@ -113,7 +113,9 @@ def test_a_lane_that_rests_has_one_alarm(monkeypatch: pytest.MonkeyPatch) -> Non
             run.send("x", [n])
             # The lane was woken, and rests again.
             until(
-                lambda: all(lane.info().waits_for == "a message" for lane in run._work.crew.lanes)
+                lambda: all(
+                    lane.info().waits_for == "a message" for lane in run._work.deployment.lanes
+                )
             )
         run.finish(timeout=60)
     assert next(turns) < 200

@@ -1,4 +1,4 @@
-"""How many workers an operator has, where a graph says it."""
+"""The number of workers of an operator, where a graph specifies it."""
 
 from __future__ import annotations
 
@@ -91,5 +91,5 @@ class Sum:
 
 @pytest.mark.parametrize("most", [0, -1, 1.5, "two", True])
 def test_a_limit_is_a_whole_number(most: Any) -> None:
-    with pytest.raises(GraphError, match="max_workers is a whole number of 1 or more"):
+    with pytest.raises(GraphError, match="max_workers must be a whole number of at least 1"):
         entry("rows").max_workers(most)

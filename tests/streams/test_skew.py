@@ -130,7 +130,7 @@ def test_keys_are_not_counted_unless_it_is_asked_for(manual: ManualSystem) -> No
 
 @pytest.mark.parametrize("most", [-1, 1.5, "3", True, 1001])
 def test_hot_keys_are_a_whole_number(most: Any) -> None:
-    message = "hot_keys is a whole number from 0 to 1000"
+    message = "hot_keys must be a whole number from 0 to 1000"
     with ManualSystem() as system, pytest.raises(ConfigError, match=message):
         system.run(counted(None), hot_keys=most)
 

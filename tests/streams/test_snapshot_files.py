@@ -86,7 +86,7 @@ def test_a_file_that_is_shorter_than_it_was_is_an_error(tmp_path: Path) -> None:
     graph = entry("rows").to(path, name="lines")
     snapshot = snapshot_of(graph, ["abc"])
     path.write_text("a")
-    with pytest.raises(SnapshotError, match=r"operator 'lines' .*out\.txt' has 1 bytes, and had 4"):
+    with pytest.raises(SnapshotError, match=r"operator 'lines' .*out\.txt' has 1 bytes, but had 4"):
         go_on(graph, snapshot, [])
     assert path.read_text() == "a"
 
@@ -120,13 +120,13 @@ def later(data: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda data: b"", "is no snapshot: it begins with b''"),
-        (lambda data: b"a text, say", "is no snapshot: it begins with b'a text, sa'"),
-        (lambda data: data[:-1], r"is broken: it has \d+ bytes, and not \d+"),
-        (lambda data: data + b"x", r"is broken: it has \d+ bytes, and not \d+"),
-        (changed(-1 + 40, 255), r"is broken: its checksum is [0-9a-f]{8}, not [0-9a-f]{8}"),
-        (changed(11, 2), r"is broken: its checksum is [0-9a-f]{8}, not [0-9a-f]{8}"),
-        (changed(11, 7), r"is broken: its checksum is [0-9a-f]{8}, not [0-9a-f]{8}"),
+        (lambda data: b"", "is not a snapshot: it begins with b''"),
+        (lambda data: b"a text, say", "is not a snapshot: it begins with b'a text, sa'"),
+        (lambda data: data[:-1], r"is broken: expected \d+ bytes, got \d+"),
+        (lambda data: data + b"x", r"is broken: expected \d+ bytes, got \d+"),
+        (changed(-1 + 40, 255), r"is broken: expected the checksum [0-9a-f]{8}, got [0-9a-f]{8}"),
+        (changed(11, 2), r"is broken: expected the checksum [0-9a-f]{8}, got [0-9a-f]{8}"),
+        (changed(11, 7), r"is broken: expected the checksum [0-9a-f]{8}, got [0-9a-f]{8}"),
         (lambda data: later(data), "is a snapshot of version 9, and this release reads 3"),
     ],
 )
@@ -146,7 +146,7 @@ def test_the_version_stands_behind_the_name_of_the_format() -> None:
 
 def test_a_directory_has_the_last_two_and_a_run_goes_on_with_the_newest(tmp_path: Path) -> None:
     snapshots = SnapshotStore(tmp_path / "state")
-    assert snapshots.newest() is None
+    assert snapshots._newest() is None
     for part in range(3):
         with ManualSystem() as system:
             run = system.run(counts, restore=snapshots)
@@ -157,7 +157,7 @@ def test_a_directory_has_the_last_two_and_a_run_goes_on_with_the_newest(tmp_path
             run.snapshot()
             run.send("rows", ["lost"])
             run.cancel()
-        names = [path.name for path in snapshots.paths()]
+        names = [path.name for path in snapshots._paths()]
         assert names == [f"{2 * part + 2:012}.snapshot", f"{2 * part + 1:012}.snapshot"]
 
 
@@ -169,7 +169,7 @@ def two_snapshots(folder: Path) -> tuple[SnapshotStore, Path, Path]:
             run.send("rows", [row])
             run.snapshot()
         run.cancel()
-    newest, before = snapshots.paths()
+    newest, before = snapshots._paths()
     return snapshots, newest, before
 
 
@@ -208,8 +208,8 @@ class Noting(SnapshotStore):
         super().__init__(*args, **options)
         self.written = threading.Event()
 
-    def save(self, snapshot: Snapshot) -> None:
-        super().save(snapshot)
+    def _save(self, snapshot: Snapshot) -> None:
+        super()._save(snapshot)
         self.written.set()
 
 
@@ -220,7 +220,7 @@ def test_a_run_writes_snapshots_by_itself(tmp_path: Path) -> None:
         run.send("rows", ["a", "b"])
         assert snapshots.written.wait(60)
         run.cancel()
-        run = system.run(counts, restore=tmp_path / snapshots.paths()[0].name)
+        run = system.run(counts, restore=tmp_path / snapshots._paths()[0].name)
         assert run.position == {"rows": 2}
         run.cancel()
 
@@ -317,8 +317,8 @@ def test_registered_types_are_saved(tmp_path: Path) -> None:
         run.cancel()
     assert go_on(graph, snapshots, [2]) == [[Point(1), 2]]
     with pytest.raises(SnapshotError, match="no type is registered here as 'point'"):
-        go_on(graph, snapshots.paths()[0], [])
-    with pytest.raises(ConfigError, match="only dataclasses and enumerations"):
+        go_on(graph, snapshots._paths()[0], [])
+    with pytest.raises(ConfigError, match="expected a dataclass or an enumeration"):
         SnapshotStore(tmp_path, types=[int])
 
 
@@ -365,7 +365,7 @@ def test_a_directory_is_given_as_snapshots(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("restore", [3, b"bytes", counts])
 def test_other_values_are_refused_as_snapshots(restore: Any) -> None:
-    with ManualSystem() as system, pytest.raises(ConfigError, match="restore is a Snapshot, "):
+    with ManualSystem() as system, pytest.raises(ConfigError, match="restore must be a Snapshot, "):
         system.run(counts, restore=restore)
 
 

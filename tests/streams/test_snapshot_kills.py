@@ -1,4 +1,4 @@
-"""Processes that are killed at random moments, and go on with their last snapshots."""
+"""Processes that are killed at random moments, and resume from their last snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots of dataclasses and enumerations as states, rows and keys; keys and their lack."""
+"""Snapshots of dataclasses and enumerations as states, rows and keys, and without keys."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_attributes_that_are_no_fields_are_an_error_that_names_them(cls: Any, na
     with ManualSystem() as system:
         run = system.run(rows.stateful(cls, name="sums").collect())
         run.send("rows", [1])
-        said = f"'sums' .* a {cls.__name__} has attributes that are no fields.* lost: {named}\\. "
+        said = f"'sums' .* a {cls.__name__} has attributes that are not fields.* lost: {named}\\. "
         with pytest.raises(SnapshotError, match=said):
             run.snapshot([cls])
         run.cancel()
@@ -239,8 +239,8 @@ def test_a_graph_whose_keys_came_or_went_is_another(then: Callable[[Any], Any]) 
 
 
 def of_version_1(snapshot: Snapshot) -> bytes:
-    position, steps, kept = msgpack.unpackb(snapshot.to_bytes()[_HEAD.size :])
-    body: bytes = msgpack.packb([position, [step[:-1] for step in steps], kept])
+    position, states, kept = msgpack.unpackb(snapshot.to_bytes()[_HEAD.size :])
+    body: bytes = msgpack.packb([position, [state[:-1] for state in states], kept])
     return _HEAD.pack(_MAGIC, 1, zlib.crc32(body), len(body)) + body
 
 
@@ -257,4 +257,4 @@ def test_a_key_with_nan_in_a_tuple_is_an_error_of_its_row(key: Any) -> None:
     failure = got.pop(1)
     assert got == [((1, None), 1), ((1, None), 2)]
     assert isinstance(failure, FailedRow)
-    assert "a part of a key is a value that is equal to itself, not nan" in str(failure.error)
+    assert "a part of a key must be equal to itself, got nan" in str(failure.error)

@@ -256,7 +256,7 @@ def test_outputs_that_were_taken_are_not_in_a_snapshot_and_the_others_are() -> N
         run = system.run(graph)
         run.send("rows", ["a", "b", "c"])
         results = run.results()
-        run._work.wait_for_all()
+        run._work.waiting.for_all()
         assert next(results) == 1
         snapshot = run.snapshot()
         assert results.take() == [2, 3]

@@ -1,4 +1,4 @@
-"""Snapshots that are encoded while rows go on: they have the states of the cut."""
+"""Snapshots that are encoded while rows flow: they have the states of the cut."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_snapshot_waits_until_the_one_before_is_encoded(monkeypatch: pytest.Mo
         with pytest.raises(RunTimeout, match=r"another snapshot of .* is being encoded"):
             run.snapshot(timeout=0.01)
         run.send("rows", [(key, 1) for key in range(5)])
-        run._work.wait(run._work.flow.admitted, None)
+        run._work.waiting.for_all()
         behind.go_on.set()
         thread.join(WAIT)
         run.cancel()
@@ -172,7 +172,7 @@ def test_a_state_that_contains_itself_is_left_alone(monkeypatch: pytest.MonkeyPa
         run.send("rows", [(0, 0)])
         thread = behind.of(run, got)
         run.send("rows", [(9, 1), (9, 2), (9, 3)])
-        run._work.wait(run._work.flow.admitted, None)
+        run._work.waiting.for_all()
         behind.go_on.set()
         thread.join(WAIT)
         run.cancel()

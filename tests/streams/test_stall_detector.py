@@ -1,4 +1,4 @@
-"""Operators that wait for others, which have no worker meanwhile: it is said which."""
+"""Stalls: operators that wait for others, which have no worker, are reported by name."""
 
 from __future__ import annotations
 

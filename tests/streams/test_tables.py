@@ -96,7 +96,7 @@ def test_a_lazy_table_is_refused_as_rows() -> None:
 def test_a_table_is_refused_as_inputs(table: Callable[[], Any]) -> None:
     some = table()
     graph = rows.union(entry("more")).collect()
-    with pytest.raises(GraphError, match="inputs are rows by their entries, not"):
+    with pytest.raises(GraphError, match="inputs must be rows by their entries, got"):
         graph.run_sequentially(some)
     with ActorSystem() as system:
         run = system.run(graph)
@@ -148,7 +148,7 @@ def test_other_objects_have_no_batches() -> None:
     for wrong in (ROWS, [], "text", pytest.importorskip("numpy").zeros(3)):
         with pytest.raises(TypeError, match=r"batches\(\) expects a table or a frame, got"):
             batches(wrong)
-    with pytest.raises(ValueError, match="n is a whole number"):
+    with pytest.raises(ValueError, match="n must be a whole number"):
         batches(of_arrow(), 0)
 
 

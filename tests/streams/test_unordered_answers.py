@@ -1,4 +1,4 @@
-"""Answers that leave as they come: a slow one holds up only watermarks and the end."""
+"""Answers that leave as they arrive: a slow one holds up only watermarks and the end."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ def test_rows_that_fail_are_skipped_or_go_to_the_side_as_they_come() -> None:
         run = system.run(graph, batch_size=3)
         run.send("rows", range(40))
         assert sorted(run.finish(timeout=60)) == good
-        assert sum(run.tally.skips.values()) == 4
+        assert sum(run.row_counts.skips.values()) == 4
         side = rows.map(fail, in_flight=5, ordered=False, errors="side")
         parts = Graph(side.collect(name="good"), side.failures.collect(name="bad"))
         parted = system.run(parts, batch_size=3)

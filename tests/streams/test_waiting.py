@@ -15,7 +15,7 @@ import pytest
 from callboard import Actor, ActorSystem
 from callboard.core.errors import CallboardError, ForkedSystem
 from callboard.streams import Graph, Run, RunEnded, RunError, RunTimeout, entry
-from callboard.streams.running.execution import Execution
+from callboard.streams.running.waiting import Waiting
 from callboard.testing import ManualSystem
 
 
@@ -91,7 +91,7 @@ def test_a_cancel_during_another_that_waits_lets_that_one_return(blocked: Blocke
 @pytest.mark.parametrize("call", ["send", "finish", "cancel"])
 def test_a_call_that_is_interrupted_just_as_it_has_the_lock_leaves_it_to_others(call: str) -> None:
     def interrupt(frame: FrameType, event: str, _: object) -> Any:
-        if frame.f_code is Execution.acquire.__code__ and event == "return":
+        if frame.f_code is Waiting.acquire.__code__ and event == "return":
             raise KeyboardInterrupt
         return interrupt
 
@@ -175,8 +175,8 @@ def test_an_actor_that_a_sender_runs_while_it_waits_is_refused_to_wait_for_that_
         system.spawn(Sender).tell(run)
         with pytest.raises(RunEnded):  # the actor cancels it in the end
             run.send("x", itertools.count())
-    assert "waits for itself" in raised[0]
-    assert "waits for itself" in raised[1]
+    assert "would wait for itself" in raised[0]
+    assert "would wait for itself" in raised[1]
     assert raised[2:] == [""]
 
 

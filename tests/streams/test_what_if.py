@@ -1,7 +1,7 @@
 """Predictions of a run's gain, and calls that cannot have one.
 
-Costs differ so much here that no noise of the machine turns an answer round; how exact they are,
-`tests/bench/what_if_error.py` says. tests/native/test_delay_ledger.cpp has a clock that is counted.
+Costs differ so much that no noise of the machine changes an answer.
+tests/native/test_delay_ledger.cpp has a clock that is counted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from callboard.streams.experiments.what_if import Period, WhatIfs, compared
 from callboard.testing import ManualSystem
 
 T = TypeVar("T")
-PATIENCE = "callboard.streams.experiments.experiment._PATIENCE"
+PATIENCE = "callboard.streams.running.experiment._PATIENCE"
 
 
 @pytest.fixture(autouse=True)
@@ -152,7 +152,7 @@ def test_a_sender_is_not_slowed_down_after_the_answer() -> None:
 
 def test_an_operator_that_is_not_there_is_refused_with_the_names_of_those_that_are() -> None:
     with fed(two(computing(1), computing(1))) as run:
-        match = "one of the operators 'first', 'second', 'bool', 'collect', not 'third'"
+        match = "one of the operators 'first', 'second', 'bool', 'collect', got 'third'"
         with pytest.raises(RunError, match=match):
             run.what_if("third")
 
@@ -161,7 +161,7 @@ def test_an_operator_that_is_not_there_is_refused_with_the_names_of_those_that_a
 def test_a_wrong_part_is_refused(faster: Any) -> None:
     with (
         fed(two(computing(1), computing(1))) as run,
-        pytest.raises(ConfigError, match="what_if\\(\\)'s faster is a "),
+        pytest.raises(ConfigError, match="what_if\\(\\)'s faster must be a "),
     ):
         run.what_if("first", faster)
 
@@ -194,7 +194,7 @@ def test_a_run_that_gets_no_rows_has_no_answer(monkeypatch: pytest.MonkeyPatch) 
     with (
         ActorSystem() as system,
         system.run(two(computing(1), computing(1))) as run,
-        pytest.raises(RunError, match=r"wants 4 rounds in a period, and <Run running.* in 3 s"),
+        pytest.raises(RunError, match=r"needs 4 rounds in a period, and <Run running.* in 3 s"),
     ):
         run.what_if("first", seconds=0.2)
 
@@ -211,7 +211,7 @@ def test_another_experiment_at_the_same_time_is_refused() -> None:
 def test_an_operator_of_the_senders_thread_is_refused() -> None:
     with ActorSystem() as system, system.run(two(abs, abs), threading="manual") as run:
         assert run.what_if() == WhatIfs()
-        with pytest.raises(RunError, match="'first' is run by the thread that sends"):
+        with pytest.raises(RunError, match="sending thread runs 'first'"):
             run.what_if("first")
 
 
@@ -219,7 +219,7 @@ def test_a_manual_system_has_no_time_to_measure() -> None:
     with (
         ManualSystem() as system,
         system.run(two(abs, abs)) as run,
-        pytest.raises(RunError, match="has a clock of its own"),
+        pytest.raises(RunError, match="has a logical clock"),
     ):
         run.what_if("first")
 
@@ -252,7 +252,7 @@ def test_an_actor_does_not_hold_up_its_worker() -> None:
     with (
         fed(two(computing(1), computing(1))) as run,
         ActorSystem() as system,
-        pytest.raises(RunError, match="holds up its worker: it watches the run"),
+        pytest.raises(RunError, match="blocks its worker: it watches the run"),
     ):
         system.spawn(Asking).ask(run).result(60)
 
@@ -320,7 +320,7 @@ def test_an_answer_is_a_sentence_and_answers_are_a_table() -> None:
     )
     unknown = WhatIf("write", 0.2, 10_000.0, 0.998, 1.015, (0.998,))
     assert str(unknown) == (
-        "If 'write' took 20% less time, nobody can tell yet what the run would do instead of "
+        "If 'write' took 20% less time, it is not clear yet what the run would do instead of "
         "10,000 rows/s (+99.8% ± 101.5%): ask again with more `seconds`."
     )
     both = WhatIfs((sure, other))

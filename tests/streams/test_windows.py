@@ -22,10 +22,10 @@ from callboard.streams.programs.windows.window_states import TimedWindows
 
 
 def windows(
-    graph: Callable[[Stream[Any]], Stream[Any]], rows: list[Any], tally: RowCounts | None = None
+    graph: Callable[[Stream[Any]], Stream[Any]], rows: list[Any], counts: RowCounts | None = None
 ) -> list[Any]:
     stream = graph(entry("rows"))
-    return stream.collect().run_sequentially({"rows": rows}, tally=tally)
+    return stream.collect().run_sequentially({"rows": rows}, row_counts=counts)
 
 
 def itself(row: Any) -> Any:
@@ -111,10 +111,10 @@ LATE = [1, Watermark(10), 2, 11, Watermark(20)]
 
 
 def test_a_late_row_is_dropped_and_counted() -> None:
-    tally = RowCounts()
-    found = windows(lambda s: s.window(TumblingWindow(10, by=itself), name="tens"), LATE, tally)
+    counts = RowCounts()
+    found = windows(lambda s: s.window(TumblingWindow(10, by=itself), name="tens"), LATE, counts)
     assert found == [Window(0, 10, [1]), Window(10, 20, [11])]
-    assert tally.lates == {"tens": 1}
+    assert counts.lates == {"tens": 1}
 
 
 @pytest.mark.parametrize("spec", [TumblingWindow(10, by=itself), SessionWindow(8, by=itself)])
@@ -133,20 +133,20 @@ def test_a_key_that_comes_after_a_watermark_knows_the_time() -> None:
     stream = (
         entry("rows").key_by(lambda row: row[0]).window(TumblingWindow(10, by=lambda row: row[1]))
     )
-    tally = RowCounts()
+    counts = RowCounts()
     rows = [("a", 1), Watermark(10), ("b", 2), ("a", 3)]
-    assert stream.collect().run_sequentially({"rows": rows}, tally=tally) == [
+    assert stream.collect().run_sequentially({"rows": rows}, row_counts=counts) == [
         ("a", Window(0, 10, [("a", 1)]))
     ]
-    assert sum(tally.lates.values()) == 2
+    assert sum(counts.lates.values()) == 2
 
 
 def test_a_watermark_that_goes_back_changes_nothing() -> None:
     rows = [Watermark(20), 25, Watermark(5), 15]
-    tally = RowCounts()
-    found = windows(lambda s: s.window(TumblingWindow(10, by=itself)), rows, tally)
+    counts = RowCounts()
+    found = windows(lambda s: s.window(TumblingWindow(10, by=itself)), rows, counts)
     assert found == [Window(20, 30, [25])]
-    assert sum(tally.lates.values()) == 1
+    assert sum(counts.lates.values()) == 1
 
 
 def test_a_watermark_asks_only_the_keys_that_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

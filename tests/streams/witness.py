@@ -1,4 +1,4 @@
-"""Operators that note their threads, and rows for them."""
+"""Operators that record their threads, and rows for them."""
 
 from __future__ import annotations
 

@@ -73,5 +73,5 @@ def test_by_default_failures_are_logged(manual: ManualSystem) -> None:
 
 
 def test_failures_is_one_of_two_words() -> None:
-    with pytest.raises(ValueError, match="failures is one of log, raise, not 'fail'"):
+    with pytest.raises(ValueError, match="failures must be one of log, raise, got 'fail'"):
         ManualSystem(failures="fail")  # type: ignore[arg-type]

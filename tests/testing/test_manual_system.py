@@ -237,7 +237,7 @@ def test_a_timer_started_while_time_passes_counts_from_its_own_start() -> None:
 
 
 def test_time_cannot_go_back() -> None:
-    with ManualSystem() as system, pytest.raises(ValueError, match=r"not -1"):
+    with ManualSystem() as system, pytest.raises(ValueError, match=r"got -1"):
         system.advance(-1)
 
 
@@ -331,7 +331,7 @@ def test_a_failing_test_is_told_the_seed_and_the_latest_messages() -> None:
 
 def test_only_the_thread_that_made_a_manual_system_runs_it() -> None:
     with ManualSystem() as system, ThreadPoolExecutor(1) as elsewhere:
-        assert system.is_run_here
-        assert not elsewhere.submit(lambda: system.is_run_here).result()
+        assert system._is_run_here
+        assert not elsewhere.submit(lambda: system._is_run_here).result()
     with ActorSystem() as threaded:
-        assert not threaded.is_run_here
+        assert not threaded._is_run_here

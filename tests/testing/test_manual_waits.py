@@ -1,4 +1,4 @@
-"""Asks and sends to full mailboxes, in a manual system: to wait is to run it."""
+"""Asks and sends to full mailboxes, in a manual system: waiting runs the system."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_outside_of_pytest_the_test_is_named_by_its_file(monkeypatch: pytest.Mon
 
 def test_a_seed_in_the_environment_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CALLBOARD_SEED", "many")
-    with pytest.raises(ValueError, match="CALLBOARD_SEED is a whole number, not 'many'"):
+    with pytest.raises(ValueError, match="CALLBOARD_SEED must be a whole number, got 'many'"):
         replay()(winner_is_a)()
 
 

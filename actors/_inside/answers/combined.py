@@ -147,7 +147,7 @@ class FirstFuture(CombinedFuture[T]):
 
 
 def checked(what: str, future: Any) -> Future[Any]:
-    """Return a future of ours for any future or awaitable. Raises TypeError."""
+    """Return a callboard future for any future or awaitable. Raises TypeError."""
     found = future_of_awaitable(future)
     if found is None:
         raise TypeError(f"{what} expects futures, got {safe_repr(future)}")
@@ -169,12 +169,14 @@ def gather(*futures: Any, return_exceptions: bool = False) -> Future[list[Any]]:
 
 
 def gather(*futures: Any, return_exceptions: bool = False) -> Future[Any]:
-    """Return a future of the answers of all, in their order.
+    """Return a future of all answers, in the order of `futures`.
 
-    It fails as the first that fails does; the answers of the others are dropped. With
-    `return_exceptions` errors are among the answers, and it does not fail. To cancel it cancels
-    those that nobody else waits for. Whatever `Future.of()` takes is taken, but for plain values,
-    which raise TypeError.
+    Cancelling it cancels those that nothing else waits for.
+
+    Args:
+        *futures: Anything that `Future.of()` takes, except plain values, which raise TypeError.
+        return_exceptions: Put errors among the answers. Otherwise the future fails with the first
+            error, and the other answers are dropped.
     """
     checks.flag("return_exceptions", return_exceptions)
     gathered = GatheredFuture()
@@ -183,10 +185,11 @@ def gather(*futures: Any, return_exceptions: bool = False) -> Future[Any]:
 
 
 def first(*futures: Future[T]) -> Future[T]:
-    """Return a future of the first outcome of these, an answer or an error.
+    """Return a future of the first outcome of `futures`, an answer or an error.
 
-    The others go on: cancel them where they should not. To cancel it cancels those that nobody
-    else waits for. Raises ValueError without a future, and TypeError for plain values.
+    The others continue: cancel them if nothing needs them. Cancelling the returned future cancels
+    those that nothing else waits for. Raises ValueError without a future, and TypeError for plain
+    values.
     """
     if not futures:
         raise ValueError("first() expects at least one future")

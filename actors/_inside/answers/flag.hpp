@@ -1,4 +1,4 @@
-// A flag that a thread which waits for a future spins on, before it sleeps.
+// A flag on which a thread that waits for a future spins, before it sleeps.
 #pragma once
 
 #include "callboard/core/atomics.hpp"

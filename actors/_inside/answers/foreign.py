@@ -1,4 +1,4 @@
-"""Conversions between our futures and those of asyncio and concurrent.futures."""
+"""Conversions between callboard's futures and those of asyncio and concurrent.futures."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ R = TypeVar("R")
 class FollowedFuture(Future[R]):
     """A future of what another library's future brings. To cancel it cancels that one, too."""
 
-    __slots__ = ("_theirs",)
+    __slots__ = ("_followed",)
 
-    _theirs: asyncio.Future[R] | concurrent.futures.Future[R] | None
+    _followed: asyncio.Future[R] | concurrent.futures.Future[R] | None
 
     def cancel(self) -> bool:
         """Cancel what is followed, too. False if it was complete already."""
-        theirs, self._theirs = self._theirs, None
+        other, self._followed = self._followed, None
         if not super().cancel():
             return False
-        if isinstance(theirs, concurrent.futures.Future):
-            theirs.cancel()
-        elif theirs is not None:
+        if isinstance(other, concurrent.futures.Future):
+            other.cancel()
+        elif other is not None:
             with contextlib.suppress(RuntimeError):  # the loop was closed
-                theirs.get_loop().call_soon_threadsafe(theirs.cancel)
+                other.get_loop().call_soon_threadsafe(other.cancel)
         return True
 
     @property
@@ -46,15 +46,15 @@ class FollowedFuture(Future[R]):
 
 
 def future_of(value: Any) -> Future[Any] | None:
-    """Return a future that is done when `value`, one of theirs, is; None for anything else."""
+    """Return a future that is done when `value`, another library's future, is; else None."""
     if isinstance(value, concurrent.futures.Future):
         future: FollowedFuture[Any] = FollowedFuture()
-        future._theirs = value
+        future._followed = value
         value.add_done_callback(partial(_copy, future))
         return future
     if asyncio.isfuture(value):
         future = FollowedFuture()
-        future._theirs = value
+        future._followed = value
         follow = partial(value.add_done_callback, partial(_copy, future))
         try:
             value.get_loop().call_soon_threadsafe(follow)
@@ -78,13 +78,13 @@ def future_of_awaitable(value: Any) -> Future[Any] | None:
         asyncio.get_running_loop()
     except RuntimeError:
         raise CallboardError(
-            f"no event loop of asyncio runs here, in which {safe_repr(value)} could be awaited"
+            f"{safe_repr(value)} cannot be awaited here: no asyncio event loop is running"
         ) from None
     return future_of(asyncio.ensure_future(value))
 
 
 def _copy(future: FollowedFuture[Any], other: Any) -> None:
-    future._theirs = None
+    future._followed = None
     try:
         future.set_result(other.result())
     except BaseException as error:
@@ -94,9 +94,8 @@ def _copy(future: FollowedFuture[Any], other: Any) -> None:
 def as_concurrent(future: Future[R]) -> concurrent.futures.Future[R]:
     """Return a `concurrent.futures.Future` that is done when `future` is.
 
-    To cancel it cancels that one.
-
-    `concurrent.futures.wait` and `as_completed`, and `asyncio.wrap_future`, take it.
+    Cancelling it cancels `future`. Pass it to `concurrent.futures.wait`, to `as_completed`, or to
+    `asyncio.wrap_future`.
     """
     made: concurrent.futures.Future[R] = concurrent.futures.Future()
 

@@ -19,8 +19,8 @@ cdef class Future:
     cdef object callbacks
     cdef Future deferred_to    # the future whose outcome will be this one's, or None
     cdef int64_t length        # of the longest chain of futures that are deferred to this one
-    cdef readonly object target  # the ref that was asked, or None
-    cdef readonly object asker   # the ref that asked, or None
+    cdef object target         # the ref that was asked, or None
+    cdef object asker          # the ref that asked, or None
     cdef object _timer
     cdef bint is_rest            # an actor that waits for it is idle: it waits for input
     cdef object variables        # the context that an asked actor wants with it, or None

@@ -14,7 +14,7 @@ from callboard._inside.answers.waiters cimport (
     AsyncioWake, ThreadWake, Waiter, Wake, driven_by_worker, was_run_for_coroutine,
 )
 from callboard.core.asserting cimport holds
-from callboard.core.clock cimport SLICE_NS, monotonic_ns
+from callboard.core.clock cimport SIGNAL_CHECK_NS, monotonic_ns
 from callboard.core.monitoring.records cimport state_input
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle, actor_here
@@ -28,7 +28,7 @@ from callboard.core.log import log
 from callboard.core.threads.blocking import refuse_to_block, running_trio, runs_event_loop
 
 
-# The errors of futures that were cancelled: ours, and those of others that ours follow.
+# The errors of futures that were cancelled: callboard's, and those of asyncio and concurrent.futures.
 cdef tuple CANCELLATIONS = (AskCancelled, asyncio.CancelledError, concurrent.futures.CancelledError)
 # The functions behind map(), recover() and of(). They make futures, so their module is above this one, and registers
 # them when it is imported.
@@ -49,10 +49,10 @@ INSTEAD = "use `await` in an `async def receive`, or spawn the actor with dedica
 # Trashcan: a future may hold the next by its callback, and so on, and all may go at once.
 @cython.trashcan(True)
 cdef class Future:
-    """The answer to an ask: wait for it, await it, or be called back.
+    """The answer to an ask: wait for it, await it, or add a callback.
 
-    Safe in every thread. Complete exactly once: with the answer, or with an exception. One that
-    `receive` returns is the answer to come; see "Deferred answers" in `docs/actors.md`.
+    Thread-safe. A future completes exactly once, with the answer or with an exception. If `receive` returns a future,
+    its outcome becomes the answer: see "Deferred answers" in `docs/actors.md`.
     """
 
     def __dir__(self):
@@ -65,7 +65,7 @@ cdef class Future:
     __class_getitem__ = classmethod(types.GenericAlias)
 
     def done(self):
-        """Tell whether the answer or an exception is there."""
+        """Return whether the future has completed."""
         if not self.flag.is_set():
             return False
         self.seen.set()
@@ -74,36 +74,43 @@ cdef class Future:
     def result(self, timeout=None):
         """Wait for the answer and return it, or raise what the ask's handler raised.
 
-        `timeout` is in seconds; None waits for ever. The calling thread sleeps, with the interpreter released. So a
-        worker's thread must call this only when the answer is there: inside an actor use `await`, or spawn the
-        actor with `dedicated=True`. In a coroutine of an event loop this raises WouldBlock, even if the answer has
-        just come, unless the caller can know that it is there: by an `await`, by `done()`, or in a callback. A
-        `timeout` of 0 does not wait, and is allowed there.
+        The calling thread sleeps, with the interpreter released. Inside an actor use `await`, or spawn the actor with
+        `dedicated=True`: other workers must not wait here. In a coroutine of an event loop this raises WouldBlock, even
+        if the answer has just come, unless the caller can know that the future is done: from an `await`, from `done()`,
+        in a callback, or with `timeout=0`, which does not wait.
 
-        Raises AskTimeout, ActorStopped if the answer can never come, AskDeadlock if it would wait for the
-        actor that calls this, CallboardError on a worker, and ValueError for a timeout that is no number from 0 to 1e9.
+        Args:
+            timeout: The longest wait in seconds; None waits without limit.
+
+        Raises:
+            AskTimeout: There was no answer in time.
+            ActorStopped: The answer can never come.
+            AskDeadlock: The answer depends on the actor that makes this call.
+            WouldBlock: The call would block an event loop.
+            CallboardError: The call would block a worker.
+            ValueError: `timeout` is not a number from 0 to 1e9.
         """
         self.wait_until_done(timeout)
         return self.take()
 
     def exception(self, timeout=None):
-        """Wait like result(), and return the exception, or None if there is an answer."""
+        """Wait like result(), and return the exception, or None if there was none."""
         self.wait_until_done(timeout)
         return self.error if self.error is None else as_it_came(self)
 
     def add_done_callback(self, callback):
-        """Call `callback(future)` when the answer is there, at once if it is and this is no callback.
+        """Call `callback(future)` on completion; immediately if it is done, unless this is called in a callback.
 
-        It runs in the thread that completes the future, usually a worker: keep it short. If it raises, that is
-        logged. Callbacks are called one after the other, in the order in which they were added. A callback may
-        complete another future, or add a callback to one that is done. The thread calls these after those that it
-        has to call already, so a long chain of futures takes no stack.
+        The callback runs in the thread that completes the future, usually a worker: keep it short. An exception in it
+        is logged. Callbacks run one after the other, in the order in which they were added. A callback may complete
+        another future, or add a callback to one that is done. The thread queues those behind the callbacks that it
+        already has to run, so a long chain of futures uses no stack.
         """
         if not callable(callback):
             raise TypeError(f"add_done_callback() expects a callable that takes a future, got {callback!r}")
         if type(callback) is types.FunctionType and callback.__module__ == "asyncio.tasks":
             # It counts in a thread that is not the event loop's, and would leave the loop asleep.
-            raise TypeError("asyncio.wait() expects tasks: make one of each future, by asyncio.ensure_future(future)")
+            raise TypeError("asyncio.wait() expects tasks: wrap each future with asyncio.ensure_future(future)")
         if self.attach(callback):
             return
         if isinstance(callback, Wake):
@@ -112,16 +119,15 @@ cdef class Future:
             self.call_all(callback)
 
     def remove_done_callback(self, callback):
-        """Forget a callback that waits still. Return how many times it had been added."""
+        """Remove a pending callback. Return how many times it had been added."""
         return self.remove(callback)
 
     def cancel(self):
-        """Give the answer up: complete with AskCancelled. False if it was complete already.
+        """Complete the future with AskCancelled. Return False if it was already complete.
 
-        A message that still waits in its mailbox is skipped then, and is a dead letter, "cancelled". An
-        `async def receive` that is in the middle of it gets `asyncio.CancelledError` at its `await`. Any other
-        handler goes on; `self.is_wanted()` tells it. A native actor, or one in another process, handles the
-        message.
+        A message that still waits in its mailbox is skipped, and becomes a dead letter, "cancelled". An `async def
+        receive` that is handling the message gets `asyncio.CancelledError` at its `await`. Any other handler continues;
+        `self.is_wanted()` tells it. A native actor, or an actor in another process, still handles the message.
         """
         cdef Future deferred_to
         with cython.critical_section(self):
@@ -136,47 +142,47 @@ cdef class Future:
         return True
 
     def cancelled(self):
-        """Tell whether it was cancelled before it was done."""
+        """Return whether the future was cancelled before it was done."""
         return self.flag.is_set() and isinstance(self.error, CANCELLATIONS)
 
     def map(self, function):
-        """Return a future of `function(answer)`. An error passes on.
+        """Return a future of `function(answer)`. An error is passed through.
 
-        The function runs as a callback does: keep it short. If it raises, the new future fails so. If it returns a
-        future of callboard's, the outcome is that one's. To cancel the new future cancels this one, if nobody else
-        waits for it.
+        The function runs like a callback: keep it short. If it raises, the new future fails with that exception. If it
+        returns a callboard future, the new future gets its outcome. Cancelling the new future cancels this one, unless
+        something else waits for it.
         """
         return derived(self, function, False)
 
     def recover(self, function):
-        """Return a future of this one's answer, or of `function(error)` if it fails. Otherwise as map()."""
+        """Return a future of this one's answer, or of `function(error)` if it fails. Otherwise like map()."""
         return derived(self, function, True)
 
     @staticmethod
     def of(value):
-        """Return a future of whatever `value` brings.
+        """Return a future for `value`.
 
-        It may be one of ours, which is returned as it is, a future of `concurrent.futures` or `asyncio`, or another
-        awaitable, which becomes a task of the running event loop. Any other value is the answer itself. To cancel
-        the new future cancels what it follows. Raises CallboardError for an awaitable without an event loop.
+        A callboard future is returned as it is. A future of `concurrent.futures` or `asyncio` is followed. Any other
+        awaitable becomes a task of the running event loop, and raises CallboardError without one. Any other value is
+        itself the answer. Cancelling the new future cancels what it follows.
         """
         return future_of_any(value)
 
     def set_result(self, value):
-        """Complete with an answer. False if it was complete already."""
+        """Complete with an answer. Return False if it was already complete."""
         return self.complete_here(value, None)
 
     def set_exception(self, error):
-        """Complete with an exception. False if it was complete already.
+        """Complete with an exception. Return False if it was already complete.
 
-        Raises TypeError for anything but an instance of an exception. So it does for StopIteration,
-        StopAsyncIteration and GeneratorExit, which would end the coroutine or the iteration that waits.
+        Raises TypeError for anything but an exception instance, and for StopIteration, StopAsyncIteration and
+        GeneratorExit, which would end the waiting coroutine or iteration.
         """
         if not isinstance(error, BaseException):
             raise TypeError(f"set_exception() expects an exception, got {error!r}")
         if isinstance(error, (StopIteration, StopAsyncIteration, GeneratorExit)):
             raise TypeError(
-                f"set_exception() refuses {error!r}: whoever awaits could not tell it from an end")
+                f"set_exception() does not accept {error!r}: an `await` could not distinguish it from a normal end")
         return self.complete_here(None, error)
 
     def __await__(self):
@@ -222,8 +228,13 @@ cdef class Future:
 
     @property
     def _ends_unwanted(self):
-        """Tell whether it is cancelled when nobody waits for it any more. A promise is not: it belongs to its owner."""
+        """Tell whether it is cancelled when nothing waits for it. A promise is not: it belongs to its owner."""
         return self.target is not None
+
+    @property
+    def _target(self):
+        """The ref that was asked, or None."""
+        return self.target
 
     @property
     def _system(self):
@@ -235,7 +246,7 @@ cdef class Future:
         self.abandon(callback)
 
     def _defer_to(self, Future other):
-        """Note that this future's outcome depends on the other's, for those who look for circles."""
+        """Note that this future's outcome depends on the other's, for the search for circles."""
         with cython.critical_section(self):
             if not self.flag.is_set():
                 self.deferred_to = other
@@ -336,7 +347,7 @@ cdef class Future:
         return self.flag.is_set() and isinstance(self.error, AskCancelled)
 
     cdef void abandon(self, object callback) noexcept:
-        """Stop waiting for it. If nobody else waits, and it is done only for those who wait, it is cancelled."""
+        """Stop waiting for it. If nobody else waits, and it has no other purpose, it is cancelled."""
         self.detach(callback)
         try:
             if self.callbacks is None and not self.flag.is_set() and self._ends_unwanted:
@@ -345,7 +356,7 @@ cdef class Future:
             log.error("a future could not be cancelled", future=self, exc_info=error)
 
     cdef void call_all(self, object callbacks) noexcept:
-        """Call back. Within a callback, leave that to who called it."""
+        """Call back. Within a callback, leave that to its caller."""
         cdef ActorContext* context = actor_context()
         cdef void* outer = context.completing
         cdef uint32_t outer_at = context.completing_at
@@ -371,7 +382,7 @@ cdef class Future:
             self.call_back(callbacks)
 
     cdef void call_back(self, object callback) noexcept:
-        # Its failure is neither that of who completes the future, nor that of who else waits for it.
+        # Its failure concerns neither the thread that completes the future, nor the others that wait for it.
         if isinstance(callback, Future):
             (<Future>callback).complete(self.value, self.error)
         elif isinstance(callback, Wake):
@@ -391,7 +402,7 @@ cdef class Future:
             raise as_it_came(self)
         return self.value
 
-    def wait(self, timeout=None):
+    def _wait(self, timeout=None):
         """Sleep until complete. Raises AskTimeout after `timeout` seconds, which were checked."""
         cdef int64_t begin = monotonic_ns()
         cdef int64_t limit = -1 if timeout is None else <int64_t>(timeout * 1e9)
@@ -408,7 +419,7 @@ cdef class Future:
             raise CallboardError("result() would block the event loop: use `await`")
         if self._was_run_here(timeout):
             return
-        if limit != 0:
+        if limit != 0 and runs_event_loop():  # the words for an error cost more than the wait
             refuse_to_block(f"a wait for {self._wait_cause}", "`await` it")
         with nogil:
             self.flag.spin(context.spinner)
@@ -418,7 +429,7 @@ cdef class Future:
         self.add_done_callback(sleeper)
         try:
             while not self.flag.is_set():
-                left = SLICE_NS
+                left = SIGNAL_CHECK_NS
                 if limit >= 0:
                     left = min(left, limit - (monotonic_ns() - begin))
                     if left <= 0:
@@ -443,7 +454,7 @@ cdef class Future:
         if here is not None and here.has_own_worker():
             (<Waiter>here).wait_for(self, timeout)
         else:
-            self.wait(timeout)
+            self._wait(timeout)
         self.seen.set()
         return 0
 
@@ -457,7 +468,7 @@ cdef class Future:
         if system is None and getattr(self.target, "_is_abandoned", False):
             self.complete(None, ActorStopped(f"{self.target._short_path}: its manual system was dropped"))
             return True
-        if system is None or not system.is_run_here:
+        if system is None or not system._is_run_here:
             return False
         if not system._run_until(self.done, timeout):
             within = "" if timeout is None else f" in {timeout} s of its clock"

@@ -11,7 +11,7 @@ namespace callboard {
 
 // Every Context is one: see thread_locals.pyx. Its pointers are to Python objects, and borrowed.
 struct ActorContext : Context {
-    std::uint64_t woken{0};           // those who waited at channels, and whose waits the thread has ended
+    std::uint64_t woken{0};           // waits at channels that the thread has ended
     std::uint32_t sent{0};            // by a thread outside the workers, since it let them run last
     bool on_event_loop{false};        // the thread is that of a system's event loop
     Sampler sampler;                  // of the messages that it sends while a trace is recorded
@@ -24,7 +24,7 @@ struct ActorContext : Context {
 // Any thread.
 class ArrowNumbers {
 public:
-    // 0 is none.
+    // 0: none.
     std::uint32_t next() {
         const std::uint32_t number = last_.fetch_add(1, relaxed) + 1;
         return number != 0 ? number : next();

@@ -1,4 +1,4 @@
-"""Why an actor waits: the reasons, and the one place where they become words."""
+"""The reasons why an actor waits, and their texts, which are made only here."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WaitReason(StrEnum):
     RUNNING = "running"
     NO_INPUT = "no input"
 
-    __repr__ = str.__repr__  # it is a plain string to those who print it
+    __repr__ = str.__repr__  # it prints as a plain string
 
 
 class WaitTarget(Enum):

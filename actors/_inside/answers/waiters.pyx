@@ -19,7 +19,7 @@ cdef class Waiter(Handle):
         raise NotImplementedError
 
     cdef int wait_for(self, object future, object timeout) except -1:
-        """Let the actor, which has a thread of its own, sleep until `future` is done.
+        """Let the actor, which is dedicated, sleep until `future` is done.
 
         Raises AskDeadlock, AskTimeout.
         """
@@ -56,7 +56,7 @@ cdef class ThreadWake(Wake):
 
 
 cdef class AsyncioWake(Wake):
-    """Completes a future of asyncio, from whatever thread completes ours."""
+    """Completes a future of asyncio, in whatever thread completes the other future."""
 
     def __init__(self, loop, waiter):
         self.loop = loop
@@ -66,7 +66,7 @@ cdef class AsyncioWake(Wake):
         try:
             self.loop.call_soon_threadsafe(self.finish)
         except RuntimeError:
-            pass  # the loop was closed; nobody waits any more
+            pass  # the loop was closed; no task waits any more
 
     def finish(self):
         if not self.waiter.done():
@@ -85,7 +85,7 @@ cdef class TrioWake(Wake):
         try:
             self.token.run_sync_soon(self.finish)
         except RuntimeError:
-            pass  # trio's run has ended; nobody waits any more
+            pass  # trio's run has ended; no task waits any more
 
     def finish(self):
         if not self.is_over:
@@ -117,9 +117,9 @@ async def wait_in_trio(future, trio):
 cdef bint driven_by_worker() except -1:
     """Tell whether an `async def receive` awaits here, and not a coroutine of an event loop."""
     cdef Handle here = actor_here()
-    if here is None or current_context().worker == NULL:  # on the event loop's thread there is no worker
+    if here is None or current_context().worker == NULL:  # the thread of the event loop is not a worker's
         return False
-    # An actor that has a thread of its own may run an event loop in it.
+    # A dedicated actor may run an event loop in its thread.
     return not here.has_own_worker() or not runs_event_loop()
 
 
@@ -130,7 +130,7 @@ cdef bint was_run_for_coroutine(object future) except -1:
     if actor_here() is not None or actor_context().on_event_loop:
         return False
     system = future._system
-    if system is None or not system.is_run_here:
+    if system is None or not system._is_run_here:
         return False
     system._run_until(future.done, None)
     return future.done()

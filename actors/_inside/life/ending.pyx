@@ -1,4 +1,4 @@
-"""An actor's restart and stop, and what ends with it: its resources, and the answers that it owes.
+"""An actor's restart and stop, and the end of its resources and of its deferred answers.
 
 Everything here runs in the dispatch of the actor that it concerns, by the thread that has its readiness, so an
 actor's own state needs no lock. Work that concerns two actors at once (a parent and a child that ends) is done
@@ -13,11 +13,11 @@ from cpython.object cimport PyObject
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.unfinished cimport close_coroutine, waits_for_concurrent
-from callboard._inside.sending.letter cimport stopped
 from callboard._inside.sending.mailbox_take cimport dead_letter_beside
 from callboard._inside.sending.ref cimport FRESH, RESTARTING, STOPPING, ActorRef, Extra, Recipe
 from callboard._inside.sending.runtime cimport Runtime
 from callboard._inside.sending.state cimport TimersOfActor, Watches
+from callboard._inside.sending.stored_envelope cimport stopped
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport replace
 from callboard.core.asserting cimport holds
@@ -136,7 +136,7 @@ cdef void unwatch_children(ActorRef ref) noexcept:
 
 
 cdef void go_on_ending(ActorRef ref) noexcept:
-    """Finish a stop or a restart if nothing stands in its way any more."""
+    """Finish a stop or a restart if nothing stands in its way."""
     if ref.phase != STOPPING and ref.phase != RESTARTING or ref.extra is not None and ref.extra.leaving is not None:
         return
     with cython.critical_section(ref):
@@ -169,7 +169,7 @@ cdef void leave(ActorRef ref) noexcept:
                     ref.extras().leaving = leaving
                     return
                 leaving.close()
-                raise TypeError(f"{ref._short_path}: on_stop() returned a coroutine, which nobody would await")
+                raise TypeError(f"{ref._short_path}: on_stop() returned a coroutine, which would not be awaited")
         except BaseException as error:
             note_left(ref, error)
             return
@@ -203,20 +203,20 @@ cdef void end_backing_off(ActorRef ref) noexcept:
 
 
 cdef void close(ActorRef ref, object error) noexcept:
-    """The actor's end after its hook, which raised `error` or None: tell everyone who must know. The rest of its
+    """The actor's end after its hook, which raised `error` or None: tell everyone concerned. The rest of its
     mailbox is dead-lettered by the dispatch that this runs in."""
     cdef Extra extra
     cdef Watches watches
     cdef ActorRef other
     assert holds(ref.phase == STOPPING and not ref.children_of and ref.ending is not None)
     extra = ref.extra
-    if extra is not None and extra.deferred:  # on_stop() was the last occasion to do what was owed
-        fail_deferred(ref, stopped(ref, ref.runtime, "; it had answered with a future of its own"))
+    if extra is not None and extra.deferred:  # on_stop() was the last occasion to answer
+        fail_deferred(ref, stopped(ref, ref.runtime, "; it had answered with its own future"))
     if error is not None:
         ref.runtime.dead_letters.note_fatal(ref, error)
     if extra is not None and extra.resources is not None:
         let_go(ref, extra)
-    ref.runtime.team.retire(ref.cell)
+    ref.runtime.team.end_dedicated(ref.cell)
     ref.mark_closed()
     if extra is not None:
         cancel_timers(ref)
@@ -246,18 +246,18 @@ cdef void close(ActorRef ref, object error) noexcept:
 
 cdef void let_go(ActorRef ref, Extra extra) noexcept:
     """End what ends with the actor."""
-    cdef OwnedResource held
+    cdef OwnedResource resource
     failure = ref.runtime.dead_letters.end_of(ref).error
     things, extra.resources = extra.resources, None
-    for held in things:
-        held.let_go(failure)
+    for resource in things:
+        resource.let_go(failure)
 
 
 cdef dict NO_KWARGS = {}  # nobody changes it
 
 
 cdef void forget_arguments(Recipe recipe) noexcept:
-    """Nothing is made of them any more, and others may hold the ref for long."""
+    """No object is made of them again, and others may hold the ref for long."""
     if recipe.args or recipe.kwargs:  # else it may be shared by the class's actors
         recipe.args = ()
         recipe.kwargs = NO_KWARGS
@@ -271,7 +271,7 @@ cdef void leave_parent(ActorRef ref) noexcept:
     if parent is None:
         runtime.children.pop(ref, None)
         if not runtime.children:
-            runtime.tell_change()  # who stops the system waits for its end, though its spawn may have failed
+            runtime.tell_change()  # a stop waits for its end, though its spawn may have failed
         return
     with cython.critical_section(parent):
         was_child = parent.children_of is not None and ref in parent.children_of  # else its spawn failed
@@ -291,7 +291,7 @@ cdef void tell_ended(ActorRef ref, object watcher) noexcept:
         else:
             watcher._tell_past_capacity(Terminated(ref, end.cause, end.reason))
     except BaseException as error:
-        log.error("a watcher could not be told", actor=ref._short_path, watcher=watcher,
+        log.error("a watcher could not be notified", actor=ref._short_path, watcher=watcher,
                   exc_info=error)
 
 
@@ -316,17 +316,17 @@ cdef list snapshot(object timers):
 
 
 cdef class OwnedResource:
-    """A thing that belongs to an actor, and ends with it, such as an end of a channel."""
+    """Something that belongs to an actor, and ends with it, such as an end of a channel."""
 
     def _forbid(self):
         """Make every further use an error: the actor is a copy in a forked process."""
 
     cdef int belong_to(self, ActorRef ref) except -1:
-        """The thing is an argument of the actor's spawn. Raises an error if it is somebody else's."""
+        """Take part in the spawn of the actor, as one of its arguments. Raises an error if it has another owner."""
         return 0
 
     cdef void part(self) noexcept:
-        """The actor will not be: the thing is free again."""
+        """The spawn has failed: this is free again."""
         pass
 
     cdef void let_go(self, object failure) noexcept:
@@ -334,22 +334,22 @@ cdef class OwnedResource:
         pass
 
     def _figures(self):
-        """Return the figures of it for statistics; None: it has none. In any thread."""
+        """Return its figures for statistics, or None. In any thread."""
         return None
 
 
-# --- deferred answers: the actor returned a future that only itself will complete ----------------------
+# --- deferred answers: the actor returned a future that only it will complete -------------------------
 
 
-def _settle(dict owed, Team team, Future promise, Future asked):
+def _settle(dict deferred, Team team, Future promise, Future asked):
     """Note that an ask that was deferred to a future of its actor's own has its answer."""
     promise.detach(asked)
-    if owed.pop(asked, None) is not None:
+    if deferred.pop(asked, None) is not None:
         team.add_waiting(-1)
 
 
 cdef int defer_to_own(ActorRef ref, Future asked, Future promise) except -1:
-    """Note that only `ref` answers: it returned a future that is no other's answer."""
+    """Note that only `ref` can answer: it returned a future that no other actor completes."""
     cdef Extra extra = ref.extras()
     if promise.flag.is_set():
         return 0
@@ -363,6 +363,6 @@ cdef int defer_to_own(ActorRef ref, Future asked, Future promise) except -1:
 
 
 cdef void fail_deferred(ActorRef ref, object error) noexcept:
-    """The object that would have given these answers is no more."""
+    """Fail the answers of an object that no longer exists."""
     for asked in list(ref.extra.deferred):
         (<Future>asked).complete(None, error)

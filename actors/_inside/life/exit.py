@@ -1,4 +1,4 @@
-"""Systems that end otherwise than by stop(): collected, forked, or open at exit."""
+"""Systems that end without stop(): garbage-collected, forked, or still open at exit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Stoppable(Protocol):
 # How long the interpreter's exit waits for actors to stop, in seconds.
 EXIT_TIMEOUT = 2.0
 
-# Runtimes that no system holds any more, whose actors have not all ended. Without this the
+# Runtimes that no system holds, whose actors have not all ended. Without this the
 # collector would free actors that their workers are about to run.
 _unfinished: set[Runtime] = set()
 
@@ -64,13 +64,13 @@ def leave_behind(runtime: Runtime) -> None:
 
 
 def _collected(runtime: Runtime) -> None:
-    """Stop a system that nobody refers to. In whatever thread the collector runs: do not wait."""
-    if runtime.forked or runtime.manual:  # whose actors nobody runs any more
+    """Stop a system without references. In whatever thread the collector runs: do not wait."""
+    if runtime.forked or runtime.manual:  # no code runs its actors
         return
     was_open = not runtime.closing
     _unfinished.add(runtime)
     runtime.closing = True
-    runtime.system_ref = None  # for callers that ask why: see letter.pyx
+    runtime.system_ref = None  # for callers that ask why: see stored_envelope.pyx
     runtime.timers.close()
     runtime.on_change = partial(_end_team, runtime)
     top = runtime.top

@@ -1,7 +1,7 @@
 from callboard._inside.answers.future cimport Future
 from callboard._inside.answers.waiters cimport Wake
-from callboard._inside.sending.letter cimport Letter
 from callboard._inside.sending.ref cimport ActorRef, Extra
+from callboard._inside.sending.stored_envelope cimport StoredEnvelope
 
 
 cdef void set_awaited(Extra extra, object awaited) noexcept
@@ -18,10 +18,10 @@ cdef class TaskElsewhere:
 cdef class ConcurrentMessage(Wake):
     # A message that an actor has in the middle, beside others: see coroutine.pyx.
     cdef ActorRef ref
-    cdef Letter letter
+    cdef StoredEnvelope stored
     cdef object coroutine         # None when it is over
     cdef object awaited           # the future that it waits for
-    cdef object variables         # the context of the message while its code does not run; None: there is none
+    cdef object variables         # the context of the message while its code does not run; or None
     cdef TaskElsewhere loop_task  # what the event loop does for it, or None
     cdef bint stashed             # the message waits for its second turn already
     cdef bint counted             # it keeps the system from idleness
@@ -33,7 +33,7 @@ cdef class ConcurrentMessage(Wake):
 cdef void add_concurrent(ConcurrentMessage message) noexcept
 cdef void end_concurrent(ConcurrentMessage message) noexcept
 cdef bint waits_for_concurrent(ActorRef ref, object error) noexcept
-cdef void pass_fence_after_concurrent(ActorRef ref, Letter letter) noexcept
+cdef void pass_fence_after_concurrent(ActorRef ref, StoredEnvelope stored) noexcept
 cdef void recall(ActorRef ref) noexcept
 cdef void hold_for_failure(ConcurrentMessage message) noexcept
 cdef void lose(ConcurrentMessage message, object error) noexcept

@@ -9,9 +9,11 @@ import threading
 cimport cython
 
 from callboard._inside.answers.waiters cimport driven_by_worker
-from callboard._inside.sending.letter cimport FAILED, STOPPED, LastFence, Letter, dead_letter_and_go_on, stopped
 from callboard._inside.sending.ref cimport LIVE, SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.state cimport Concurrency
+from callboard._inside.sending.stored_envelope cimport (
+    FAILED, STOPPED, LastFence, StoredEnvelope, dead_letter_and_go_on, stopped,
+)
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard.core.asserting cimport holds
 from callboard.scheduling.context cimport current_context
@@ -24,7 +26,7 @@ from callboard.core.log import log
 
 
 cdef void set_awaited(Extra extra, object awaited) noexcept:
-    with cython.critical_section(extra):  # others look for cycles; see ActorRef.awaited()
+    with cython.critical_section(extra):  # other threads look for circles; see ActorRef.awaited()
         extra.awaited = awaited
 
 
@@ -33,7 +35,7 @@ cdef void end_suspension(ActorRef ref) noexcept:
     cdef Extra extra = ref.extra
     assert holds((ref.phase == SUSPENDED or extra.leaving is not None) and extra.coroutine is not None)
     set_awaited(extra, None)
-    extra.coroutine = extra.letter = None
+    extra.coroutine = extra.stored = None
     if ref.phase == SUSPENDED:  # else it is its `on_stop` that is over
         ref.phase = LIVE
     if extra.detached:
@@ -45,11 +47,11 @@ cdef void close_coroutine(ActorRef ref, object error) noexcept:
     """End a coroutine in the middle, because the actor stops (an ActorStopped) or restarts. Its
     message becomes a dead letter, unless it was stashed; an ask gets `error`."""
     cdef Extra extra = ref.extra
-    cdef Letter letter
+    cdef StoredEnvelope stored
     if extra is None or extra.coroutine is None:
         return
-    coroutine, letter, stashed = extra.coroutine, extra.letter, extra.stashed
-    assert holds(letter is not None)
+    coroutine, stored, stashed = extra.coroutine, extra.stored, extra.stashed
+    assert holds(stored is not None)
     end_suspension(ref)
     ref.starting = False
     try:
@@ -58,7 +60,7 @@ cdef void close_coroutine(ActorRef ref, object error) noexcept:
         log.error("a coroutine that was closed failed", actor=ref._short_path, exc_info=raised)
     if not stashed:
         fate = STOPPED if isinstance(error, ActorStopped) else FAILED
-        dead_letter_and_go_on(ref, ref.runtime, letter, fate, error)
+        dead_letter_and_go_on(ref, ref.runtime, stored, fate, error)
 
 
 # --- concurrent messages -------------------------------------------------------------------------------
@@ -71,11 +73,11 @@ cdef class TaskElsewhere:
     """Work on an actor's message elsewhere than in the actor's dispatch."""
 
     cdef bint cancel(self) noexcept:
-        """Have it end; the message hears of the end. False: it has not begun, and never will."""
+        """Have it end, and the message told of that. False: it has not begun, and never will."""
         return False
 
     cdef bint recall(self) noexcept:
-        """Have it never begin, and the message hear nothing. False: it has begun, or is about to end."""
+        """Have it never begin, and the message told nothing. False: it has begun, or is about to end."""
         return False
 
 
@@ -129,25 +131,25 @@ cdef void end_concurrent(ConcurrentMessage message) noexcept:
 
 cdef void pass_fences(Concurrency concurrency, ConcurrentMessage message) noexcept:
     cdef list waiting = []
-    for before, letter in concurrency.fences:
+    for before, stored in concurrency.fences:
         before.discard(message)
         if before:
-            waiting.append((before, letter))
+            waiting.append((before, stored))
         else:
-            (<Letter>letter).reply_to.complete(None, None)
+            (<StoredEnvelope>stored).reply_to.complete(None, None)
     concurrency.fences = waiting or None
 
 
-cdef void pass_fence_after_concurrent(ActorRef ref, Letter letter) noexcept:
+cdef void pass_fence_after_concurrent(ActorRef ref, StoredEnvelope stored) noexcept:
     """A fence came: it passes when the messages before it are over, of which some may be in the middle."""
     cdef Concurrency concurrency = ref.extra.concurrency if ref.extra is not None else None
     if concurrency is None or not concurrency.messages:
-        letter.reply_to.complete(None, None)
+        stored.reply_to.complete(None, None)
         return
     if concurrency.fences is None:
         concurrency.fences = []
-    concurrency.fences.append((set(concurrency.messages), letter))
-    if type(letter.reply_to) is LastFence:
+    concurrency.fences.append((set(concurrency.messages), stored))
+    if type(stored.reply_to) is LastFence:
         concurrency.closes = True
         ref.detour = True
 
@@ -186,7 +188,7 @@ cdef bint waits_for_concurrent(ActorRef ref, object error) noexcept:
 cdef void recall(ActorRef ref) noexcept:
     """Have the messages that the event loop has not begun wait again, in their order, before all others.
 
-    The actor's latest deed is to have its effect before they begin. The caller may run the actor's code.
+    The actor's latest action takes effect before they begin. The caller may run the actor's code.
     """
     cdef Concurrency concurrency = ref.extra.concurrency if ref.extra is not None else None
     cdef StepLock step_lock = <StepLock>concurrency.step_lock if concurrency is not None else None
@@ -199,34 +201,34 @@ cdef void recall(ActorRef ref) noexcept:
     recalled = [message for message in unbegun if message.coroutine is not None and message.loop_task.recall()]
     if not recalled:
         return
-    letters = letters_of(concurrency, recalled)
+    envelopes = envelopes_of(concurrency, recalled)
     for message in recalled:
         end_concurrent(message)
-    ref.put_back(letters)
+    ref.put_back(envelopes)
 
 
-cdef list letters_of(Concurrency concurrency, list recalled):
-    """Return the letters of concurrent messages that go back, with the fences that came behind them."""
+cdef list envelopes_of(Concurrency concurrency, list recalled):
+    """Return the concurrent messages that go back, with the fences that came behind them."""
     cdef ConcurrentMessage message
     cdef dict behind = {}  # the last of the messages before a fence -> the fences
     cdef list waiting = []
-    for before, letter in concurrency.fences or ():
+    for before, stored in concurrency.fences or ():
         last = None
         for message in recalled:
             if message in before:
                 last = message
         if last is None:
-            waiting.append((before, letter))
+            waiting.append((before, stored))
             continue
-        behind.setdefault(last, []).append(letter)
-        if type((<Letter>letter).reply_to) is LastFence:
+        behind.setdefault(last, []).append(stored)
+        if type((<StoredEnvelope>stored).reply_to) is LastFence:
             concurrency.closes = False
     concurrency.fences = waiting or None
-    letters = []
+    envelopes = []
     for message in recalled:
-        letters.append(message.letter)
-        letters += behind.get(message, ())
-    return letters
+        envelopes.append(message.stored)
+        envelopes += behind.get(message, ())
+    return envelopes
 
 
 cdef void hold_for_failure(ConcurrentMessage message) noexcept:
@@ -250,7 +252,7 @@ cdef void lose(ConcurrentMessage message, object error) noexcept:
         log.error("a coroutine that was closed failed", actor=ref._short_path, exc_info=raised)
     if not message.stashed:
         fate = STOPPED if isinstance(error, ActorStopped) else FAILED
-        dead_letter_and_go_on(ref, ref.runtime, message.letter, fate, error)
+        dead_letter_and_go_on(ref, ref.runtime, message.stored, fate, error)
 
 
 # --- one at a time -------------------------------------------------------------------------------------
@@ -301,7 +303,7 @@ cdef class StepLock:
             self.resume_steps()
 
     cdef int let_go_on(self, object step) except -1:
-        """A step does not want to enter any more."""
+        """A step no longer wants to enter."""
         if self.waiting.pop(step, None) is not None:
             self.resume_steps()
         return 0

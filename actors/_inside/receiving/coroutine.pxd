@@ -19,3 +19,6 @@ cdef void interrupt(ActorRef ref) noexcept
 cdef void begin_start(ActorRef ref, object coroutine) noexcept
 cdef void begin_leaving(ActorRef ref) noexcept
 cdef void begin_task(ActorRef ref) noexcept
+
+
+cdef void finish(ActorRef ref, Envelope* envelope, object answer) noexcept

@@ -1,6 +1,6 @@
 """`async def receive`: an actor that waits in the middle of a message, or of several.
 
-Its coroutine is LPEL's task with a stack of its own (Prokesch 2011, section 4.3): the worker drives it until it
+Its coroutine is LPEL's task with its own stack (Prokesch 2011, section 4.3): the worker drives it until it
 awaits a future that is not done, then leaves it and runs others. The future's completion sends a system message
 that makes the actor ready again.
 """
@@ -8,23 +8,23 @@ that makes the actor ready again.
 from asyncio import CancelledError
 from functools import partial
 
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from callboard._inside.answers.future cimport Future
-from callboard._inside.answers.wait_graph cimport circle
-from callboard._inside.life.ending cimport end_after_concurrent
-from callboard._inside.life.failure cimport fail_in_work
+from callboard._inside.answers.pending_asks cimport circle, lengthen
+from callboard._inside.life.ending cimport begin_stop, defer_to_own, end_after_concurrent, note_left
+from callboard._inside.life.failure cimport fail_in_work, fail_message, note_started
 from callboard._inside.life.unfinished cimport (
     Checkpoint, ConcurrentMessage, StepLock, add_concurrent, end_concurrent, end_suspension, lose, set_awaited,
 )
-from callboard._inside.receiving.answering cimport finish, with_advice
 from callboard._inside.receiving.loop_task cimport LoopTask, make_loop_task
 from callboard._inside.sending.actor_cell cimport adopting_cell, cell_of
 from callboard._inside.sending.envelope cimport Envelope, to_tell
-from callboard._inside.sending.letter cimport RUN, START, Letter, copy_of, stopped
 from callboard._inside.sending.ref cimport LIVE, RESTARTING, SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.state cimport Concurrency
+from callboard._inside.sending.stored_envelope cimport RUN, START, StoredEnvelope, copy_of, stopped
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport current_variables, kept, replace
 from callboard.core.asserting cimport holds
@@ -32,7 +32,96 @@ from callboard.core.awaitable cimport PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyI
 from callboard.core.thread_state cimport PyThreadState, set_variables
 from callboard.scheduling.context cimport Context, current_context
 
-from callboard.core.text import safe_repr
+from callboard._inside.answers.foreign import future_of
+from callboard.core.errors import AskDeadlock
+from callboard.core.text import safe_repr, safe_str
+
+
+cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        unsigned long tp_flags
+        void* tp_as_async
+    const unsigned long HEAPTYPE "Py_TPFLAGS_HEAPTYPE"
+    PyTypeObject* Py_TYPE(PyObject* value)
+    object PyContext_New()
+    int PyCoro_CheckExact(PyObject* object)
+
+
+# --- the end of a handler, or of its coroutine, and the answer ----------------------------------------
+#
+# An answer may be a future: the ask is deferred to it then.
+
+
+# How the errors begin that asyncio raises where no event loop runs.
+cdef tuple NO_LOOP = ("no running event loop", "There is no current event loop")
+
+
+cdef object with_advice(ActorRef ref, object raised):
+    """Add advice to asyncio's error that there is no loop."""
+    if type(raised) is RuntimeError and safe_str(raised).startswith(NO_LOOP):
+        advice = RuntimeError(
+            f"{raised}: {ref._short_path} uses asyncio, and must be spawned with event_loop=True for that")
+        return advice.with_traceback(raised.__traceback__)
+    return raised
+
+
+cdef void finish(ActorRef ref, Envelope* envelope, object answer) noexcept:
+    """The handler, or its coroutine, returned `answer`. A task has done its work."""
+    if envelope.message == <PyObject*>RUN:
+        assert holds(ref.recipe.runs)
+        begin_stop(ref)
+        return
+    if envelope.message == <PyObject*>START:
+        if ref.starting:
+            note_started(ref)
+        else:
+            note_left(ref, None)
+        return
+    if envelope.reply_to != NULL and not envelope.stashed:
+        error = answer_with(ref, <Future>envelope.reply_to, answer)
+        if error is not None:
+            fail_message(ref, error, copy_of(envelope))
+
+
+cdef inline bint may_be_foreign(PyObject* value) noexcept:
+    """Tell quickly that most values are not futures of asyncio or concurrent.futures."""
+    cdef PyTypeObject* kind = Py_TYPE(value)
+    return kind.tp_flags & HEAPTYPE or kind.tp_as_async != NULL
+
+
+cdef object answer_with(ActorRef ref, Future asked, object value):
+    """Answer an ask. Return None, or the AskDeadlock that the answer would close: the ask is still open."""
+    cdef Future other
+    cdef object error
+    cdef object answer = value
+    if not isinstance(answer, Future):
+        answer = future_of(answer) if may_be_foreign(<PyObject*>answer) else None
+    if answer is None:
+        asked.complete(value, None)
+        return None
+    other = <Future>answer
+    with cython.critical_section(asked):
+        done = asked.flag.is_set()
+        if not done:
+            asked.deferred_to = other
+    if done:
+        if isinstance(asked.error, AskDeadlock):  # it was void before its handler came to its end
+            other.complete(None, asked.error)
+        return None
+    error = circle(ref, asked, other)
+    if error is None:
+        if other.target is None:
+            defer_to_own(ref, asked, other)
+        if not other.attach(asked):
+            asked.complete(other.value, other.error)
+            return None
+        error = lengthen(asked, other)
+        if error is None:
+            return None
+        other.detach(asked)
+    with cython.critical_section(asked):
+        asked.deferred_to = None
+    return error
 
 
 # --- several messages at a time: an actor with `concurrency` -------------------------------------------
@@ -44,18 +133,13 @@ from callboard.core.text import safe_repr
 # things at one time.
 
 
-cdef extern from "Python.h":
-    object PyContext_New()
-    int PyCoro_CheckExact(PyObject* object)
-
-
 cdef void begin_concurrent(ActorRef ref, object coroutine, Envelope* envelope) noexcept:
     """Begin a message; it may go on after this dispatch, beside others."""
     cdef ConcurrentMessage message = ConcurrentMessage.__new__(ConcurrentMessage)
     cdef Context* context = current_context()
     cdef bint carries = cell_of(ref).has(adopting_cell)
     message.ref = ref
-    message.letter = copy_of(envelope)
+    message.stored = copy_of(envelope)
     message.stashed = envelope.stashed
     message.coroutine = coroutine
     add_concurrent(message)
@@ -72,14 +156,14 @@ cdef void begin_concurrent(ActorRef ref, object coroutine, Envelope* envelope) n
 
 
 cdef void begin_on_loop(ConcurrentMessage message, object variables) noexcept:
-    """Leave the coroutine to the event loop, which hears of it at the end of the dispatch."""
+    """Leave the coroutine to the event loop, which is told of it at the end of the dispatch."""
     cdef LoopTask loop_task
     if variables is None:
         variables = PyContext_New()
     loop_task = make_loop_task(message.ref, message.coroutine, variables)
     loop_task.message = message
     loop_task.step_lock = <StepLock>message.ref.extra.concurrency.step_lock
-    loop_task.envelope = message.letter.lend()
+    loop_task.envelope = message.stored.lend()
     loop_task.envelope.stashed = message.stashed
     loop_task.launched = True
     message.loop_task = loop_task
@@ -110,7 +194,7 @@ cdef bint interrupt_concurrent(ConcurrentMessage message, Future asked) noexcept
     """End the work on an ask, which its asker has cancelled. False: the message is another one."""
     cdef Future awaited = <Future>message.awaited
     cdef ActorRef ref = message.ref
-    if message.letter.reply_to is not asked:
+    if message.stored.reply_to is not asked:
         return False
     if message.loop_task is not None:
         if not (<LoopTask>message.loop_task).is_of(asked):
@@ -134,7 +218,7 @@ cdef void resume_concurrent(ConcurrentMessage message) noexcept:
 
 cdef void go_on_concurrent(ConcurrentMessage message, object error) noexcept:
     """Let the coroutine run on, with an exception if there is one."""
-    cdef Envelope envelope = message.letter.lend()
+    cdef Envelope envelope = message.stored.lend()
     cdef ActorRef ref = message.ref
     cdef Concurrency concurrency = ref.extra.concurrency
     assert holds(cell_of(ref).in_work == NULL)
@@ -217,7 +301,7 @@ cdef void drive_concurrent(ConcurrentMessage message, Envelope* envelope, object
 
 
 cdef PyObject* hand_variables(ConcurrentMessage message) noexcept:
-    """Return the context of a concurrent message, with a reference, or null; the message has it no more."""
+    """Take the context of a concurrent message, with its reference, or null."""
     if message.variables is None:
         return NULL
     variables = message.variables
@@ -227,7 +311,7 @@ cdef PyObject* hand_variables(ConcurrentMessage message) noexcept:
 
 
 cdef void take_variables(ConcurrentMessage message, PyObject* variables) noexcept:
-    """Let a concurrent message have a context, which is handed over, or null."""
+    """Give a concurrent message a context, with its reference, or null."""
     if variables != NULL:
         message.variables = <object>variables
         Py_DECREF(message.variables)
@@ -239,7 +323,7 @@ cdef void take_variables(ConcurrentMessage message, PyObject* variables) noexcep
 cdef void begin(ActorRef ref, object coroutine, Envelope* envelope) noexcept:
     """Drive a handler's coroutine from its start."""
     cdef Extra extra = ref.extras()
-    assert holds(ref.phase == LIVE and extra.coroutine is None and extra.awaited is None and extra.letter is None)
+    assert holds(ref.phase == LIVE and extra.coroutine is None and extra.awaited is None and extra.stored is None)
     if ref.recipe.has_async_options:
         if ref.recipe.concurrency > 1 and not ref.starting:
             begin_concurrent(ref, coroutine, envelope)
@@ -259,7 +343,7 @@ cdef void begin_task(ActorRef ref) noexcept:
     try:
         coroutine = ref.instance.run()
         if not PyCoro_CheckExact(<PyObject*>coroutine):
-            raise TypeError(f"{ref._short_path}: run() returned {safe_repr(coroutine)}, and is to be `async def`")
+            raise TypeError(f"{ref._short_path}: run() returned {safe_repr(coroutine)}, but must be `async def`")
     except BaseException as error:
         fail_in_work(ref, error, &envelope)
     else:
@@ -326,8 +410,8 @@ cdef void interrupt(ActorRef ref) noexcept:
 
 cdef void go_on(ActorRef ref, object error) noexcept:
     """Let the coroutine run on, with an exception if there is one."""
-    cdef Letter letter = ref.extra.letter
-    cdef Envelope envelope = letter.lend()
+    cdef StoredEnvelope stored = ref.extra.stored
+    cdef Envelope envelope = stored.lend()
     assert holds(cell_of(ref).in_work == NULL)
     envelope.stashed = ref.extra.stashed
     cell_of(ref).in_work = &envelope
@@ -369,8 +453,8 @@ cdef void drive(ActorRef ref, Envelope* envelope, object error) noexcept:
                 return
             error = obstacle(ref, awaited)
             if error is None:
-                if extra.letter is None:  # it waits for the first time
-                    extra.letter = copy_of(envelope)
+                if extra.stored is None:  # it waits for the first time
+                    extra.stored = copy_of(envelope)
                 extra.stashed = envelope.stashed
                 if type(awaited) is Checkpoint:
                     extra.yields = True
@@ -392,7 +476,7 @@ cdef object obstacle(ActorRef ref, object awaited):
         )
     set_awaited(extra, awaited)  # before the look around: of two that close a cycle one must see it
     if (<Future>awaited).target is None and (<Future>awaited).deferred_to is None:
-        return None  # nobody was asked
+        return None  # no actor was asked
     error = circle(ref, None, <Future>awaited)
     if error is not None:
         set_awaited(extra, None)

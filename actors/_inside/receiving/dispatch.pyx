@@ -1,6 +1,6 @@
 # cython: nonecheck=False
-# Only values that are compared with None may be None here: these are the lines that each message passes.
-"""An actor's dispatch: its messages, handed to its handler, up to the quantum."""
+# Each message passes these lines. Only values that are compared with None may be None here.
+"""An actor's dispatch: it passes messages to the handler, up to the quantum."""
 
 cimport cython
 from cpython.exc cimport PyErr_Occurred
@@ -11,18 +11,17 @@ from libc.stdint cimport uint32_t
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.failure cimport fail, fail_in_work, fail_message
 from callboard._inside.life.unfinished cimport StepLock, pass_fence_after_concurrent
-from callboard._inside.receiving.answering cimport finish
-from callboard._inside.receiving.coroutine cimport begin, launch_begun
-from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
+from callboard._inside.receiving.coroutine cimport begin, finish, launch_begun
+from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, handle_system
 from callboard._inside.sending.actor_cell cimport ActorCell, adopting_cell, closed_cell, native_cell, note_taken
-from callboard._inside.sending.letter cimport (
-    ADMITTED, CANCELLED, FAILED, FENCE, STOPPED, Carried, Fate, dead_letter_and_go_on, is_fence, letter_of, take_letter,
-    take_over, variables_of,
-)
 from callboard._inside.sending.mailbox_take cimport (
     MESSAGE, NOTHING, TakeResult, dead_letter_queued, nothing_beside, take_first, take_oldest, try_idle,
 )
 from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Envelope, Extra
+from callboard._inside.sending.stored_envelope cimport (
+    ADMITTED, CANCELLED, FAILED, FENCE, STOPPED, Carried, Fate, dead_letter_and_go_on, is_fence, stored_envelope,
+    take_over, take_stored, variables_of,
+)
 from callboard._inside.sending.variables cimport enter_variables, leave_variables, replace
 from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport reraise
@@ -32,7 +31,7 @@ from callboard.native cimport NativeActor
 from callboard.scheduling.cell cimport Cell, Outcome
 from callboard.scheduling.context cimport Context
 from callboard.scheduling.dispatching cimport account, charge
-from callboard.scheduling.turn cimport begin_turn, end_turn, goes_on
+from callboard.scheduling.dispatch_length cimport begin_dispatch, end_dispatch, goes_on
 
 
 cdef extern from "Python.h":
@@ -56,20 +55,20 @@ cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcep
     cdef uint32_t handled = 0
     cdef uint32_t counted = 0  # of these, in account()
     cdef Verdict verdict
-    cdef uint32_t limit = begin_turn(cell, context, quantum)
+    cdef uint32_t limit = begin_dispatch(cell, context, quantum)
     assert holds(context.current == plain)
     assert holds(cell.limits == NULL or cell.limits.get_runner(relaxed) == NULL)  # one dispatch at a time
     if cell.limits != NULL:
         cell.limits.set_runner(context, relaxed)
     while True:
         if ref.phase != LIVE or cell.has_system():
-            # Counted before: the cell may be another's when attend() gives it up.
+            # Counted before: the cell may be another's when handle_system() gives it up.
             if handled != counted:
                 account(cell, context, handled - counted)
                 counted = handled
             if cell.limits != NULL:
                 cell.limits.set_runner(NULL, relaxed)
-            verdict = attend(ref, context)
+            verdict = handle_system(ref, context)
             if verdict == GAVE_UP:
                 return Outcome.done
             if verdict == ENDED:
@@ -96,8 +95,8 @@ cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcep
     if ref.detour and not nothing_beside(ref):
         return Outcome.more
     if handled < limit:
-        end_turn(context, limit)
-    elif cell.pace != 1:
+        end_dispatch(context, limit)
+    elif cell.check_interval != 1:
         return Outcome.more  # most likely there are more; a slow one looks
     if try_idle(ref, context):
         return Outcome.done
@@ -229,7 +228,7 @@ cdef uint32_t run_many(ActorRef ref, ActorCell* cell, Context* context, uint32_t
         if ref.phase == LIVE:
             hand_over_all(ref, context, messages)
         else:  # a PriorityMailbox had no place for one that came
-            kept = [letter_of(message, None, None) for message in messages]
+            kept = [stored_envelope(message, None, None) for message in messages]
     if asked:
         if ref.phase == LIVE and not cell.has_system():
             args[1] = <PyObject*>ref.instance
@@ -249,18 +248,18 @@ cdef void hand_over_all(ActorRef ref, Context* context, list messages) noexcept:
         answer = ref.instance.receive_many(messages)
         if PyCoro_CheckExact(<PyObject*>answer):
             answer.close()
-            raise TypeError(f"{ref._short_path}: receive_many() returned a coroutine, which nobody would await")
+            raise TypeError(f"{ref._short_path}: receive_many() returned a coroutine, which would not be awaited")
     except BaseException as error:
         fail_many(ref, error, messages)
 
 
-cdef void keep(ActorRef ref, list letters) noexcept:
-    """These were taken, and the actor does not go on as it is: keep them for later, or dead-letter them."""
+cdef void keep(ActorRef ref, list envelopes) noexcept:
+    """These were taken, and the actor does not go on as it is: keep them for later, or make dead letters of them."""
     if ref.phase == CLOSED:
-        for letter in letters:
-            dead_letter_and_go_on(ref, ref.runtime, letter, STOPPED)
+        for stored in envelopes:
+            dead_letter_and_go_on(ref, ref.runtime, stored, STOPPED)
         return
-    ref.put_back(letters)
+    ref.put_back(envelopes)
 
 
 cdef void fail_many(ActorRef ref, object error, list messages) noexcept:
@@ -269,15 +268,15 @@ cdef void fail_many(ActorRef ref, object error, list messages) noexcept:
         fail(ref, error, None)
         return
     for message in messages[1:]:
-        dead_letter_and_go_on(ref, ref.runtime, letter_of(message, None, None), FAILED, error)
-    fail_message(ref, error, letter_of(messages[0], None, None))
+        dead_letter_and_go_on(ref, ref.runtime, stored_envelope(message, None, None), FAILED, error)
+    fail_message(ref, error, stored_envelope(messages[0], None, None))
 
 
 # --- taking a message ----------------------------------------------------------------------------------
 
 
 cdef inline bint take(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
-    """Take the next message out; false if there is none just now."""
+    """Take the next message out; false if none is there."""
     if ref.detour:
         return take_by_detour(ref, cell, context, envelope)
     # Else messages come from the queue alone.
@@ -297,20 +296,20 @@ cdef bint take_by_detour(ActorRef ref, ActorCell* cell, Context* context, Envelo
                 break
             dead_letter_and_go_on(ref, ref.runtime, take_over(envelope), fate)
         else:
-            letter, ref.intake.unfit = ref.intake.unfit, None
+            stored, ref.intake.unfit = ref.intake.unfit, None
             error, ref.intake.misfit = ref.intake.misfit, None
-            assert holds(letter is not None and error is not None)
-            fail_message(ref, error, letter)
+            assert holds(stored is not None and error is not None)
+            fail_message(ref, error, stored)
         taken = take_first(ref, cell, context, envelope) if ref.phase == LIVE else NOTHING
     if taken == NOTHING and ref.extra is not None and ref.phase == LIVE:
-        ref.extra.skips = False  # in a linking gap a cancelled ask may come yet: it is handled then
+        ref.extra.skips = False  # a cancelled ask may come behind a push that is not linked yet: it is handled then
     cdef bint found = taken == MESSAGE
     assert holds(not found or envelope.message != NULL)
     if cell.has(adopting_cell):
         if found:
             adopt_variables(context, envelope)
         elif ref.phase != SUSPENDED:
-            replace(context, NULL)  # the last message's are of no use any more
+            replace(context, NULL)  # the last message's are no longer needed
     return found
 
 
@@ -351,14 +350,14 @@ cdef Outcome dead_letter_all(ActorRef ref, Context* context) noexcept:
     cdef bint is_empty
     assert holds(ref.phase == CLOSED and ref.cell.has(closed_cell) and ref.instance is None)
     if not ref.kept:
-        INCREF(<PyObject*>ref)  # nobody else keeps a closed actor; see also ActorRef.wake()
+        INCREF(<PyObject*>ref)  # this reference keeps a closed actor; see also ActorRef.wake()
         ref.kept = True
     is_empty = dead_letter_queued(ref, context, DEAD_LETTERS_AT_ONCE)
     replace(context, NULL)  # variables that a subscriber of dead letters has set belong to no actor
     charge(ref.cell, context)
     if not is_empty or not try_idle(ref, context):
         return Outcome.more
-    # `kept` stays true from now on: each later wake() brings a reference of its own.
+    # `kept` stays true from now on: each later wake() brings its own reference.
     DECREF(<PyObject*>ref)
     return Outcome.done
 
@@ -380,15 +379,15 @@ cdef Outcome run_native(Cell* plain, Context* context, uint32_t quantum) noexcep
     assert holds(context.current == plain and plain.has(native_cell))
     if unlikely(not (<bint (*)(void*) noexcept nogil>is_live)(cell.owner) or cell.has_system(), False):
         with gil:
-            if not attend_native(cell, context, &outcome):
+            if not handle_system_of_native(cell, context, &outcome):
                 return outcome
     return (<Loop>run_loop)(cell.object, cell.owner, cell, context, quantum)
 
 
-cdef bint attend_native(ActorCell* cell, Context* context, Outcome* outcome) noexcept:
+cdef bint handle_system_of_native(ActorCell* cell, Context* context, Outcome* outcome) noexcept:
     """Handle system messages; False, with the outcome, if no user message is to be handled."""
     cdef ActorRef ref = <ActorRef>cell.owner  # when the actor ends, this may be the last reference
-    cdef Verdict verdict = attend(ref, context)
+    cdef Verdict verdict = handle_system(ref, context)
     if verdict == ENDED:
         outcome[0] = dead_letter_all(ref, context)
     else:
@@ -409,7 +408,7 @@ cdef Outcome run_loop(
     cdef Node* spent = NULL
     cdef Node* node
     cdef uint32_t handled = 0
-    cdef uint32_t limit = begin_turn(cell, context, quantum)
+    cdef uint32_t limit = begin_dispatch(cell, context, quantum)
     assert holds(cell.object == <void*>actor and actor.asked == NULL)
     enter_variables(cell, context)
     if actor.context != context:  # actors of other workers may be neighbours on its cache line
@@ -452,8 +451,8 @@ cdef Outcome run_loop(
     leave_variables(cell, context)
     account(cell, context, handled)
     if handled < limit:
-        end_turn(context, limit)
-    elif cell.pace != 1:
+        end_dispatch(context, limit)
+    elif cell.check_interval != 1:
         return Outcome.more  # as in run_python()
     if cell.try_idle():
         return Outcome.done
@@ -461,11 +460,11 @@ cdef Outcome run_loop(
 
 
 cdef void pass_native_fence(Node* node) noexcept nogil:
-    """All messages before the fence have been handled: see letter.pxd."""
+    """All messages before the fence have been handled: see stored_envelope.pxd."""
     with gil:
-        letter = take_letter(node)
-        assert holds(letter.message is FENCE and letter.reply_to is not None)
-        letter.reply_to.complete(None, None)
+        stored = take_stored(node)
+        assert holds(stored.message is FENCE and stored.reply_to is not None)
+        stored.reply_to.complete(None, None)
 
 
 cdef void answer_nothing(NativeActor actor) noexcept nogil:

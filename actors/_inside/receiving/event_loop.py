@@ -15,7 +15,7 @@ from callboard.core.threads.green import refuse_green_sockets
 
 
 class EventLoop:
-    """An asyncio event loop with a thread of its own, both made at the first use."""
+    """An asyncio event loop and its thread, both made at the first use."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -84,7 +84,7 @@ class EventLoop:
 
     def _start(self) -> None:
         refuse_green_sockets("an actor with event_loop=True")
-        # The loop is made here, not in its thread, so that the caller hears why it cannot be.
+        # The loop is made here, not in its thread, so that the caller gets its error.
         loop, ended = asyncio.new_event_loop(), asyncio.Event()
         loop.set_task_factory(make_task)
         thread = threading.Thread(
@@ -111,7 +111,7 @@ class EventLoop:
         self._thread.join(timeout)
         if self._thread.is_alive():
             log.warning(
-                "the event loop is left behind: a task or a thread does not end", system=self._name
+                "the event loop still runs: a task or a thread does not end", system=self._name
             )
 
 

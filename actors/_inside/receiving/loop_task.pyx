@@ -4,7 +4,7 @@ The worker hands the coroutine to the event loop's thread, where it is a task of
 again when the task is over. In between the actor waits in the middle of a message: only the task touches it. The
 dispatch drives an LoopTask as it drives a coroutine that awaits one future.
 
-Events that would touch the actor's object meanwhile (a stop, a restart, a failure of its children) are put off
+Events that would touch the actor's object (a stop, a restart, a failure of its children) are put off
 until the task is over. A stop and a restart cancel the task.
 
 A step of the task is held back while messages that it has sent wait for room: see pending_sends.pyx.
@@ -24,9 +24,9 @@ from callboard._inside.answers.thread_locals cimport ActorContext, actor_context
 from callboard._inside.answers.waiters cimport Wake
 from callboard._inside.life.unfinished cimport hold_for_failure
 from callboard._inside.sending.actor_cell cimport cell_of
-from callboard._inside.sending.letter cimport Letter, variables_of
 from callboard._inside.sending.pending_sends cimport Outgoing
 from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra
+from callboard._inside.sending.stored_envelope cimport StoredEnvelope, variables_of
 from callboard._inside.sending.variables cimport kept
 from callboard.core.asserting cimport holds
 from callboard.core.awaitable cimport (
@@ -61,7 +61,7 @@ cdef LoopTask make_loop_task(ActorRef ref, object coroutine, object variables=No
 
 
 def with_actor(coroutine):
-    """Have a task that an actor's task makes, such as one of gather()'s, speak for the actor, too."""
+    """Have a task that an actor's task makes, such as one of gather()'s, send as the actor, too."""
     cdef Cell* current = current_context().current
     if current == NULL:
         return coroutine
@@ -133,7 +133,7 @@ cdef class LoopTask(TaskElsewhere):
             return
         self.launched = True
         assert holds((self.ref.phase == SUSPENDED or extra.leaving is not None) and cell_of(self.ref).in_work == NULL)
-        self.envelope = extra.letter.lend()
+        self.envelope = extra.stored.lend()
         self.envelope.stashed = extra.stashed
         cell_of(self.ref).in_work = &self.envelope
         try:
@@ -148,7 +148,7 @@ cdef class LoopTask(TaskElsewhere):
             return True
         self.cancelled = True
         try:
-            # In a context of its own: to copy the worker's would be to read the actor's, which the task
+            # In a new context: to copy the worker's would be to read the actor's, which the task
             # is changing.
             self.ref.runtime.event_loop.call(self.cancel_task, contextvars.Context())
         except RuntimeError:
@@ -183,7 +183,7 @@ cdef class LoopTask(TaskElsewhere):
     # --- on the loop's thread ---------------------------------------------------------------------------
 
     def begin(self):
-        """Make the task, unless the actor ended, or the ask was cancelled, meanwhile."""
+        """Make the task, unless the actor has ended, or the ask was cancelled."""
         if self.recalled:
             return
         if self.cancelled or self.withdrawn:
@@ -234,19 +234,19 @@ cdef class LoopTask(TaskElsewhere):
         cdef Outgoing outgoing = <Outgoing>self.ref.extra.outgoing
         assert holds(self.ending is None and not self.over)
         self.ending = (answer, error)
-        if outgoing is not None and outgoing.letters and not self.cancelled and (
+        if outgoing is not None and outgoing.messages and not self.cancelled and (
             self.message is not None or not isinstance(self.ending[1], asyncio.CancelledError)
         ):
             outgoing.ends.append(self.finish)
         else:
             self.finish()
 
-    def have_wait(self, ActorRef to, Letter letter, variables):
+    def have_wait(self, ActorRef to, StoredEnvelope stored, variables):
         """Have a message that the actor sends to a full mailbox wait for room."""
         cdef Extra extra = self.ref.extra
         if extra.outgoing is None:
             extra.outgoing = Outgoing.__new__(Outgoing)
-        (<Outgoing>extra.outgoing).add(to, letter, variables, self)
+        (<Outgoing>extra.outgoing).add(to, stored, variables, self)
 
     cdef object held_back(self, object step, object error):
         """Return what a step that would go on, perhaps with `error`, is to wait for first, or None.
@@ -276,7 +276,7 @@ cdef class LoopTask(TaskElsewhere):
             if self.finish in outgoing.ends:
                 outgoing.ends.remove(self.finish)
             outgoing.send_all()
-            assert holds(not outgoing.letters)
+            assert holds(not outgoing.messages)
             refusal = outgoing.take_refusal(self)
             if error is None:
                 error = refusal
@@ -330,7 +330,7 @@ cdef class _TaskCoroutine:
 
     cdef LoopTask loop_task
     cdef object coroutine
-    cdef tuple kept           # what to go on with, once it is held back no more
+    cdef tuple kept           # what to go on with when it is no longer held back
     cdef Outgoing outgoing    # where it waits for room
     cdef bint is_main         # the coroutine of `receive`, not of a task that it made
     cdef bint has_ended       # and its answer was the result of the last step
@@ -353,7 +353,7 @@ cdef class _TaskCoroutine:
         return answer
 
     cdef object go_on_or_end(self, object value, object error):
-        """Return what is awaited, or the answer, which the LoopTask hears of at once: errors come by the task."""
+        """Return what is awaited, or the answer, which the LoopTask gets at once; errors come by the task."""
         try:
             result = self.step(value, error)
         except BaseException:
@@ -427,7 +427,7 @@ cdef class _TaskCoroutine:
     cdef object go_on(self, object value, object error):
         cdef ActorContext* context = actor_context()
         cdef Cell* outer = context.current
-        if self.loop_task.over:  # a task that the actor left behind does not act for it any more
+        if self.loop_task.over:  # a task that the actor left behind no longer acts for it
             return self.resume(value, error)
         context.current = self.loop_task.ref.cell
         if self.is_main and self.loop_task.message is None:
@@ -491,7 +491,7 @@ cdef class _TaskCoroutine:
         self.coroutine.close()
 
     def __getattr__(self, name):
-        """For those who print a task, or its stack."""
+        """For code that prints a task, or its stack."""
         return getattr(self.coroutine, name)
 
 

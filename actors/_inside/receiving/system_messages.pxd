@@ -7,4 +7,4 @@ cdef enum Verdict:
     ENDED      # closed: only dead letters are left to make
     LATER      # constructing failed and is to be tried again: let others run first
 
-cdef Verdict attend(ActorRef ref, Context* context) noexcept
+cdef Verdict handle_system(ActorRef ref, Context* context) noexcept

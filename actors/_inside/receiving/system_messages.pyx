@@ -4,18 +4,19 @@ from cpython.ref cimport Py_DECREF
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.ending cimport begin_restart, begin_stop, end_backing_off, go_on_ending, tell_ended
-from callboard._inside.life.failure cimport fail, is_expected
-from callboard._inside.life.start cimport construct, promise_start
+from callboard._inside.life.failure cimport construct, fail, is_expected, promise_start
 from callboard._inside.life.unfinished cimport ConcurrentMessage
 from callboard._inside.receiving.coroutine cimport (
     begin_leaving, begin_start, begin_task, interrupt, interrupt_concurrent, resume, resume_concurrent,
 )
 from callboard._inside.receiving.loop_task cimport LoopTask
 from callboard._inside.sending.actor_cell cimport ActorCell, adopting_cell, cell_of, closed_cell
-from callboard._inside.sending.letter cimport FENCE, STOPPED, Letter, dead_letter_and_go_on, letter_of
 from callboard._inside.sending.mailbox_take cimport skip
 from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, RESTARTING, SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.state cimport Concurrency, Watches
+from callboard._inside.sending.stored_envelope cimport (
+    FENCE, STOPPED, StoredEnvelope, dead_letter_and_go_on, stored_envelope,
+)
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport enter_variables, leave_variables, replace
 from callboard.core.asserting cimport holds
@@ -26,7 +27,7 @@ from callboard.scheduling.context cimport Context
 from callboard.scheduling.dispatching cimport charge
 
 
-cdef Verdict attend(ActorRef ref, Context* context) noexcept:
+cdef Verdict handle_system(ActorRef ref, Context* context) noexcept:
     """Handle system messages, and bring the actor to where it can handle messages, or waits, or is
     closed."""
     cdef ActorCell* cell = cell_of(ref)
@@ -147,10 +148,10 @@ cdef void handle(ActorRef ref, SystemKind kind, object first, object second) noe
     elif kind == SystemKind.cancel:
         end_cancelled(ref, <Future>first)
     elif kind == SystemKind.fence:
-        take_fence(ref, letter_of(FENCE, None, <Future>first))
+        take_fence(ref, stored_envelope(FENCE, None, <Future>first))
 
 
-cdef void take_fence(ActorRef ref, Letter fence) noexcept:
+cdef void take_fence(ActorRef ref, StoredEnvelope fence) noexcept:
     """Take a fence out of the queue's turn: nothing waits before it, but what was put back, or is in the middle."""
     if ref.phase == CLOSED:
         dead_letter_and_go_on(ref, ref.runtime, fence, STOPPED)
@@ -178,8 +179,8 @@ cdef void end_cancelled(ActorRef ref, Future asked) noexcept:
 cdef bint is_in_work(Extra extra, Future asked) noexcept:
     """Tell whether the coroutine in the middle handles this ask."""
     return (
-        extra is not None and extra.coroutine is not None and extra.letter is not None
-        and extra.letter.reply_to is asked and not extra.stashed
+        extra is not None and extra.coroutine is not None and extra.stored is not None
+        and extra.stored.reply_to is asked and not extra.stashed
     )
 
 

@@ -1,1 +1,1 @@
-"""Sending: refs, messages as values, admission to mailboxes, and the end of what is not handled."""
+"""Sending: refs, messages as values, admission to mailboxes, and messages that are not handled."""

@@ -97,7 +97,7 @@ inline void stamp(Node* node, Cell* to, Context* context) {
 
 // The receiver, on its worker, when it takes a message of a cell with limits out.
 inline void note_taken(Node* node, Cell* cell, Context* context) {
-    ActorTimes* const times = cell->times.load(acquire);  // pairs with whoever gave the cell its own
+    ActorTimes* const times = cell->times.load(acquire);  // pairs with the store of the cell's own times
     if (times == nullptr || __builtin_expect(node->sent_at == 0, 1) || context->worker == nullptr) return;
     times->note_waited(context->index, context->clock.now() - node->sent_at);
 }

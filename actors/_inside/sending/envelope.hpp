@@ -1,12 +1,12 @@
-// A message with what came with it, while it is in work.
+// A message with its sender and the future for its answer, while it is in work.
 #pragma once
 
 #include <Python.h>
 
 namespace callboard {
 
-// References: owned by a dispatch that has taken the message out of a mailbox; lent by who sends it,
-// and by the Letter of one that waits elsewhere.
+// References: owned by a dispatch that has taken the message out of a mailbox; lent by its sender,
+// and by the StoredEnvelope of a message that waits elsewhere.
 struct Envelope {
     PyObject* message;
     PyObject* sender;    // its ActorRef, or a Carried; null if the message was asked, or by no actor

@@ -1,4 +1,4 @@
-# A message with what came with it, while it is in work; and the name of the cell that has it in work.
+# A message with its sender and the future for its answer, while it is in work; and the cell's type.
 from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
 

@@ -3,10 +3,10 @@ from libc.stdint cimport uint32_t
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.actor_cell cimport ActorCell, note_taken
 from callboard._inside.sending.envelope cimport Envelope
-from callboard._inside.sending.letter cimport fetch, is_fence
 from callboard._inside.sending.overflow cimport release_popping, senders_pop
 from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.state cimport MESSAGE, NOTHING, UNFIT, TakeResult
+from callboard._inside.sending.stored_envelope cimport fetch, is_fence
 from callboard.core.memory.node cimport Node
 from callboard.scheduling.context cimport Context
 

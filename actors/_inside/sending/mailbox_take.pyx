@@ -1,15 +1,15 @@
 # cython: nonecheck=False
-# Only values that are compared with None may be None here: these are the lines that each message passes.
+# Each message passes these lines. Only values that are compared with None may be None here.
 """Takes the messages that wait for an actor: those put back, those that its intake keeps, and its queue, in this order.
 
-With an overflow policy by which senders pop, whoever pops owns the popping: see overflow.pyx.
+With an overflow policy by which senders pop, a thread that pops owns the popping: see overflow.pyx.
 """
 
 from callboard._inside.sending.actor_cell cimport adopting_cell, cell_of
-from callboard._inside.sending.letter cimport (
-    CANCELLED, STOPPED, Letter, dead_letter_and_go_on, open_letter, take_letter,
-)
 from callboard._inside.sending.ref cimport CLOSED, Extra
+from callboard._inside.sending.stored_envelope cimport (
+    CANCELLED, STOPPED, StoredEnvelope, dead_letter_and_go_on, fill_from, take_stored,
+)
 from callboard.core.asserting cimport holds
 
 
@@ -26,7 +26,7 @@ cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Enve
     cdef Extra extra = ref.extra
     cdef bint found
     if extra is not None and extra.replay:
-        open_letter(extra.replay.popleft(), envelope)
+        fill_from(extra.replay.popleft(), envelope)
         return MESSAGE
     if ref.intake is not None:
         return ref.intake.take(cell, context, envelope)
@@ -43,14 +43,14 @@ cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Enve
 cdef void skip(ActorRef ref, Future asked) noexcept:
     """Have the message of a cancelled ask be a dead letter when its turn comes; at once if it was put aside."""
     cdef Extra extra = ref.extras()
-    cdef Letter letter
+    cdef StoredEnvelope stored
     assert holds(ref.phase != CLOSED)
     extra.skips = True  # until the mailbox is empty: see take_by_detour()
     ref.detour = True
-    for letter in list(extra.stash or ()):
-        if letter.reply_to is asked:
-            extra.stash.remove(letter)
-            dead_letter_and_go_on(ref, ref.runtime, letter, CANCELLED)
+    for stored in list(extra.stash or ()):
+        if stored.reply_to is asked:
+            extra.stash.remove(stored)
+            dead_letter_and_go_on(ref, ref.runtime, stored, CANCELLED)
 
 
 cdef bint nothing_beside(ActorRef ref) noexcept:
@@ -67,16 +67,16 @@ cdef bint nothing_beside(ActorRef ref) noexcept:
 cdef void dead_letter_beside(ActorRef ref) noexcept:
     """Make dead letters of all that waits beside a closed actor's queue."""
     cdef Extra extra = ref.extra
-    cdef Letter letter
-    cdef list letters = []
+    cdef StoredEnvelope stored
+    cdef list envelopes = []
     assert holds(ref.phase == CLOSED)
     if extra is not None:
-        letters += extra.replay or ()
-        letters += extra.stash or ()
+        envelopes += extra.replay or ()
+        envelopes += extra.stash or ()
     if ref.intake is not None:
-        letters += ref.intake.take_all(cell_of(ref))
-    for letter in letters:
-        dead_letter_and_go_on(ref, ref.runtime, letter, STOPPED)
+        envelopes += ref.intake.take_all(cell_of(ref))
+    for stored in envelopes:
+        dead_letter_and_go_on(ref, ref.runtime, stored, STOPPED)
 
 
 cdef bint dead_letter_queued(ActorRef ref, Context* context, uint32_t most) noexcept:
@@ -92,9 +92,9 @@ cdef bint dead_letter_queued(ActorRef ref, Context* context, uint32_t most) noex
     while node != NULL:
         if cell.limits != NULL and not is_fence(node):
             cell.limits.give_back(1)
-        letter = take_letter(node)
+        stored = take_stored(node)
         context.nodes.give(spent, cell.spare)
-        dead_letter_and_go_on(ref, ref.runtime, letter, STOPPED)
+        dead_letter_and_go_on(ref, ref.runtime, stored, STOPPED)
         most -= 1
         node = cell.head.pop(spent) if most != 0 else NULL
     if drops:

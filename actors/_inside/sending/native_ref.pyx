@@ -6,8 +6,8 @@ from cpython.ref cimport Py_XINCREF
 
 from callboard._inside.sending.actor_cell cimport guarded_cell, stamp
 from callboard._inside.sending.envelope cimport Envelope, to_tell
-from callboard._inside.sending.letter cimport ADMITTED, REFUSED, Fate, dead_letter_and_go_on, take_letter
 from callboard._inside.sending.overflow cimport admit, look_in
+from callboard._inside.sending.stored_envelope cimport ADMITTED, REFUSED, Fate, dead_letter_and_go_on, take_stored
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.values cimport pack, take_value
 from callboard.core.asserting cimport holds
@@ -46,20 +46,20 @@ cdef bint admit_or_dead_letter_node(ActorRef to, Fate found, Node* node, Context
             sender.send_system(SystemKind.failed, sender, error)
     if fate == ADMITTED:
         return True
-    letter = take_letter(node)
+    stored = take_stored(node)
     context.nodes.give(node, to.cell.spare)
-    dead_letter_and_go_on(to, to.runtime, letter, fate, refusal)
+    dead_letter_and_go_on(to, to.runtime, stored, fate, refusal)
     return False
 
 
 @cython.trashcan(True)  # as ActorRef
 cdef class NativeRef(ActorRef):
-    """A ref on a native actor.
+    """A ref to a native actor.
 
-    It takes integers of 64 bits, floats, NativeRecord, objects with memory, and Tagged with one of these. Objects with
-    memory are those of the buffer protocol or Arrow's C data interface (NumPy arrays, bytes, Arrow record batches
-    and arrays); no copy is made. It raises TypeError for anything else. An answer is an int, a float, or a
-    NativeBuffer. A NativeRecord cannot be asked.
+    It accepts 64-bit integers, floats, NativeRecord, objects with memory, and Tagged with one of these. Objects with
+    memory support the buffer protocol or Arrow's C data interface, such as NumPy arrays, bytes, Arrow record batches
+    and arrays; they are not copied. Anything else raises TypeError. An answer is an int, a float, or a NativeBuffer. A
+    NativeRecord can be told but not asked.
     """
 
     @cython.always_allow_keywords(False)

@@ -1,4 +1,4 @@
-# Sending a native value, inlined where that is done.
+# Sends a native value; inlined at each call.
 cimport cython
 
 from callboard._inside.sending.actor_cell cimport closed_cell, guarded_cell

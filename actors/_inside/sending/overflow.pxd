@@ -1,6 +1,6 @@
 from callboard._inside.sending.actor_cell cimport closed_cell, forked_cell, task_cell
-from callboard._inside.sending.letter cimport ADMITTED, FORKED, FULL, MISSENT, STOPPED, Fate, Letter
 from callboard._inside.sending.runtime cimport Runtime
+from callboard._inside.sending.stored_envelope cimport ADMITTED, FORKED, FULL, MISSENT, STOPPED, Fate, StoredEnvelope
 from callboard.mailbox.limits cimport Limits
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.forward cimport Context
@@ -8,7 +8,9 @@ from callboard.scheduling.handle cimport Handle
 
 
 cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except? FULL
-cdef bint admit_or_dead_letter(Handle to, Runtime runtime, Fate found, Letter letter, Context* context) except -1
+cdef bint admit_or_dead_letter(
+    Handle to, Runtime runtime, Fate found, StoredEnvelope stored, Context* context
+) except -1
 
 
 cdef inline Fate look_at(Cell* cell) noexcept nogil:
@@ -31,8 +33,8 @@ cdef inline Fate look_in(Cell* cell, bint past_capacity) noexcept nogil:
 
 
 cdef class Overflow:
-    cdef readonly bint senders_pop  # who finds the mailbox full takes messages out of it
-    cdef readonly bint waits        # who finds it full waits, for room or for a time
+    cdef readonly bint senders_pop  # a sender that finds the mailbox full takes messages out of it
+    cdef readonly bint waits        # a sender that finds it full waits, for room or for a time
 
     cdef Fate give_up(self, Handle to, str obstacle) except? FULL
     cdef Fate make_room(self, Handle to, Runtime runtime, Context* context) except? FULL

@@ -1,4 +1,4 @@
-"""Admission to a mailbox, and what a sender does if that is full: its overflow policy. One class each."""
+"""Admission to a mailbox, and the overflow policies of a full one: a class for each policy."""
 
 import weakref
 
@@ -9,11 +9,11 @@ from libc.stdint cimport int64_t, uint32_t
 
 from callboard._inside.answers.waiters cimport Waiter
 from callboard._inside.sending.actor_cell cimport ActorCell
-from callboard._inside.sending.letter cimport (
-    ADMITTED, DROPPED_NEWEST, DROPPED_OLDEST, FENCE, dead_letter, is_fence, take_letter,
+from callboard._inside.sending.stored_envelope cimport (
+    ADMITTED, DROPPED_NEWEST, DROPPED_OLDEST, FENCE, dead_letter, is_fence, take_stored,
 )
 from callboard.core.asserting cimport holds
-from callboard.core.clock cimport SLICE_NS, monotonic_ns
+from callboard.core.clock cimport SIGNAL_CHECK_NS, monotonic_ns
 from callboard.core.memory.node cimport Node, await_interpreter, relaxed
 from callboard.mailbox.limits cimport Limits
 from callboard.scheduling.context cimport Context, current_context
@@ -45,8 +45,10 @@ cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except
     return found
 
 
-cdef bint admit_or_dead_letter(Handle to, Runtime runtime, Fate found, Letter letter, Context* context) except -1:
-    """The same for a message of which the sender is told by an exception, and who asked by the future.
+cdef bint admit_or_dead_letter(
+    Handle to, Runtime runtime, Fate found, StoredEnvelope stored, Context* context
+) except -1:
+    """The same for a message whose sender is told by an exception, and whose asker by the future.
 
     False: it is not to be sent.
     """
@@ -54,16 +56,16 @@ cdef bint admit_or_dead_letter(Handle to, Runtime runtime, Fate found, Letter le
     try:
         fate = admit(to, runtime, found, context)
     except BaseException as error:
-        if letter.reply_to is None:
+        if stored.reply_to is None:
             raise
-        letter.reply_to.complete(None, error)
+        stored.reply_to.complete(None, error)
         if found == FORKED or found == MISSENT or not isinstance(error, Exception):
             raise  # Ctrl-C while it waited for room is not only the future's business
         return False
     assert holds(found != ADMITTED)
     if fate == ADMITTED:
         return True
-    dead_letter(to, runtime, letter, fate)
+    dead_letter(to, runtime, stored, fate)
     return False
 
 
@@ -99,7 +101,7 @@ cdef str stayed_full(Limits* limits):
 
 
 cdef class Block(Overflow):
-    """Wait for room: an outside thread sleeps, a worker runs other actors meanwhile."""
+    """Wait for room: an outside thread sleeps, a worker runs other actors."""
 
     def __cinit__(self):
         self.waits = True
@@ -113,8 +115,8 @@ cdef class Block(Overflow):
         cdef uint32_t outermost = 1 if runtime.manual else 0
         cdef str obstacle = None
         cdef bint is_below
-        # The clock of a manual system stands still meanwhile: a wait that lasts is one of many steps.
-        cdef bint is_logical = runtime.manual and (context.worker != NULL or runtime.system.is_run_here)
+        # The clock of a manual system stands still: a wait that lasts is one of many steps.
+        cdef bint is_logical = runtime.manual and (context.worker != NULL or runtime.system._is_run_here)
         cdef int64_t steps = runtime.system.max_steps if is_logical else -1
         assert holds(limits != NULL and limits.capacity > 0)
         while obstacle is None:
@@ -125,7 +127,7 @@ cdef class Block(Overflow):
             if context.current == to.cell or (is_below and context.depth <= outermost):
                 obstacle = (
                     f"is full ({limits.capacity} messages), and its actor is in the middle of the message "
-                    "that led to this send, so nobody can make room"
+                    "that led to this send, so no room can come"
                 )
             elif context.depth > outermost and runtime.manual:
                 limits.exceed(1)
@@ -169,9 +171,9 @@ cdef class Block(Overflow):
         """
         cdef Limits* limits = to.cell.limits
         if context.worker == NULL:
-            if runtime.manual and runtime.system.is_run_here:
+            if runtime.manual and runtime.system._is_run_here:
                 return runtime.system.step()
-            left = min(left, SLICE_NS)
+            left = min(left, SIGNAL_CHECK_NS)
         elif self.run_another(<WorkerThread>context.worker.owner, to):
             return True
         elif runtime.manual:
@@ -346,7 +348,7 @@ cdef class Others:
         self.held_back[<size_t>context.current] = (
             weakref.ref(to), monotonic_ns() + min(WITHIN_NS, limits.timeout_ns))
         limits.exceed(1)
-        context.turn_began = LONG_AGO
+        context.dispatch_began = LONG_AGO
         return 0
 
 
@@ -361,7 +363,7 @@ cdef Others others_on(Worker* core):
 
 
 # The messages that were dropped while the popping was owned: spent nodes carry them, the oldest first. No Python
-# code may run meanwhile, because it could switch threads. A worker that has the interpreter and finds the popping
+# code may run, because it could switch threads. A worker that has the interpreter and finds the popping
 # owned comes back at once, again and again, and never lets the interpreter go.
 cdef struct Dropped:
     Node* first
@@ -376,11 +378,11 @@ cdef void release_popping(Handle to, Runtime runtime, Context* context) noexcept
         return
     error = dead_letter_dropped(to, runtime, context, dropped.first)
     if error is not None:
-        log.error("a dead letter could not be posted", actor=to._short_path, exc_info=error)
+        log.error("a dead letter could not be delivered", actor=to._short_path, exc_info=error)
 
 
 cdef void pop_one(Cell* cell, Dropped* dropped) noexcept nogil:
-    """Pop the oldest message, if there is one; it may be in its linking gap, or taken meanwhile."""
+    """Pop the oldest message, if there is one; it may not be linked yet, or just taken."""
     cdef bint is_message = False
     cdef Node* spent = NULL
     cdef Node* node = cell.head.pop(spent)
@@ -425,14 +427,14 @@ cdef object dead_letter_dropped(Handle to, Runtime runtime, Context* context, No
     cdef object raised = None
     while node != NULL:
         following = node.get_next(relaxed)
-        letter = take_letter(node)
+        stored = take_stored(node)
         context.nodes.give(node, to.cell.spare)
         node = following
         try:
-            if letter.message is FENCE:
-                to._take_fence(letter.reply_to)
+            if stored.message is FENCE:
+                to._take_fence(stored.reply_to)
                 continue
-            dead_letter(to, runtime, letter, DROPPED_OLDEST)
+            dead_letter(to, runtime, stored, DROPPED_OLDEST)
         except BaseException as error:
             raised = error
     return raised
@@ -451,7 +453,7 @@ cdef void drop_all(Cell* cell) noexcept:
         return
     context = current_context()
     while node != NULL:
-        take_letter(node)
+        take_stored(node)
         context.nodes.give(spent, cell.spare)
         node = cell.head.pop(spent)
     node = cell.take_system()

@@ -1,4 +1,4 @@
-"""Messages that wait for room in a full mailbox, so that no thread need wait.
+"""Messages that wait for room in a full mailbox, so that no thread has to wait.
 
 They wait at their receiver if they were sent by `atell`, and with their sender if that is an actor on the event
 loop. In both cases room is waited for by a fence, which goes through the receiver's mailbox in its turn: see
@@ -12,8 +12,8 @@ from collections import deque
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.actor_cell cimport ActorCell
-from callboard._inside.sending.letter cimport ADMITTED, FULL, REFUSED, Fate, dead_letter_and_go_on
 from callboard._inside.sending.overflow cimport Overflow, look_in, stayed_full
+from callboard._inside.sending.stored_envelope cimport ADMITTED, FULL, REFUSED, Fate, dead_letter_and_go_on
 from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport relaxed
 from callboard.core.monitoring.records cimport state_output
@@ -103,28 +103,28 @@ cdef class Unsent(Future):
         """The time is up: send all the same, or refuse, as the overflow policy says."""
         to = self.to()
         refusal = None
-        for letter, variables in self.take_all() if to is not None else ():
+        for stored, variables in self.take_all() if to is not None else ():
             try:
-                give_up_at(to, <Letter>letter, variables)
+                give_up_at(to, <StoredEnvelope>stored, variables)
             except BaseException as error:
                 refusal = error if refusal is None else refusal
         self.complete(None, refusal)
 
     cdef object take_all(self):
         with lock:
-            letters, self.letters = self.letters, deque()
-        return letters
+            envelopes, self.messages = self.messages, deque()
+        return envelopes
 
 
-cdef int give_up_at(Handle to, Letter letter, object variables) except -1:
+cdef int give_up_at(Handle to, StoredEnvelope stored, object variables) except -1:
     cdef Overflow overflow = <Overflow>(<ActorCell*>to.cell).overflow
     try:
         overflow.give_up(to, stayed_full(to.cell.limits))
     except BaseException as error:
-        if letter.reply_to is not None:
-            letter.reply_to.complete(None, error)
+        if stored.reply_to is not None:
+            stored.reply_to.complete(None, error)
         raise
-    to._deliver(letter, variables, ADMITTED)
+    to._deliver(stored, variables, ADMITTED)
     return 0
 
 
@@ -146,12 +146,12 @@ cdef class Queue:
                 if first is None:
                     return
                 if found != FULL:
-                    letter, variables = first.letters.popleft()
+                    stored, variables = first.messages.popleft()
             if found == FULL:
                 to._fence().add_done_callback(self.go_on)
                 return
             try:
-                to._deliver(letter, variables, found)
+                to._deliver(stored, variables, found)
             except BaseException as error:
                 first.complete(None, error)
             if is_last:
@@ -163,8 +163,8 @@ cdef class Queue:
         cdef Unsent first
         while self.waiting:
             first = self.waiting[0]
-            if first.letters:
-                return look_in(to.cell, False), len(first.letters) == 1, first
+            if first.messages:
+                return look_in(to.cell, False), len(first.messages) == 1, first
             self.waiting.popleft()
         self.is_active = False
         active -= 1
@@ -180,14 +180,14 @@ cdef bint is_awaited(Handle to) except -1:
     return queue is not None and (<Queue>queue).is_active
 
 
-cdef Unsent wait_outside(Handle to, object timers, Letter letter, object variables):
+cdef Unsent wait_outside(Handle to, object timers, StoredEnvelope stored, object variables):
     """Have a message wait for room, for the time of the mailbox at most."""
     global active
     cdef Unsent unsent = Unsent.__new__(Unsent)
     cdef Queue queue = Queue.__new__(Queue)
     assert holds(to.cell.limits != NULL)
     unsent.to = queue.to = weakref.ref(to)
-    unsent.letters = deque([(letter, variables)])
+    unsent.messages = deque([(stored, variables)])
     queue.waiting = deque()
     with lock:
         queue = <Queue>queues.setdefault(to, queue)
@@ -203,12 +203,12 @@ cdef Unsent wait_outside(Handle to, object timers, Letter letter, object variabl
     return unsent
 
 
-cdef bint wait_behind(Unsent unsent, Letter letter, object variables) except -1:
-    """Have one more message of the same call wait. False: the call's others do not wait any more."""
+cdef bint wait_behind(Unsent unsent, StoredEnvelope stored, object variables) except -1:
+    """Have one more message of the same call wait. False: the call's others no longer wait."""
     with lock:
-        if not unsent.letters:
+        if not unsent.messages:
             return False
-        unsent.letters.append((letter, variables))
+        unsent.messages.append((stored, variables))
     return True
 
 
@@ -224,7 +224,7 @@ cdef class Outgoing:
 
     def __cinit__(self):
         self.loop = asyncio.get_running_loop()
-        self.letters = deque()
+        self.messages = deque()
         self.steps = {}
         self.ends = []
         self.refusals = {}
@@ -232,20 +232,20 @@ cdef class Outgoing:
     @property
     def _full(self):
         """The actor at which the first message waits for room; None if none does. In any thread."""
-        for to, _, _, _ in self.letters.copy():
+        for to, _, _, _ in self.messages.copy():
             return to
         return None
 
-    cdef int add(self, ActorHandle to, Letter letter, object variables, object loop_task) except -1:
+    cdef int add(self, ActorHandle to, StoredEnvelope stored, object variables, object loop_task) except -1:
         """Have a message wait behind the others."""
-        self.letters.append((to, letter, variables, loop_task))
-        if len(self.letters) == 1:
+        self.messages.append((to, stored, variables, loop_task))
+        if len(self.messages) == 1:
             self.wait_for_first()
         return 0
 
     cdef bint holds_back(self, object step) except -1:
         """Tell whether a step is to wait: for room, or for steps that have waited before it."""
-        return bool(self.letters) or (len(self.steps) != 0 and next(iter(self.steps)) is not step)
+        return bool(self.messages) or (len(self.steps) != 0 and next(iter(self.steps)) is not step)
 
     cdef object wait(self, object step):
         """Return a future that a step of a task can yield, to be resumed when there is a reason to."""
@@ -255,22 +255,22 @@ cdef class Outgoing:
         return future
 
     cdef int let_go_on(self, object step) except -1:
-        """A step waits no more: it goes on, or ends."""
+        """A step no longer waits: it goes on, or ends."""
         self.steps.pop(step, None)
-        if not self.letters:
+        if not self.messages:
             self.resume_first_step()
 
     cdef bint is_over(self) except -1:
-        """Tell whether nothing waits any more, and no refusal is left to be told."""
-        return not (self.letters or self.steps or self.ends or self.refusals)
+        """Tell whether nothing waits, and no refusal is left to be told."""
+        return not (self.messages or self.steps or self.ends or self.refusals)
 
     cdef object take_refusal(self, object loop_task):
         return self.refusals.pop(loop_task, None)
 
     cdef int send_all(self) except -1:
         """Send what waits past all bounds: the actor ends, or the loop does."""
-        while self.letters:
-            self.send(self.letters.popleft(), True)
+        while self.messages:
+            self.send(self.messages.popleft(), True)
         self.forget_first()
         self.resume_first_step()
         return 0
@@ -278,19 +278,19 @@ cdef class Outgoing:
     cdef bint send(self, tuple entry, bint past_capacity) except -1:
         """Send if there is room, or make a dead letter if the receiver has stopped. False: there is no room."""
         cdef ActorHandle to = <ActorHandle>entry[0]
-        cdef Letter letter = <Letter>entry[1]
+        cdef StoredEnvelope stored = <StoredEnvelope>entry[1]
         cdef object variables = entry[2]
         cdef Fate found = look_in(to.cell, past_capacity)
         if found == FULL:
             return False
         try:
-            to._deliver(letter, variables, found)
+            to._deliver(stored, variables, found)
         except BaseException as error:
             self.refuse(entry, error)
         return True
 
     cdef int wait_for_first(self) except -1:
-        cdef ActorHandle to = <ActorHandle>self.letters[0][0]
+        cdef ActorHandle to = <ActorHandle>self.messages[0][0]
         assert holds(self.fence is None and to.cell.limits != NULL)  # one fence at a time
         if self.timer is None:  # else it has waited before, and others were faster
             self.timer = self.loop.call_later(to.cell.limits.timeout_ns / 1e9, self.give_up)
@@ -308,16 +308,16 @@ cdef class Outgoing:
     def go_on(self, fence):
         """Send what finds room now."""
         if fence is self.fence:  # else it is of one that has been sent, or given up
-            assert holds((<Future>fence).flag.is_set() and self.letters)
+            assert holds((<Future>fence).flag.is_set() and self.messages)
             self.fence = None
             self.send_on()
 
     cdef int send_on(self) except -1:
-        while self.letters:
-            if not self.send(self.letters[0], False):
+        while self.messages:
+            if not self.send(self.messages[0], False):
                 self.wait_for_first()
                 return 0
-            self.letters.popleft()
+            self.messages.popleft()
             self.forget_first()
         self.resume_first_step()
         ends, self.ends = self.ends, []
@@ -326,35 +326,35 @@ cdef class Outgoing:
         return 0
 
     def give_up(self):
-        """The time is up for the first: send it all the same, or refuse all that want there, as its policy says."""
+        """The time is up for the first: send it all the same, or refuse all for that mailbox, as its policy says."""
         cdef ActorHandle to
         cdef Overflow overflow
-        assert holds(self.timer is not None and self.letters)
-        entry = self.letters.popleft()
-        to, letter, variables, _ = entry
+        assert holds(self.timer is not None and self.messages)
+        entry = self.messages.popleft()
+        to, stored, variables, _ = entry
         overflow = <Overflow>(<ActorCell*>to.cell).overflow
         self.forget_first()
         try:
             if overflow.give_up(to, stayed_full(to.cell.limits)) == ADMITTED:  # it has its room
-                to._deliver(letter, variables, ADMITTED)
+                to._deliver(stored, variables, ADMITTED)
         except BaseException as error:
             self.refuse(entry, error)
-            waiting, self.letters = self.letters, deque()
+            waiting, self.messages = self.messages, deque()
             for entry in waiting:
                 if entry[0] is to:
                     to.cell.limits.add_dropped(1, relaxed)
                     self.refuse(entry, error)
                 else:
-                    self.letters.append(entry)
+                    self.messages.append(entry)
         self.send_on()
 
     cdef int refuse(self, tuple entry, object error) except -1:
         cdef ActorHandle to = <ActorHandle>entry[0]
-        cdef Letter letter = <Letter>entry[1]
-        if letter.reply_to is not None:  # who asked hears of it by the future
-            letter.reply_to.complete(None, error)
+        cdef StoredEnvelope stored = <StoredEnvelope>entry[1]
+        if stored.reply_to is not None:  # the asker is told by the future
+            stored.reply_to.complete(None, error)
             return 0
-        dead_letter_and_go_on(to, to.runtime, letter, REFUSED, error)
+        dead_letter_and_go_on(to, to.runtime, stored, REFUSED, error)
         self.refusals[entry[3]] = error
         for future in self.steps.values():  # the one that is refused need not be the first
             resume(future)
@@ -375,6 +375,6 @@ cdef class Outgoing:
 
 
 cdef void resume(object future) except *:
-    """Resume who waits for a future of asyncio."""
+    """Complete a future of asyncio, if it is not done."""
     if not future.done():
         future.set_result(None)

@@ -1,5 +1,5 @@
 # cython: nonecheck=False
-# Nothing here is None: these are the lines that each message passes.
+# Each message passes these lines. Nothing here is None.
 """The intake of a PriorityMailbox, and the order in which it hands messages out.
 
 First come messages of the runtime that the user's key does not take, such as Terminated. Then come those that have
@@ -10,8 +10,8 @@ import heapq
 
 from callboard._inside.sending.actor_cell cimport ActorCell
 from callboard._inside.sending.envelope cimport Envelope
-from callboard._inside.sending.letter cimport FENCE, Carried, end_sample, open_letter, take_letter
 from callboard._inside.sending.state cimport MESSAGE, NOTHING, UNFIT, TakeResult
+from callboard._inside.sending.stored_envelope cimport FENCE, Carried, end_sample, fill_from, take_stored
 from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Kind, Node
 from callboard.scheduling.context cimport Context
@@ -28,7 +28,7 @@ cdef enum:
 
 
 cdef class Ranked:
-    """A letter with its rank in the order."""
+    """An envelope with its rank in the order."""
 
     def __lt__(self, Ranked other):
         return self.comes_before(other)
@@ -48,7 +48,7 @@ cdef class Ranked:
 
 cdef int refuse_disorder(object key, object other) except -1:
     """Raise TypeError for two keys of which neither is less though they differ, as two sets may."""
-    # A class that defines no `==` of its own says nothing of what is equal.
+    # A class without an `==` says nothing of what is equal.
     if key == other or type(key).__eq__ is object.__eq__:
         return 0
     raise TypeError(
@@ -56,17 +56,17 @@ cdef int refuse_disorder(object key, object other) except -1:
         "neither is less, and they are not equal")
 
 
-cdef int push_ranked(list heap, object key, Letter letter, uint64_t arrival) except -1:
-    """Put a letter in its place, by its message's key. If it raises, the heap is as it was."""
+cdef int push_ranked(list heap, object key, StoredEnvelope stored, uint64_t arrival) except -1:
+    """Put an envelope in its place, by its message's key. If it raises, the heap is as it was."""
     cdef Ranked ranked = Ranked.__new__(Ranked)
-    ranked.letter = letter
+    ranked.stored = stored
     ranked.arrival = arrival
     try:
-        ranked.key = key(letter.message)
+        ranked.key = key(stored.message)
         ranked.rank = rank_of(ranked.key)
         push(heap, ranked)
     except BaseException:
-        if not is_of_runtime(letter):
+        if not is_of_runtime(stored):
             raise
         ranked.key = None
         ranked.rank = FIRST
@@ -103,7 +103,7 @@ cdef int rank_of(object key) except -1:
         return BY_KEY
     if is_nan(key):
         return LAST
-    key < key  # None, say, is an error of its own message, and not of the one that meets it
+    key < key  # None, say, is an error of this message, not of another that is compared with it
     return BY_KEY
 
 
@@ -120,20 +120,20 @@ cdef bint is_nan(object key) except -1:
         return True
 
 
-cdef bint is_of_runtime(Letter letter) noexcept:
+cdef bint is_of_runtime(StoredEnvelope stored) noexcept:
     """Tell whether the runtime sent the message by itself, and no code that knows of the key."""
-    if isinstance(letter.message, (Terminated, DeadLetter)):
+    if isinstance(stored.message, (Terminated, DeadLetter)):
         return True
-    return isinstance(letter.sender, Carried) and (<Carried>letter.sender).is_of_timer
+    return isinstance(stored.sender, Carried) and (<Carried>stored.sender).is_of_timer
 
 
 cdef list in_order_of_arrival(list heap):
-    """Return the letters of a heap."""
-    return [(<Ranked>ranked).letter for ranked in sorted(heap, key=arrival_of)]
+    """Return the envelopes of a heap."""
+    return [(<Ranked>ranked).stored for ranked in sorted(heap, key=arrival_of)]
 
 
 def arrival_of(Ranked ranked):
-    """Return how many came before it."""
+    """Return its number in the order of arrival."""
     return ranked.arrival
 
 
@@ -152,24 +152,24 @@ cdef class PriorityIntake(Intake):
     cdef TakeResult take(self, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
         cdef Node* spent = NULL
         cdef Node* node = cell.head.pop(spent)
-        cdef Letter letter
+        cdef StoredEnvelope stored
         while node != NULL:
             if node.kind > Kind.record:
                 end_sample(node, False)
-            letter = take_letter(node)
+            stored = take_stored(node)
             context.nodes.give(spent, cell.spare)
-            if letter.message is FENCE:
-                self.fences.append(letter)
-            elif not self.find_place(letter):
+            if stored.message is FENCE:
+                self.fences.append(stored)
+            elif not self.find_place(stored):
                 give_back(cell, 1)
-                self.unfit = letter
+                self.unfit = stored
                 return UNFIT
             node = cell.head.pop(spent)
         if not self.heap:
             self.pass_fences()
             return NOTHING
         assert holds(cell.limits == NULL or cell.limits.count() >= len(self.heap))
-        open_letter(self.pop(cell), envelope)
+        fill_from(self.pop(cell), envelope)
         give_back(cell, 1)
         return MESSAGE
 
@@ -177,18 +177,18 @@ cdef class PriorityIntake(Intake):
         return not self.heap and not self.fences
 
     cdef list take_all(self, ActorCell* cell):
-        cdef list letters = self.fences + in_order_of_arrival(self.heap)
+        cdef list envelopes = self.fences + in_order_of_arrival(self.heap)
         give_back(cell, len(self.heap))
         self.heap = []
         self.fences = []
         self.key = self.unfit = self.misfit = None  # others may hold the ref for long
-        return letters
+        return envelopes
 
-    cdef bint find_place(self, Letter letter) noexcept:
-        """Put a letter in the heap. False, with `misfit`, if its key does not fit in."""
+    cdef bint find_place(self, StoredEnvelope stored) noexcept:
+        """Put an envelope in the heap. False, with `misfit`, if its key does not fit in."""
         self.arrivals += 1
         try:
-            push_ranked(self.heap, self.key, letter, self.arrivals)
+            push_ranked(self.heap, self.key, stored, self.arrivals)
         except BaseException as error:
             self.misfit = error
             return False
@@ -196,13 +196,13 @@ cdef class PriorityIntake(Intake):
 
     cdef void pass_fences(self) noexcept:
         """All messages before the fences have been handled."""
-        cdef Letter letter
+        cdef StoredEnvelope stored
         assert holds(not self.heap)  # all messages before them have been handled
         fences, self.fences = self.fences, []
-        for letter in fences:
-            letter.reply_to.complete(None, None)
+        for stored in fences:
+            stored.reply_to.complete(None, None)
 
-    cdef Letter pop(self, ActorCell* cell):
+    cdef StoredEnvelope pop(self, ActorCell* cell):
         cdef Ranked ranked = self.heap[0]
         try:
             heapq.heappop(self.heap)
@@ -210,7 +210,7 @@ cdef class PriorityIntake(Intake):
             # The others are still there, in an order that their keys do not define.
             log.error("keys of a PriorityMailbox cannot be compared", actor=(<object>cell.owner)._short_path,
                       exc_info=error)
-        return ranked.letter
+        return ranked.stored
 
 
 cdef inline void give_back(ActorCell* cell, Py_ssize_t messages) noexcept:

@@ -1,10 +1,10 @@
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.envelope cimport Envelope
-from callboard._inside.sending.letter cimport Fate, Letter
 from callboard._inside.sending.pending_sends cimport Unsent
 from callboard._inside.sending.state cimport (
     CLOSED, FRESH, LIVE, RESTARTING, STOPPING, SUSPENDED, ActorHandle, Extra, Intake, Phase, Recipe,
 )
+from callboard._inside.sending.stored_envelope cimport Fate, StoredEnvelope
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard.core.memory.node cimport Node
 from callboard.scheduling.forward cimport Context
@@ -17,7 +17,7 @@ cdef class ActorRef(ActorHandle):
     cdef bint kept                # closed, and ready once at least: see dispatch.dead_letter_all()
     cdef bint detour              # messages come from more than the queue: replay, intake, dropping
     cdef Intake intake            # of the mailbox's kind; None for one that is first in, first out
-    cdef object hired             # the worker of its own; who woke it may unpark it after its end
+    cdef object own_worker        # of a dedicated actor; the thread that woke it may unpark it after its end
     cdef object __weakref__
 
     cdef int send(self, Envelope envelope, Context* context) except -1
@@ -30,9 +30,9 @@ cdef class ActorRef(ActorHandle):
     cdef int push_watched(self, Envelope envelope, Context* context) except -1
     cdef Node* take_node(self, Context* context) except NULL
     cdef void make_sample(self, Node* node, Envelope* envelope, Context* context) noexcept
-    cdef int push_letter(self, Letter letter, object variables, Context* context) except -1
+    cdef int push_stored(self, StoredEnvelope stored, object variables, Context* context) except -1
     cdef void send_system(self, SystemKind kind, object first, object second) noexcept
-    cdef void put_back(self, list letters) noexcept
+    cdef void put_back(self, list envelopes) noexcept
     cdef Future send_fence(self, type kind)
     cdef Future future_of(self, SystemKind kind, bint is_rest)
     cdef void wake(self, Context* context) noexcept

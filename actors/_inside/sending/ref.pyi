@@ -14,7 +14,7 @@ _R = TypeVar("_R", covariant=True, default=Any)
 _V = TypeVar("_V", covariant=True)
 
 class Source(Protocol[_V]):
-    def _pour_into(self, ref: ActorRef[_V]) -> ActorRef[Any]: ...
+    def _pipe_to(self, ref: ActorRef[_V]) -> ActorRef[Any]: ...
 
 @disjoint_base
 class ActorRef(ActorHandle, Generic[_M, _R]):

@@ -15,11 +15,11 @@ from callboard._inside.sending.actor_cell cimport (
     sampled_cell, slow_cell, stamp,
 )
 from callboard._inside.sending.envelope cimport copied, to_ask, to_tell
-from callboard._inside.sending.letter cimport (
-    ADMITTED, FENCE, FULL, Carried, LastFence, Letter, copy_of, letter_of, sender_of,
-)
 from callboard._inside.sending.overflow cimport admit_or_dead_letter, drop_all, look_at, look_in
 from callboard._inside.sending.pending_sends cimport BEHIND, SENT, Unsent, is_awaited, wait_behind, wait_outside
+from callboard._inside.sending.stored_envelope cimport (
+    ADMITTED, FENCE, FULL, Carried, LastFence, StoredEnvelope, copy_of, sender_of, stored_envelope,
+)
 from callboard._inside.sending.variables cimport current_variables
 from callboard.core.asserting cimport holds
 from callboard.core.memory.node cimport Kind, Node, relaxed, wants_answer
@@ -33,7 +33,7 @@ from callboard.core.errors import AskDeadlock, CallboardError
 from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block, runs_event_loop
 
-# tell_many() publishes this many messages at a time, so that the receiver can start meanwhile.
+# tell_many() publishes this many messages at a time, so that the receiver can start early.
 cdef int CHUNK = 256
 
 
@@ -69,7 +69,7 @@ cdef inline object sender_here():
 
 
 cdef inline int refuse_void(Future in_work) except -1:
-    """Raise AskDeadlock if the ask in work is part of a conversation without end (wait_graph.pyx)."""
+    """Raise AskDeadlock if the ask in work is part of a conversation without end (pending_asks.pyx)."""
     if in_work.flag.is_set() and isinstance(in_work.error, AskDeadlock):
         raise AskDeadlock(str(in_work.error))
     return 0
@@ -83,9 +83,9 @@ def _stop_at(ActorRef ref, Future fence):
 # Trashcan: a ref holds its parent's, and so on, and all of a deep tree's may go at once.
 @cython.trashcan(True)
 cdef class ActorRef(ActorHandle):
-    """A handle on an actor. Safe in every thread, hashable, equal to itself only.
+    """A handle to an actor. Thread-safe, hashable, and equal only to itself.
 
-    Refs cannot be pickled: they mean something in their own process only. A copy of one is itself.
+    Refs cannot be pickled, because they are valid only in their own process. Copying a ref returns the same ref.
     """
 
     def __dealloc__(self):
@@ -98,11 +98,10 @@ cdef class ActorRef(ActorHandle):
     @cython.nonecheck(False)
     @cython.always_allow_keywords(False)  # one argument, passed as such: saves a fifth of the call
     def tell(self, message, /):
-        """Send `message`; return at once, before it is handled.
+        """Send `message` and return immediately, before it is handled.
 
-        Messages of one sender arrive in the order in which it sent them. A message to a stopped
-        actor becomes a dead letter. With a bounded mailbox the mailbox's overflow policy decides
-        what happens when it is full, and may raise MailboxFull.
+        Messages from one sender arrive in the order in which they were sent. A message to a stopped actor becomes a
+        dead letter. If a bounded mailbox is full, its overflow policy decides what happens, and may raise MailboxFull.
         """
         cdef Context* context = current_context()
         cdef Cell* current = context.current
@@ -113,9 +112,9 @@ cdef class ActorRef(ActorHandle):
 
     @cython.nonecheck(False)
     def tell_many(self, messages):
-        """Send all of `messages`, an iterable, in its order; cheaper than as many tell().
+        """Send all of `messages`, an iterable, in order. Cheaper than calling tell() for each.
 
-        If the iterable raises, the messages before that are sent, and the exception goes on.
+        If the iterable raises, the messages before that are sent, and the exception propagates.
         """
         cdef Context* context = current_context()
         cdef Cell* cell = self.cell
@@ -161,11 +160,11 @@ cdef class ActorRef(ActorHandle):
     @cython.nonecheck(False)
     @cython.always_allow_keywords(False)
     def atell(self, message, /):
-        """Send `message` now, or as soon as a full mailbox has room. Return a future that is done then.
+        """Send `message` now, or as soon as a full mailbox has room. Return a future that is done once it is sent.
 
-        Like tell(), but nobody is blocked. The future fails with MailboxFull where tell() would raise it after a wait.
-        Messages that wait keep the order of the calls; one of tell() may overtake them. A cancelled `await` takes the
-        message back, unless it was sent just before.
+        Like tell(), but nothing blocks: the future fails with MailboxFull where tell() would raise it after a wait.
+        Waiting messages keep the order of the calls, but a tell() may overtake them. Cancelling the `await` withdraws
+        the message, unless it was sent just before.
         """
         cdef Context* context = current_context()
         cdef Cell* current = context.current
@@ -180,7 +179,7 @@ cdef class ActorRef(ActorHandle):
         return SENT
 
     def atell_many(self, messages):
-        """Send all of `messages` in their order, as atell() does each. Return one future, of all.
+        """Send all of `messages` in order, each like atell(). Return one future for all of them.
 
         If one is refused, those behind it are not sent.
         """
@@ -192,7 +191,7 @@ cdef class ActorRef(ActorHandle):
         for message in source:
             if isinstance(told, Unsent):
                 variables = current_variables() if self.cell.has(carrying_cell) else None
-                if wait_behind(<Unsent>told, letter_of(message, sender_here(), None), variables):
+                if wait_behind(<Unsent>told, stored_envelope(message, sender_here(), None), variables):
                     continue
                 if told.flag.is_set() and told.error is not None:
                     break
@@ -202,9 +201,10 @@ cdef class ActorRef(ActorHandle):
     def ask(self, message, timeout=None):
         """Send `message` and return a Future of the answer, which is the return value of `receive`.
 
-        With a `timeout` in seconds the future fails with AskTimeout if no answer came. It fails at
-        once with ActorStopped if the actor is stopped, and with the handler's exception if that
-        fails.
+        The future fails with the handler's exception, and immediately with ActorStopped if the actor has stopped.
+
+        Args:
+            timeout: The number of seconds without an answer after which the future fails with AskTimeout.
         """
         cdef Context* context = current_context()
         cdef ActorCell* current = <ActorCell*>context.current
@@ -218,25 +218,25 @@ cdef class ActorRef(ActorHandle):
         if timeout is not None:
             due = self.runtime.timers.due_after(timeout)
         self.send(to_ask(<PyObject*>message, <PyObject*>future), context)
-        if timeout is not None:  # the receiver's worker wakes up meanwhile
+        if timeout is not None:  # while the receiver's worker wakes up
             self.runtime.timers.note(future, due, timeout)
         return future
 
     def pipe(self, receiver):
-        """Have this actor told each value of a channel, and return the ref of the task that does so.
+        """Spawn a task that tells this actor each value of a channel, and return the task's ref.
 
-        `receiver` is the task's from now on. Where the mailbox has senders wait for room, the channel becomes full
-        behind it. The task ends with the channel, or when it finds the actor stopped.
+        The task takes over `receiver`. If a full mailbox makes senders wait, the channel fills up behind it. The task
+        ends with the channel, or when it finds the actor stopped.
         """
-        if not hasattr(type(receiver), "_pour_into"):
+        if not hasattr(type(receiver), "_pipe_to"):
             raise TypeError(f"pipe() expects the receiver of a channel, got {safe_repr(receiver)}")
-        return receiver._pour_into(self)
+        return receiver._pipe_to(self)
 
     def stop(self, *, after_queue=False):
-        """Stop the actor after the message in work; messages behind it become dead letters.
+        """Stop the actor after the current message; the messages behind it become dead letters.
 
-        With `after_queue` it handles the messages first that wait by now, and only later ones become dead letters.
-        With a PriorityMailbox it stops when nothing waits. Raises TypeError for `after_queue` of a task.
+        With `after_queue`, the actor first handles the messages that are waiting now; only later ones become dead
+        letters. With a PriorityMailbox it stops once no message waits. Raises TypeError for `after_queue` of a task.
         """
         cdef Future fence
         if after_queue is False:  # first of all: at the interpreter's end there may be no `checks`
@@ -292,15 +292,15 @@ cdef class ActorRef(ActorHandle):
         variables = current_variables() if self.cell.has(carrying_cell) else None
         return wait_outside(self, self.runtime.timers, copy_of(envelope), variables)
 
-    def _deliver(self, Letter letter, variables, Fate found):
+    def _deliver(self, StoredEnvelope stored, variables, Fate found):
         """Send a message that waited for room and has it, or make a dead letter of it."""
         if found == ADMITTED:
-            self.push_letter(letter, variables, current_context())
+            self.push_stored(stored, variables, current_context())
         else:
-            admit_or_dead_letter(self, self.runtime, found, letter, current_context())
+            admit_or_dead_letter(self, self.runtime, found, stored, current_context())
 
     cdef Fate take_room(self, Context* context) noexcept:
-        """Take room, if there is any. There is none while earlier messages of the sender wait for some."""
+        """Take room, if there is any, and no earlier messages of the sender wait for it."""
         if (<ActorContext*>context).on_event_loop and self.cell.limits != NULL and context.current != NULL:
             if (<ActorRef>context.current.owner).extra.outgoing is not None and self.is_waited_for(context):
                 return FULL
@@ -309,7 +309,7 @@ cdef class ActorRef(ActorHandle):
     cdef bint is_admitted(self, Fate found, Envelope* envelope, Context* context) except -1:
         """Wait for room, or do as the overflow policy says. False: do not send the message."""
         if found == FULL and (<ActorContext*>context).on_event_loop and self.is_waited_for(context):
-            if context.current == NULL:  # a callback, or a task that an actor left behind: nobody could wait
+            if context.current == NULL:  # a callback, or a task that an actor left behind: neither could wait
                 self.cell.limits.exceed(1)
                 return True
             variables = current_variables() if self.cell.has(carrying_cell) else None
@@ -355,10 +355,10 @@ cdef class ActorRef(ActorHandle):
         """
         return self.send_fence(Future)
 
-    cdef void put_back(self, list letters) noexcept:
-        """Have letters handled next, in their order, before all others."""
-        assert holds(self.phase != CLOSED and letters)
-        self.extras().replay_first(letters)
+    cdef void put_back(self, list envelopes) noexcept:
+        """Have envelopes handled next, in their order, before all others."""
+        assert holds(self.phase != CLOSED and envelopes)
+        self.extras().replay_first(envelopes)
         self.detour = True
 
     def _take_fence(self, fence):
@@ -425,11 +425,11 @@ cdef class ActorRef(ActorHandle):
         if not is_from_elsewhere(self, context):
             mark_sample(node, self.cell.number, is_own, context)
 
-    cdef int push_letter(self, Letter letter, object variables, Context* context) except -1:
+    cdef int push_stored(self, StoredEnvelope stored, object variables, Context* context) except -1:
         """Push a message that waited for its room outside, and has it now."""
-        self.push_with(variables, letter.lend(), context)
-        if letter.reply_to is not None and letter.reply_to.was_withdrawn():
-            self.withdraw(letter.reply_to)  # it was no message of the mailbox when it was cancelled
+        self.push_with(variables, stored.lend(), context)
+        if stored.reply_to is not None and stored.reply_to.was_withdrawn():
+            self.withdraw(stored.reply_to)  # it was no message of the mailbox when it was cancelled
         return 0
 
     @cython.nonecheck(False)
@@ -441,7 +441,7 @@ cdef class ActorRef(ActorHandle):
 
     cdef void wake_closed(self, Context* context) noexcept:
         """Make a closed actor ready once again, to make dead letters of late messages."""
-        Py_INCREF(self)  # nobody else keeps it; its dispatch gives the reference back
+        Py_INCREF(self)  # this reference keeps it, and its dispatch gives it back
         make_ready(self.cell, context)
         if self.runtime.closing:
             self.runtime.team.sweep_if_over()
@@ -474,19 +474,19 @@ cdef class ActorRef(ActorHandle):
 
     @property
     def ready(self):
-        """A Future of the actor's start: it answers with this ref when `__init__` and `on_start` are through.
+        """A Future that answers with this ref once the actor's `__init__` and `on_start` have completed.
 
-        If the actor fails to start it fails with ActorStopped, whose `__cause__` is the error; an ActorFailed with its
-        traceback if the actor had ended before. Each one is new.
+        If the actor fails to start, the future fails with ActorStopped, whose `__cause__` is the error; if the actor
+        had already ended, an ActorFailed with its traceback. Each access makes a new future.
         """
         return self.future_of(SystemKind.ready, False)
 
     @property
     def ended(self):
-        """A Future that answers with an ActorEnd, which says how, when the actor has ended; at once if it has.
+        """A Future that answers with an ActorEnd, which says how the actor ended; immediately if it already has.
 
-        It does not fail because the actor failed, and `drain()` does not wait for it. Each one is new, and is
-        kept until the actor ends. So keep one if you look often.
+        The future does not fail because the actor failed, and `drain()` does not wait for it. Each access makes a new
+        future, which is kept until the actor ends. So keep one if you check often.
         """
         return self.future_of(SystemKind.watch, True)
 

@@ -1,6 +1,6 @@
 from libc.stdint cimport uint32_t, uint64_t
 
-from callboard._inside.answers.deadlines cimport Deadlines
+from callboard._inside.answers.pending_asks cimport Deadlines
 from callboard.scheduling.handle cimport ClassTimes
 from callboard.scheduling.team cimport Team
 
@@ -31,7 +31,7 @@ cdef class Runtime:
     cdef public object spans           # around handlers: observing/opentelemetry.py
     cdef public tuple scans            # weak references to what counts ended actors: observing/scan.pyx
     cdef public object circles         # looks for circles of full channels: channels/wait.pyx
-    cdef public uint32_t sampled_every  # one of so many messages is a sample, 0: none: observing/tracing
+    cdef public uint32_t sampled_every  # one message of this many is a sample; 0: none. See observing/tracing
     # How it goes.
     cdef public object failure         # what escalated past the last actor
     cdef public bint closing           # no new actors

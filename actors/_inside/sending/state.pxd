@@ -3,8 +3,8 @@ from libc.stdint cimport int64_t, uint32_t
 from callboard._inside.answers.future cimport Future
 from callboard._inside.answers.waiters cimport Waiter
 from callboard._inside.sending.envelope cimport ActorCell, Envelope
-from callboard._inside.sending.letter cimport Letter
 from callboard._inside.sending.runtime cimport Runtime
+from callboard._inside.sending.stored_envelope cimport StoredEnvelope
 from callboard.scheduling.forward cimport Context
 
 
@@ -39,7 +39,7 @@ cdef class Watches:
     cdef list starts              # futures of its start, which has not been yet
     cdef dict watchers            # refs and futures, in their order: a replay tells them in the same one
     cdef dict watching            # refs, likewise
-    cdef Py_ssize_t most_watching  # with more of them it looks who has ended
+    cdef Py_ssize_t most_watching  # with more of them it checks which have ended
 
 
 cdef class TimersOfActor:
@@ -68,8 +68,8 @@ cdef class Extra:
     cdef dict deferred            # asks that wait for futures of the actor's own: see life/ending.pyx
     # Its handlers, and messages beside the mailbox.
     cdef list behaviours          # (handler, bound) below the current one
-    cdef list stash               # Letters
-    cdef object replay            # a deque of Letters, to be handled before the mailbox
+    cdef list stash               # StoredEnvelopes
+    cdef object replay            # a deque of StoredEnvelopes, to be handled before the mailbox
     cdef bint skips               # a cancelled ask may be in the mailbox: see mailbox_take.pyx
     # Its restarts.
     cdef object restarts          # times of the latest ones
@@ -77,7 +77,7 @@ cdef class Extra:
     # The coroutine in the middle, of an `async def receive` or hook.
     cdef object coroutine
     cdef object awaited           # the future that it waits for
-    cdef Letter letter            # that it handles
+    cdef StoredEnvelope stored    # the message that it handles
     cdef bint stashed             # which waits for its second turn already
     cdef bint yields              # it lets others run, and goes on
     cdef bint detached            # it counts as waiting
@@ -91,8 +91,8 @@ cdef class Extra:
 
     cdef Watches watches_now(self)
     cdef Concurrency concurrency_now(self)
-    cdef int replay_first(self, list letters) except -1
-    cdef int replay_last(self, object letter) except -1
+    cdef int replay_first(self, list envelopes) except -1
+    cdef int replay_last(self, object stored) except -1
 
 
 cdef enum TakeResult:
@@ -104,7 +104,7 @@ cdef enum TakeResult:
 cdef class Intake:
     # The part of a kind of mailbox beyond its queue: see state.pyx.
     cdef bint knows_timers    # by Carried.is_of_timer
-    cdef Letter unfit         # the last message that had no place
+    cdef StoredEnvelope unfit         # the last message that had no place
     cdef object misfit        # and the exception that says why
 
     cdef TakeResult take(self, ActorCell* cell, Context* context, Envelope* envelope) noexcept

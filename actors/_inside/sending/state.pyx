@@ -1,4 +1,4 @@
-"""An actor's identity and state, and what others see of them."""
+"""An actor's identity and state, and the views that others have of them."""
 
 import time
 import types
@@ -7,7 +7,7 @@ from collections import deque
 cimport cython
 
 from callboard._inside.answers.future cimport Future
-from callboard._inside.answers.wait_graph cimport circle
+from callboard._inside.answers.pending_asks cimport circle
 from callboard._inside.sending.actor_cell cimport closed_cell, forked_cell, native_cell, sampled_cell, task_cell
 from callboard._inside.sending.overflow cimport Overflow
 from callboard.core.asserting cimport holds
@@ -17,7 +17,7 @@ from callboard._inside.answers.wait_cause import ActorInfo, WaitCause, WaitTarge
 from callboard.core.markup import table
 from callboard.scheduling.monitor import ActorStatistics
 
-# How many names of a path a text has. A path of a tree of thousands of levels is no help to anybody, and
+# How many names of a path a text has. A path through thousands of levels helps nobody, and
 # thousands of them, as when the tree stops, take seconds.
 cdef int MOST_NAMES = 50
 
@@ -32,7 +32,7 @@ cdef class Recipe:
 
 
 cdef class Watches:
-    """Those that wait for an actor's start and end, and those whose end it waits for."""
+    """The watchers of an actor's start and end, and the actors that it watches."""
 
 
 cdef class TimersOfActor:
@@ -40,7 +40,7 @@ cdef class TimersOfActor:
 
 
 cdef class Concurrency:
-    """The messages that an actor is in the middle of, if it may have several."""
+    """The unfinished messages of an actor that may have several at a time."""
 
     def __cinit__(self):
         self.messages = {}
@@ -61,23 +61,23 @@ cdef class Extra:
             self.concurrency = Concurrency.__new__(Concurrency)
         return self.concurrency
 
-    cdef int replay_first(self, list letters) except -1:
-        """Have letters handled next, in their order, before all others."""
+    cdef int replay_first(self, list envelopes) except -1:
+        """Have envelopes handled next, in their order, before all others."""
         if self.replay is None:
             self.replay = deque()
-        self.replay.extendleft(reversed(letters))
+        self.replay.extendleft(reversed(envelopes))
         return 0
 
-    cdef int replay_last(self, object letter) except -1:
-        """Have a letter handled before the mailbox, behind those that are to be."""
+    cdef int replay_last(self, object stored) except -1:
+        """Have an envelope handled before the mailbox, behind those that are to be."""
         if self.replay is None:
             self.replay = deque()
-        self.replay.append(letter)
+        self.replay.append(stored)
         return 0
 
 
 cdef class Intake:
-    """Takes messages out of one actor's queue, keeps them, and hands them out in an order of its own.
+    """Takes messages out of one actor's queue, keeps them, and hands them out in its own order.
 
     The readiness owner calls it, with the interpreter. A message counts in the cell's `limits` until it is
     handed out.
@@ -92,7 +92,7 @@ cdef class Intake:
         return True
 
     cdef list take_all(self, ActorCell* cell):
-        """Return all letters that are kept, in the order of their arrival, at the actor's end."""
+        """Return all envelopes that are kept, in the order of their arrival, at the actor's end."""
         return []
 
 
@@ -114,9 +114,9 @@ cdef str path_of(ActorHandle ref, int most):
 
 
 cdef class ActorHandle(Waiter):
-    """An actor as others see it: who it is, where it is, and what it waits for."""
+    """An actor as others see it: its name and place, and what it waits for."""
 
-    # --- who it is -----------------------------------------------------------------------------------
+    # --- identity ------------------------------------------------------------------------------------
 
     @property
     def is_alive(self):
@@ -150,7 +150,7 @@ cdef class ActorHandle(Waiter):
 
     @property
     def system(self):
-        """The actor's system; None if nobody refers to it any more."""
+        """The actor's system; None if it was dropped."""
         return self.runtime.system
 
     @property
@@ -160,7 +160,7 @@ cdef class ActorHandle(Waiter):
 
     @property
     def _is_abandoned(self):
-        """True if nobody will ever run the actor: its manual system was dropped."""
+        """True if the actor will never run: its manual system was dropped."""
         return self.runtime.manual and self.runtime.system is None
 
     @property
@@ -202,20 +202,20 @@ cdef class ActorHandle(Waiter):
         if extra is None:
             return []
         with cython.critical_section(extra):
-            held = extra.resources
-        return [figures for one in list(held or ()) if (figures := one._figures()) is not None]
+            resources = extra.resources
+        return [figures for one in list(resources or ()) if (figures := one._figures()) is not None]
 
     def statistics(self):
         """Return the actor's figures so far: an ActorStatistics of `system.statistics()`, with `in_message` None.
 
-        They may be a little old, as the actor goes on meanwhile.
+        They may be a little old, because the actor goes on.
         """
         return self._statistics(self.path, None)
 
     def info(self):
         """Return what the actor waits for, an ActorInfo. In any thread.
 
-        It may be a little old, as the actor goes on meanwhile.
+        It may be a little old, because the actor goes on.
         """
         cause = self.wait_cause()
         awaited = self.awaited()
@@ -323,7 +323,7 @@ cdef class ActorHandle(Waiter):
         if error is not None:
             raise error
         try:
-            future.wait(timeout)
+            future._wait(timeout)
         finally:
             self.note_wait(None)
         return 0
@@ -340,7 +340,7 @@ cdef class ActorHandle(Waiter):
     cdef bint is_run_here(self) except -1:
         """Tell whether a wait in this thread would run the actor: its system is manual."""
         system = self.runtime.system if self.runtime.manual else None
-        return system is not None and system.is_run_here
+        return system is not None and system._is_run_here
 
     @property
     def _keeps_messages(self):
@@ -357,7 +357,7 @@ cdef class ActorHandle(Waiter):
         return max(0, self.cell.limits.capacity - self.cell.limits.count())
 
     def _be_sampled(self, is_sampled):
-        """Have traces show some of the messages, from now on, or no more. Native actors have none that they could."""
+        """Have traces show some of the messages from now on, or stop that. Those of native actors cannot be shown."""
         if not is_sampled:
             self.cell.clear(sampled_cell)
         elif self.cell.has(recorded_cell) and not self.cell.has(native_cell | task_cell):
@@ -367,11 +367,11 @@ cdef class ActorHandle(Waiter):
         """Make every further use an error: this is a copy in a forked process."""
         self.cell.set(forked_cell)
         if self.extra is not None and self.extra.resources is not None:
-            for held in self.extra.resources:
-                held._forbid()
+            for resource in self.extra.resources:
+                resource._forbid()
 
     cdef void mark_closed(self) noexcept:
-        """Have senders know from now on that the actor handles no more messages."""
+        """Let senders know from now on that the actor handles no more messages."""
         assert holds(not self.cell.has(closed_cell))  # an actor ends once
         self.cell.set(closed_cell)
         self.cell.clear(recorded_cell)
@@ -384,7 +384,7 @@ cdef class ActorHandle(Waiter):
         return self.extra
 
     cdef Extra extra_now(self):
-        # In any thread, while the actor goes on: a reader of a field must own it until it has a reference of its own.
+        # In any thread, while the actor goes on: a reader of a field must own it until it has its own reference.
         with cython.critical_section(self):
             extra = self.extra
         return extra
@@ -414,6 +414,6 @@ cdef class ActorHandle(Waiter):
 
     def __reduce__(self):
         raise TypeError(
-            f"{self!r} cannot be pickled: it means something in its own process only. "
+            f"{self!r} cannot be pickled: it is valid only in its own process. "
             "In Spark, spawn the actor in build() instead of capturing its ref"
         )

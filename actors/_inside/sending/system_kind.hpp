@@ -1,4 +1,4 @@
-// System messages: they travel in a cell's system stack, and overtake those of users.
+// System messages: they travel in a cell's system stack, and overtake users' messages.
 #pragma once
 
 #include <cstdint>

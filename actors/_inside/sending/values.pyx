@@ -29,13 +29,13 @@ class Tagged:
 
 
 class NativeRecord:
-    """16 bytes by value, such as `struct.pack("<qd", key, value)`; shorter ones are padded with 0."""
+    """16 bytes by value, such as `struct.pack("<qd", key, value)`; shorter values are padded with zeros."""
 
     __slots__ = ("data",)
 
     def __init__(self, data):
         if not isinstance(data, bytes) or len(data) > 16:
-            raise ValueError(f"a record is 16 bytes at most, not {safe_repr(data)}")
+            raise ValueError(f"a record must have at most 16 bytes, got {safe_repr(data)}")
         self.data = data.ljust(16, b"\0")
 
     def __eq__(self, other):
@@ -147,10 +147,10 @@ cdef Buffer* buffer_of(object source) except NULL:
             view = memoryview(source)
         except TypeError:
             raise TypeError(
-                f"a native actor takes int, float, NativeRecord, and objects with memory, not {safe_repr(source)}"
+                f"a native actor expected int, float, NativeRecord, or an object with memory, got {safe_repr(source)}"
             ) from None
         if not view.c_contiguous:
-            raise ValueError(f"a native actor takes contiguous memory, and that of {safe_repr(source)} is not")
+            raise ValueError(f"a native actor expected contiguous memory, got that of {safe_repr(source)}")
         owner = (source, view)
         raw = PyMemoryView_GET_BUFFER(view)
         buffer = new Buffer()

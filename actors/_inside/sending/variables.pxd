@@ -1,4 +1,4 @@
-# Each actor has context variables (PEP 567) of its own. They are in place while its code runs, and in
+# Context variables (PEP 567): each actor has its own. They are set while its code runs, and kept in
 # its cell otherwise.
 #
 # CPython makes a thread's context when the first variable is set in it, so an actor that sets none has none. Then
@@ -23,7 +23,7 @@ cdef extern from "Python.h":
 cdef inline void enter_variables(ActorCell* cell, Context* context) noexcept nogil:
     """Put the variables of `cell` in place, which those of no other actor take."""
     cdef PyThreadState* thread = <PyThreadState*>context.python
-    if thread.context == <PyObject*>cell.variables:  # most often there are none
+    if thread.context == <PyObject*>cell.variables:  # most often both are null
         return
     if thread.context != NULL:
         drop_strays(context)
@@ -49,7 +49,7 @@ cdef inline void replace(Context* context, PyObject* variables) noexcept:
 
 
 cdef inline object kept(Context* context):
-    """Return the context that is in place, for one who goes on with it; a new one where there is none."""
+    """Return the context that is in place, for code that goes on with it; a new one where there is none."""
     cdef PyThreadState* thread = <PyThreadState*>context.python
     if thread.context == NULL:
         made = PyContext_New()

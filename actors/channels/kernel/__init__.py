@@ -1,1 +1,1 @@
-"""The native protocol of channels: a ring, who waits at each side, and waiting for any of many."""
+"""The native protocol of channels: a ring, waits at each side, and waits for any of several."""

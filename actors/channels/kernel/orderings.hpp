@@ -1,4 +1,4 @@
-// Why no wake-up is lost, for channels under one lock and for channels between threads.
+// The memory orderings by which no wake-up is lost, for channels under one lock and between threads.
 //
 // A waiter announces itself in a word, and then looks whether its side is ready. The other side makes it ready
 // ("publishes"), and then looks into the word (Dekker). It is enough that one of the two sees the other.

@@ -1,4 +1,4 @@
-// Waiting for any of many: POLL of Prokesch 2011, section 4.4.5, at a cost that does not grow with their number.
+// Waits for any of many channels: POLL of Prokesch 2011, section 4.4.5, at a cost that does not grow with their number.
 //
 // A member stands at each thing that is waited for, as its Wakeable. When it is woken it comes to the selector's stack,
 // and wakes the selector's user. The user looks at what came, and at nothing else. (The thesis's consumer looks at all

@@ -1,4 +1,4 @@
-// The word of one side of a channel: who waits for this side to become ready, if anybody does.
+// The atomic word of one side of a channel: the user that waits for this side to become ready, if any.
 //
 // A side has one user at a time. To wait, the user announces a Wakeable at its own side. The other side makes this
 // one ready, and then looks whether anybody waits. It takes the Wakeable out by an exchange, and wakes it.

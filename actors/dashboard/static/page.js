@@ -36,7 +36,7 @@ function figure(value, digits) {
   if (value === null || value === undefined) return '-';
   return value.toLocaleString('en', {maximumFractionDigits: digits || 0});
 }
-// Show other things at a place; what was scrolled to the side stays so.
+// Replace the contents of a place, and keep its horizontal scroll position.
 function put(place, ...shown) {
   const left = [...place.children].map(one => one.scrollLeft);
   place.replaceChildren(...shown);
@@ -172,7 +172,7 @@ function showRuns(runs) {
   for (const gone of there.values()) gone.remove();
 }
 
-// --- the tree of actors, of which the system sends the open branches
+// --- the tree of actors; the system sends its open branches
 
 function branch(line) {
   const made = element('div', undefined, 'line ' + (line.reason || ''));
@@ -296,7 +296,7 @@ async function look() {
     const answer = await fetch('picture?' + asked, {headers: {Authorization: 'Bearer ' + token}});
     if (!answer.ok) throw new Error(await answer.text());
     const seen = await answer.json();
-    if (system && seen.key !== system) return;  // another one was chosen meanwhile
+    if (system && seen.key !== system) return;  // another one has been chosen
     system = seen.key;
     if (!paused) show(seen);
     failed = 0;

@@ -57,7 +57,7 @@ public:
         return slot;
     }
 
-    // The same for a key in memory of its own, which is exchanged for that of the key whose counter it takes over.
+    // The same for a key in separate memory, which is exchanged for that of the key whose counter it takes over.
     // False, and not counted: it has no counter, there is none left, and the least count is above `limit`.
     bool add_kept(Kept& key, std::uint64_t hash, std::uint64_t weight, std::uint64_t limit) {
         assert(weight != 0 && (total_ + weight) >> 63 == 0);

@@ -48,7 +48,7 @@ struct ByteRun {
 
 struct ByteKeys {
     using Probe = ByteRun;
-    // A kept key lies in memory of its own. The next key of the counter takes the memory over if it is large enough,
+    // A kept key has separate memory. The next key of the counter takes the memory over if it is large enough,
     // and not far too large.
     struct Blob {
         std::uint64_t hash;

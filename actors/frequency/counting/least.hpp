@@ -24,7 +24,7 @@ public:
         for (auto& first : firsts_) first = none;
     }
 
-    // For so many slots. Throws std::bad_alloc; nothing else here does.
+    // For `slots` slots. Throws std::bad_alloc; nothing else here does.
     void make_room(std::size_t slots) {
         if (slots > next_.size()) next_.resize(slots);
     }

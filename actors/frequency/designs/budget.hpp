@@ -41,7 +41,7 @@ public:
     bool has_much_debt() const { return debt() > most_debt_; }
     std::int64_t debt() const { return -spare_.load(relaxed); }
 
-    // Takes a counter that nobody has had. Once this is false it stays so.
+    // Takes an unused counter. Once this is false it stays so.
     bool try_take() {
         std::int64_t spare = spare_.load(relaxed);
         while (spare > 0)
@@ -62,7 +62,7 @@ public:
     // The same: it has one counter more than there may be. Returns what the counter's key begins with.
     std::uint64_t overdraw(std::size_t partition) {
         const std::lock_guard<std::mutex> guard(lock_);
-        assert(partition < floors_.size() && spare_.load(relaxed) <= 0 && "who runs into debt found no counter");
+        assert(partition < floors_.size() && spare_.load(relaxed) <= 0 && "a partition overdraws if no counter is left");
         floors_[partition] = std::min(floors_[partition], level() + 1);
         spare_.fetch_sub(1, relaxed);
         return level();
@@ -76,7 +76,7 @@ public:
         return false;
     }
 
-    // Before anything is counted: there are so many counters, none of them below `level`.
+    // Before anything is counted: there are `counters` counters, none of them below `level`.
     void load(std::uint64_t counters, std::uint64_t level) {
         assert(spare_.load(relaxed) >= static_cast<std::int64_t>(counters) && "there is room for them");
         spare_.fetch_sub(static_cast<std::int64_t>(counters), relaxed);

@@ -12,7 +12,7 @@ namespace callboard {
 
 enum class Design { sequential, partitioned };
 
-// For so many streams, of which at most `threads` count at once.
+// For `streams` streams, of which at most `threads` count at once.
 template <class Keys>
 Summary<Keys>* make_summary(Design design, std::uint32_t capacity, std::uint64_t seed, unsigned streams,
                             unsigned threads) {

@@ -44,7 +44,7 @@ public:
         leave(serve_own(request) && good);
     }
 
-    // Any thread: becomes the owner until leave(), if there is none. Meanwhile it now and then serves what is pending.
+    // Any thread: becomes the owner until leave(), if there is none. The owner serves pending requests now and then.
     bool try_own() { return door_.try_own(); }
     void serve_pending() {
         if (door_.has_pending()) serve(door_.take());

@@ -32,7 +32,7 @@ public:
     using typename Summary<Keys>::Answer;
     using typename Summary<Keys>::Estimate;
 
-    // With so many counters each, partitions get as many keys by chance as they have counters for, or nearly.
+    // With this number of counters each, keys spread almost evenly over the partitions.
     static constexpr std::uint32_t fewest = 512;
 
     // The number of partitions is a power of two: about as many as threads that run at once.

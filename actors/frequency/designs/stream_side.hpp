@@ -80,7 +80,7 @@ public:
     }
     StreamSide(const StreamSide&) = delete;
 
-    // One thread at a time. Waits only for a query that is at work here.
+    // One thread at a time. Waits only for a query that is served here.
     void add(const Probe* keys, const std::uint64_t* weights, std::size_t count) {
         while (!door_.try_own()) std::this_thread::yield();
         const Owned owned{*this};
@@ -132,7 +132,7 @@ public:
 
 private:
     static constexpr std::size_t block = 256;
-    static constexpr unsigned sampled = 16;  // one block in so many tries the cache, if the stream gains nothing by it
+    static constexpr unsigned sampled = 16;  // one block in this many tries the cache, if the stream does not gain by it
 
     struct Flush {
         Flush* next{nullptr};
@@ -179,7 +179,7 @@ private:
         Entry entries[room];
     };
 
-    // The thread at work here serves queries before it leaves.
+    // The thread that counts here serves queries before it leaves.
     struct Owned {
         StreamSide& side;
         ~Owned() {
@@ -231,7 +231,7 @@ private:
         open.entries[open.size++].count = std::exchange(entry.count, 0);
     }
 
-    // A key of a stream that gains nothing by the cache.
+    // A key of a stream that does not gain by the cache.
     void put(const Probe& key, std::uint64_t hash, std::uint64_t weight) {
         Batch& open = open_for(hash);
         assert(open.size < Batch::room && weight != 0);
@@ -258,8 +258,7 @@ private:
             if (open_[at] != nullptr && open_[at]->size != 0) hand(at);
     }
 
-    // A batch that nobody uses. If as many are under way as there may be, their partitions are behind, and this thread
-    // helps them.
+    // An unused batch. If all batches are under way, their partitions are behind, and this thread helps them.
     Batch* spare() {
         Budget& budget = own_partition_.budget();
         for (int looks = 0; budget.has_much_debt() && looks < 64; ++looks) help();
@@ -280,7 +279,7 @@ private:
         }
     }
 
-    // Serves what is pending at partitions that nobody serves, and has them give up what they should.
+    // Serves pending requests at partitions without an owner, and lets these give up counters.
     void help() {
         if (!leave_own_partition()) throw std::bad_alloc();
         for (auto& partition : partitions_)
@@ -294,7 +293,7 @@ private:
     Partition<Keys>& own_partition_;
     unsigned blocks_{0};
     bool is_skewed_{true};
-    bool owns_partition_{false};  // the thread at work here is the owner of its own one
+    bool owns_partition_{false};  // the thread that counts here owns the stream's own partition
     const std::uint64_t seed_;
     FrontCache<Keys> cache_;
     std::vector<Batch*> open_;

@@ -3,7 +3,7 @@
 // For N elements, weights included, with C counters:
 //   1. No count is below the key's true one, and none above it by more than `error`, which is at most N / C.
 //   2. A key without a counter came at most `unseen` times, which is at most N / C.
-//   3. While nobody counts, the counts add up to N or less, and an answer has all that was counted.
+//   3. While no thread counts, the counts add up to N or less, and an answer has all counted keys.
 // Each design says which of the elements that are being counted at the time are in an answer.
 //
 // A key's count begins with how often it may have come unseen, so that is its error, too.

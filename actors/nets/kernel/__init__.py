@@ -1,1 +1,1 @@
-"""Nets at work: entities that are data, and a carrier that takes records from one to the next."""
+"""The core of running nets: entities are data, and an executor moves records between them."""

@@ -1,4 +1,4 @@
-"""Records on their way: a shape, which many share, and the values in its order."""
+"""Records in a net: a shape, which many records share, and the values in its order."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
@@ -16,29 +16,29 @@ cdef class Shapes:
     cdef Shape of(self, object variant)
 
 
-cdef class Ticket:
-    cdef Ticket parent
-    cdef Py_ssize_t live  # the records that have it, and the tickets that have it as parent
-    cdef object region  # the entity that takes it back: the end of an ordered net; None at a root
-    cdef Ticket following  # the next one of the region
-    cdef list buffered  # records that wait at the region's end for those of earlier tickets
+cdef class Lineage:
+    cdef Lineage parent
+    cdef Py_ssize_t live  # the records in it, and the lineages with it as parent
+    cdef object region  # the entity that is told of its end: that of an ordered net; None at a root
+    cdef Lineage following  # the next one of the region
+    cdef list buffered  # records that wait at the region's end for those of earlier lineages
     cdef list trace  # of a root: its steps, if they are noted
-    cdef object asked  # of a root: who asked for what comes of it
+    cdef object asked  # of a root: the ask that it answers
 
 
 cdef class MovingRecord:
     cdef Shape shape
     cdef tuple values
-    cdef Ticket ticket
+    cdef Lineage lineage
     cdef object at  # the entity that it comes to next, while it waits
-    cdef MovingRecord below  # the next one on the carrier's stack
+    cdef MovingRecord below  # the next one on the executor's stack
     cdef object rest  # the outputs that its entity has yet to give
-    cdef int64_t spent  # nanoseconds that the box has taken for those so far
-    cdef list held  # those that it has given, if they go on together
+    cdef int64_t spent  # nanoseconds that the box has taken so far
+    cdef list collected  # those that it has given, if they are passed on together
 
 
-cdef MovingRecord new_record(Shape shape, tuple values, Ticket ticket)
-cdef Ticket ticket_in(object region, MovingRecord record)
+cdef MovingRecord new_record(Shape shape, tuple values, Lineage lineage)
+cdef Lineage lineage_in(object region, MovingRecord record)
 
 
 cdef class Assembly:

@@ -1,4 +1,4 @@
-"""Records at work: a shape, which many records share, and the values in its order."""
+"""Records in a net: a shape, which many records share, and the values in its order."""
 
 cimport cython
 from cpython.dict cimport PyDict_Next
@@ -22,7 +22,7 @@ cdef extern from "Python.h":
         PyObject** ob_item
 
 
-cdef frozenset _PLAIN = frozenset((bool, bytes, float, int, list, str, tuple))  # values, which stand for no record
+cdef frozenset _PLAIN = frozenset((bool, bytes, float, int, list, str, tuple))  # values that are not records
 cdef object one = 1
 cdef object zero = 0
 
@@ -60,11 +60,11 @@ cdef class Shapes:
 
 @cython.final
 @cython.freelist(256)
-cdef class Ticket:
-    """Counts what has come of a record, until it has come to its end.
+cdef class Lineage:
+    """The descendants of one record, counted until none is left.
 
-    A record that enters an ordered net gets one. Records that come of it have the same, and leave the net in the order
-    of the tickets. A record that enters the run has one as well if some of the run's boxes run elsewhere.
+    A record that enters an ordered net begins one. The records that come of it are in it, and leave the net in the
+    order of the lineages. If boxes run elsewhere, a record that enters the run begins one, too.
     """
 
 
@@ -74,7 +74,7 @@ cdef class Ticket:
 cdef class MovingRecord:
     """A record on its way.
 
-    The garbage collector does not see it. Carriers and entities hold it, and are cleared at the end of the run.
+    The garbage collector does not see it. The executor and entities have it, and are cleared at the end of the run.
     """
 
     def as_dict(self):
@@ -83,13 +83,13 @@ cdef class MovingRecord:
 
     @property
     def asked(self):
-        """The question that this record is a part of the answer to, or None."""
-        cdef Ticket ticket = self.ticket
-        if ticket is None:
+        """The ask that this record is a part of the answer to, or None."""
+        cdef Lineage lineage = self.lineage
+        if lineage is None:
             return None
-        while ticket.parent is not None:
-            ticket = ticket.parent
-        return ticket.asked
+        while lineage.parent is not None:
+            lineage = lineage.parent
+        return lineage.asked
 
     def become(self, Shapes shapes, dict values):
         """Give it other labels and values."""
@@ -100,28 +100,28 @@ cdef class MovingRecord:
         return safe_repr(self.as_dict())
 
 
-cdef MovingRecord new_record(Shape shape, tuple values, Ticket ticket):
+cdef MovingRecord new_record(Shape shape, tuple values, Lineage lineage):
     cdef MovingRecord record = MovingRecord.__new__(MovingRecord)
     record.shape = shape
     record.values = values
-    record.ticket = ticket
+    record.lineage = lineage
     return record
 
 
 @cython.final
-cdef Ticket ticket_in(object region, MovingRecord record):
-    """Return a ticket for a record that enters an ordered net. It is not in the net's row yet, nor the record's."""
-    cdef Ticket ticket = Ticket.__new__(Ticket)
-    ticket.parent = record.ticket
-    ticket.live = 1
-    ticket.region = region
-    if ticket.parent is not None:
-        ticket.trace = ticket.parent.trace
-    return ticket
+cdef Lineage lineage_in(object region, MovingRecord record):
+    """Return a lineage for a record that enters an ordered net, for the caller to queue and to give to the record."""
+    cdef Lineage lineage = Lineage.__new__(Lineage)
+    lineage.parent = record.lineage
+    lineage.live = 1
+    lineage.region = region
+    if lineage.parent is not None:
+        lineage.trace = lineage.parent.trace
+    return lineage
 
 
 cdef class Assembly:
-    """How the values of a record are put together of new ones, in the order of `keys`, and inherited ones."""
+    """The recipe of a record's values: new ones, in the order of `keys`, and inherited ones."""
 
     def __cinit__(self, tuple keys, tuple labels, Shape shape, Shape inherited or None):
         cdef Py_ssize_t number = len(shape.labels)
@@ -172,14 +172,14 @@ cdef class Assembly:
 
 
 cdef enum:
-    most_on_stack = 256  # values of a row; more of them are read the slower way
+    max_values_on_stack = 256  # of a row; a row with more is read the slower way
 
 
 @cython.final
 cdef class Assembler:
-    """Makes records of rows: of what is sent into a run, or of what a box puts out for records of a shape.
+    """Makes records from rows: those sent into a run, or a box's outputs for records of one shape.
 
-    `names` has the labels of names without brackets. `variants` has the sets of labels that may come, if not all may.
+    `names` has the labels of names without brackets. `variants` has the permitted sets of labels, or is None.
     Labels of the shape that are not in `consumed`, and not among the new ones, are inherited.
     """
 
@@ -204,15 +204,15 @@ cdef class Assembler:
         for key in keys:
             if not isinstance(key, str) or not name_of(key).isidentifier():
                 raise RecordError(
-                    f"{self.place}: a record's labels are strings such as 'a' or '<t>', and {safe_repr(key)} is none"
+                    f"{self.place}: expected labels such as 'a' or '<t>', got {safe_repr(key)}"
                 )
         cdef tuple labels = tuple([self.names.get(key, key) for key in keys])
         variant = frozenset(labels)
         if len(variant) < len(labels):
-            raise RecordError(f"{self.place}: a record has one value for each label, and this one has {list(keys)}")
+            raise RecordError(f"{self.place}: a record has one value for each label, got {list(keys)}")
         if self.variants is not None and variant not in self.variants:
             raise RecordError(
-                f"{self.place}: puts out {text_of_type(self.variants)}, and now put out {text_of(variant)}"
+                f"{self.place}: expected an output of {text_of_type(self.variants)}, got {text_of(variant)}"
             )
         if self.shape is not None:
             variant |= {
@@ -222,7 +222,7 @@ cdef class Assembler:
 
     def labelled(self, output, tuple keys or None):
         """Return what a box's function returned as a dict."""
-        if keys is not None and type(output) in _PLAIN:  # the questions below take longer than a record's hop
+        if keys is not None and type(output) in _PLAIN:  # the tests below take longer than a record's hop
             if len(keys) == 1:
                 return {keys[0]: output}
             if type(output) is tuple and len(<tuple>output) == len(keys):
@@ -246,31 +246,31 @@ cdef class Assembler:
         if isgenerator(output):
             raise RecordError(f"{self.place}: returned a generator; a box yields if its function does so itself")
         if self.place == "send()":
-            raise RecordError(f"send(): a record is a dict or an object of a dataclass, not {safe_repr(output)}")
+            raise RecordError(f"send(): expected a dict or an instance of a dataclass, got {safe_repr(output)}")
         if keys is not None:
             expected = f"a tuple of {len(keys)} or a dict"
         elif self.variants is None:
-            expected = "a dict: neither its signature nor its hints say which labels it puts out"
+            expected = "a dict: neither its signature nor its hints say which labels it produces"
         else:
-            expected = "a dict, since it may put out records of several variants"
-        raise RecordError(f"{self.place}: put out {safe_repr(output)}, and not {expected}")
+            expected = "a dict, since it may produce records of several variants"
+        raise RecordError(f"{self.place}: expected an output that is {expected}, got {safe_repr(output)}")
 
     def read(self, row):
-        """Return the shape and the values of a row that is no record yet. Raises RecordError."""
+        """Return the shape and the values of a row. Raises RecordError."""
         cdef MovingRecord into = new_record(None, None, None)
         self.fill(into, row if type(row) is dict else self.labelled(row, None), ())
         return into.shape, into.values
 
     cdef int fill(self, MovingRecord into, object row, tuple inherited) except -1:
         """Give a record the labels and values of a dict."""
-        cdef PyObject* fresh[most_on_stack]
+        cdef PyObject* fresh[max_values_on_stack]
         cdef PyObject* key = NULL
         cdef PyObject* value = NULL
         cdef Py_ssize_t position = 0
         cdef Py_ssize_t number = 0
         cdef Assembly assembly = self.last
         cdef tuple keys, values, taken
-        if assembly is not None and len(<dict>row) == len(assembly.keys) <= most_on_stack:
+        if assembly is not None and len(<dict>row) == len(assembly.keys) <= max_values_on_stack:
             keys = assembly.keys
             values = PyTuple_New(len(assembly.shape.labels))
             while PyDict_Next(row, &position, &key, &value):
@@ -300,6 +300,6 @@ cdef class Assembler:
                     values[at] = int(index(values[at]))
                 except TypeError:
                     raise RecordError(
-                        f"{self.place}: the tag {label} is an integer, and {safe_repr(values[at])} is none"
+                        f"{self.place}: the tag {label} expects an integer, got {safe_repr(values[at])}"
                     ) from None
         return tuple(values)

@@ -1,1 +1,1 @@
-"""The text language of nets: S-Net's, as its published compiler has it."""
+"""The text language of nets: that of S-Net, as its published compiler accepts it."""

@@ -1,4 +1,4 @@
-"""Expressions on tags as Python, for functions that are generated.
+"""Compiles expressions on tags to Python functions.
 
 Python's syntax tree is built, then written as text. Nothing that a user wrote gets into it but
 integers.
@@ -35,18 +35,18 @@ _CALLED = {"min": "min", "max": "max", "/": "_quotient", "%": "_remainder"}
 
 
 def quotient(dividend: int, divisor: int) -> int:
-    """Divide, and cut off towards zero."""
+    """Divide, and truncate towards zero."""
     exact = abs(dividend) // abs(divisor)
     return exact if (dividend < 0) == (divisor < 0) else -exact
 
 
 def remainder(dividend: int, divisor: int) -> int:
-    """Return what a division leaves. It has the sign of the dividend."""
+    """Return the remainder of a division, with the sign of the dividend."""
     left = abs(dividend) % abs(divisor)
     return -left if dividend < 0 else left
 
 
-# The globals that generated code needs, beside the tags.
+# The globals of generated code.
 GLOBALS: dict[str, Any] = {
     "_quotient": quotient,
     "_remainder": remainder,
@@ -57,7 +57,7 @@ GLOBALS: dict[str, Any] = {
 
 
 def source_of(expression: Expression, names: Mapping[Label, str]) -> str:
-    """Return Python's source of an expression, whose value is an `int`, never a `bool`.
+    """Return the Python source of an expression whose value is an `int`, never a `bool`.
 
     `names` has the Python variable of each tag. The variables must hold integers, and the code must
     run with GLOBALS. A division by zero raises ZeroDivisionError.
@@ -66,7 +66,7 @@ def source_of(expression: Expression, names: Mapping[Label, str]) -> str:
 
 
 def condition_of(expression: Expression, names: Mapping[Label, str]) -> str:
-    """Return Python's source of an expression of which only the truth matters, as in guards."""
+    """Return the Python source of an expression whose truth matters, as in guards."""
     return _source(expression, names, _truth)
 
 
@@ -80,7 +80,7 @@ def compile_expression(expression: Expression, labels: Sequence[Label]) -> Calla
 
 
 def compiled(source: str, name: str, mode: str) -> CodeType:
-    """Compile what was made of expressions. Raises NetError if they are too deep for Python."""
+    """Compile generated source. Raises NetError if it is too deep for Python."""
     try:
         code: CodeType = compile(source, name, mode)
     except (SyntaxError, RecursionError, MemoryError) as error:
@@ -147,7 +147,7 @@ def _truth(expression: Expression, names: Mapping[Label, str]) -> ast.expr:
         case Binary(operator) if operator in _ARITHMETIC or operator in _CALLED:
             return _value(expression, names)
         case _:
-            raise TypeError(f"an expression is expected, not {expression!r}")
+            raise TypeError(f"expected an expression, got {expression!r}")
 
 
 def _divided(operator: str, dividend: ast.expr, divisor: ast.expr) -> ast.expr:

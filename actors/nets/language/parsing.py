@@ -56,7 +56,7 @@ class Definitions(Reading):
         super().__init__(text)
         if not isinstance(boxes, (Mapping, type(None))):
             raise TypeError(
-                "`boxes` has functions by their names, such as {'read': read}, and is not "
+                "`boxes` must be a dict from names to functions, such as {'read': read}, got "
                 f"{safe_repr(boxes)}"
             )
         self.boxes = boxes
@@ -70,9 +70,7 @@ class Definitions(Reading):
         if self.missing:
             names = ", ".join(dict.fromkeys(self.missing))
             rest = f". The text does not use: {unused}" if unused else ""
-            raise NetSyntaxError(
-                f"no function was given for: {names}; hand them over as `boxes`{rest}"
-            )
+            raise NetSyntaxError(f"no function was given for: {names}; pass them as `boxes`{rest}")
         return {name: net for name, net in self.scopes[0].nets.items() if not isinstance(net, Box)}
 
     # Definitions
@@ -92,7 +90,9 @@ class Definitions(Reading):
     def declared_net(self, name: Token, signature: Signature | None) -> None:
         body = self._given(name)
         if not isinstance(body, Net):
-            raise self.refuse(name, f"{str(name)!r} is no net among `boxes`, and has no 'connect'")
+            raise self.refuse(
+                name, f"{str(name)!r} is not a net among `boxes`, and has no 'connect'"
+            )
         self._define_net(name, NamedNet(str(name), body, signature))
 
     def type_definition(self, name: Token, variants: tuple[Variant, ...]) -> None:
@@ -253,14 +253,17 @@ def _as_signature(signature: BoxSignature) -> Signature:
 
 
 def parse(text: str, boxes: Boxes | None = None, *, name: str | None = None) -> Net:
-    """Return the net that a text in S-Net's language defines last, or the one of that name.
+    """Return the last net that a text in S-Net's language defines, or the one with the given name.
 
-    `boxes` has the functions of the boxes that the text declares, by name: a function, a class that
-    can be called, a box whose signature is as declared, or a net in its place. Boxes and nets in it
-    may also be used without a declaration. It may have more names than the text uses.
-    Without `boxes`, declared boxes have no function; that is enough for pictures and type checks.
+    Metadata, compiler directives and the bodies of boxes are skipped, and logged.
 
-    Metadata, compiler directives and the bodies of boxes are skipped, with an event in the log.
+    Args:
+        text: The definitions.
+        boxes: The functions of the boxes that the text declares, by name: a function, a callable
+            class, a box with the declared signature, or a net instead. The text may also use boxes
+            and nets from here without a declaration, and need not use all. Without `boxes`,
+            declared boxes have no function; that is enough for drawings and type checks.
+        name: The name of the net to return.
     """
     definitions = Definitions(text, boxes)
     nets = definitions.term_of(tree_of(text, "program"))

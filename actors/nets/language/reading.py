@@ -1,4 +1,4 @@
-"""Trees into terms: labels, patterns, filters, signatures and expressions.
+"""Turns syntax trees into terms: labels, patterns, filters, signatures and expressions.
 
 `Reading.term_of` calls, for each node of a tree, the method that is named like it, with the terms
 of its children. It does so from the leaves up and from left to right, without recursion: a text may
@@ -25,12 +25,12 @@ from callboard.nets.terms.patterns import BoxSignature, Item, Mapping, Pattern, 
 if TYPE_CHECKING:
     from lark import Token, Tree
 
-MOST_LEVELS = 250  # of what is within each other in a text
+MOST_LEVELS = 250  # of nesting in a text
 _OPEN = object()  # the outputs `...`
 
 
 class Reading:
-    """The terms of one text."""
+    """Makes the terms of one text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -54,7 +54,7 @@ class Reading:
         return terms.pop()
 
     def too_deep(self, token: Token | None) -> Exception:
-        """Return the error of a place that is too deep within others for what reads the terms."""
+        """Return the error of a place that is nested too deeply."""
         line, column = (1, 1) if token is None else (token.line or 1, token.column or 1)
         return syntax_error(self.text, line, column, "this is too many levels deep")
 

@@ -1,8 +1,8 @@
-"""The grammar of the text language, and the tree of a text.
+"""The grammar of the text language, and the syntax tree of a text.
 
 Comments are blanked, and lark's errors become ours.
 
-A label may be any name. The name of a net or a box is none of the words of definitions.
+A label may be any name. The name of a net or a box must not be a word of definitions.
 
 `GT` is a `>` that something follows which can begin an operand, and `_CLOSE` is any other. So
 `{a} if <x > 1>` needs no parentheses.
@@ -205,7 +205,7 @@ _OPERATORS = {
 
 
 def expected_words(terminals: Collection[str], signs: dict[str, str]) -> str:
-    """Say in words which tokens could stand here. `signs` has the text of those that are signs."""
+    """Describe the tokens that could stand here. `signs` has the text of those that are signs."""
     texts = {signs.get(terminal, terminal) for terminal in terminals}
     words = set()
     for text in texts:
@@ -241,7 +241,7 @@ _ENDS = {
 def tree_of(text: str, start: str) -> Tree[Token]:
     """Parse a text as one of STARTS."""
     if not isinstance(text, str):
-        raise TypeError(f"a text is expected, not {type(text).__name__}")
+        raise TypeError(f"expected a string, got {type(text).__name__}")
     parser = _parser()
     import lark  # after _parser(), which says how to install it
 

@@ -1,4 +1,4 @@
-"""The actors that call boxes elsewhere: on the event loop, and on threads."""
+"""The actors that call boxes for a coordinator: on the event loop, and on threads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from callboard._inside.answers.future import Future
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
-from callboard.nets.kernel.building import is_async_function
-from callboard.nets.running.messages import CallEnded, CallOutput
+from callboard.nets.kernel.node_builder import is_async_function
+from callboard.nets.running.messages import CallEnded, CallOutput, CallTimeout, RetryCall
 from callboard.scheduling.handle import Handle
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.worker import WorkerThread
@@ -22,15 +22,15 @@ from callboard.scheduling.worker import WorkerThread
 class LoopCaller(Actor[Any]):
     """Calls coroutine functions and asynchronous generators, many at a time, on the event loop."""
 
-    __slots__ = ("conductor", "loop", "tasks")
+    __slots__ = ("coordinator", "loop", "tasks")
 
-    def __init__(self, conductor: ActorRef[Any]) -> None:
-        self.conductor = conductor
+    def __init__(self, coordinator: ActorRef[Any]) -> None:
+        self.coordinator = coordinator
         self.tasks: set[asyncio.Task[None]] = set()
         self.loop: asyncio.AbstractEventLoop | None = None
 
     async def receive(self, call: Any) -> Future[None]:
-        """Begin a call, and answer when it has ended. On the event loop's thread."""
+        """Begin a call, and answer at its end. On the event loop's thread."""
         self.loop = asyncio.get_running_loop()
         ended: Future[None] = Future()
         task = self.loop.create_task(self._call(call, call.tries, ended))
@@ -39,22 +39,22 @@ class LoopCaller(Actor[Any]):
         return ended
 
     async def _call(self, call: Any, attempt: int, ended: Future[None]) -> None:
-        giving = Giving(self.conductor, call, attempt)
+        outputs = OutputSender(self.coordinator, call, attempt)
         try:
             async with asyncio.timeout(call.box.options.timeout):
                 result = call.function(*call.arguments)
                 if inspect.isasyncgen(result):
                     async with aclosing(result):
                         async for value in result:
-                            waiting = giving.give(value, is_one_of_many=True)
+                            waiting = outputs.give(value, is_one_of_many=True)
                             if waiting is not None:
                                 await waiting
                 else:
-                    giving.give(await result)
+                    outputs.give(await result)
         except BaseException as error:  # SystemExit would end the event loop
-            giving.end(error)
+            outputs.end(error)
         else:
-            giving.end(None)
+            outputs.end(None)
         ended.set_result(None)
 
     def on_stop(self) -> None:
@@ -69,78 +69,78 @@ class LoopCaller(Actor[Any]):
 
 
 class ThreadCaller(Actor[Any]):
-    """Calls functions and generators, one at a time, on a worker's thread or one of its own."""
+    """Calls functions and generators, one at a time, on a worker's thread or a dedicated one."""
 
-    __slots__ = ("conductor",)
+    __slots__ = ("coordinator",)
 
-    def __init__(self, conductor: ActorRef[Any]) -> None:
-        self.conductor = conductor
+    def __init__(self, coordinator: ActorRef[Any]) -> None:
+        self.coordinator = coordinator
 
     async def receive(self, call: Any) -> None:
-        """Make a call. A generator whose outputs have to wait keeps no worker waiting."""
-        giving = Giving(self.conductor, call, call.tries)
+        """Make a call. A generator whose outputs have to wait does not hold up the worker."""
+        outputs = OutputSender(self.coordinator, call, call.tries)
         try:
             result = call.function(*call.arguments)
             if inspect.isgenerator(result):
                 with closing(result):
                     for value in result:
-                        waiting = giving.give(value, is_one_of_many=True)
+                        waiting = outputs.give(value, is_one_of_many=True)
                         if waiting is not None:
                             await waiting
             else:
-                giving.give(result)
+                outputs.give(result)
         except BaseException as error:
-            giving.end(error)
+            outputs.end(error)
         else:
-            giving.end(None)
+            outputs.end(None)
 
 
-class Giving:
-    """Hands on the outputs of a call: as they come, or together at its end if the box holds them.
+class OutputSender:
+    """Passes on the outputs of a call: as they are made, or at the end if the box collects them.
 
-    Each `PATIENCE`th output of a generator waits until it is in the net, so that a generator is not
-    further ahead of it than that. If they are held, it waits until the net has said that the call
-    is still wanted.
+    Each `AHEAD`th output of a generator waits until it is in the net, so that a generator is not
+    further ahead of it. If they are collected, it waits until the coordinator has said that the
+    call is still needed.
     """
 
-    PATIENCE = 64
+    AHEAD = 64
 
-    def __init__(self, conductor: ActorRef[Any], call: Any, attempt: int) -> None:
-        self._conductor = conductor
+    def __init__(self, coordinator: ActorRef[Any], call: Any, attempt: int) -> None:
+        self._coordinator = coordinator
         self._call = call
         self._attempt = attempt
         self._given = 0
         self._began = perf_counter()
-        self._held: list[Any] | None = [] if call.box.options.holds_outputs else None
+        self._collected: list[Any] | None = [] if call.box.options.holds_outputs else None
 
     def give(self, value: Any, *, is_one_of_many: bool = False) -> Future[None] | None:
-        """Hand an output on; None is none. Return a future if the next one has to wait for it."""
+        """Pass on an output, if any. Return a future if the next one has to wait for it."""
         if value is None:
             return None
         values = [value]
-        if self._held is not None:
-            self._held.append(value)
+        if self._collected is not None:
+            self._collected.append(value)
             values = []
         self._given += 1
-        if is_one_of_many and self._given % self.PATIENCE == 0:
-            return self._conductor.ask(CallOutput(self._call, values, self._attempt, waits=True))
+        if is_one_of_many and self._given % self.AHEAD == 0:
+            return self._coordinator.ask(CallOutput(self._call, values, self._attempt, waits=True))
         if values:
-            self._conductor.tell(CallOutput(self._call, values, self._attempt))
+            self._coordinator.tell(CallOutput(self._call, values, self._attempt))
         return None
 
     def end(self, error: BaseException | None) -> None:
-        """Say that the call is over."""
-        if error is None and self._held:
-            self._conductor.tell(CallOutput(self._call, self._held, self._attempt))
+        """End the call."""
+        if error is None and self._collected:
+            self._coordinator.tell(CallOutput(self._call, self._collected, self._attempt))
         seconds = perf_counter() - self._began
-        self._conductor.tell(CallEnded(self._call, error, self._attempt, seconds))
+        self._coordinator.tell(CallEnded(self._call, error, self._attempt, seconds))
 
 
 MANUAL_CALLERS = 8  # on a manual system, so that its seed says which of several calls begins first
 
 
 class Spawner(Protocol):
-    """The run's actor, whose children the callers are."""
+    """The run's actor, which is the parent of the callers."""
 
     @property
     def ref(self) -> Any:
@@ -153,9 +153,12 @@ class Spawner(Protocol):
     def spawn(self, cls: type[Any], /, *args: Any, **kwargs: Any) -> ActorRef[Any]:
         """Make a child."""
 
+    def after(self, seconds: float, message: Any) -> Any:
+        """Schedule a message to itself."""
+
 
 class Callers:
-    """The actors that call boxes elsewhere, made when they are needed, and used again."""
+    """The actors that call boxes for the coordinator, made when they are needed, and reused."""
 
     def __init__(self, of: Spawner, *, manual: bool) -> None:
         self._of = of
@@ -164,22 +167,41 @@ class Callers:
         self._idle: dict[Any, list[ActorRef[Any]]] = {}  # callers on threads, by box and place
         self._busy: dict[tuple[Any, int], tuple[Any, ActorRef[Any]]] = {}
         self._classes: dict[Any, type[ThreadCaller]] = {}
+        self._timers: dict[Any, Any] = {}  # by call, of its timeout or its next try
 
-    def call(self, call: Any) -> bool:
-        """Have a call made; tell whether that one sees to its timeout itself."""
+    def call(self, call: Any) -> None:
+        """Pass on a call to be made."""
         if is_async_function(call.function):
             self._loop_caller().ask(call)  # a system is not idle before the answer
-            return True
+            return
         box = call.box
         place = box.place_of(call)
         idle = self._idle.setdefault((box, place), [])
         caller = idle.pop() if idle else self._thread_caller(box, place)
         self._busy[call, call.tries] = (box, place), caller
         caller.tell(call)
-        return False
+        if box.options.timeout is not None:  # a LoopCaller has it itself
+            self._timers[call] = self._of.after(box.options.timeout, CallTimeout(call, call.tries))
+
+    def retry_later(self, call: Any) -> None:
+        """Repeat a call after the pause of its box."""
+        pause = call.box.options.pause(call.tries)
+        call.tries += 1
+        self._timers[call] = self._of.after(pause, RetryCall(call))
+
+    def cancel_timer(self, call: Any) -> None:
+        """Cancel the timer of a call, if it has one."""
+        timer = self._timers.pop(call, None)
+        if timer is not None:
+            timer.cancel()
+
+    def cancel_timers(self) -> None:
+        """Cancel all timers."""
+        for call in (*self._timers,):
+            self.cancel_timer(call)
 
     def is_free(self, call: Any, attempt: int) -> None:
-        """Use the caller for others: the call is over."""
+        """Use a call's caller for others: the call is over."""
         known = self._busy.pop((call, attempt), None)
         if known is not None:
             self._idle[known[0]].append(known[1])
@@ -207,13 +229,13 @@ class Callers:
 
     def _spawn(self, cls: type[Any], **options: Any) -> ActorRef[Any]:
         caller = self._of.spawn(cls, self._of.ref, **options)
-        # The run makes dead letters of the records of calls that nobody handles.
+        # The run makes dead letters of the records of calls that are not handled.
         self._of.system.dead_letters.expect_wake_ups(caller)
         return caller
 
 
 class Numbered(PlacementPolicy):
-    """The worker of a number, counted round if there are fewer."""
+    """Places an actor on the worker of a number, modulo the number of workers."""
 
     def __init__(self, number: int) -> None:
         self._number = number

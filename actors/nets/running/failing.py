@@ -1,4 +1,4 @@
-"""Errors at records: which exception reports them, and what the box's options do about them."""
+"""Errors at records: the exceptions that report them, and the box's options that handle them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 from callboard.core.text import safe_repr
 from callboard.nets.errors import BoxError, NetError, RecordError
-from callboard.nets.kernel.carrier import NetNode
+from callboard.nets.kernel.executor import NetNode
 from callboard.nets.kernel.record import MovingRecord, Shapes
 from callboard.nets.terms.labels import is_binding
 
@@ -21,9 +21,9 @@ def run_error(node: NetNode, record: MovingRecord, error: BaseException) -> NetE
 
 
 def effect_of(node: NetNode, error: BaseException) -> Literal["fail", "skip", "variant"]:
-    """Return what an error at this node does: as a box's option `errors` says.
+    """Return the effect of an error at this node, by its box's option `errors`.
 
-    SystemExit and such, which are no Exception, are failures.
+    SystemExit and others that are not an Exception are failures.
     """
     if not isinstance(error, Exception):
         return "fail"
@@ -32,7 +32,7 @@ def effect_of(node: NetNode, error: BaseException) -> Literal["fail", "skip", "v
 
 
 def make_variant(node: NetNode, record: MovingRecord, error: NetError, shapes: Shapes) -> None:
-    """Let a record become `{error}`, with the labels that the box would have passed on."""
+    """Turn a record into `{error}`, with the labels that the box would have passed on."""
     consumed = node.consumed or frozenset()
     values = {
         label: value
@@ -43,7 +43,7 @@ def make_variant(node: NetNode, record: MovingRecord, error: NetError, shapes: S
 
 
 def as_record_error(error: Exception) -> NetError:
-    """Return the error of `send()` for a row that is no record, or that cannot be read."""
+    """Return the error of `send()` for a row that is not a record, or cannot be read."""
     if isinstance(error, NetError):
         return error
     made = RecordError(f"send(): a record cannot be read: {safe_repr(error)}")
@@ -52,7 +52,7 @@ def as_record_error(error: Exception) -> NetError:
 
 
 class RunFailed(BaseException):
-    """Ends the conductor's turn, through the carrier, which takes an Exception for a record's."""
+    """Ends the run. It is no Exception, so that the executor, which handles those, lets it pass."""
 
     def __init__(self, error: NetError, record: MovingRecord) -> None:
         super().__init__(error)

@@ -1,4 +1,4 @@
-"""The messages of a run's actors, and what becomes of those that the run's actor never saw."""
+"""The messages of a run's actors, and the fate of those that its coordinator never handled."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from callboard.nets.errors import NetEnded
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
-    """Somebody asked what comes of one record."""
+class PendingAsk:
+    """An ask whose record is in the net: its outputs so far, and its answer."""
 
     steps: list[Any] | None
     outputs: list[Any] = field(default_factory=list)
@@ -23,7 +23,7 @@ class Asked:
 
 
 class NetMessage:
-    """A message of a run's actors, which means nothing to others."""
+    """A message of a run's actors. Actors of users never get one."""
 
     __slots__ = ()
 
@@ -33,7 +33,7 @@ class NetMessage:
 
 @dataclass(frozen=True, slots=True)
 class Ask(NetMessage):
-    """Send a record. The answer comes when nothing more comes of it, and has what came."""
+    """Send a record. The answer is its outputs, and comes when there can be no more."""
 
     record: Any
     traced: bool = False
@@ -44,15 +44,15 @@ class SentRows(NetMessage):
     """Records to be sent into the net. The answer comes when all are in."""
 
     rows: list[Any]
-    asked: Asked | None = None
-    told: bool = False  # nobody waits for the answer
+    asked: PendingAsk | None = None
+    told: bool = False  # the sender does not wait for the answer
     sent: int = 0
     withdrawn: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limit(NetMessage):
-    """Records wait while so many outputs are not taken."""
+    """Hold back records while this number of outputs has not been taken."""
 
     limit: int
 
@@ -69,13 +69,13 @@ class Take(NetMessage):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GiveBack(NetMessage):
-    """These outputs were handed out, and not used."""
+    """Return outputs that were handed out but not used."""
 
     outputs: list[Any]
 
 
 class Finish(NetMessage):
-    """Take no more records. The answer comes at the end, with the outputs that nobody took."""
+    """Take no more records. The answer comes at the end, with the outputs that were not taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Withdraw(NetMessage):
 
 
 class Close(NetMessage):
-    """Take no more records, and leave the outputs to those that take them."""
+    """Take no more records. The outputs are for `Take`."""
 
 
 class Cancel(NetMessage):
@@ -100,20 +100,20 @@ class Cancel(NetMessage):
 
 
 class RunDropped(NetMessage):
-    """Nobody uses the run any more: the conductor ends when nothing more can come."""
+    """The run's handle is gone: the coordinator ends when nothing more can come."""
 
 
 class Look(NetMessage):
-    """The answer is the run's statistics."""
+    """Return the run's statistics as the answer."""
 
 
 class GoOn(NetMessage):
-    """Carry on with what is there: another actor had its turn."""
+    """Continue the work, after other actors of the worker have run."""
 
 
 @dataclass(slots=True)
 class CallOutput(NetMessage):
-    """A box that runs elsewhere has put out values. The answer comes when they are in the net."""
+    """A box that runs elsewhere has emitted values. The answer comes when they are in the net."""
 
     call: Any
     values: list[Any]
@@ -124,7 +124,7 @@ class CallOutput(NetMessage):
 
 @dataclass(frozen=True, slots=True)
 class CallEnded(NetMessage):
-    """A box that runs elsewhere has ended a call. `error` is what it raised."""
+    """A box that runs elsewhere has ended a call. `error` is its exception, if it raised one."""
 
     call: Any
     error: BaseException | None = None
@@ -141,32 +141,32 @@ class RetryCall(NetMessage):
 
 @dataclass(frozen=True, slots=True)
 class CallTimeout(NetMessage):
-    """A call has taken too long."""
+    """A call has exceeded its timeout."""
 
     call: Any
     attempt: int
 
 
 class Sweep(NetMessage):
-    """Look which records have been too long in unfinished synchrocells."""
+    """Remove records that have been in unfinished synchrocells for too long."""
 
 
-def settle_unread(dead_letters: DeadLetters, conductor: ActorRef[Any]) -> None:
-    """Handle messages that a run's actor has left when it stopped, or never saw.
+def settle_unread(dead_letters: DeadLetters, coordinator: ActorRef[Any]) -> None:
+    """Handle messages that a run's coordinator did not handle before it stopped.
 
-    Their records become dead letters, and those who wait for outputs get an error.
+    Their records become dead letters, and waits for outputs get an error.
     """
-    dead_letters.expect_wake_ups(conductor, NetMessage, partial(_settle, dead_letters))
+    dead_letters.expect_wake_ups(coordinator, NetMessage, partial(_settle, dead_letters))
 
 
-def _settle(dead_letters: DeadLetters, message: NetMessage, conductor: ActorRef[Any]) -> None:
+def _settle(dead_letters: DeadLetters, message: NetMessage, coordinator: ActorRef[Any]) -> None:
     match message:
         case SentRows(rows, told=True):
             for row in rows:
-                dead_letters.post(row, conductor, None, "stopped", _ended())
+                dead_letters.post(row, coordinator, None, "stopped", _ended())
         case GiveBack(outputs):
             for output in outputs:
-                dead_letters.post(output, conductor, None, "untaken")
+                dead_letters.post(output, coordinator, None, "uncollected")
         case Take(answer):
             answer.set_exception(_ended())
 

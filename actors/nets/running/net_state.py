@@ -1,56 +1,68 @@
-"""The state of a net at work, below its actors, and the view that observers have of it."""
+"""The state of a running net, and the view that observers have of it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from callboard._inside.sending.ref import ActorRef
 from callboard.core.text import safe_str
 from callboard.nets.drawing import shape_of
-from callboard.nets.kernel.building import Builder, parts_within, runs_elsewhere
-from callboard.nets.kernel.calls import CalledBoxNode
-from callboard.nets.kernel.carrier import Carrier, NetNode, begin
-from callboard.nets.kernel.nodes import BoxNode
-from callboard.nets.kernel.planning import Planner, names_of
+from callboard.nets.kernel.executor import NetExecutor, NetNode, begin
+from callboard.nets.kernel.leaves import BoxNode, CalledBoxNode
+from callboard.nets.kernel.node_builder import NodeBuilder, parts_within, runs_elsewhere
 from callboard.nets.kernel.record import Assembler, Shapes
+from callboard.nets.kernel.specializer import Specializer, names_of
 from callboard.nets.running.reports import NetStatistics
 from callboard.nets.terms.network import Box, Net
 from callboard.nets.types.flows import labels_mentioned
 from callboard.nets.types.typed import Typed
 from callboard.observing.layout import GraphShape
-from callboard.observing.wait import WaitRecord
+from callboard.observing.wait_report import WaitRecord
 
 
 class NetState:
-    """A net's nodes and entities, and their carrier."""
+    """A net's nodes and entities, and their executor."""
 
     def __init__(self, typed: Typed) -> None:
         parts = parts_within(typed.net)
         self.shapes = Shapes()
-        self.carrier = Carrier(self.shapes)
+        self.executor = NetExecutor(self.shapes)
         names = names_of([sorted(frozenset().union(*map(labels_mentioned, parts)))])
         is_alone = not any(isinstance(part, Box) and runs_elsewhere(part) for part in parts)
-        self._builder = Builder(Planner(self.shapes, names), is_alone=is_alone)
+        self._builder = NodeBuilder(Specializer(self.shapes, names), is_alone=is_alone)
         node = self._builder.node(typed)
-        self.carrier.uses_tickets = not is_alone
-        self.carrier.first = begin(node)
+        self.executor.keeps_lineage = not is_alone
+        self.executor.first = begin(node)
         self.entry = Assembler(self.shapes, names, None, frozenset(), None, "send()")
-        self._begins_by_itself = typed.is_initialiser
+        self._begins_by_itself = typed._is_initialiser
         self.nodes = self._builder.nodes
         self.seen = NetStatistics()
+        self._has_begun = False
         self.on_end: Callable[[], object] = lambda: None
-        """Is called by the run's actor at its end, after which no figure changes."""
+        """The coordinator calls this at its end, after which no figure changes."""
 
     def begin(self) -> None:
-        """Have initialisers run that are there from the start."""
-        self._builder.unstarted.start(self.carrier)
+        """Run the initialisers that there are from the start, once."""
+        if self._has_begun:
+            return
+        self._has_begun = True
+        self._builder.unstarted.start(self.executor)
         if self._begins_by_itself:
-            self.carrier.start(self.shapes.of_labels(frozenset()))
+            self.executor.start(self.shapes.of_labels(frozenset()))
+
+    def statistics(self) -> NetStatistics:
+        """Return the figures, brought up to date."""
+        seen, executor = self.seen, self.executor
+        seen.hops, seen.elsewhere, seen.in_cells = executor.hops, executor.elsewhere, executor.kept
+        seen.calls = dict(sorted(Counter(call.box.path for call in executor.running).items()))
+        seen.places = seen_at(self.nodes)
+        return seen
 
 
 def seen_at(nodes: Iterable[NetNode]) -> dict[str, dict[str, Any]]:
-    """Say of each place in a net what came there, its entities, and the times of boxes."""
+    """Return for each place in a net its records and entities, and the times of boxes."""
     found: dict[str, dict[str, Any]] = {}
     for node in nodes:
         place = found.setdefault(node.path, {"records": 0, "entities": 0, "made": 0})
@@ -74,13 +86,13 @@ _LONGEST = 60
 class RunView:
     """A run as it is now. See RunningGraph. Any thread.
 
-    The figures are read without waiting for the run's actor, which may be in a box: they may be of
-    slightly different moments.
+    The figures are read without waiting for the coordinator, which may be in a box. So they may be
+    of slightly different moments.
     """
 
-    def __init__(self, net: Net, conductor: ActorRef[Any], state: NetState) -> None:
+    def __init__(self, net: Net, coordinator: ActorRef[Any], state: NetState) -> None:
         self._net = net
-        self._conductor = conductor
+        self._coordinator = coordinator
         self._nodes = state.nodes
         self._seen = state.seen
         self._shape: GraphShape | None = None
@@ -88,11 +100,11 @@ class RunView:
     @property
     def ended(self) -> bool:
         """Whether the run has ended."""
-        return not self._conductor.is_alive
+        return not self._coordinator.is_alive
 
     def note_end(self) -> None:
-        """Hear from the run's actor that the figures are the last ones."""
-        system = self._conductor.system
+        """Tell the observer that the figures do not change any more."""
+        system = self._coordinator.system
         if system is not None:
             system._observer.note_end(self)
 
@@ -101,14 +113,14 @@ class RunView:
         return False
 
     def waits(self) -> list[WaitRecord]:
-        """Return nothing: the run's actor says why it waits."""
+        """Return nothing: the coordinator is an actor, whose waits are listed as such."""
         return []
 
     def leave_waits(self) -> None:
-        """Do nothing: no thread of its waits for answers."""
+        """Do nothing: its threads do not wait for answers."""
 
     def end_with_system(self) -> None:
-        """Do nothing: its actors hold what it has."""
+        """Do nothing: its actors have all that there is to release."""
 
     def figures(self) -> dict[str, Any]:
         """Return the figures."""
@@ -125,7 +137,7 @@ class RunView:
         }
 
     def shape(self) -> GraphShape:
-        """Return what the net looks like."""
+        """Return the shape of the net."""
         if self._shape is None:
             self._shape = shape_of(self._net)
         return self._shape

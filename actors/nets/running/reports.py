@@ -12,12 +12,12 @@ from callboard.observing.progress_line import ProgressLine
 
 @dataclass(slots=True)
 class NetStatistics:
-    """How a run does.
+    """The figures of a run.
 
     - `hops`: how often a record came to an entity.
     - `sent`, `put_out`: records that went into the net, and outputs that were taken.
     - `in_cells`: synchrocells that have some of their records. `elsewhere`: records at boxes that
-      run on the event loop or on threads. `skipped`: records that errors made dead letters.
+      run on the event loop or on threads. `skipped`: records that became dead letters by errors.
     - `calls`: for each box that runs elsewhere, by its path, how many calls of it are at work.
     - `places`: for each place in the net, by its path: the `records` that came, the `entities`
       that there are, and how many were ever `made`. A box also has the records that are `waiting`
@@ -38,10 +38,10 @@ class NetStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """A record, or what came of it, at one place and moment.
+    """A record, or an output of it, at a place and a time.
 
-    `what` says what happened: `came` (to the place), `kept` (in a synchrocell), `left` (the net),
-    or `ended` (nothing came of it). `seconds` count from the first step.
+    `what` is the event: `came` (to the place), `kept` (in a synchrocell), `left` (the net), or
+    `ended` (without an output). `seconds` is the time since the first step.
     """
 
     seconds: float
@@ -54,7 +54,7 @@ class TraceStep:
 
 
 class Trace:
-    """The way of a record, step by step, and the outputs. Made by `NetRun.trace`."""
+    """The path of a record, step by step, and its outputs. Made by `NetRun.trace`."""
 
     def __init__(
         self, outputs: list[Any], steps: list[tuple[float, str, str, dict[str, Any]]]
@@ -65,7 +65,7 @@ class Trace:
 
     @property
     def paths(self) -> list[str]:
-        """The places that it came to."""
+        """The places that the record reached."""
         return [step.path for step in self.steps if step.what == "came"]
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class Trace:
 
 
 class NetProgress(ProgressLine):
-    """Shows how a run gets on, from entering to leaving the context, on a thread of its own.
+    """Shows the progress of a run within a `with` block, by a separate thread.
 
     On a terminal, and in a notebook, it is one line, redrawn `every` seconds; elsewhere a new line
     every 10 seconds.
@@ -96,7 +96,7 @@ class NetProgress(ProgressLine):
 
 
 def describe(seen: NetStatistics, rate: float) -> str:
-    """Say in one line how a run gets on."""
+    """Describe the progress of a run in one line."""
     entities = sum(place["entities"] for place in seen.places.values())
     return (
         f"{seen.sent:,} records sent  {seen.put_out:,} outputs taken  {rate:,.0f} hops a second  "

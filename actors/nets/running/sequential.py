@@ -11,7 +11,7 @@ from weakref import finalize
 from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.nets.errors import NetEnded, NetError
-from callboard.nets.kernel.building import is_async_function
+from callboard.nets.kernel.node_builder import is_async_function
 from callboard.nets.running.failing import effect_of, make_variant, run_error
 from callboard.nets.running.net_state import NetState
 from callboard.nets.terms.labels import Record
@@ -22,13 +22,13 @@ from callboard.nets.types.typed import Typed, infer
 class NetOperator:
     """A net as an operator of a stream graph: `entry("rows").stateful(NetOperator, net)`.
 
-    A row is a record, and so are the outputs, in the order of the rows. The operator's thread calls
-    all boxes, and handles one row after the other. Coroutine functions run on an event loop of its
-    own: those that a row comes to run side by side. The options `threads`, `dedicated` and
-    `concurrency`, hints of places, and timeouts of other functions have no meaning here.
+    Rows are records, and so are the outputs, in the order of the rows. The operator's thread calls
+    all boxes, and handles one row after the other. Coroutine functions run on the operator's own
+    event loop; those that one row reaches run concurrently. The options `threads`, `dedicated` and
+    `concurrency`, placement hints, and timeouts of other functions have no effect here.
 
-    Records that a box with `errors="skip"` fails at count as skipped rows of the graph. If records
-    are left in unfinished synchrocells at the end, `on_final` raises NetError. With
+    If a box with `errors="skip"` fails at a record, that counts as a skipped row of the graph. If
+    records remain in unfinished synchrocells at the end, `on_final` raises NetError. With
     `unpaired="drop"` they are dropped.
     """
 
@@ -36,8 +36,8 @@ class NetOperator:
 
     def __init__(self, net: Net, *, unpaired: str = "fail") -> None:
         self._state = NetState(self._check_arguments(net, unpaired=unpaired))
-        self._carrier = self._state.carrier
-        self._carrier.failed = self._fail
+        self._executor = self._state.executor
+        self._executor.failed = self._fail
         self._unpaired = unpaired
         self._begun = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -50,14 +50,14 @@ class NetOperator:
         if not isinstance(net, Net):
             raise TypeError(f"NetOperator() expects a net, got {safe_repr(net)}")
         if unpaired not in ("fail", "drop"):
-            raise ValueError(f"unpaired is 'fail' or 'drop', not {unpaired!r}")
+            raise ValueError(f"unpaired expects 'fail' or 'drop', got {unpaired!r}")
         return infer(Ordered(net))
 
     def receive(self, row: Any) -> list[Record]:
-        """Send a record through the net, and return the outputs that come of it.
+        """Send a record through the net, and return the outputs that it causes.
 
-        Raises what ends the net, and NetEnded for the rows after it: parts of the failed record may
-        be anywhere in the net. A row that is no record ends nothing.
+        Raises the error that ends the net, and NetEnded for the rows after it, since parts of the
+        failed record may be anywhere in the net. A row that is not a record does not end the net.
         """
         if self._failure is not None:
             raise NetEnded(f"the net has failed at an earlier row: {self._failure}")
@@ -65,34 +65,34 @@ class NetOperator:
         try:
             return self._answer(row)
         except BaseException as error:
-            if self._carrier.taken or not self._begun:  # it is not the row that is no record
+            if self._executor.taken or not self._begun:  # the row was a record
                 self._failure = error
             raise
 
     def _answer(self, row: Any) -> list[Record]:
-        carrier = self._carrier
+        executor = self._executor
         if not self._begun:
             self._state.begin()
-            self._work()  # the carrier takes a row only when nothing else is on its way
+            self._work()  # the executor takes a row only when nothing else is on its way
             self._begun = True
-        carrier.take(self._state.entry, [row], 0, 1 << 40, 1 << 60, None)
+        executor.take(self._state.entry, [row], 0, 1 << 40, 1 << 60, None)
         self._work()
-        outputs, carrier.outputs = carrier.outputs, []
+        outputs, executor.outputs = executor.outputs, []
         return outputs
 
     def _work(self) -> None:
-        """Carry what there is, and make calls, until nothing more comes."""
-        carrier = self._carrier
+        """Move records and make calls, until nothing more comes."""
+        executor = self._executor
         running: dict[asyncio.Task[Any], Any] = {}
         try:
             while True:
-                self._carry()
-                calls, carrier.calls = carrier.calls, []
+                self._move()
+                calls, executor.calls = executor.calls, []
                 for call in calls:
                     self._begin(call, running)
                 if not calls and not running:
                     break
-                if running and carrier.is_empty and not carrier.calls:
+                if running and executor.is_empty and not executor.calls:
                     for task in self._first_done(running):
                         self._end(running.pop(task), task)
         finally:
@@ -100,13 +100,13 @@ class NetOperator:
                 self._cancel(running)
 
     def take_skipped(self) -> list[NetError]:
-        """Return the errors at what was skipped of the latest row, each with its record."""
+        """Return the errors of the records that the latest row skipped, each with its record."""
         taken, self._skipped = self._skipped, []
         return taken
 
     def on_final(self) -> list[Record]:
-        """End: no more rows come."""
-        left = self._carrier.end()
+        """End: there are no more rows."""
+        left = self._executor.end()
         if self._loop is not None:
             self._loop.close()
         if left and self._unpaired == "fail":
@@ -152,21 +152,21 @@ class NetOperator:
         self._give(call, [] if error is not None else task.result(), error)
 
     def _give(self, call: Any, values: list[Any], error: BaseException | None = None) -> None:
-        """Hand a call's outputs on, and let the next one begin."""
+        """Pass on a call's outputs, and let the next one begin."""
         node = call.box
         try:
-            node.give(self._carrier, call, [value for value in values if value is not None])
-        except Exception as raised:  # one is no output
+            node.give(self._executor, call, [value for value in values if value is not None])
+        except Exception as raised:  # one is invalid
             error = raised
-        self._carry()
+        self._move()
         if error is not None and self._fail(node, call.record, error):
-            node.let_pass(self._carrier, call)
-            self._carry()
-        node.end(self._carrier, call)
-        self._carry()
+            node.pass_record(self._executor, call)
+            self._move()
+        node.end(self._executor, call)
+        self._move()
 
-    def _carry(self) -> None:
-        while self._carrier.run(1 << 60):
+    def _move(self) -> None:
+        while self._executor.run(1 << 60):
             pass
 
     def _fail(self, node: Any, record: Any, error: BaseException) -> bool:
@@ -183,7 +183,7 @@ class NetOperator:
 
 
 async def _awaited(call: Any) -> list[Any]:
-    """Return the outputs of a call, which is repeated as the box's options say."""
+    """Return the outputs of a call, which is retried as the box's options say."""
     options = call.box.options
     while True:
         try:

@@ -1,7 +1,7 @@
-"""Expressions on tags, as guards and filters have them.
+"""Expressions on tags, for guards and filters.
 
-Values are integers and truth values. Division cuts off towards zero, and the remainder has the sign
-of the dividend, as in C and in S-Net's run time.
+Values are integers and truth values. Division truncates towards zero, and the remainder has the
+sign of the dividend, as in C and in S-Net's run time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class TagValue:
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """An operator of UNARY, applied."""
+    """A unary operator, one of UNARY, with its operand."""
 
     operator: str
     operand: Expression
@@ -51,7 +51,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """An operator of BINARY, applied."""
+    """A binary operator, one of BINARY, with its operands."""
 
     operator: str
     left: Expression

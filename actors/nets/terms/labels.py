@@ -15,7 +15,7 @@ Label: TypeAlias = str
 Variant: TypeAlias = frozenset[Label]
 Record: TypeAlias = dict[Label, Any]
 
-MOST_VARIANTS = 8  # of a type that a text for people shows
+MOST_VARIANTS = 8  # of a type that a message shows
 
 
 def tag(name: str) -> Label:
@@ -29,7 +29,7 @@ def binding_tag(name: str) -> Label:
 
 
 def is_tag(label: Label) -> bool:
-    """Tell whether a label names a tag, be it a binding one."""
+    """Tell whether a label names a tag, binding or not."""
     return label.startswith("<")
 
 
@@ -58,7 +58,7 @@ def text_of_type(variants: Iterable[Iterable[Label]]) -> str:
 
 
 def and_more(left: int, separator: str) -> str:
-    """Return the end of a list that is cut short by so many."""
+    """Return the end of a list that is cut short by this number."""
     return f"{separator} and {left} more" if left else ""
 
 

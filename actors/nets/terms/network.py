@@ -1,4 +1,4 @@
-"""Nets: boxes, filters and synchrocells, and what combinators make of them.
+"""The terms of nets: boxes, filters, synchrocells, and combinators.
 
 A net is a description: a tree of these classes. It never changes, and may be used any number of
 times. The combinators are those of Prokesch 2011, 2.2.3, and the feedback of S-Net's later reports.
@@ -25,13 +25,13 @@ Effect = Literal["fail", "skip", "variant"]  # of an error in a box
 
 @singledispatch
 def start(net: Any, system: Any, *, placement: Any = None, window: int = 256) -> Any:
-    """Start a net in a system. Terms are data: `nets.running.run` registers how it is done."""
+    """Start a net in a system. Terms are data: `nets.running.run` registers this function."""
     raise NotImplementedError(net)
 
 
 @singledispatch
 def draw(net: Any) -> str:
-    """Draw a net as HTML. `nets.drawing` registers how it is done."""
+    """Draw a net as HTML. `nets.drawing` registers this function."""
     raise NotImplementedError(net)
 
 
@@ -40,8 +40,8 @@ class Net:
 
     `system.run(net)` starts a net, and returns its NetRun. It has two options:
 
-    - `placement`: the policy, or the name of one, that places the run's actor: see `spawn`.
-    - `window`: while so many records are on their way at boxes that run elsewhere, others wait.
+    - `placement`: the policy, or its name, that places the run's actor: see `spawn`.
+    - `window`: the number of records at boxes that run elsewhere at which others wait.
 
     Raises ConfigError for invalid values, and NetTypeError if the parts do not fit together.
     """
@@ -50,22 +50,22 @@ class Net:
     __dir__ = public_names
 
     def __rshift__(self, other: Net) -> Net:
-        return Serial(self, checked_net("what stands after >>", other))
+        return Serial(self, checked_net("the operand after >>", other))
 
     def __rrshift__(self, other: object) -> Net:
-        checked_net("what stands before >>", other)
+        checked_net("the operand before >>", other)
         raise AssertionError(other)
 
     def __or__(self, other: Net) -> Net:
         left = self.branches if isinstance(self, Choice) and not self.ordered else (self,)
-        return Choice((*left, checked_net("what stands after |", other)))
+        return Choice((*left, checked_net("the operand after |", other)))
 
     def __ror__(self, other: object) -> Net:
-        checked_net("what stands before |", other)
+        checked_net("the operand before |", other)
         raise AssertionError(other)
 
     def at(self, place: Any) -> Net:
-        """Return this net with a hint where its boxes that have threads are to run.
+        """Return this net with a hint for where to run its boxes with threads.
 
         `place` is the number of a worker, from 0, a placement policy, or the name of one.
         """
@@ -73,13 +73,14 @@ class Net:
             try:
                 choose_placement(place)
             except ConfigError as error:
-                raise ConfigError(f"a place is a worker's number or a policy: {error}") from None
+                what = "a place expects a worker's number or a policy"
+                raise ConfigError(f"{what}: {error}") from None
         elif place < 0:
-            raise ConfigError(f"a place is a worker's number, from 0, or a policy, not {place}")
+            raise ConfigError(f"a place expects a worker's number from 0, or a policy, got {place}")
         return Placed(self, place)
 
     def named(self, name: str) -> Net:
-        """Return this net with a name, which its path in errors and statistics has."""
+        """Return this net with a name, for its path in errors and statistics."""
         return NamedNet(name, self)
 
     def _repr_html_(self) -> str:
@@ -99,7 +100,7 @@ class BoxOptions:
     retries: int = 0
     backoff: float = 0.1
     errors: Effect = "fail"
-    threads: bool = False  # calls run on other threads than that which carries records
+    threads: bool = False  # calls run on other threads than the executor
     dedicated: bool = False
 
     def __post_init__(self) -> None:
@@ -109,37 +110,37 @@ class BoxOptions:
             checks.seconds("a box's timeout", self.timeout, zero=False)
         checks.whole("a box's number of retries", self.retries, 0)
         checks.seconds("a box's backoff", self.backoff)
-        checks.one_of("what a box's errors do", self.errors, get_args(Effect))
+        checks.one_of("a box's errors", self.errors, get_args(Effect))
         checks.flag("a box's threads", self.threads)
         checks.flag("a box's dedicated", self.dedicated)
 
     @property
     def holds_outputs(self) -> bool:
-        """Whether the outputs of a generator go on together, once it has ended without an error."""
+        """Whether the outputs of a generator are passed on together at its end."""
         return self.errors != "fail" or self.retries > 0
 
     def pause(self, tries: int) -> float:
-        """Return the seconds to wait before the next try, after so many repetitions."""
+        """Return the seconds to wait before the next try, after this number of repetitions."""
         return min(self.backoff * 2.0 ** min(tries, 1000), checks.LONGEST)
 
 
 @dataclass(frozen=True)
 class Box(Net):
-    """A function at work on records. `function` is None where a text only declares the box.
+    """A function of records. `function` is None if a text only declares the box.
 
-    A class as the function, or a `functools.partial` of one, stands for an instance in each
-    replica, which is called. If `accepts` is a class, the function takes an instance of it, made of
-    the inputs by their names.
+    If the function is a class, or a `functools.partial` of one, each replica makes an instance and
+    calls it. If `_accepts` is a class, the function gets an instance of it, made from the inputs by
+    name.
     """
 
     name: str
     signature: BoxSignature
     function: Callable[..., Any] | None = None
     options: BoxOptions = field(default_factory=BoxOptions)
-    accepts: type | None = None
+    _accepts: type | None = None
 
     def __post_init__(self) -> None:
-        if self.function is not None:  # as functools.wraps does: help() and pickling see it
+        if self.function is not None:  # as functools.wraps does, for help() and pickling
             function = without_partial(self.function)
             for name in ("__doc__", "__module__", "__name__", "__qualname__"):
                 if hasattr(function, name):
@@ -150,19 +151,19 @@ class Box(Net):
         return self.name
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """Call the function itself, as it was before it was made a box."""
+        """Call the function itself."""
         if self.function is None:
             raise TypeError(f"the box {self.name!r} has no function")
-        function = self.function() if self.makes_instances else self.function
+        function = self.function() if self._makes_instances else self.function
         return function(*arguments, **keywords)
 
     @property
-    def makes_instances(self) -> bool:
+    def _makes_instances(self) -> bool:
         """Whether the function is a class, so that each replica has an instance."""
         return isinstance(without_partial(self.function), type)
 
     def with_options(self, **options: Any) -> Self:
-        """Return the box with other options. See `box`."""
+        """Return the box with changed options. See `box`."""
         return replace(self, options=replace(self.options, **options))
 
 
@@ -175,7 +176,7 @@ class RecordFilter(Net):
 
     @property
     def is_identity(self) -> bool:
-        """Whether it hands every record on as it is."""
+        """Whether it passes all records on unchanged."""
         return not self.variant and self.rules == (Rule(((),)),)
 
     def __str__(self) -> str:
@@ -256,13 +257,13 @@ class Split(Net):
         sign = ("!!" if self.ordered else "!") + ("@" if self.placed else "")
         body = _operand(self.body)
         if not is_tag(self.tag) and body.endswith(">"):
-            body = f"({body})"  # `!a` would go on with the guard
+            body = f"({body})"  # `!a` would continue the guard
         return f"{body}{sign}{self.tag}"
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback(Net):
-    """A record that matches one of `backs` goes into `body`, as often as it does; others leave."""
+    """Records that match one of `backs` go into `body`, again and again; others leave."""
 
     body: Net
     backs: tuple[Pattern, ...]
@@ -273,7 +274,7 @@ class Feedback(Net):
 
 @dataclass(frozen=True, slots=True)
 class Ordered(Net):
-    """A net whose output is as if one worker had taken one record after the other."""
+    """A net with outputs ordered as if one worker had taken one record after the other."""
 
     body: Net
 
@@ -294,7 +295,7 @@ class Placed(Net):
 
 @dataclass(frozen=True, slots=True)
 class NamedNet(Net):
-    """A net with a name, and with a signature if it was written."""
+    """A net with a name, and perhaps with a signature."""
 
     name: str
     body: Net
@@ -305,15 +306,15 @@ class NamedNet(Net):
 
 
 def checked_net(what: str, value: Any) -> Net:
-    """Return the value, which is a net. Otherwise TypeError says what to do."""
+    """Return the value if it is a net. Raises TypeError."""
     if not isinstance(value, Net):
         hint = ": make it a box, with @box" if callable(value) else ""
-        raise TypeError(f"{what} is a net, not {safe_repr(value)}{hint}")
+        raise TypeError(f"{what}: expected a net, got {safe_repr(value)}{hint}")
     return value
 
 
 def without_partial(function: Any) -> Any:
-    """Return what a `functools.partial` calls, or the function itself."""
+    """Return the function that a `functools.partial` calls, or the function itself."""
     while isinstance(function, partial):
         function = function.func
     return function

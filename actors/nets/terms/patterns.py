@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from callboard.nets.terms.expressions import Expression
 from callboard.nets.terms.labels import Label, Variant, and_more, text_of, text_of_type
 
-MOST_MAPPINGS = 8  # that a text for people shows
+MOST_MAPPINGS = 8  # that a message shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A label of a filter's output, and where its value comes from.
+    """A label of a filter's output, and the source of its value.
 
     A field comes from the field `source`. A tag comes from `value`; without one it keeps its value
     if the filter's pattern has it, and is 0 otherwise.
@@ -42,9 +42,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The outputs of a filter for a record for which the guard is true, if no earlier rule's is.
+    """The outputs of a filter for a record, if its guard is the first that is true.
 
-    Each output is a tuple of items. No output swallows the record.
+    Each output is a tuple of items. Without outputs, the record ends.
     """
 
     outputs: tuple[tuple[Item, ...], ...]
@@ -86,7 +86,7 @@ class Signature:
 
     @property
     def inputs(self) -> tuple[Variant, ...]:
-        """All variants that are accepted."""
+        """All accepted variants."""
         return tuple(variant for mapping in self.mappings for variant in mapping.inputs)
 
     def __str__(self) -> str:
@@ -102,8 +102,8 @@ class Signature:
 class BoxSignature:
     """A box's labels, in the order of its arguments, and those of each output, in order.
 
-    `inputs` is None for an initialiser, a box that runs once at the start. `outputs` is None where
-    a function's hints do not say what it returns.
+    `inputs` is None for an initialiser, a box that runs once at the start. `outputs` is None if a
+    function's hints do not name its outputs.
     """
 
     inputs: tuple[Label, ...] | None

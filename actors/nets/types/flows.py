@@ -1,4 +1,4 @@
-"""The way of a record through a net, by its labels alone.
+"""The path of a record through a net, by its labels only.
 
 A `LabelFlow` has the label sets that come out for one that goes in. `Stuck` says where it cannot go
 on. Labels decide all routes but for guards, so a flow has the outputs of each guard's both ways.
@@ -98,7 +98,7 @@ class LabelFlow:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """A record that cannot go on: it has these labels at `net`, which takes the variants `wanted`.
+    """A stuck record: it has these labels at `net`, which only accepts the variants `wanted`.
 
     Each of `missing` is a set of labels with which it would go on from there. `exits` are the
     variants with which it would have left a star before.
@@ -116,12 +116,12 @@ class Stuck:
         return replace(self, labels=self.labels | surplus) if surplus else self
 
     def after(self, route: Route) -> Stuck:
-        """Return the same for a record that has come a longer way."""
+        """Return the same for a record that has come by a longer path."""
         return replace(self, route=joined(route, self.route))
 
 
 def total(flows: Iterable[tuple[LabelFlow, Route, bool]]) -> LabelFlow:
-    """Return what comes out of several flows, each of a record that came some way.
+    """Merge several flows, each of a record that came some way.
 
     The last value says that the record itself was a partial one.
     """
@@ -148,13 +148,13 @@ def stuck_between(net: Net, labels: Variant, wanted: tuple[Variant, ...]) -> Stu
 
 
 def lacking(wanted: tuple[Variant, ...], labels: Variant) -> tuple[Variant, ...]:
-    """Return what the labels lack of each variant that no binding tag of theirs rules out."""
+    """Return the labels missing for each variant that no binding tag rules out."""
     bound = {label for label in labels if is_binding(label)}
     return tuple(variant - labels for variant in wanted if bound <= variant)
 
 
 def smallest(sets: tuple[Variant, ...]) -> tuple[Variant, ...]:
-    """Return the sets of which no other one is a part, each once, in their order."""
+    """Return the sets that contain no other of them, each once, in order."""
     kept = dict.fromkeys(sets)
     return tuple(one for one in kept if not any(other < one for other in kept))
 
@@ -204,7 +204,7 @@ def leaf_variants(net: Net) -> tuple[Variant, ...]:
 
 
 def leaf_flow(net: Box | RecordFilter | Sync, labels: Variant) -> LabelFlow | Stuck:
-    """Return what becomes of a record with these labels in a leaf."""
+    """Return the flow of a record with these labels through a leaf."""
     if isinstance(net, Sync):
         return _kept(net, labels)
     if isinstance(net, RecordFilter) and net.is_identity:
@@ -243,7 +243,7 @@ def labels_mentioned(net: Net) -> Variant:
 
 
 def _kept(net: Sync, labels: Variant) -> LabelFlow:
-    """Return what becomes of a record in a cell: it passes on, or it is merged with others.
+    """Return the flow of a record through a cell: it passes, or is merged with others.
 
     The merged record has all labels of the first pattern's record, so that record's flow has it.
     A record that matches no pattern passes on.
@@ -289,7 +289,7 @@ def unguarded(patterns: tuple[Pattern, ...]) -> tuple[Variant, ...]:
 
 
 def ways(net: Star | Feedback, labels: Variant) -> tuple[bool, bool]:
-    """Say whether a record may leave, and whether it may go into the body. A guard may be true."""
+    """Tell whether a record may leave, and whether it may go into the body. A guard may be true."""
     patterns = net.exits if isinstance(net, Star) else net.backs
     hits = [pattern.guard is None for pattern in patterns if matches(pattern.variant, labels)]
     certain, possible = any(hits), bool(hits)
@@ -301,7 +301,7 @@ def ways(net: Star | Feedback, labels: Variant) -> tuple[bool, bool]:
 def looped(
     facts: Facts, body: Callable[[Variant], LabelFlow | Stuck], arriving: LabelFlow, most: int
 ) -> LabelFlow | Stuck:
-    """Return what leaves a star or a feedback. With more than `most` label sets it is open."""
+    """Return the flow out of a star or a feedback. With more than `most` label sets it is open."""
     net = facts.net
     assert isinstance(net, (Star, Feedback))
     outputs: dict[Variant, Route] = {}
@@ -337,7 +337,7 @@ def looped(
 
 
 def _unless_out(stuck: Stuck, facts: Facts, labels: Variant, *, arrives: bool) -> Stuck:
-    """Add to what is missing in a star what would have let the record out before.
+    """Add the labels that would have let a record out of a star to those that are missing.
 
     A record that has come out of the body is not meant to have had the body's own outputs before.
     """

@@ -1,4 +1,4 @@
-"""Signatures of boxes from type hints: parameters name labels, and so do the fields of results."""
+"""Signatures of boxes from type hints: parameters and the fields of results name labels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Tag: TypeAlias = Annotated[int, MARK]
 """The hint of a parameter or a field that is a tag: an integer that nets can read."""
 
 GENERATORS = (AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Iterable, Iterator)
-MOST_OPTIONAL = 4  # keys of a TypedDict, of which each doubles the variants
+MOST_OPTIONAL = 4  # keys of a TypedDict, each of which doubles the variants
 
 
 def signature_of(function: Callable[..., Any]) -> tuple[BoxSignature, type | None]:
@@ -53,11 +53,11 @@ def signature_of(function: Callable[..., Any]) -> tuple[BoxSignature, type | Non
 
 
 def note_on_hints(box: Box, missing: Iterable[Label]) -> str:
-    """Say how the hints of a box's function led to labels that a record lacks, or nothing."""
+    """Explain how a box's hints led to labels that a record lacks, or return nothing."""
     if box.function is None:
         return ""
-    if box.accepts is not None:
-        return f"; the box's only parameter stands for a record, {box.accepts.__name__}"
+    if box._accepts is not None:
+        return f"; the box's only parameter stands for a record, {box._accepts.__name__}"
     hints = _hints(called_function(box.function))
     for label in sorted(missing):
         if _is_record(hints.get(label)):
@@ -69,14 +69,18 @@ def note_on_hints(box: Box, missing: Iterable[Label]) -> str:
 
 
 def called_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what runs when a box does: of a class, its instances' `__call__`."""
+    """Return the function that a box calls; of a class, its instances' `__call__`."""
     function = without_partial(function)
     if inspect.isclass(function):
         if "__call__" not in dir(function) or not inspect.isfunction(function.__call__):
-            raise TypeError(f"the class {function.__name__} is no box: it has no __call__ method")
+            raise TypeError(
+                f"the class {function.__name__} is not a box: it has no __call__ method"
+            )
         return typing.cast(Callable[..., Any], function.__call__)
     if not callable(function):
-        raise TypeError(f"a box is a function or a class with __call__, not {safe_repr(function)}")
+        raise TypeError(
+            f"box() expects a function or a class with __call__, got {safe_repr(function)}"
+        )
     if inspect.isroutine(function):
         return function
     wrapped = getattr(function, "__wrapped__", None)  # functools.lru_cache
@@ -93,7 +97,7 @@ def check_arguments(name: str, function: Callable[..., Any], signature: BoxSigna
     """Check that a box's function takes the labels of a signature."""
     try:
         parameters = parameters_of(function)
-    except TypeError:  # a function in C that does not say
+    except TypeError:  # a function in C without this
         return
     inputs = signature.inputs or ()
     try:
@@ -114,12 +118,12 @@ def check_class(function: Callable[..., Any]) -> None:
             inspect.signature(cls).bind(*function.args, **function.keywords)
         else:
             inspect.signature(cls).bind()
-    except ValueError:  # it does not say
+    except ValueError:  # it is unknown
         return
     except TypeError as error:
         raise TypeError(
-            f"the class {cls.__name__} makes no instance for the box: {error}. Hand the arguments "
-            f"over in functools.partial({cls.__name__}, ...)"
+            f"the class {cls.__name__} cannot make an instance for the box: {error}. Pass its "
+            f"arguments by functools.partial({cls.__name__}, ...)"
         ) from None
 
 
@@ -134,7 +138,7 @@ def required_parameters(function: Callable[..., Any]) -> list[str]:
             continue
         if parameter.kind is parameter.KEYWORD_ONLY:
             raise TypeError(
-                f"the box {name} is called by position, and {parameter.name} is a keyword"
+                f"the box {name} is called by position, and {parameter.name} is keyword-only"
             )
         names.append(parameter.name)
     return names
@@ -148,7 +152,7 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
         found = inspect.signature(called if is_class else function)
     except ValueError as error:
         text = safe_repr(function)
-        raise TypeError(f"{text} does not say what it takes: write a signature") from error
+        raise TypeError(f"the parameters of {text} are unknown: write a signature") from error
     return list(found.parameters.values())[is_class:]
 
 

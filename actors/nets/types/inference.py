@@ -68,12 +68,12 @@ NOTHING = LabelFlow()
 
 
 class Inference:
-    """Facts about terms, by their identity: a term that occurs twice is looked at once."""
+    """Facts about terms, by their identity: a term that occurs twice is examined once."""
 
     def __init__(self, messages: Messages) -> None:
         self._messages = messages
         self._facts: dict[int, Facts] = {}
-        self._binding: frozenset[Label] = frozenset()  # those that are known so far
+        self._binding: frozenset[Label] = frozenset()  # those known so far
 
     def facts(self, net: Net, parts: tuple[Facts, ...]) -> Facts:
         """Return the facts about a net, given those about its parts."""
@@ -82,17 +82,13 @@ class Inference:
             known = self._facts[id(net)] = self._inferred(net, parts)
         return known
 
-    def known(self, net: Net) -> Facts:
-        """Return the facts about a part that was looked at."""
-        return self._facts[id(net)]
-
     def record_flow(self, facts: Facts, labels: Variant) -> LabelFlow | Stuck:
-        """Return what becomes of a record with any labels in a net."""
+        """Return the flow of a record with any labels through a net."""
         self._binding |= frozenset(filter(is_binding, labels))
         return self.flow(facts, labels)
 
     def flow(self, facts: Facts, labels: Variant) -> LabelFlow | Stuck:
-        """Return what becomes of a record with these labels in a net, which some net mentions."""
+        """Return the flow of a record through a net, with labels that some net mentions."""
         known = labels & facts.mentioned
         if self._binding:  # these may keep a record out anywhere
             known |= labels & self._binding
@@ -233,7 +229,7 @@ class Inference:
     def _through(
         self, chain: tuple[Facts, ...], index: int, flow: LabelFlow
     ) -> tuple[int, LabelFlow, Stuck | None]:
-        """Send a flow through a chain from `index` on. Return how far it came, and as what."""
+        """Send a flow through a chain from `index` on. Return the index and flow at its end."""
         while index < len(chain):
             result = self._into(chain[index], flow)
             if isinstance(result, Stuck):
@@ -299,7 +295,7 @@ class Inference:
     # Initialisers.
 
     def _at_start(self, facts: Facts) -> LabelFlow:
-        """Return what initialisers in a net put out once, with no record at all."""
+        """Return the outputs of a net's initialisers, without any record."""
         parts = facts.parts
         match facts.net:
             case Box(signature=signature) as box if signature.inputs is None:
@@ -383,7 +379,7 @@ def _best(variants: tuple[Variant, ...], labels: Variant) -> int:
 
 
 def _declared(flow: LabelFlow, variants: tuple[Variant, ...]) -> LabelFlow:
-    """Return what of a flow a signature has."""
+    """Return the part of a flow that a signature has."""
 
     def is_declared(labels: Variant) -> bool:
         return any(variant <= labels for variant in variants)
@@ -395,7 +391,7 @@ def _declared(flow: LabelFlow, variants: tuple[Variant, ...]) -> LabelFlow:
 
 
 def _made(net: Net, parts: tuple[Facts, ...]) -> Variant | None:
-    """Return the labels that anything in a net may put out, or None if that is not known."""
+    """Return the labels that any part of a net may emit, or None if that is not known."""
     made: set[Label] = set()
     match net:
         case Box():
@@ -415,7 +411,7 @@ def _made(net: Net, parts: tuple[Facts, ...]) -> Variant | None:
 
 
 def fault_of(net: Net) -> str | None:
-    """Say what is wrong with a part of a net, or return None."""
+    """Describe the error in a part of a net, or return None."""
     match net:
         case Box(signature=signature):
             listed = [signature.inputs or (), *(signature.outputs or ())]
@@ -423,13 +419,13 @@ def fault_of(net: Net) -> str | None:
         case RecordFilter():
             return next(_faults_of_filter(net), None)
         case Sync(patterns) if len(patterns) < 2:
-            return f"a synchrocell has at least two patterns, not {len(patterns)}"
+            return f"a synchrocell expects at least two patterns, got {len(patterns)}"
         case Choice(branches) if len(branches) < 2:
-            return f"a choice has at least two branches, not {len(branches)}"
+            return f"a choice expects at least two branches, got {len(branches)}"
         case Star(exits=()):
-            return "a star has at least one exit"
+            return "a star expects at least one exit"
         case Feedback(backs=()):
-            return "a feedback has at least one pattern of what goes back"
+            return "a feedback expects at least one pattern"
     return None
 
 
@@ -468,5 +464,5 @@ def _repeated(labels: Iterable[Label]) -> str | None:
     listed = list(labels)
     for label in listed:
         if listed.count(label) > 1:
-            return f"{label} stands twice in {text_of(listed)}"
+            return f"{label} occurs twice in {text_of(listed)}"
     return None

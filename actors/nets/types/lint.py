@@ -1,7 +1,7 @@
-"""`lint`: finds branches of choices that get no records, since ties go to an earlier branch.
+"""`lint`, which finds branches of choices that get no records, since ties go to an earlier branch.
 
-A set of labels here stands for all records that have at least these: others may have come along, or
-come from outside. So what is found holds for every record that the types allow.
+A set of labels here stands for all records that have at least these; they may have others, also
+from outside. So a finding holds for every record that the types allow.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from callboard.nets.types.messages import Messages
 from callboard.nets.types.places import places_in
 from callboard.nets.types.typed import Typed, infer
 
-MOST_MATCHES = 20_000  # looks at a branch for a set of labels; then nothing more is found out
+MOST_MATCHES = 20_000  # of a branch with a set of labels, after which the search ends
 
 # The labels of records, and whether a box or a filter of the net has put them out.
 Arrival: TypeAlias = tuple[Variant, bool]
 
 
 def lint(net: Net) -> list[str]:
-    """Say of a net that can run which branches of its choices get no records, if types prove it.
+    """Report which branches of a net's choices can get no records, as far as types prove it.
 
-    Records that fit such a branch fit an earlier one as well, which gets them. Raises NetTypeError
+    Records that fit such a branch also fit an earlier one, which gets them. Raises NetTypeError
     if the parts of the net do not fit together.
     """
     typed = infer(net)
@@ -98,7 +98,7 @@ class TooMuch(Exception):
 
 @dataclass(slots=True)
 class MatchBudget:
-    """How much is still to be looked at."""
+    """The number of matches that are left."""
 
     left: int = MOST_MATCHES
 
@@ -142,11 +142,11 @@ class Ways:
         self._through(net, {(frozenset(), False)})
 
     def seen_at(self, branch: Typed) -> Seen:
-        """Say what came to a branch."""
+        """Return the records that came to a branch."""
         return self._seen.setdefault(id(branch), Seen())
 
     def _through(self, typed: Typed, arrivals: Iterable[Arrival]) -> set[Arrival]:
-        """Return what comes out for these, and at the start, when initialisers run."""
+        """Return the outputs for these, and those of initialisers at the start."""
         if typed is self._without:
             return set()
         found = set(self._at_start(typed))
@@ -185,7 +185,7 @@ class Ways:
         return flow
 
     def _at_start(self, typed: Typed) -> set[Arrival]:
-        """Return what comes of what initialisers put out."""
+        """Return the outputs that follow from those of initialisers."""
         known = self._started.get(id(typed))
         if known is None:
             match typed.net:
@@ -218,7 +218,7 @@ class Ways:
                     seen.is_chosen_inside |= inside
                     found |= self._through(branch, {(at, made)})
                 elif is_tied and (variant <= labels or variant in winner.inputs):
-                    # No label decides that might come along: the records have all, or none do.
+                    # No further label decides: all of the records have it, or none.
                     seen.ties.append(Tie(branch, winner, at))
                     if inside:
                         seen.inner_ties.append(seen.ties[-1])
@@ -227,7 +227,7 @@ class Ways:
     def _put_out(
         self, outputs: tuple[Variant, ...] | None, labels: Variant, inputs: Iterable[Label]
     ) -> set[Arrival]:
-        """Return what a box or a filter makes of records. Open outputs may have any labels."""
+        """Return the outputs of a box or a filter. Open outputs may have any labels."""
         surplus = inherited(labels, frozenset(inputs))
         made = (frozenset[Label](),) if outputs is None else outputs
         return {((out | surplus) & self._taken, True) for out in made}
@@ -246,7 +246,7 @@ class Ways:
             seen.add(arrival)
             if any(variant <= labels for variant in unguarded(patterns)):
                 matching, others = {arrival}, set[Arrival]()
-            else:  # it may have labels besides, and guards may be true
+            else:  # it may have more labels, and guards may be true
                 matching = {(labels | pattern.variant, made) for pattern in patterns}
                 others = {arrival}
             leaving, entering = (matching, others) if isinstance(net, Star) else (others, matching)
@@ -256,7 +256,7 @@ class Ways:
 
 
 def _labels_taken(part: Typed) -> Variant:
-    """Return the labels that a part looks for in records by itself."""
+    """Return the labels that a part itself looks for in records."""
     match part.net:
         case Star(exits=patterns) | Feedback(backs=patterns) | Sync(patterns):
             return frozenset[Label]().union(*variants_of(patterns))

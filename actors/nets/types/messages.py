@@ -1,4 +1,4 @@
-"""The texts of type errors: which types meet where, and why a label is missing."""
+"""The texts of type errors: the types that meet, and why a label is missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = {
 
 
 class Messages:
-    """Texts about the parts of one net, which have paths in it."""
+    """Texts about the parts of one net, with their paths."""
 
     def __init__(self, root: Place) -> None:
         self._paths: dict[int, str] = {}
@@ -31,16 +31,16 @@ class Messages:
             waiting += reversed(place.parts)
 
     def fault(self, net: Net, fault: str) -> str:
-        """Say what is wrong with a part by itself."""
+        """Report an error of one part."""
         return f"{self._name(net)}: {fault}"
 
     def misfit(self, start: Variant | None, stuck: Stuck) -> str:
-        """Say why a record that begins as `start` is stuck. None: an initialiser puts it out."""
+        """Report why a record that begins as `start` is stuck. None: an initialiser produces it."""
         last = next(steps_from_the_end(stuck.route), None)
         if last is None:
             origin = f"{text_of(stuck.labels)} comes in"
         else:
-            origin = f"{self._name(last.net)} puts out {text_of(last.gives)}"
+            origin = f"{self._name(last.net)} produces {text_of(last.gives)}"
             if last.gives != stuck.labels:
                 origin += f", which makes {text_of(stuck.labels)}"
         if not stuck.wanted:
@@ -61,23 +61,23 @@ class Messages:
     def undeclared(
         self, net: Net, start: Variant | None, given: Variant, route: Route, declared: str
     ) -> str:
-        """Say that nothing that a net puts out is in its signature: `given`, for one."""
+        """Report that no output of a net, such as `given`, is in its signature."""
         made = f"for {text_of(start)}" if start is not None else "at the start"
         text = (
-            f"{self._name(net)} puts out {text_of(given)} {made}, and its signature has {declared}"
+            f"{self._name(net)} produces {text_of(given)} {made}, and its signature has {declared}"
         )
         last = next(steps_from_the_end(route), None)
         return text if last is None else f"{text}. It comes from {self._name(last.net)}"
 
     def endless(self, net: Net, made: Variant, exits: str) -> str:
-        """Say that no record leaves a star."""
+        """Report that no record leaves a star."""
         return (
-            f"{self._name(net)} has no end: its body puts out the labels {text_of(made)}, and none "
+            f"{self._name(net)} has no end: its body produces the labels {text_of(made)}, and none "
             f"of them is in an exit, {exits}. A record that goes in never leaves"
         )
 
     def starved(self, branch: Net, winner: Net, labels: Variant, *, is_certain: bool) -> str:
-        """Say that a branch gets no records, or none but those with labels from outside."""
+        """Report that a branch gets no records, except perhaps those with labels from outside."""
         but = "" if is_certain else " but those with labels from outside"
         return (
             f"{self._name(branch)} gets no records{but}: {text_of(labels)} matches "
@@ -88,10 +88,10 @@ class Messages:
     def _reason(self, label: Label, start: Variant | None, route: Route) -> str:
         for step in steps_from_the_end(route):
             if label in step.takes and label not in step.gives:
-                return f"{self._name(step.net)} takes it, and does not put it out"
+                return f"{self._name(step.net)} takes it, and does not produce it"
         if start is None:
-            return "nothing puts it out"
-        return f"nothing puts it out, and the input {text_of(start)} does not have it"
+            return "nothing produces it"
+        return f"nothing produces it, and the input {text_of(start)} does not have it"
 
     def _name(self, net: Net) -> str:
         text = text_in_short(net)

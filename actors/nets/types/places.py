@@ -19,7 +19,7 @@ from callboard.nets.terms.network import (
     Sync,
 )
 
-MOST_OF_A_TEXT = 40  # of a filter or a cell in a path
+MOST_OF_A_TEXT = 40  # letters of a filter or a cell in a path
 
 
 @dataclass(frozen=True, slots=True)

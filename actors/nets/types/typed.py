@@ -1,4 +1,4 @@
-"""Nets with their types: the result of inference."""
+"""The result of inference: nets with their types."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from callboard.nets.types.places import Place, places_in
 class Typed:
     """A part of a net with its type, and its own parts.
 
-    `children` are the branches of a choice, the factors of a serial composition, however they were
-    nested, and the body of everything else. A choice finds the best match in their `inputs`.
+    `children` are the branches of a choice, the factors of a serial composition without their
+    nesting, and otherwise the body. A choice finds the best match in their `inputs`.
     """
 
     __dir__ = public_names
@@ -35,44 +35,37 @@ class Typed:
 
     @property
     def inputs(self) -> tuple[Variant, ...]:
-        """The variants that it accepts, each once. Declared ones, if it has a signature."""
+        """The variants that it accepts, each once: the declared ones, if it has a signature."""
         return self.signature.inputs
 
     @property
-    def is_initialiser(self) -> bool:
+    def _is_initialiser(self) -> bool:
         """Whether it takes no records, and runs once at the start."""
         return not self.inputs
-
-    def inputs_of(self, part: Net) -> tuple[Variant, ...]:
-        """Return the variants that a part of the net accepts, by the identity of its term.
-
-        A part is what some `children` have. A choice routes by this, for each of its branches.
-        """
-        return self._inference.known(part).inputs
 
     def __str__(self) -> str:
         return f"{self.path}: {self.signature}"
 
     def outputs(self, labels: Iterable[Label]) -> tuple[Variant, ...] | None:
-        """Return what may come out for a record with these labels. None: that is not known."""
+        """Return the possible outputs for a record with these labels; None if that is not known."""
         flow = self._inference.record_flow(self._facts, frozenset(labels))
         return None if isinstance(flow, Stuck) else flow.variants()
 
 
 def infer(net: Net) -> Typed:
-    """Infer a net's type, and check that its parts fit together. NetTypeError says where not."""
+    """Infer a net's type. Raises NetTypeError where its parts do not fit together."""
     try:
-        root = places_in(checked_net("what infer() is given", net))
+        root = places_in(checked_net("the argument of infer()", net))
         return _typed(root, Inference(Messages(root)))
     except RecursionError as error:
-        raise NetTypeError("the net's parts are too deep within each other") from error
+        raise NetTypeError("the net's parts are nested too deeply") from error
 
 
 def accepts(typed: Typed, labels: Iterable[Label]) -> bool:
-    """Tell whether a record with these labels gets through, and not only one of the input type.
+    """Tell whether a record with exactly these labels gets through the net.
 
-    A record may have more labels than the input type says, and these may lead it to a branch where
-    it is stuck. Guards are taken to be true or false.
+    A record may have more labels than the input type, which may lead it to a branch where it gets
+    stuck. Guards may be true or false.
     """
     return isinstance(typed._inference.record_flow(typed._facts, frozenset(labels)), LabelFlow)
 

@@ -1,4 +1,4 @@
-"""The messages between pairs of actors, as they are known from the samples of traces."""
+"""The messages between pairs of actors, estimated from the samples of traces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from callboard.statistics import Records
 
 MOST_PAIRS = 100_000
-"""The messages of so many pairs of actors are counted apart."""
+"""The number of pairs of actors whose messages are counted separately."""
 
 
 class MessageCounts:
@@ -52,15 +52,15 @@ class MessageCounts:
             return dict(self._messages), self._others, self._samples
 
     def begin(self, every: int) -> None:
-        """Have each sample from now on stand for `every` messages; 0 when there are to be no more.
+        """Let each sample from now on stand for `every` messages; 0 when there are to be no more.
 
-        Those that are on their way then still count, as they did before.
+        Samples that are on their way count as before.
         """
         self.read()
         self._every = every or self._every
 
     def names(self) -> dict[int, tuple[str, str]]:
-        """Return the paths and the classes of the actors, as far as they are remembered."""
+        """Return the paths and the classes of the actors, as far as they are known."""
         classes = self._records.classes
         return {
             number: (path.decode(), classes.get(number, UNKNOWN))

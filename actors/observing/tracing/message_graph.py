@@ -1,4 +1,4 @@
-"""The graph of messages between actors: who sends to whom, as text, and as SVG for notebooks."""
+"""The graph of messages between actors, as text, and as SVG for notebooks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 BY = ("actor", "class")
 OUTSIDE = "(outside)"
-"""The name of senders that are no actors."""
+"""The name of senders that are not actors."""
 
 MOST_ACTORS = 24
-"""More actors than that are drawn as their classes, if nothing else was asked for."""
+"""More actors are drawn as their classes, unless `by` says otherwise."""
 MOST_DRAWN = 60
 """The pairs with the most messages that a graph shows."""
 
@@ -35,35 +35,34 @@ _LETTERS = 22  # of a name that fit into a box
 
 @dataclass(frozen=True, slots=True)
 class MessageEdge:
-    """The messages that one actor, or class of actors, sends to another."""
+    """The messages that one actor or class of actors sends to another."""
 
     sender: str
     receiver: str
     messages: int
-    """About how many: the samples, times the distance between two of them."""
+    """An estimate: the number of samples, times the sampling interval."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MessageGraph:
     """The actors of a system, and how often they tell and ask each other.
 
-    Its text is a table, and a notebook shows it drawn.
-    Answers are no messages, and neither are native values.
+    Its text is a table, and a notebook shows a drawing. Answers and native values are not counted.
     """
 
     system: str
     by: str
-    """The nodes are each an "actor", named by path, or a "class"."""
+    """The type of the nodes: "actor", named by path, or "class"."""
     edges: tuple[MessageEdge, ...]
     """The busiest first."""
     samples: int
-    """How many messages this was made of."""
+    """The number of sampled messages."""
     left_out: int
-    """How many messages, about, are between those that have no edge here."""
+    """An estimate of the number of messages without an edge."""
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The names of those that send or receive, the busiest first."""
+        """The names of senders and receivers, the busiest first."""
         busy: Counter[str] = Counter()
         for edge in self.edges:
             busy[edge.sender] += edge.messages
@@ -101,11 +100,10 @@ class MessageGraph:
 
 
 def message_graph(system: ActorSystem, by: str | None = None) -> MessageGraph:
-    """Return who tells and asks whom, and about how often, as the traces so far have seen it.
+    """Return which actors tell and ask each other, and about how often, from the traces so far.
 
-    It is made of the samples that traces take of messages: those with arrows, and some from
-    outside. A notebook draws it, and its text is a table. `by` is "actor", "class", or None: actors
-    if they are few, else their classes.
+    The numbers are estimated from the messages that traces sample: those with arrows, and some from
+    outside. `by` is "actor", "class", or None: actors if there are few, otherwise their classes.
 
     Raises CallboardError without a trace, and ConfigError.
     """
@@ -115,7 +113,7 @@ def message_graph(system: ActorSystem, by: str | None = None) -> MessageGraph:
 
 
 def graph_of(counted: MessageCounts, system: str, by: str | None) -> MessageGraph:
-    """Make a graph of what is known now. `by` is one of BY, or None."""
+    """Make a graph of the messages so far. `by` is one of BY, or None."""
     names = counted.names()
     messages, others, samples = counted.counts()
     if by is None:
@@ -138,14 +136,14 @@ def graph_of(counted: MessageCounts, system: str, by: str | None) -> MessageGrap
 
 
 def _columns(nodes: tuple[str, ...], edges: tuple[MessageEdge, ...]) -> dict[str, int]:
-    """Put a node one column behind the first that tells it; in front are those that none tells."""
+    """Put a node one column behind the first that tells it; in front are those without one."""
     told = {edge.receiver for edge in edges if edge.receiver != edge.sender}
     receivers: dict[str, list[str]] = defaultdict(list)
     for edge in edges:
         receivers[edge.sender].append(edge.receiver)
     columns: dict[str, int] = {}
     beginners = [node for node in nodes if node not in told]
-    for first in (beginners, *([node] for node in nodes)):  # then what is left: circles
+    for first in (beginners, *([node] for node in nodes)):  # then the rest: circles
         row = [node for node in first if node not in columns]
         column = 0
         while row:

@@ -21,27 +21,37 @@ def record_trace(
     limit: int = LIMIT,
     arrows: int = ARROWS,
 ) -> TraceFile:
-    """Begin to write a trace of all workers to a file, and return it. Leave it to end it:
+    """Begin to write a trace of all workers to a file. Leaving its `with` block ends it:
 
         with record_trace(system, "run.perfetto-trace"):
             ...
 
-    It has each dispatch by worker, waits, slices of operators, lengths of mailboxes, dead letters,
-    failures and restarts. https://ui.perfetto.dev opens it. `format` is "perfetto" or
-    "text", a line for each dispatch; without it, a path that ends in .txt is text. At `limit` bytes
-    it ends. It ends with its system at the latest. One of `arrows` messages between actors has an
-    arrow, from the dispatch that sent it to the one that took it; of several traces at a time the
-    smallest number holds.
+    The trace has each worker's dispatches, waits, the work of operators, lengths of mailboxes, dead
+    letters, failures and restarts. Open it with https://ui.perfetto.dev. It ends with its system at
+    the latest.
 
-    Raises CallboardError if monitoring is off, ConfigError, and OSError if the file cannot be made.
+    Args:
+        system: The system to trace.
+        path: The file to write.
+        format: "perfetto", or "text" with a line for each dispatch. By default a path that ends
+            in.txt is text.
+        limit: The size in bytes at which the trace ends.
+        arrows: One in this number of messages between actors has an arrow, from the dispatch that
+            sent it to the one that received it. With several traces at a time, the smallest number
+            applies.
+
+    Raises:
+        CallboardError: Monitoring is off.
+        ConfigError: An argument is invalid.
+        OSError: The file cannot be made.
     """
     return system._observer.traces.open(path, format, limit, arrows, from_now=True)
 
 
 def dump_trace(system: ActorSystem, path: str | os.PathLike[str]) -> None:
-    """Write what the flight recorder has to a file. The end of the path says the format.
+    """Write the flight recorder's contents to a file. The path's ending decides the format.
 
-    The system was made with `trace=FlightRecorder(...)`; else CallboardError is raised. Raises
-    OSError if the file cannot be written.
+    Raises CallboardError if the system was made without `trace=FlightRecorder(...)`, and OSError if
+    the file cannot be written.
     """
     system._observer.traces.write(path)

@@ -1,4 +1,4 @@
-"""The traces of one system: those that are being recorded."""
+"""The traces that are being recorded of one system."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from callboard.diagnosis import all_actors
 from callboard.observing.tracing.message_counts import MessageCounts
 from callboard.scheduling.tracing.flight_recorder import ARROWS, FlightRecorder, check_arrows
 from callboard.scheduling.tracing.formats import check_path
-from callboard.scheduling.tracing.recording import Flight, RecordReader, TraceFile, not_recorded
+from callboard.scheduling.tracing.recording import (
+    LatestTrace,
+    RecordReader,
+    TraceFile,
+    not_recorded,
+)
 
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
@@ -27,27 +32,27 @@ LIMIT = 1_000_000_000
 
 
 class Traces:
-    """The recordings of one system. Dead letters, failures and restarts are told here."""
+    """The recordings of one system. It is told of dead letters, failures and restarts."""
 
     def __init__(self, runtime: Runtime, records: Records) -> None:
         self._runtime = runtime
         self._records = records
         self._lock = threading.Lock()
         self._traces: tuple[TraceFile, ...] = ()
-        self._flight: Flight | None = None
+        self._latest: LatestTrace | None = None
         self._signal: tuple[int, Any] | None = None  # and its handler from before
-        self._arrows: dict[TraceFile | Flight, int] = {}  # one of so many messages has one
+        self._arrows: dict[TraceFile | LatestTrace, int] = {}  # one in this many messages has one
         self._counts: MessageCounts | None = None
 
     def begin(self, wanted: str | FlightRecorder | None) -> None:
-        """Record from the start, as the system's setting says. Raises CallboardError, OSError."""
+        """Record from the start, by the system's option. Raises CallboardError, OSError."""
         if isinstance(wanted, FlightRecorder):
             reader = RecordReader(self._workers, from_now=False)
-            self._flight = Flight(wanted, self._runtime.name, reader, self._records.paths)
-            self._arrows[self._flight] = wanted.arrows
+            self._latest = LatestTrace(wanted, self._runtime.name, reader, self._records.paths)
+            self._arrows[self._latest] = wanted.arrows
             if wanted.signal is not None:
-                self._handle_signal(wanted.signal, self._flight)
-            self._records.add_reader(self._flight.take)
+                self._handle_signal(wanted.signal, self._latest)
+            self._records.add_reader(self._latest.take)
             self._runtime.dead_letters.observer = self.note
             self._sample()
         elif wanted is not None:
@@ -72,7 +77,7 @@ class Traces:
             self._traces = (*self._traces, trace)
             self._arrows[trace] = every
         runtime.dead_letters.observer = self.note
-        self._records.add_reader(trace.take)
+        self._records.add_reader(trace._take)
         self._sample()
         return trace
 
@@ -80,27 +85,27 @@ class Traces:
         """Write the flight recorder's trace. Raises CallboardError without one, OSError."""
         self._runtime.refuse_fork()
         checked = check_path("a trace's path", path)
-        if self._flight is None:
+        if self._latest is None:
             raise CallboardError(
                 f"the system {self._runtime.name!r} has no flight recorder: make it with "
                 "trace=FlightRecorder()"
             )
-        self._flight.write(checked)
+        self._latest.write(checked)
 
     def write_for(self, reason: str) -> str | None:
         """Write the flight recorder's trace where its options say; return its path, or None."""
-        return None if self._flight is None else self._flight.write_for(reason)
+        return None if self._latest is None else self._latest.write_for(reason)
 
     def note(self, what: str, ref: ActorRef[Any], detail: str) -> None:
-        """Record that something happened to an actor. Any thread."""
+        """Record an event of an actor. Any thread."""
         text = f"{what} {ref._short_path}{': ' if detail else ''}{detail}"
         for trace in self._traces:
-            trace.note(text)
-        flight = self._flight
-        if flight is not None:
-            flight.note(text)
+            trace._note(text)
+        latest = self._latest
+        if latest is not None:
+            latest.note(text)
             if what == FAILURE:
-                flight.write_for(text)
+                latest.write_for(text)
 
     def finish(self) -> None:
         """End all traces: the workers have ended."""
@@ -111,19 +116,19 @@ class Traces:
             self._signal = None
 
     def message_counts(self) -> MessageCounts:
-        """Return who has told whom how often, as traces have seen it. Raises CallboardError."""
+        """Return the messages between actors, as traces have seen them. Raises CallboardError."""
         self._runtime.refuse_fork()
         if self._counts is None:
             raise CallboardError(
-                f"the system {self._runtime.name!r} has had no trace, which knows the messages "
-                "between actors: draw the graph after `with record_trace(system, path)`, or make "
+                f"the system {self._runtime.name!r} has no trace of the messages between its "
+                "actors: draw the graph after `with record_trace(system, path)`, or make "
                 "the system with trace="
             )
         self._counts.read()
         return self._counts
 
     def _sample(self) -> None:
-        """Have as many messages be samples as the traces want that now; none without a trace."""
+        """Set how many messages are samples, for the present traces; none without a trace."""
         if self._runtime.forked:
             return
         with self._lock:
@@ -153,16 +158,15 @@ class Traces:
             self._traces = tuple(one for one in self._traces if one is not trace)
             self._arrows.pop(trace, None)
         self._sample()
-        self._records.remove_reader(trace.take)
+        self._records.remove_reader(trace._take)
 
-    def _handle_signal(self, number: int, flight: Flight) -> None:
+    def _handle_signal(self, number: int, latest: LatestTrace) -> None:
         if threading.current_thread() is not threading.main_thread():
             raise CallboardError(
-                "a FlightRecorder with a signal is for a system that is made in the main thread, "
-                f"the only one that Python runs handlers in, and not in "
-                f"{threading.current_thread().name!r}"
+                "a FlightRecorder with a signal needs a system made in the main thread, where "
+                f"Python runs signal handlers, got {threading.current_thread().name!r}"
             )
-        reference = weakref.ref(flight)
+        reference = weakref.ref(latest)
 
         def write(number: int, frame: FrameType | None) -> None:
             recorder = reference()
@@ -177,4 +181,4 @@ class Traces:
 
 
 FAILURE = "failure of"
-"""How the note of a failure begins."""
+"""The beginning of the note of a failure."""

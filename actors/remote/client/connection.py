@@ -1,4 +1,4 @@
-"""The connection of a program to a server, as users see it."""
+"""The connection of a program to a server."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from callboard.remote.client.session import WAITS_FOR_ITSELF, RemoteSession, may
 from callboard.remote.client.writer import UploadWriter, abort, commit
 from callboard.remote.errors import ConnectionLost
 from callboard.remote.protocol.conversation import OnLoss, Submission
+from callboard.remote.protocol.requests import StagedAttempt, checked_name
 from callboard.remote.protocol.shard import Shard
-from callboard.remote.protocol.staged_rows import StagedAttempt, checked_name
 from callboard.remote.sockets.address import parse_address
 from callboard.remote.sockets.security import PathLike, client_context, find_secret, user_id
 from callboard.remote.wire.codec import Codec, Types
@@ -33,10 +33,10 @@ from callboard.scheduling.worker import shares_worker_here
 
 
 class Connection(CopiedAsItself):
-    """A client's connection to a server, made again with back-off whenever it is lost.
+    """A client's connection to a server. It reconnects with back-off if it is lost.
 
-    Safe in every thread, and for asyncio. Leaving it as a context manager waits until all messages
-    that were told are handled. In a forked child, and where it is unpickled, it connects anew.
+    Thread-safe, and usable with asyncio. Leaving its `with` block waits until all told messages are
+    handled. A forked child or an unpickled copy opens a new connection.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Connection(CopiedAsItself):
         traces: Callable[[], str | None] | None = None,
     ) -> None:
         if traces is not None and not callable(traces):
-            raise ConfigError(f"`traces` is a function, not {safe_repr(traces)}")
-        self.traces = traces
+            raise ConfigError(f"`traces` expects a function, got {safe_repr(traces)}")
+        self._traces = traces
         self.address = parse_address(url).absolute()
         self._secret_given = secret is not None
         self.timeout = checks.seconds("timeout", timeout)
@@ -72,60 +72,64 @@ class Connection(CopiedAsItself):
         found = find_secret(secret, secret_file)
         self._secret = b"" if found is None else found.value
         self._context = client_context(self.address, ca_file)
-        self.codec = Codec(types)
+        self._codec = Codec(types)
         self._session: RemoteSession | None = None
         self._on_loss: OnLoss | None = None
 
     # --- refs and waiting -------------------------------------------------------------------------
 
     def ref(self, name: str) -> RemoteRef:
-        """Return a ref on the entry point of this name, which is looked for at its first use."""
+        """Return a ref to the entry point of this name, which is looked up at its first use."""
         return RemoteRef(self, name)
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """The names of the server's entry points; none while there is no connection."""
-        server = self.session.server
+        """The names of the server's entry points; empty while there is no connection."""
+        server = self._own_session.server
         return () if server is None else tuple(server.entries)
 
     @property
     def unacknowledged(self) -> int:
-        """How many messages were told, and are not known to be handled."""
-        return self.session.unacknowledged
+        """The number of told messages that the server has not confirmed as handled."""
+        return self._own_session.unacknowledged
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until all messages are handled; without `timeout`, for the connection's. Asks that
-        timed out or were cancelled are not waited for.
+        """Wait until all messages are handled, except asks that timed out or were cancelled.
 
-        Raises ConnectionLost if that is unknown for some of them, RemoteCallError if some were
-        refused, and AskTimeout.
+        `timeout` defaults to the connection's. Raises ConnectionLost if the outcome of some
+        messages is unknown, RemoteCallError if some were refused, and AskTimeout.
         """
         self._refuse_to_block("flush()", "await aflush()")
         seconds = self._seconds(timeout)
         try:
-            self.session.flush().result(seconds)
+            self._own_session.flush().result(seconds)
         except AskTimeout:
             raise self._not_flushed(seconds) from None
 
     def _not_flushed(self, seconds: float) -> AskTimeout:
         return AskTimeout(
-            f"flush(): not all that was sent to {self.address} was handled in {seconds:g} s; "
-            f"{self.session.outstanding} messages, asks included, are not known to be"
+            f"flush(): not all messages to {self.address} were handled in {seconds:g} s; "
+            f"{self._own_session.outstanding} messages, asks included, are not known to be"
         )
 
     def aflush(self) -> Future[None]:
         """Return a future that is done when all messages are handled, or fails."""
-        return self.session.flush()
+        return self._own_session.flush()
 
     # --- rows that count once ---------------------------------------------------------------------
 
     def upload(
         self, entry: str, *, job: str, batch: int = 0, partition: int = 0, attempt: int = 0
     ) -> UploadWriter:
-        """Return an upload, a context manager: rows that reach the actor when they are committed.
+        """Return a context manager that uploads rows. They reach the actor after the commit.
 
-        `job` is a unique name of the job, and `batch` a number of 64 bits. `attempt` differs
-        between all attempts at a partition, such as Spark's task attempt id.
+        Args:
+            entry: The name of the entry point.
+            job: A unique name of the job.
+            batch: The number of the batch in the job, a 64-bit integer.
+            partition: The number of the partition in the batch.
+            attempt: A number that is different for each attempt at a partition, such as Spark's
+                task attempt id.
         """
         name = checked_name(job, batch)
         return UploadWriter(self, entry, name, partition, attempt)
@@ -133,14 +137,23 @@ class Connection(CopiedAsItself):
     def commit(
         self, job: str, batch: int, winners: Iterable[StagedAttempt], timeout: float | None = None
     ) -> None:
-        """Commit the staged rows of these winners, and for ever exclude all others of the batch.
+        """Commit the staged rows of the winning attempts, and discard all others of the batch.
 
-        When it returns they are on the server's disk. The commit is repeated over new connections
-        until `timeout`, or the connection's, and may be called again after that: a batch counts
-        once. `winners` are the `staged` of the uploads, one at most for a partition.
+        When it returns, the rows are on the server's disk. The commit is retried over new
+        connections until `timeout`. It may be called again after that: a batch is committed only
+        once.
 
-        Raises NotUploaded, CommitConflict, UploadRefused if the disk is full, and ConnectionLost,
-        after which the outcome is unknown.
+        Args:
+            job: The name of the job.
+            batch: The number of the batch.
+            winners: The `staged` values of the uploads, at most one for each partition.
+            timeout: In seconds; by default the connection's.
+
+        Raises:
+            NotUploaded: A winner is not staged.
+            CommitConflict: The batch was committed with other winners.
+            UploadRefused: The disk is full.
+            ConnectionLost: The outcome is unknown.
         """
         name = checked_name(job, batch)
         self._refuse_to_block("commit()", "await acommit()")
@@ -149,44 +162,45 @@ class Connection(CopiedAsItself):
     def acommit(
         self, job: str, batch: int, winners: Iterable[StagedAttempt], timeout: float | None = None
     ) -> Future[None]:
-        """Like commit(), but return a future at once, to be awaited in an event loop."""
+        """Like commit(), but return a future to await in an event loop."""
         return InThread("callboard-commit", lambda _: self.commit(job, batch, winners, timeout))
 
     def abort(self, job: str, batch: int, timeout: float | None = None) -> None:
-        """Drop the staged rows of a batch, which may be staged anew. As often as `commit()`.
+        """Drop the staged rows of a batch, which may be staged again. Retried like `commit()`.
 
-        Raises BatchCommitted if it is committed, and ConnectionLost.
+        Raises BatchCommitted if it is already committed, and ConnectionLost.
         """
         name = checked_name(job, batch)
         self._refuse_to_block("abort()", "await aabort()")
         abort(self, name, self._seconds(timeout))
 
     def aabort(self, job: str, batch: int, timeout: float | None = None) -> Future[None]:
-        """Like abort(), but return a future at once, to be awaited in an event loop."""
+        """Like abort(), but return a future to await in an event loop."""
         return InThread("callboard-abort", lambda _: self.abort(job, batch, timeout))
 
     def published(self, entry: str) -> PublishedRows:
-        """Return the rows that the PersistentActor behind an entry point publishes, to read them.
+        """Return the rows published by the PersistentActor behind an entry point.
 
-        They are asked for at the first use.
+        The server is contacted at the first use.
         """
         return PublishedRows(self, entry)
 
     # --- how it is --------------------------------------------------------------------------------
 
     def health(self) -> Future[dict[str, Any]]:
-        """Ask the server for its health. The thread that reads answers, and not an actor."""
-        return self.session.ping()
+        """Ask the server for its health. The server's I/O thread answers, without an actor."""
+        return self._own_session.ping()
 
     def close(self) -> None:
-        """Close the connection. Unanswered asks fail with ConnectionLost; call `flush()` first to
-        wait for them. It waits for the end of the connection's thread, but not in a callback of an
-        answer. In a coroutine use `aclose()`: this raises WouldBlock.
+        """Close the connection. Unanswered asks fail with ConnectionLost: call `flush()` first.
+
+        Waits for the end of the connection's thread, except in a callback of an answer. Raises
+        WouldBlock in a coroutine: use `aclose()`.
         """
         self._close()
 
     def _close(self, why: str = "") -> None:
-        """Close it. `why` is what the errors of waiting messages and open asks say."""
+        """Close it. `why` is the text of the errors of waiting messages and open asks."""
         session = self._session_now()
         if session is None:
             return
@@ -198,7 +212,7 @@ class Connection(CopiedAsItself):
         session.join()
 
     def aclose(self) -> Future[None]:
-        """Like close(), but return a future at once, to be awaited in an event loop."""
+        """Like close(), but return a future to await in an event loop."""
         session = self._session_now()
         if session is None:
             return TOLD
@@ -214,7 +228,7 @@ class Connection(CopiedAsItself):
     # --- the session ------------------------------------------------------------------------------
 
     @property
-    def session(self) -> RemoteSession:
+    def _own_session(self) -> RemoteSession:
         """The session of this process, made when there is none."""
         session = self._session
         if session is not None and session.pid == os.getpid():
@@ -233,12 +247,12 @@ class Connection(CopiedAsItself):
             if session is not None and session.pid == os.getpid():
                 return session
             if session is not None:
-                session.forsake()
+                session._close_in_child()
             self._session = session = RemoteSession(
                 self.address,
                 self._context,
                 self._secret,
-                self.codec,
+                self._codec,
                 self._shard,
                 self._server_user,
                 self._on_loss,
@@ -248,7 +262,7 @@ class Connection(CopiedAsItself):
 
     def _open(self) -> Self:
         """Wait until the server has said welcome, or raise ConnectionLost."""
-        session = self.session
+        session = self._own_session
         try:
             session.opened.result(self.timeout)
         except AskTimeout:
@@ -265,21 +279,21 @@ class Connection(CopiedAsItself):
         """Send a submission, and wait for credit where there is none. Raises ConnectionLost."""
         sent = submission.sent
         assert sent is not None
-        self.session.submit(submission, self.timeout if may_block() else None)
+        self._own_session.submit(submission, self.timeout if may_block() else None)
         try:
             if not sent.done():
                 self._refuse_to_block(f"{what}()", f"there is no credit; await a{what}()")
                 sent.result(self.timeout)
         except BaseException as error:
-            is_withdrawn = self.session.withdraw(submission)
+            is_withdrawn = self._own_session.withdraw(submission)
             if is_withdrawn and isinstance(error, AskTimeout):
                 raise ConnectionLost(
-                    f"{what}() found no connection or no credit on {self.address} for "
+                    f"{what}() found no connection or no credit on {self.address} in "
                     f"{self.timeout:g} s"
                 ) from None
             if is_withdrawn or not isinstance(error, CallboardError):
                 raise
-        sent.result(self.timeout)  # where it was not withdrawn, who sent or refused it says so soon
+        sent.result(self.timeout)  # not withdrawn: its sender or a refusal completes it soon
 
     def _seconds(self, timeout: float | None) -> float:
         """Return the timeout of a call, or the connection's for None. Raises ValueError."""
@@ -288,18 +302,18 @@ class Connection(CopiedAsItself):
     def _refuse_to_block(
         self, what: str, instead: str = "call it in a thread, by asyncio.to_thread()"
     ) -> None:
-        """Raise CallboardError on an event loop's thread, which says what to do `instead`."""
+        """Raise CallboardError on an event loop's thread, with what to do `instead`."""
         refuse_to_block(what, instead)
         if shares_worker_here():
             raise CallboardError(f"{what} would block a worker: spawn with dedicated=True")
-        if self.session.is_read_here:
+        if self._own_session.is_read_here:
             raise CallboardError(f"{what} in a callback of an answer {WAITS_FOR_ITSELF}")
 
     def __enter__(self) -> Self:
         try:
             refuse_to_block("the end of `with`", "use `async with`")
         except CallboardError:
-            self.session.close()
+            self._own_session.close()
             raise
         return self
 
@@ -338,39 +352,47 @@ class Connection(CopiedAsItself):
     def __reduce__(self) -> Any:
         if self._secret_given:
             raise TypeError(
-                f"{self!r} has its secret from secret=, and is not pickled with it: give "
-                "secret_file=, or have it read from the environment, at both places"
+                f"{self!r} has its secret from secret=, which is never pickled: give secret_file=, "
+                "or set the environment variable, on both sides"
             )
         return _reconnect, (str(self.address), self._options)
 
 
 def connect(url: str, **options: Any) -> Connection:
-    """Connect to a server at `unix:PATH` or `tcp:HOST:PORT`, and wait until it says welcome.
+    """Connect to a server at `unix:PATH` or `tcp:HOST:PORT`, and wait until it accepts.
 
-    Tries again until then, for `timeout` seconds (30). A `tell` waits for credit as long. Options,
-    by keyword:
+    Retries for `timeout` seconds.
 
-    - `secret_file`: a file with the server's secret. The default is the environment's
-      `CALLBOARD_SECRET_FILE`, or the secret in `CALLBOARD_SECRET`. `secret`: the secret itself.
-    - `ca_file`: the certificate to trust over TLS, in PEM format: the server's own, or its
+    Args:
+        url: The server's address.
+        **options: Those below, by keyword.
+
+    Options:
+
+    - `timeout` (30): the longest wait in seconds, also of a `tell` that waits for credit.
+    - `secret`, `secret_file`: the server's secret, or a file with it. By default, the environment's
+      `CALLBOARD_SECRET_FILE` names the file, or `CALLBOARD_SECRET` is the secret.
+    - `ca_file`: the certificate to trust with TLS, in PEM format: the server's own, or its
       signer's. Without one, loopback uses no TLS.
-    - `types`: the dataclasses and enumerations that messages are made of; as a dict, by names.
-    - `server_user`: the user, by name or number, whose server at a Unix socket is trusted, beside
-      root; without it, this process's own. The secret goes to their servers only.
-    - `shard`: which of several servers it must be, such as "0/4"; it is ConnectionRejected if it is
-      not.
-    - `traces`: a function that returns a W3C `traceparent` or None, which goes along with each
+    - `types`: the dataclasses and enumerations in messages, as a list, or as a dict by name.
+    - `server_user`: the user, by name or number, whose server at a Unix socket is trusted, in
+      addition to root; by default this process's own. The secret is sent to no other server.
+    - `shard`: which of several servers this must be, such as "0/4".
+    - `traces`: a function that returns a W3C `traceparent` or None, which is sent with each
       message, such as `callboard.observing.opentelemetry.traceparent`.
 
-    Raises ConnectionLost, ConnectionRejected, AddressError, SecurityError, and WouldBlock in a
-    coroutine, where `aconnect()` is awaited.
+    Raises:
+        ConnectionLost: There was no connection in time.
+        ConnectionRejected: The server refused the connection, or is another shard.
+        ConfigError: An option is invalid.
+        WouldBlock: The call is in a coroutine: await `aconnect()`.
     """
     refuse_to_block("connect()", "await aconnect()")
     return Connection(url, **options)._open()
 
 
 def aconnect(url: str, **options: Any) -> Future[Connection]:
-    """Connect as `connect()` does, and return a future of the connection at once."""
+    """Like connect(), but return a future of the connection."""
     connection = Connection(url, **options)
     opened: Future[Connection] = Future()
 
@@ -381,18 +403,18 @@ def aconnect(url: str, **options: Any) -> Future[Connection]:
         else:
             opened.set_exception(error)
 
-    connection.session.end_unless_opened(connection.timeout)
-    connection.session.opened.add_done_callback(tell)
+    connection._own_session.end_unless_opened(connection.timeout)
+    connection._own_session.opened.add_done_callback(tell)
     return opened
 
 
 _known: weakref.WeakValueDictionary[Any, Connection] = weakref.WeakValueDictionary()
 _known_lock = Lock()
-_beginning = Lock()  # of who makes a session
+_beginning = Lock()  # held while a session is made
 
 
 def _renew_locks() -> None:
-    """In a forked child: a thread that it has not may have held them."""
+    """In a forked child: a thread of the parent may have held them."""
     global _known_lock, _beginning
     _known_lock, _beginning = Lock(), Lock()
 

@@ -1,4 +1,4 @@
-"""Published rows, from a client."""
+"""A client's access to published rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from callboard.core.handles import public_names
 from callboard.remote.client.writer import UploadRequest, repeat
 from callboard.remote.errors import CodecError
 from callboard.remote.protocol.kinds import MessageKind
-from callboard.remote.protocol.published_rows import PublishedPiece, PublishedRange, row_body
+from callboard.remote.protocol.requests import PublishedPiece, PublishedRange
 from callboard.remote.wire.arrow_ipc import read_batches
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class PublishedRows:
     """The rows that a PersistentActor publishes, with the numbers 0, 1, 2...
 
-    A range of them is the same whenever it is read, until somebody releases it. Each call may be
-    repeated, and repeats itself over new connections for the connection's timeout.
+    A range has the same rows until it is released. Each call may be repeated, and retries over new
+    connections for the connection's timeout.
 
-    Raises NotPublished, and ConnectionLost. Safe in every thread except an event loop's. There
-    calls raise CallboardError, as they would block it.
+    Calls raise NotPublished and ConnectionLost. Any thread may make them, except an event loop's,
+    which they would block: there they raise CallboardError.
     """
 
     __dir__ = public_names
@@ -41,19 +41,19 @@ class PublishedRows:
         return self._range().first
 
     def latest(self) -> int:
-        """Return the number of the next row, which is how many rows there ever were."""
+        """Return the number of the next row, which is the number of rows ever published."""
         return self._range().end
 
     def schema(self) -> pa.Schema:
-        """Return the columns, as the actor's class declares them."""
+        """Return the schema of the columns, as declared by the actor's class."""
         import pyarrow as pa
 
         return pa.ipc.read_schema(pa.py_buffer(self._range().schema))
 
     def read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows from `start` on, before `end`, as record batches, some of them at a time.
+        """Yield the rows from `start` on, before `end`, in record batches.
 
-        Raises NotPublished when it comes to a row that was released, or is not published yet.
+        Raises NotPublished at a row that was released, or is not published yet.
         """
         checks.whole("start", start, 0)
         checks.whole("end", end, start)
@@ -61,28 +61,28 @@ class PublishedRows:
 
     def _read(self, at: int, end: int) -> Iterator[pa.RecordBatch]:
         while at < end:
-            piece = PublishedPiece(*self._ask(MessageKind.READ, row_body(at)))
+            piece = PublishedPiece(*self._ask(MessageKind.READ, at))
             behind = piece.first + piece.rows
             batches = read_batches(piece.payload)
             sizes = [batch.num_rows for batch in batches]
             if sizes != [piece.rows] or not piece.first <= at < behind:
                 raise CodecError(
-                    f"row {at} was wanted, and the server announced {piece.rows} from "
-                    f"{piece.first} on, and sent {sizes}"
+                    f"asked for row {at}, got {piece.rows} announced rows from "
+                    f"{piece.first} on, and batches of {sizes}"
                 )
             yield batches[0].slice(at - piece.first, min(end, behind) - at)
             at = behind
 
     def release(self, end: int) -> None:
-        """Release the rows before `end`, for all readers; some may be released already."""
-        self._ask(MessageKind.RELEASE, row_body(checks.whole("end", end, 0)))
+        """Release the rows before `end`, for all readers. Some may already be released."""
+        self._ask(MessageKind.RELEASE, checks.whole("end", end, 0))
 
     def _range(self) -> PublishedRange:
         return PublishedRange(*self._ask(MessageKind.PUBLISHED))
 
-    def _ask(self, kind: MessageKind, *body: bytes) -> Any:
+    def _ask(self, kind: MessageKind, *numbers: int) -> Any:
         connection = self._connection
-        submission = partial(UploadRequest, kind, *body, entry=self._entry)
+        submission = partial(UploadRequest, kind, numbers, entry=self._entry)
         what = f"{kind.name} of {self._entry!r}"
         return repeat(connection, submission, what, connection.timeout)
 

@@ -1,4 +1,4 @@
-"""Refs on the entry points of a server elsewhere."""
+"""Refs on the entry points of a server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class RemoteAnswer(Future[Any]):
     """A future whose `result()` reads the connection itself, unless another thread does.
 
-    Until it is done it keeps the connection, which else is closed when nobody has it any more.
+    Until it is done it keeps the connection alive, which would be closed with its last reference.
     """
 
     __slots__ = ("_connection", "_session")
@@ -35,13 +35,13 @@ class RemoteAnswer(Future[Any]):
     def __init__(self, connection: SessionOwner) -> None:
         super().__init__()
         self._connection: SessionOwner | None = connection
-        self._session = connection.session
+        self._session = connection._own_session
 
     @property
     def _wait_cause(self) -> WaitCause:
         return WaitCause(WaitTarget.ANSWER)
 
-    def wait(self, timeout: float | None = None) -> None:
+    def _wait(self, timeout: float | None = None) -> None:
         """Wait until it is done. Raises AskTimeout after `timeout` seconds; CallboardError in a
         callback of an answer, on the thread that reads them.
         """
@@ -49,26 +49,26 @@ class RemoteAnswer(Future[Any]):
             raise CallboardError(f"result() in a callback of an answer {WAITS_FOR_ITSELF}")
         if timeout is None:
             self._session.drive(self, None)
-            super().wait()
+            super()._wait()
             return
         deadline = time.monotonic() + timeout
         self._session.drive(self, deadline)
         try:
-            super().wait(max(deadline - time.monotonic(), 0.0))
+            super()._wait(max(deadline - time.monotonic(), 0.0))
         except AskTimeout:
             raise AskTimeout(f"no answer after {timeout:g} s") from None
 
     def set_result(self, value: Any) -> bool:
-        """Complete with an answer. False if it was complete already."""
+        """Complete with an answer. Returns False if it was complete already."""
         is_first = super().set_result(value)
         self._session.wake(self)
         self._connection = None
         return is_first
 
     def cancel(self) -> bool:
-        """Want it no more: it is taken back if it has not left, else the server goes on.
+        """Cancel the ask: it is withdrawn if it was not sent; otherwise the server goes on.
 
-        False if it was complete already.
+        Returns False if it was complete already.
         """
         is_first = super().cancel()
         if is_first:
@@ -78,7 +78,7 @@ class RemoteAnswer(Future[Any]):
         return is_first
 
     def set_exception(self, error: BaseException) -> bool:
-        """Complete with an exception. False if it was complete already."""
+        """Complete with an exception. Returns False if it was complete already."""
         is_first = super().set_exception(error)
         self._session.wake(self)
         self._connection = None
@@ -91,30 +91,30 @@ _ASK, _TELL = MessageKind.ASK, MessageKind.TELL
 
 
 class RemoteRef(CopiedAsItself):
-    """A handle on an entry point of a server. Safe in every thread."""
+    """A handle to an entry point of a server. Thread-safe."""
 
     def __init__(self, connection: SessionOwner, name: str) -> None:
         self.connection = connection
         self.name = name
 
     def tell(self, message: Any) -> None:
-        """Send `message`. Waits while the server takes no more, for the connection's timeout.
+        """Send `message`. Waits for credit, at most for the connection's timeout.
 
-        Raises ConnectionLost, also for earlier messages that were lost with a connection, and
-        RemoteCallError for earlier ones that the server refused. Raises CodecError, and
-        CallboardError where it would block an event loop's thread or a worker.
+        Raises ConnectionLost, also for earlier messages that were lost with a connection;
+        RemoteCallError for earlier messages that the server refused; CodecError; and CallboardError
+        where it would block an event loop's thread or a worker.
         """
         self.connection._deliver(self._submission(_TELL, message), "tell")
 
     def atell(self, message: Any) -> Future[None]:
-        """Send `message` as soon as the server takes it; return a future that is done then.
+        """Send `message` as soon as the server accepts it; return a future that is done then.
 
-        A cancelled `await` takes the message back, unless it was sent just before.
+        Cancelling the `await` withdraws the message, unless it was sent just before.
         """
         return self._soon(self._submission(_TELL, message))
 
     def tell_many(self, messages: Iterable[Any]) -> None:
-        """Send all of `messages`, in their order, many in a frame. Waits and raises like `tell`.
+        """Send all of `messages` in order, many in each frame. Waits and raises like `tell`.
 
         Messages that were sent before an error stay sent.
         """
@@ -122,61 +122,56 @@ class RemoteRef(CopiedAsItself):
             self.connection._deliver(submission, "tell_many")
 
     def atell_many(self, messages: Iterable[Any]) -> Future[None]:
-        """Send all of `messages` as soon as the server takes them; return a future.
+        """Send all of `messages` as soon as the server accepts them; return a future.
 
-        It is done when all have left, and fails as the first that is refused or lost.
+        It is done when all are sent, and fails with the first message that is refused or lost.
         """
         return together([self._soon(submission) for submission in self._submissions(messages)])
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
-        """Send an Arrow record batch as one message, also if it has no rows.
+        """Send an Arrow record batch as one message, even if it has no rows.
 
         Waits and raises like `tell`.
         """
         self.connection._deliver(self._batch(batch), "send_batch")
 
     def asend_batch(self, batch: pa.RecordBatch) -> Future[None]:
-        """Send an Arrow record batch as soon as the server takes it; return a future of that."""
+        """Send an Arrow record batch as soon as the server accepts it; return a future of that."""
         return self._soon(self._batch(batch))
 
     def ask(self, message: Any, timeout: float | None = None) -> Future[Any]:
-        """Send `message` and return a Future of the answer. Returns at once, in any thread.
+        """Send `message` and return a Future of the answer immediately, in any thread.
 
-        It fails with the handler's exception, as RemoteCallError, and with ActorStopped,
-        AskDeadlock or MailboxFull as on the server. It fails with ConnectionLost if the connection
-        broke after the ask was sent, and with AskTimeout after `timeout` seconds. Raises like
+        The future fails with the handler's exception as a RemoteCallError; with ActorStopped,
+        AskDeadlock or MailboxFull as on the server; with ConnectionLost if the connection broke
+        after the ask was sent; and with AskTimeout after `timeout` seconds. The call raises like
         `tell`.
 
-        A thread that waits in `result()` reads the connection meanwhile, and completes all answers
-        that come. If a signal's handler raises in the middle of that, the connection breaks.
+        A thread that waits in `result()` reads the connection, and completes all answers that
+        arrive. If a signal handler raises then, the connection breaks.
         """
         seconds = checks.timeout("timeout", timeout)
-        data = self.connection.codec.encode(message)
-        session = self.connection.session
+        data = self.connection._codec.encode(message)
+        session = self.connection._own_session
         answer = RemoteAnswer(self.connection)
         session.submit(Submission(_ASK, self.name, (data,), 1, answer, self._trace()))
         if seconds is not None:
             session.fail_after(answer, seconds, self.name)
         return answer
 
-    @property
-    def ready(self) -> NoReturn:
-        """Raise AttributeError, which says what to do: starts are not told between processes."""
-        raise no_life(self, "ready")
+    if not TYPE_CHECKING:
 
-    @property
-    def ended(self) -> NoReturn:
-        """Raise AttributeError, which says what to do: ends are not told between processes."""
-        raise no_life(self, "ended")
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_attribute(self, name)
 
     def _soon(self, submission: Submission) -> Future[None]:
-        session = self.connection.session
+        session = self.connection._own_session
         session.submit(submission)
         assert submission.sent is not None
         return submission.sent if submission.sent.done() else _Leaving(session, submission)
 
     def _submission(self, kind: MessageKind, message: Any) -> Submission:
-        data = self.connection.codec.encode(message)
+        data = self.connection._codec.encode(message)
         return Submission(kind, self.name, (data,), trace=self._trace())
 
     def _batch(self, batch: pa.RecordBatch) -> Submission:
@@ -184,35 +179,26 @@ class RemoteRef(CopiedAsItself):
 
     def _trace(self) -> str | None:
         """Return the `traceparent` of the caller's span, if it is to go along."""
-        traces = self.connection.traces
+        traces = self.connection._traces
         found = None if traces is None else traces()
         if found is not None and not _may_travel(found):
             raise TypeError(
-                f"traces() returns a traceparent, of {LONGEST_TRACE} ASCII characters at most, or "
-                f"None, not {safe_repr(found)}"
+                f"traces() must return None, or a traceparent of at most {LONGEST_TRACE} ASCII "
+                f"characters, got {safe_repr(found)}"
             )
         return found
 
     def _submissions(self, messages: Iterable[Any]) -> Iterator[Submission]:
         source = iterator_over("tell_many()", messages, "messages")
         while True:
-            server = self.connection.session.last_server
+            server = self.connection._own_session.last_server
             most, longest = _UNKNOWN if server is None else (server.messages, server.longest)
             rows = list(islice(source, min(_ROWS, most)))
             if not rows:
                 return
-            yield from self._cut(rows, longest)
-
-    def _cut(self, rows: list[Any], longest: int) -> Iterator[Submission]:
-        """Put rows into one frame, or into several where one would be too long."""
-        data = self.connection.codec.encode_rows(rows)
-        if len(data) + 64 > longest and len(rows) > 1:
-            middle = len(rows) // 2
-            yield from self._cut(rows[:middle], longest)
-            yield from self._cut(rows[middle:], longest)
-        else:
-            trace = self._trace()
-            yield Submission(MessageKind.TELL_MANY, self.name, (data,), len(rows), trace=trace)
+            for data, size in self.connection._codec.encode_lots(rows, longest):
+                trace = self._trace()
+                yield Submission(MessageKind.TELL_MANY, self.name, (data,), size, trace=trace)
 
     def __repr__(self) -> str:
         return f"<RemoteRef {self.name!r} at {self.connection.address}>"
@@ -229,7 +215,7 @@ class RemoteRef(CopiedAsItself):
 
 
 class _Leaving(Future[None]):
-    """A future of messages that wait until they can leave. A cancelled `await` takes them back."""
+    """A future of messages that wait to be sent. A cancelled `await` withdraws them."""
 
     __slots__ = ("_session", "_submission")
 
@@ -254,7 +240,7 @@ class _Leaving(Future[None]):
             raise
 
     def cancel(self) -> bool:
-        """Take back what has not left. False if all has."""
+        """Withdraw the messages that are not sent. Returns False if all are sent."""
         self._session.withdraw(self._submission)
         return super().cancel()
 
@@ -270,11 +256,17 @@ def _may_travel(trace: object) -> bool:
     return isinstance(trace, str) and trace.isascii() and len(trace) <= LONGEST_TRACE
 
 
-def no_life(ref: object, name: str) -> AttributeError:
-    """Return the error for `ready` or `ended` of a ref on something elsewhere."""
-    started, ended = "an answer says that the actor runs", "it fails by ActorStopped after the end"
-    what = started if name == "ready" else ended
+_LIFE = {
+    "ready": "an answer says that the actor runs",
+    "ended": "it fails by ActorStopped after the end",
+}
+
+
+def missing_attribute(ref: object, name: str) -> AttributeError:
+    """Return the error for an attribute that a ref on something elsewhere does not have."""
+    if name not in _LIFE:
+        return AttributeError(f"{type(ref).__name__!r} object has no attribute {name!r}")
     return AttributeError(
         f"{ref!r} has no `{name}`: an actor's start and end are not told between processes. "
-        f"Send an ask: {what}; or look at `{name}` of the actor's own ref in its process"
+        f"Send an ask: {_LIFE[name]}; or use `{name}` of the actor's own ref in its process"
     )

@@ -1,4 +1,4 @@
-"""A client's connection, on the event loop of its own thread; a lost one is made again."""
+"""A client's session: the thread that connects, and reconnects after a loss."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from callboard import Future
 from callboard.core.errors import AskTimeout
 from callboard.core.log import log
 from callboard.core.text import safe_str
-from callboard.remote.errors import ConnectionLost, ConnectionRejected, ProtocolError, RemoteError
+from callboard.remote.errors import ConnectionLost, ConnectionRejected, RemoteError
 from callboard.remote.protocol.client_side import Welcome
 from callboard.remote.protocol.conversation import Completion, Conversation, OnLoss, Submission
-from callboard.remote.protocol.kinds import Parting
+from callboard.remote.protocol.kinds import Goodbye
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.sockets.address import Address, TCPAddress
 from callboard.remote.sockets.dialing import dial
-from callboard.remote.sockets.forked import let_go_in_children
+from callboard.remote.sockets.forked import close_in_children
 from callboard.remote.sockets.io_thread import IOThread
-from callboard.remote.sockets.lent import DrivenLink
+from callboard.remote.sockets.lendable_link import DrivenLink
 from callboard.remote.wire.codec import Codec
-from callboard.remote.wire.frames import MOST, Frame, Splitter
+from callboard.remote.wire.frames import MOST, Frame, ProtocolError, Splitter
 from callboard.scheduling.worker import on_worker
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.02, 5.0  # seconds between attempts to connect
@@ -35,22 +35,22 @@ _HANDSHAKE = 10.0  # seconds for an attempt, until the server says WELCOME
 _END = 3.0  # seconds that closing may take
 _BEFORE_WELCOME = 1 << 20  # bytes: the limit of a server's description
 
-WAITS_FOR_ITSELF = "would wait for what this very thread is to read: have another thread do it"
+WAITS_FOR_ITSELF = "would wait for an answer that this thread must read: use another thread"
 
 
 class SessionOwner(Protocol):
-    """A connection as refs, uploads and answers need it: its session, and how to wait for that."""
+    """The interface of a connection for refs, uploads and answers."""
 
     timeout: float
-    codec: Codec
-    traces: Callable[[], str | None] | None
+    _codec: Codec
+    _traces: Callable[[], str | None] | None
 
     @property
     def address(self) -> Address:
         """Where the server is."""
 
     @property
-    def session(self) -> RemoteSession:
+    def _own_session(self) -> RemoteSession:
         """The session of this process."""
 
     def _deliver(self, submission: Submission, what: str) -> None:
@@ -70,9 +70,9 @@ class SessionOwner(Protocol):
 
 
 class RemoteSession:
-    """Connects, and connects again, until it is closed or refused for good.
+    """Connects and reconnects until it is closed or rejected.
 
-    Its methods may be called in any thread, and wait for nothing.
+    Its methods may be called in any thread, and do not wait.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class RemoteSession:
         self._context = context
         self.pid = os.getpid()
         self._lock = threading.Lock()  # of the conversation, and of the order of its frames
-        self._talk = Conversation(encoding, secret, shard, on_loss)
+        self._conversation = Conversation(encoding, secret, shard, on_loss)
         self._link: DrivenLink | None = None  # written with the lock
         self._current: object = None  # the connection's name; written with the lock
         self._error: RemoteError | None = None  # why there will be no other connection
@@ -101,7 +101,7 @@ class RemoteSession:
         self.closed: Future[None] = Future()
         """Done when the session is over."""
         self._io = IOThread(f"callboard-{address}")
-        let_go_in_children(self)
+        close_in_children(self)
         self._main = self._io.run(self._keep_connected())
 
     # --- in any thread ----------------------------------------------------------------------------
@@ -109,30 +109,30 @@ class RemoteSession:
     @property
     def server(self) -> Welcome | None:
         """The server's description of itself; None while there is no connection."""
-        side = self._talk.side
+        side = self._conversation.side
         return None if side is None else side.server
 
     @property
     def last_server(self) -> Welcome | None:
         """The last server's description of itself; None if there was none yet."""
-        return self._talk.last_server
+        return self._conversation.last_server
 
     @property
     def unacknowledged(self) -> int:
         """How many messages were told, and are not known to be handled."""
         with self._lock:
-            return self._talk.unacknowledged
+            return self._conversation.unacknowledged
 
     @property
     def outstanding(self) -> int:
         """How many messages are not known to be handled, asks and those that wait included."""
         with self._lock:
-            return self._talk.outstanding
+            return self._conversation.outstanding
 
     def told(self, sequence: int) -> Submission | None:
-        """Return what was told with this number, as long as a pool may make dead letters of it."""
+        """Return the submission with this number while a pool may make dead letters of it."""
         with self._lock:
-            return self._talk.told(sequence)
+            return self._conversation.told(sequence)
 
     @property
     def is_over(self) -> bool:
@@ -142,7 +142,7 @@ class RemoteSession:
     @property
     def health(self) -> dict[str, Any]:
         """The server's last report of its health."""
-        return self._talk.health
+        return self._conversation.health
 
     def submit(self, submission: Submission, help_for: float | None = None) -> None:
         """Send, now or when there is credit. Raises the errors of earlier messages.
@@ -156,9 +156,9 @@ class RemoteSession:
             with self._lock:
                 if self._error is not None:
                     raise self._error.with_traceback(None)  # it would grow with each raise
-                talk = self._talk
-                if submission.hears_of_trouble:
-                    talk.raise_trouble()
+                talk = self._conversation
+                if submission.raises_earlier_errors:
+                    talk.raise_earlier_errors()
                 talk.submit(submission)
                 link = self._link
                 output, outcomes = talk.take()
@@ -177,7 +177,7 @@ class RemoteSession:
             link.help(help_for)
 
     def drive(self, awaited: Future[Any], deadline: float | None) -> None:
-        """Read in this thread until `awaited` is done, or it is so late, or others read."""
+        """Read in this thread until `awaited` is done, the deadline, or another thread reads."""
         link = self._link
         if link is not None and self.pid == os.getpid() and may_block():
             link.drive(awaited, deadline)
@@ -189,23 +189,23 @@ class RemoteSession:
             link.ring(awaited)
 
     def withdraw(self, submission: Submission) -> bool:
-        """Take a submission back that has not left. False: it has."""
+        """Withdraw a submission. Returns False if it was sent."""
         is_withdrawn = False
 
         def withdraw() -> None:
             nonlocal is_withdrawn
-            is_withdrawn = self._talk.withdraw(submission)
+            is_withdrawn = self._conversation.withdraw(submission)
 
         self._do(withdraw)
         return is_withdrawn
 
     def forget(self, answer: Future[Any]) -> None:
-        """Take note that an ask is wanted no more. It is taken back if it has not left."""
+        """Note that an ask was cancelled or timed out. It is withdrawn if it was not sent."""
         if self.pid == os.getpid():
-            self._do(self._talk.forget, answer)
+            self._do(self._conversation.forget, answer)
 
     def flush(self) -> Future[None]:
-        """Return a future that is done when all was handled, but for asks that are wanted no more.
+        """Return a future that is done when all but forgotten asks are handled.
 
         Raises like `submit()`.
         """
@@ -216,7 +216,7 @@ class RemoteSession:
     def ping(self) -> Future[dict[str, Any]]:
         """Ask how the server is. Raises ConnectionLost without a connection."""
         answer: Future[dict[str, Any]] = Future()
-        self._do(self._talk.ping, answer)
+        self._do(self._conversation.ping, answer)
         return answer
 
     @property
@@ -228,8 +228,9 @@ class RemoteSession:
         return link is not None and link.is_driven_here
 
     def close(self, why: str = "") -> None:
-        """Say goodbye, and end. Waiting messages fail, and open asks unless answered soon. `why` is
-        what their errors say.
+        """Say goodbye, and end. Waiting messages fail, and open asks that are not answered soon.
+
+        `why` is the text of their errors.
         """
         with suppress(RuntimeError):  # it has ended
             self._io.loop.call_soon_threadsafe(self._close, why)
@@ -270,21 +271,21 @@ class RemoteSession:
         with suppress(RuntimeError):
             self._io.loop.call_soon_threadsafe(self._io.loop.call_later, seconds, look)
 
-    def forsake(self) -> None:
-        """Let go of the copies that a fork made: the connection is the parent's."""
+    def _close_in_child(self) -> None:
+        """In a forked child: close the copies, since the connection is the parent's."""
         link, self._link = self._link, None
         if link is not None:
-            link.forsake()
+            link._close_in_child()
 
     def _flush(self, flushed: Future[None]) -> None:
         if self._error is not None:
             raise self._error.with_traceback(None)
-        self._talk.raise_trouble()
-        self._talk.flush(flushed)
+        self._conversation.raise_earlier_errors()
+        self._conversation.flush(flushed)
 
     def _do(self, act: Callable[..., None], *arguments: Any) -> DrivenLink | None:
         """Do something in the conversation, with the lock. Then, without it, send its frames, and
-        wake the waiters. Return the link that it goes by.
+        wake the waiters. Return the link.
 
         `act` may raise a RemoteError before it has changed anything. An interruption in the middle,
         by an exception of a signal's handler, breaks the connection: the numbers of sent messages
@@ -296,7 +297,7 @@ class RemoteSession:
             with self._lock:
                 act(*arguments)
                 link = self._link
-                output, outcomes = self._talk.take()
+                output, outcomes = self._conversation.take()
                 if output and link is not None:
                     link.queue(*output)
             if link is not None:
@@ -369,7 +370,7 @@ class RemoteSession:
 
     def _begin(self, link: DrivenLink, welcome: asyncio.Future[None]) -> None:
         self._link, self._current = link, welcome
-        self._talk.begin()
+        self._conversation.begin()
 
     def _on_frames(
         self, welcome: asyncio.Future[None], splitter: Splitter, frames: list[Frame]
@@ -380,10 +381,10 @@ class RemoteSession:
         def receive(received: Frame) -> None:
             nonlocal event
             event = None
-            if self._current is not welcome:  # it has ended meanwhile
+            if self._current is not welcome:  # it has ended
                 return
             try:
-                event = self._talk.receive(received)
+                event = self._conversation.receive(received)
             except (ProtocolError, ConnectionRejected) as error:
                 event = error
 
@@ -395,18 +396,18 @@ class RemoteSession:
                 self._hang_up(text)
                 return
             if isinstance(event, ProtocolError):
-                raise ProtocolError(f"the server does not keep to the protocol: {event}")
+                raise ProtocolError(f"the server broke the protocol: {event}")
             if isinstance(event, Welcome):
                 splitter.limit = MOST if event.frame > MOST else event.frame
                 if not welcome.done():
                     welcome.set_result(None)
                 self.opened.set_result(None)
-            elif isinstance(event, Parting):
-                self._io.call_soon(partial(self._on_parting, event, welcome))
+            elif isinstance(event, Goodbye):
+                self._io.call_soon(partial(self._on_goodbye, event, welcome))
 
-    def _on_parting(self, parting: Parting, welcome: asyncio.Future[None]) -> None:
-        text = f"{self._address} says {parting.reason.name.lower()}: {parting.text}"
-        if parting.reason.is_final:
+    def _on_goodbye(self, goodbye: Goodbye, welcome: asyncio.Future[None]) -> None:
+        text = f"{self._address} says {goodbye.reason.name.lower()}: {goodbye.text}"
+        if goodbye.reason.is_final:
             self._end(ConnectionRejected(text))
         elif not welcome.done():
             welcome.set_exception(ConnectionLost(text))
@@ -422,7 +423,7 @@ class RemoteSession:
             ended.set_result(why)
 
     async def _ping_often(self) -> None:
-        """Show that this side is alive, and find out whether the other is."""
+        """Ping, to show that this side is alive, and to learn whether the other is."""
         server = self.server
         if server is None:
             return
@@ -446,14 +447,14 @@ class RemoteSession:
 
     def _settle(self, why: str) -> None:
         """Fail the futures that waited for a connection that is lost."""
-        self._do(self._end_talk, why)
+        self._do(self._end_conversation, why)
 
-    def _end_talk(self, why: str) -> None:
+    def _end_conversation(self, why: str) -> None:
         self._link = self._current = None
-        self._talk.end(why)
+        self._conversation.end(why)
 
     def _close(self, why: str = "") -> None:
-        link = self._do(self._talk.part)
+        link = self._do(self._conversation.say_goodbye)
         self._end(ConnectionLost(why or f"the connection to {self._address} was closed"))
         if link is not None:
             link.close()
@@ -465,15 +466,15 @@ class RemoteSession:
         with self._lock:
             if self._error is None:
                 self._error = error
-            self._talk.give_up(self._error)
-            outcomes = self._talk.take()[1]
+            self._conversation.give_up(self._error)
+            outcomes = self._conversation.take()[1]
         for outcome in outcomes:
             outcome.complete()
         self.opened.set_exception(self._error)
 
 
 def _break_off(link: DrivenLink | None, outcomes: Sequence[Completion]) -> None:
-    """End a connection on which a thread was interrupted, and tell whom it had not told yet."""
+    """End a connection on which a thread was interrupted, and complete its futures."""
     if link is not None:
         link.break_off("a thread was interrupted while it sent")
     for outcome in outcomes:

@@ -5,35 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from struct import Struct
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from callboard.remote.errors import CodecError, ConnectionRejected
-from callboard.remote.protocol import kinds
 from callboard.remote.protocol.kinds import (
-    ANSWERED,
+    MAGIC,
+    VERSION,
     Account,
+    Goodbye,
+    GoodbyeReason,
     MessageKind,
-    Parting,
     Rejected,
-    by_number,
-    farewell,
+    goodbye_frame,
     kind_of,
-    parting,
-    unpack,
+    read_goodbye,
 )
 from callboard.remote.protocol.shard import Shard
-from callboard.remote.protocol.staged_rows import staged_rows
 from callboard.remote.wire import codec
 from callboard.remote.wire.codec import Codec
-from callboard.remote.wire.frames import HEAD, Buffer, Frame, frame, head
+from callboard.remote.wire.frames import HEAD, HEAD_SIZE, Buffer, Frame, head
 
-# On CPython 3.11 to look into an enumeration costs more than to pack a frame.
+# On CPython 3.11, a look-up in an enumeration costs more than packing a frame.
 _ANSWER, _TELL_MANY = MessageKind.ANSWER, MessageKind.TELL_MANY
-_OPENING = Struct(HEAD.format + kinds.ENTRY.format[1:])
-_ROWS_OPENING = Struct(HEAD.format + kinds.ENTRY_ROWS.format[1:])
+_OPENING = Struct(HEAD.format + MessageKind.TELL.layout.format[1:])
+_ROWS_OPENING = Struct(HEAD.format + MessageKind.TELL_MANY.layout.format[1:])
 
 BEFORE_DATA = _ROWS_OPENING.size
-"""How many bytes of a delivery precede its data, at most."""
+"""The maximum number of bytes of a delivery before its data."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +44,13 @@ class Welcome:
     bytes: int
     idle: float
     shard: str | None
-    """Which of several servers it is, as its user has said."""
+    """Its number among several servers, if it has one."""
     traces: bool = False
     """Whether it takes TRACE."""
 
     @property
     def longest(self) -> int:
-        """How many bytes a frame may have."""
+        """The maximum number of bytes of a frame."""
         return min(self.frame, self.bytes)
 
 
@@ -73,23 +71,23 @@ class Failed(NamedTuple):
 
 
 class Credit(NamedTuple):
-    """So many messages more were handled."""
+    """The number of messages that were handled since the last one."""
 
     messages: int
 
 
 class Pong(NamedTuple):
-    """The answer to a ping: how the server is."""
+    """The answer to a ping: the server's health."""
 
     nonce: int
     health: dict[str, Any]
 
 
-ClientEvent = Welcome | Answered | Failed | Credit | Pong | Parting
+ClientEvent = Welcome | Answered | Failed | Credit | Pong | Goodbye
 
 
 class ClientSide:
-    """A client's side of the protocol. A user in several threads needs a lock."""
+    """A client's side of the protocol. Callers in several threads need a lock."""
 
     def __init__(self, encoding: Codec, secret: bytes, shard: Shard | None = None) -> None:
         """With a `shard` the server must be that one."""
@@ -101,7 +99,7 @@ class ClientSide:
         self._longest = 0
         self.asked: dict[int, int] = {}
         """The messages that wait for an answer: sequence numbers, and sizes."""
-        self.has_parted = False
+        self.has_said_goodbye = False
         """Whether either side has said goodbye: nothing more may be delivered."""
         self._deliveries = 0
         self._told = (0, 0)  # messages and bytes of TELL, TELL_MANY and BATCH
@@ -110,7 +108,7 @@ class ClientSide:
     @property
     def is_open(self) -> bool:
         """Whether deliveries may be sent, as far as there is credit."""
-        return self.server is not None and not self.has_parted
+        return self.server is not None and not self.has_said_goodbye
 
     @property
     def unacknowledged(self) -> int:
@@ -119,11 +117,10 @@ class ClientSide:
 
     def hello(self) -> bytes:
         """Return the first frame."""
-        opening = kinds.HELLO.pack(kinds.MAGIC, kinds.VERSION, codec.VERSION)
-        return frame(MessageKind.HELLO, opening, self._secret)
+        return MessageKind.HELLO.frame(MAGIC, VERSION, codec.VERSION, rest=self._secret)
 
     def has_room(self, messages: int, size: int) -> bool:
-        """Tell whether there is credit for a delivery, with so many bytes of data."""
+        """Tell whether there is credit for a delivery with `size` bytes of data."""
         size += BEFORE_DATA
         return size <= self._longest and self.account.has_room(messages, size)
 
@@ -138,12 +135,11 @@ class ClientSide:
         return self._send(kind, opening, parts, size + len(opening), messages)
 
     def request(
-        self, kind: MessageKind, entry: int | None, parts: Sequence[Buffer], size: int
+        self, kind: MessageKind, numbers: Sequence[Any], parts: Sequence[Buffer], size: int
     ) -> tuple[int, tuple[Buffer, ...]]:
-        """Return the same of what is said of staged rows, for an entry point or none."""
-        opening = b"" if entry is None else kinds.ENTRY.pack(entry)
-        opening = head(kind, len(opening) + size) + opening
-        return self._send(kind, opening, parts, size + len(opening), int(kind in ANSWERED))
+        """Return the same of a request, whose body has `size` bytes with the `numbers`."""
+        opening = head(kind, size) + kind.pack(*numbers)
+        return self._send(kind, opening, parts, HEAD_SIZE + size, int(kind.is_answered))
 
     def _send(
         self,
@@ -155,7 +151,7 @@ class ClientSide:
     ) -> tuple[int, tuple[Buffer, ...]]:
         self.account.take(messages, size)
         self._deliveries = sequence = self._deliveries + 1
-        if kind in ANSWERED:
+        if kind.is_answered:
             self.asked[sequence] = size
         else:
             self._told = (self._told[0] + messages, self._told[1] + size)
@@ -163,48 +159,50 @@ class ClientSide:
 
     def ping(self, nonce: int) -> bytes:
         """Return a PING."""
-        return frame(MessageKind.PING, kinds.NONCE.pack(nonce))
+        return MessageKind.PING.frame(nonce)
 
     def goodbye(self, text: str) -> bytes:
         """Return the goodbye. The server answers what it has, and closes the connection."""
-        self.has_parted = True
-        return farewell(kinds.Farewell.DONE, text)
+        self.has_said_goodbye = True
+        return goodbye_frame(GoodbyeReason.DONE, text)
 
     def receive(self, received: Frame) -> ClientEvent:
-        """Take a frame. Raises Rejected for what the server should not have sent, and
-        ConnectionRejected for a server that is another shard.
+        """Take a frame.
+
+        Raises Rejected if the server should not have sent it, and ConnectionRejected if the server
+        is another shard.
         """
         found = (_FIRST if self.server is None else _HANDLERS).get(received.kind)
         if found is None:
             kind = kind_of(received.kind)
             if self.server is None:
-                raise Rejected(f"a server begins with WELCOME, not {kind.name}")
-            raise Rejected(f"a client gets no {kind.name} at this point")
-        kind, layout, handle = found
+                raise Rejected(f"a server must begin with WELCOME, got {kind.name}")
+            raise Rejected(f"a server may not send {kind.name} at this point")
+        kind, handle = found
         try:
-            return handle(self, layout, received.body)
+            return handle(self, received.body)
         except (CodecError, LookupError, TypeError, ValueError) as error:
             raise Rejected(f"a {kind.name} cannot be read: {error}") from error
 
-    def _part(self, layout: Struct, body: Buffer) -> Parting:
-        self.has_parted = True
-        return parting(body)
+    def _take_goodbye(self, body: Buffer) -> Goodbye:
+        self.has_said_goodbye = True
+        return read_goodbye(body)
 
-    def _take_answer(self, layout: Struct, body: Buffer) -> Answered:
-        (sequence,), data = unpack(layout, body, _ANSWER)
+    def _take_answer(self, body: Buffer) -> Answered:
+        (sequence,), data = _ANSWER.unpack(body)
         self._settle(sequence)
         return Answered(sequence, self._answer(data))
 
-    def _take_staged(self, layout: Struct, body: Buffer) -> Answered:
-        sequence, rows = staged_rows(body)
+    def _take_staged(self, body: Buffer) -> Answered:
+        (sequence, rows), _ = MessageKind.STAGED.unpack(body)
         self._settle(sequence)
         return Answered(sequence, rows)
 
-    def _take_pong(self, layout: Struct, body: Buffer) -> Pong:
-        (nonce,), data = unpack(layout, body, MessageKind.PONG)
+    def _take_pong(self, body: Buffer) -> Pong:
+        (nonce,), data = MessageKind.PONG.unpack(body)
         return Pong(nonce, dict(self._codec.decode(data)))
 
-    def _enter(self, layout: Struct, body: Buffer) -> Welcome:
+    def _enter(self, body: Buffer) -> Welcome:
         said = self._codec.decode(body)
         server = Welcome(
             tuple(map(str, said["entries"])),
@@ -217,7 +215,7 @@ class ClientSide:
         )
         if self._shard is not None and server.shard != str(self._shard):
             says = "no shard" if server.shard is None else f"shard {server.shard}"
-            raise ConnectionRejected(f"the server is {says}, and shard {self._shard} is wanted")
+            raise ConnectionRejected(f"expected shard {self._shard}, got a server that is {says}")
         self.server = server
         self.account = Account(server.messages, server.bytes)
         self._longest = server.frame
@@ -230,16 +228,16 @@ class ClientSide:
         except CodecError as error:
             return error
 
-    def _credit(self, layout: Struct, body: Buffer) -> Credit:
-        (messages, size), _ = unpack(layout, body, MessageKind.CREDIT)
+    def _credit(self, body: Buffer) -> Credit:
+        (messages, size), _ = MessageKind.CREDIT.unpack(body)
         if messages > self._told[0] or size > self._told[1]:
             raise Rejected(f"credit for {messages} messages of {size} bytes; told: {self._told}")
         before, self._credited = self._credited, (messages, size)
         self.account.give_back(messages - before[0], size - before[1])
         return Credit(messages - before[0])
 
-    def _fail(self, layout: Struct, body: Buffer) -> Failed:
-        (sequence,), data = unpack(layout, body, MessageKind.FAILED)
+    def _fail(self, body: Buffer) -> Failed:
+        (sequence,), data = MessageKind.FAILED.unpack(body)
         kind, text = self._codec.decode(data)
         was_asked = sequence in self.asked
         if was_asked:
@@ -251,26 +249,33 @@ class ClientSide:
     def _settle(self, sequence: int) -> None:
         size = self.asked.pop(sequence, None)
         if size is None:
-            raise Rejected(f"an answer to delivery {sequence}, which is no open ask")
+            raise Rejected(f"an answer to delivery {sequence}, which is not an open ask")
         self.account.give_back(1, size)
 
 
-_Handler = Callable[[ClientSide, Struct, Buffer], ClientEvent]
+_Handler = Callable[[ClientSide, Buffer], ClientEvent]
 
-# The handlers of a server's messages, by kind: of the first one, and of those after the WELCOME.
-_FIRST = by_number(
+
+def _by_number(
+    handlers: dict[MessageKind, _Handler],
+) -> dict[int, tuple[MessageKind, _Handler]]:
+    return {int(kind): (kind, handle) for kind, handle in handlers.items()}
+
+
+# The handlers of the first message, and of those after the WELCOME.
+_FIRST = _by_number(
     {
-        MessageKind.WELCOME: cast(_Handler, ClientSide._enter),
-        MessageKind.GOODBYE: ClientSide._part,
+        MessageKind.WELCOME: ClientSide._enter,
+        MessageKind.GOODBYE: ClientSide._take_goodbye,
     }
 )
-_HANDLERS = by_number(
+_HANDLERS = _by_number(
     {
-        _ANSWER: cast(_Handler, ClientSide._take_answer),
+        _ANSWER: ClientSide._take_answer,
         MessageKind.FAILED: ClientSide._fail,
         MessageKind.STAGED: ClientSide._take_staged,
         MessageKind.CREDIT: ClientSide._credit,
         MessageKind.PONG: ClientSide._take_pong,
-        MessageKind.GOODBYE: ClientSide._part,
+        MessageKind.GOODBYE: ClientSide._take_goodbye,
     }
 )

@@ -1,8 +1,8 @@
-"""A client's messages, from one connection to the next: which wait, which are sent, which are lost.
+"""A client's messages across connections: which wait, which are sent, which are lost.
 
-Without input and output: what is to be sent, and which futures are to be completed, lies in
-`take()`. Each message is sent at most once. A message that had not left when a connection broke
-goes over the next one. One that had left and was not acknowledged is counted and reported.
+Without input and output: `take()` returns the data to send and the futures to complete. Each
+message is sent at most once. A message that was not sent when a connection broke goes over the next
+one. A message that was sent and not acknowledged is counted and reported.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from callboard.remote.protocol.client_side import (
     Pong,
     Welcome,
 )
-from callboard.remote.protocol.kinds import MessageKind, Parting
+from callboard.remote.protocol.kinds import Goodbye, MessageKind
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.wire.codec import Codec
-from callboard.remote.wire.frames import Buffer, Frame, frame
+from callboard.remote.wire.frames import Buffer, Frame
 
 # Callboard's own exceptions keep their class on the way.
 _KNOWN = {
@@ -57,11 +57,11 @@ _KNOWN = {
 
 
 class Submission:
-    """A message, or several, for an entry point of the server."""
+    """One or several messages for an entry point of the server."""
 
     __slots__ = (
         "answer",
-        "buried",
+        "dead_letters",
         "entry",
         "kind",
         "messages",
@@ -72,8 +72,8 @@ class Submission:
         "trace",
     )
 
-    hears_of_trouble = True
-    """Whether its sender is told what came of messages before it."""
+    raises_earlier_errors = True
+    """Whether `submit()` raises the errors of messages before it."""
 
     def __init__(
         self,
@@ -93,13 +93,13 @@ class Submission:
         self.answer = answer
         """The future of an ask's answer."""
         self.outcome: Future[Any] = Future() if answer is None else answer
-        """The answer, or for a message that is told a future that is done when it has left."""
+        """The answer, or for a told message a future that is done when it is sent."""
         self.sent: Future[None] | None = self.outcome if answer is None else None
         """This future, if the message is told."""
         self.trace = trace
         """The W3C `traceparent` of the span that sends it, for servers that take one."""
-        self.buried: set[int] | None = None
-        """Places of those of the messages that are dead letters already, for a pool."""
+        self.dead_letters: set[int] | None = None
+        """The places of messages that are dead letters already, for a pool."""
 
     def fits(self, side: ClientSide, places: Mapping[str, int]) -> bool:
         """Tell whether it may be sent now."""
@@ -131,19 +131,19 @@ class Submission:
         place = places[self.entry]
         sequence, parts = side.deliver(self.kind, place, self.parts, self.size, self.messages)
         if self.trace is not None and side.server is not None and side.server.traces:
-            parts = (frame(MessageKind.TRACE, self.trace.encode()), *parts)
+            parts = (MessageKind.TRACE.frame(rest=self.trace.encode()), *parts)
         return sequence, parts
 
 
 class Completion(NamedTuple):
-    """The completion of a future, to be done after the lock is let go."""
+    """The completion of a future, for after the lock is released."""
 
     future: Future[Any]
     value: Any
     error: BaseException | None
 
     def complete(self) -> None:
-        """Complete the future, and call back those who wait."""
+        """Complete the future, which calls its callbacks."""
         if self.error is None:
             self.future.set_result(self.value)
         else:
@@ -151,12 +151,12 @@ class Completion(NamedTuple):
 
 
 OnLoss = Callable[[list[Submission], RemoteError], object]
-"""Called with messages that were told, and lost or refused, and why; at the end of a connection
-though there are none."""
+"""Called with told messages that were lost or refused, and why; at the end of a connection also
+without any."""
 
 
 class Conversation:
-    """One client's state. A user in several threads needs a lock."""
+    """One client's state. Callers in several threads need a lock."""
 
     def __init__(
         self,
@@ -165,8 +165,9 @@ class Conversation:
         shard: Shard | None = None,
         on_loss: OnLoss | None = None,
     ) -> None:
-        """With `on_loss`, messages that are told are kept until they are acknowledged. It is called
-        for those that are lost or refused, and no later call raises an error about them.
+        """With `on_loss`, told messages are kept until they are acknowledged.
+
+        It is called for those that are lost or refused, and no later call raises their errors.
         """
         self._on_loss = on_loss
         self._told: deque[list[Any]] = deque()  # sequence, messages, the Submission or None
@@ -187,28 +188,28 @@ class Conversation:
         self._pings: dict[int, Future[dict[str, Any]]] = {}
         self._pinged = 0
         self.lost = 0
-        """Messages that were told and that connections lost, and nobody was told of it yet."""
+        """The number of told messages that connections lost, not reported yet."""
         self._refused: Failed | None = None  # the first of what was told and failed
         self._refusals = 0  # how many there were, with that one
         self._output: list[Buffer] = []
         self._outcomes: list[Completion] = []
 
     def take(self) -> tuple[list[Buffer], list[Completion]]:
-        """Return what is to be sent, in its order, and which futures are to be completed then."""
+        """Return the data to send, in order, and the futures to complete after that."""
         taken = self._output, self._outcomes
         self._output, self._outcomes = [], []
         return taken
 
-    # --- what the user wants ----------------------------------------------------------------------
+    # --- calls of the user ------------------------------------------------------------------------
 
     @property
     def unacknowledged(self) -> int:
-        """How many messages were told, and are not known to be handled."""
+        """The number of told messages that are not known to be handled."""
         return self.lost + (0 if self.side is None else self.side.unacknowledged)
 
     @property
     def outstanding(self) -> int:
-        """How many messages were told or asked, and are not known to be handled.
+        """The number of told and asked messages that are not known to be handled.
 
         Each delivery that waits for credit counts as one.
         """
@@ -216,16 +217,17 @@ class Conversation:
         return told + len(self._answers) + len(self.waiting)
 
     def told(self, sequence: int) -> Submission | None:
-        """Return what was told with this number, on this connection or the one that has just
-        ended, unless it is known to be handled. None without `on_loss`.
+        """Return the told submission with this number, unless it is known to be handled.
+
+        It is of this connection, or of the one that has just ended. None without `on_loss`.
         """
         for number, _, submission in self._told:  # it is one of the first
             if number >= sequence:
                 return submission if number == sequence else None
         return None
 
-    def raise_trouble(self) -> None:
-        """Raise what came of earlier messages that were told, once."""
+    def raise_earlier_errors(self) -> None:
+        """Raise the error of earlier told messages, once."""
         if self.lost:
             lost, self.lost = self.lost, 0
             raise ConnectionLost(
@@ -235,7 +237,7 @@ class Conversation:
             raise refusal
 
     def submit(self, submission: Submission) -> None:
-        """Send it as soon as there is a connection, and credit. Those before it go first."""
+        """Send it as soon as there is a connection and credit, after those before it."""
         if (loss := submission.loss(self.side)) is not None:
             self._fail_submission(submission, loss)
             return
@@ -243,20 +245,20 @@ class Conversation:
             self.waiting[submission.outcome] = submission
 
     def withdraw(self, submission: Submission) -> bool:
-        """Take a submission back that has not left. False: it has."""
+        """Withdraw a submission. Returns False if it was sent."""
         if self.waiting.pop(submission.outcome, None) is None:
             return False
         self._go_on()  # with what waited behind it, or for the end of it
         return True
 
     def forget(self, answer: Future[Any]) -> None:
-        """Take note that an ask is wanted no more. It is taken back if it has not left."""
+        """Note that an ask was cancelled or timed out. It is withdrawn if it was not sent."""
         self.waiting.pop(answer, None)
         self._wanted.discard(answer)
         self._go_on()
 
     def flush(self, flushed: Future[None]) -> None:
-        """Complete a future when all was handled; it fails if some of it was lost."""
+        """Complete a future when all messages are handled; it fails if some were lost."""
         self._flushes.append(flushed)
         self._note_rest()
 
@@ -268,12 +270,12 @@ class Conversation:
         self._pings[self._pinged] = answer
         self._output.append(self.side.ping(self._pinged))
 
-    def part(self) -> None:
+    def say_goodbye(self) -> None:
         """Say goodbye."""
         if self.side is not None:
             self._output.append(self.side.goodbye("the client is done"))
 
-    # --- what the connection brings ---------------------------------------------------------------
+    # --- events of the connection -----------------------------------------------------------------
 
     def begin(self) -> None:
         """Begin with a new connection."""
@@ -281,7 +283,7 @@ class Conversation:
         self._output.append(self.side.hello())
         self._told.clear()
 
-    def receive(self, received: Frame) -> Welcome | Parting | None:
+    def receive(self, received: Frame) -> Welcome | Goodbye | None:
         """Take a frame; return what concerns the connection itself. Raises Rejected,
         ConnectionRejected.
         """
@@ -303,10 +305,10 @@ class Conversation:
             self.last_server = event
             self._places = {name: place for place, name in enumerate(event.entries)}
         self._go_on()
-        return event if isinstance(event, (Welcome, Parting)) else None
+        return event if isinstance(event, (Welcome, Goodbye)) else None
 
     def end(self, why: str) -> None:
-        """Take note that the connection is gone. The asks on it fail."""
+        """Note that the connection is gone. The asks on it fail."""
         if self.side is None:
             return
         side, self.side = self.side, None
@@ -339,7 +341,7 @@ class Conversation:
         self._note_rest()
 
     def give_up(self, error: RemoteError) -> None:
-        """Fail all that waits: there will be no other connection."""
+        """Fail all waiting messages: there will be no other connection."""
         for submission in self.waiting.values():
             self._fail_submission(submission, error)
         self.waiting.clear()
@@ -364,7 +366,7 @@ class Conversation:
             self._refusals += 1
 
     def _take_refusal(self) -> RemoteCallError | None:
-        """Return what came of what was told and failed, once."""
+        """Return the error of told messages that failed, once."""
         refused, self._refused = self._refused, None
         count, self._refusals = self._refusals, 0
         if refused is None:
@@ -373,7 +375,7 @@ class Conversation:
         return RemoteCallError(refused.kind, refused.text + more)
 
     def _note_credit(self, messages: int) -> None:
-        """Forget what is acknowledged, of what is kept."""
+        """Drop kept messages that are acknowledged."""
         while messages > 0 and self._told:
             messages -= self._told.popleft()[1]
 
@@ -398,7 +400,7 @@ class Conversation:
         self._complete(lost, None)
 
     def _go_on(self) -> None:
-        """Do what credit, or the end of all work, was waited for."""
+        """Send what waited for credit, and complete flushes."""
         if self.waiting:
             self._send_waiting()
         if self._flushes:
@@ -412,7 +414,7 @@ class Conversation:
             del self.waiting[submission.outcome]
 
     def _send(self, submission: Submission) -> bool:
-        """Send it, or fail it if the server will never take it. False: it is to wait."""
+        """Send it, or fail it if the server will never take it. Returns False if it must wait."""
         side = self.side
         if side is None or not side.is_open:
             return False
@@ -443,10 +445,10 @@ class Conversation:
             self._flushes.clear()
 
     def _is_waited_for(self) -> bool:
-        """Tell whether a flush is to wait for what is on its way.
+        """Tell whether a flush must wait for messages on their way.
 
-        It does not wait for asks that timed out or were cancelled. A pool, which is told of losses,
-        does: its process works on them.
+        It does not wait for asks that timed out or were cancelled. A pool, which has `on_loss`,
+        does, as its process works on them.
         """
         side = self.side
         if side is None or not side.account.messages:

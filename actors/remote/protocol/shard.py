@@ -25,11 +25,11 @@ class Shard:
         """Read `INDEX/COUNT`, such as `0/4`, the first of four. Raises ConfigError."""
         found = _TEXT.fullmatch(text) if isinstance(text, str) else None
         if found is None:
-            raise ConfigError(f"a shard is INDEX/COUNT, such as 0/4, not {safe_repr(text)}")
+            raise ConfigError(f"expected a shard INDEX/COUNT, such as 0/4, got {safe_repr(text)}")
         shard = cls(int(found[1]), int(found[2]))
         if not shard.index < shard.count <= MOST:
             raise ConfigError(
-                f"of {shard.count} shards there is no number {shard.index}: they are counted from 0"
+                f"{shard.count} shards have no number {shard.index}: they are counted from 0"
             )
         return shard
 

@@ -1,1 +1,1 @@
-"""Serving the actors and graphs of a system."""
+"""Servers: the actors and graphs of a system, served to other processes."""

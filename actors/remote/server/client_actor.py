@@ -1,4 +1,4 @@
-"""A client as an actor of the served system: it hands the client's messages to entry points."""
+"""The actor of a client in the served system, which passes its messages to entry points."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _LARGE = 32 * 1024  # bytes: larger ones may take long to decode, and are decode
 
 
 class ClientActor(Actor[Any]):
-    """Handles a client's deliveries, in their order; None is the end of them.
+    """Handles a client's deliveries, in order; the message None ends them.
 
-    A mailbox that is full holds up this actor, and so this client and no other. So do large frames:
-    others have their turns between the slices in which they are decoded. Answers are sent by the
-    thread that made them, usually that of the actor that answered.
+    A full mailbox holds up this actor, and so this client alone. Large frames are decoded in
+    slices, between which others have their turns. The thread that completed an answer sends
+    it, usually that of the actor that answered.
     """
 
     def __init__(self, peer: Peer, entries: Sequence[Entry], codec: Codec) -> None:
@@ -39,7 +39,7 @@ class ClientActor(Actor[Any]):
         self._batches = ArrowReader()
 
     def receive(self, deliveries: list[Delivery] | None) -> Coroutine[Any, Any, None] | None:
-        """Hand on, and wait only where that is needed."""
+        """Pass deliveries on, and wait only if that is needed."""
         if deliveries is None:
             self.stop()
             return None
@@ -52,21 +52,22 @@ class ClientActor(Actor[Any]):
         return None
 
     async def _go_on(self, deliveries: list[Delivery], left: list[Any] | None = None) -> None:
-        """Hand on the rest of the first delivery, for which there was no room, then the others."""
+        """Pass on the rest of the first delivery, for which there was no room, then the others."""
         for delivery in deliveries:
             if left is None:
                 left = self._hand_on(delivery, await self._values_in_slices(delivery))
             while left:
                 turn = self._entries[delivery.entry].in_turn()
-                ended = turn is None or not await _comes(turn)
+                ended = turn is None or not await _wait_for_turn(turn)
                 left = self._hand_on(delivery, left, ended=ended)
             left = None
 
     def _hand_on(
         self, delivery: Delivery, values: list[Any] | CodecError, *, ended: bool = False
     ) -> list[Any]:
-        """Hand on messages while there is room, and return the rest: none for an actor that has
-        `ended`. The credit comes back when all of it is handled.
+        """Pass on messages while there is room, and return the rest.
+
+        There is no rest for an actor that has `ended`. The credit comes back when all are handled.
         """
         entry = self._entries[delivery.entry]
         is_ask = delivery.kind is MessageKind.ASK
@@ -77,13 +78,13 @@ class ClientActor(Actor[Any]):
             room = entry.room
             if room is not None and room < len(values) and not ended:
                 if room:
-                    self._within(delivery, entry.tell, values[:room])
+                    self._send_in_span(delivery, entry.tell, values[:room])
                 return values[room:]
             if is_ask:
-                answer = self._within(delivery, entry.ask, values[0])
+                answer = self._send_in_span(delivery, entry.ask, values[0])
                 answer.add_done_callback(partial(self._answer, delivery))
                 return []
-            told = self._within(delivery, entry.tell, values)
+            told = self._send_in_span(delivery, entry.tell, values)
             if told is not None:
                 told.add_done_callback(partial(self._note_told, delivery))
                 return []
@@ -95,7 +96,7 @@ class ClientActor(Actor[Any]):
         return []
 
     def _refuse(self, delivery: Delivery, error: Exception) -> None:
-        """Tell the client of the error. The credit comes back; for an ask the error is that."""
+        """Send the client the error. The credit comes back; for an ask the error gives it back."""
         if delivery.kind is MessageKind.ASK:
             self._note_done(delivery)
         self._peer.fail(delivery, error)
@@ -122,15 +123,15 @@ class ClientActor(Actor[Any]):
     def _note_done(self, delivery: Delivery) -> None:
         self._entries[delivery.entry].note_done(self._peer, delivery.sequence)
 
-    def _within(self, delivery: Delivery, send: Callable[[Any], R], values: Any) -> R:
-        """Send, in an instrumented system within the span that has sent this elsewhere."""
+    def _send_in_span(self, delivery: Delivery, send: Callable[[Any], R], values: Any) -> R:
+        """Send, in an instrumented system within the span of the sender."""
         spans = None if delivery.trace is None else self.system._runtime.spans
         if spans is None or delivery.trace is None:
             return send(values)
         return spans.continued(delivery.trace).run(send, values)
 
     def _note_told(self, delivery: Delivery, told: Future[None]) -> None:
-        """On the thread that told: another process took it, or did not."""
+        """On the telling thread: another process has taken it, or not."""
         error = told.exception()
         if error is not None:
             self._peer.fail(delivery, error)
@@ -144,7 +145,7 @@ class ClientActor(Actor[Any]):
             return error
 
     async def _values_in_slices(self, delivery: Delivery) -> list[Any] | CodecError:
-        """Decode, and let others have their turns meanwhile."""
+        """Decode in slices, between which others have their turns."""
         decoding = self._decoding(delivery)
         while True:
             try:
@@ -166,7 +167,9 @@ class ClientActor(Actor[Any]):
         if delivery.kind is MessageKind.TELL_MANY:
             rows = yield from self._codec.decoding_rows(delivery.body)
             if len(rows) != delivery.messages:
-                raise CodecError(f"{len(rows)} rows came, and {delivery.messages} were announced")
+                raise CodecError(
+                    f"expected {delivery.messages} rows, as announced, got {len(rows)}"
+                )
             return rows
         if delivery.kind is MessageKind.BATCH:
             return (yield from self._batches.reading(delivery.body))
@@ -182,12 +185,12 @@ class ClientActor(Actor[Any]):
             self._peer.fail(delivery, error)
 
     def on_failure(self, error: BaseException, message: Any) -> None:
-        """Break the connection off: the client's messages are not handled in order any more."""
+        """Break the connection off: the order of the client's messages is lost."""
         self._peer.break_off(f"the server failed: {type(error).__name__}: {safe_str(error)}")
 
 
-async def _comes(turn: Future[None]) -> bool:
-    """Wait for a turn; False if the actor ends before."""
+async def _wait_for_turn(turn: Future[None]) -> bool:
+    """Wait for a turn. Returns False if the actor ends before it."""
     try:
         await turn
     except ActorStopped:

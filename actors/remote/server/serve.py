@@ -1,4 +1,4 @@
-"""`python -m callboard serve app:build --bind ADDRESS`: a server as a process of its own."""
+"""`python -m callboard serve app:build --bind ADDRESS`: runs a server as a separate process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from callboard.core.text import safe_repr
 from callboard.core.threads.wait_queue import WaitQueue
 from callboard.remote.errors import RemoteError
 from callboard.remote.protocol.server_side import ServerLimits
-from callboard.remote.protocol.shard import Shard
 from callboard.remote.server.client_actor import ClientActor
 from callboard.remote.server.server import Server
 from callboard.remote.sockets.security import find_secret
@@ -35,7 +34,7 @@ _GRACE = 1.0  # seconds that actors have to stop when it is too late for the res
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line; argparse ends the process where it is wrong."""
+    """Read the command line; argparse ends the process if it is wrong."""
     parser = argparse.ArgumentParser(
         prog="python -m callboard serve",
         description="Serve the entry points that build(system) returns: a ref, the run of a graph, "
@@ -74,13 +73,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def named(text: str) -> Any:
-    """Import the object that `MODULE:NAME` names; modules of the working directory are found, too.
+    """Import the object `MODULE:NAME`, also from the working directory.
 
     Raises ConfigError.
     """
     module, _, name = text.partition(":")
     if not module or not name:
-        raise ConfigError(f"MODULE:NAME is wanted, such as app:build, not {text!r}")
+        raise ConfigError(f"expected MODULE:NAME, such as app:build, got {text!r}")
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -98,21 +97,22 @@ def named(text: str) -> Any:
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Serve until a signal comes, and drain. Returns 0; in the main thread.
+    """Serve until a signal comes, then drain. Returns 0. Call it in the main thread.
 
     Raises KeyboardInterrupt at a second signal, DrainTimeout, and RemoteError when all actors have
-    stopped but those of clients.
+    stopped except those of clients.
     """
     drain_timeout = checks.seconds("--drain-timeout", options.drain_timeout, error=ConfigError)
     limits = _limits(ServerLimits, options)
     staging = _limits(StagingLimits, options)
     secret = find_secret(secret_file=options.secret_file)
-    shard = None if options.shard is None else Shard.parse(options.shard)
     types = () if options.types is None else named(options.types)
     build = named(options.build)
     if not callable(build):
-        raise ConfigError(f"{options.build} is no function of an actor system: {safe_repr(build)}")
-    end = _EndWanted()
+        raise ConfigError(
+            f"{options.build} must be a function of an actor system, got {safe_repr(build)}"
+        )
+    end = _StopSignals()
     try:
         system = ActorSystem("serve", observable=options.observable, config=options.config)
         try:
@@ -127,14 +127,14 @@ def serve(options: argparse.Namespace) -> int:
                 limits=limits,
                 state=options.state,
                 staging=staging,
-                shard=shard,
+                shard=options.shard,
             )
             try:
                 print(f"serving on {server.address}", flush=True)
                 if not end.wait(system):
-                    with suppress(CallboardError):  # there is something worse to be said
+                    with suppress(CallboardError):  # the next error is worse
                         server.drain(_GRACE)
-                    raise RemoteError("all actors have stopped: there is nothing to serve any more")
+                    raise RemoteError("all actors have stopped: there is nothing left to serve")
                 server.drain(drain_timeout)
             finally:
                 server.stop()  # unless it was drained
@@ -153,9 +153,10 @@ def _limits(cls: type[L], options: argparse.Namespace) -> L:
     return cls(**{name: getattr(options, name) for name in names})
 
 
-class _EndWanted:
-    """Signals that end the server: the first one drains it, the second raises KeyboardInterrupt
-    wherever the code is. A later one, or the second when all `is_over`, ends the process with 1.
+class _StopSignals:
+    """Signals that end the server: the first drains it, the second raises KeyboardInterrupt.
+
+    A later one, or the second when all `is_over`, ends the process with status 1.
     """
 
     def __init__(self) -> None:
@@ -164,7 +165,7 @@ class _EndWanted:
         self._came = 0
         self._news: list[bool] = []  # True for a signal, False when all actors have stopped
         self._changed = WaitQueue()
-        # Python's end gives signals back to the system, which would kill the process by them.
+        # At its end Python restores the default handlers, by which a signal would kill the process.
         atexit.register(self._handle_by, signal.SIG_IGN)
         self._handle_by(self._on_signal)
 
@@ -183,7 +184,7 @@ class _EndWanted:
             raise KeyboardInterrupt
 
     def wait(self, system: ActorSystem) -> bool:
-        """Sleep until the first signal. False: all actors but those of clients stopped before."""
+        """Sleep until the first signal. False: all actors except those of clients have stopped."""
         ended: set[ActorRef[Any]] = set()
 
         def look(_: object = None) -> None:

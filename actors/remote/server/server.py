@@ -1,4 +1,4 @@
-"""A server: clients of other processes tell and ask the actors of a system."""
+"""A server, whose clients tell and ask the actors of a system from other processes."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from typing import Any
 
 from callboard import ActorRef, ActorSystem, Future
 from callboard import __version__ as version
-from callboard.core.errors import DrainTimeout
+from callboard.core.errors import ConfigError, DrainTimeout
 from callboard.core.handles import public_names
 from callboard.core.log import log
 from callboard.core.text import sendable
 from callboard.core.threads.blocking import refuse_to_block
 from callboard.core.threads.wait_queue import WaitQueue
 from callboard.in_thread import InThread
-from callboard.remote.errors import SecurityError, StateError, UploadRefused
-from callboard.remote.protocol.kinds import ANSWERED, Farewell, farewell
-from callboard.remote.protocol.server_side import ServerLimits, StagingRequest
+from callboard.remote.errors import StateError, UploadRefused
+from callboard.remote.protocol.kinds import GoodbyeReason, goodbye_frame
+from callboard.remote.protocol.server_side import ClientRequest, ServerLimits
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.server.client_actor import ClientActor
 from callboard.remote.server.peer import Peer
 from callboard.remote.sockets.address import UnixAddress, parse_address
 from callboard.remote.sockets.dialing import shake_hands
-from callboard.remote.sockets.forked import let_go_in_children
+from callboard.remote.sockets.forked import close_in_children
 from callboard.remote.sockets.io_thread import IOThread
 from callboard.remote.sockets.listening import Listener, prepare
-from callboard.remote.sockets.security import PathLike, Secret, server_context, stranger
+from callboard.remote.sockets.security import PathLike, Secret, server_context, untrusted_peer
 from callboard.remote.staging.entries import Entry, GraphEntry, PersistentEntry, failures_of
 from callboard.remote.staging.service import StagingService
 from callboard.remote.storage.store import StagingLimits
 from callboard.remote.wire.codec import Codec, Types
 
-_PATIENCE = 0.05  # seconds that a client has to say who it is, where others want its place
+_HANDSHAKE_GRACE = 0.05  # seconds that a client has for its handshake when places are scarce
 _END = 5.0  # seconds that the thread has to end
 _TROUBLE = 1_000  # bytes of what is wrong, which go into each PONG
 
 
 class Server:
-    """Serves entry points on an address, from the moment it is made until `drain()` or `stop()`.
+    """Serves entry points at an address, from its construction until `drain()` or `stop()`.
 
-    `adrain()` and `astop()` are the same for coroutines. One thread of its own reads and
-    writes; each client is an actor of the system.
+    In coroutines use `adrain()` and `astop()`. One I/O thread reads and writes; each client is an
+    actor of the system.
     """
 
     __dir__ = public_names
@@ -64,30 +64,41 @@ class Server:
         limits: ServerLimits | None = None,
         state: PathLike | None = None,
         staging: StagingLimits | None = None,
-        shard: Shard | None = None,
+        shard: str | None = None,
     ) -> None:
-        """Listen. TCP needs a secret, and off loopback a certificate and its key.
+        """Start to listen.
 
-        Messages are encoded by a `codec`; without it, by one that knows the `types`.
+        Args:
+            system: The system whose actors are served.
+            entries: The entry points by name, as `serve_entries()` returns them.
+            bind: The address, `unix:PATH` or `tcp:HOST:PORT`.
+            secret: The secret that clients must know. Required for TCP.
+            certificate: The file of a certificate. Required, with its key, for TCP beyond loopback.
+            key: The file of the certificate's key.
+            types: The dataclasses and enumerations of messages.
+            codec: The codec of messages; by default one for the `types`.
+            limits: The limits of each client, and of all together.
+            state: The directory for staged rows, used by one server at a time. Rows that were
+                committed but not applied are applied before any client is served.
+            staging: The limits of staged and published rows.
+            shard: Which of several servers this is, such as "0/4". The state of another is refused.
 
-        With a directory for its `state`, rows can be staged, within the limits of `staging`. Rows
-        that were committed there and not applied are applied before a client is let in. With a
-        `shard` it is that one of several servers, and refuses the state of another.
-
-        Raises AddressError, SecurityError, StateError, ConfigError.
+        Raises:
+            ConfigError: An argument is invalid, or the address cannot be used.
+            StateError: The state directory cannot be used.
         """
         address = parse_address(bind)
         self._context = server_context(address, certificate, key)
         if secret is None and not isinstance(address, UnixAddress):
-            raise SecurityError(
-                f"{address} is open to all users of this machine at least, and so needs a secret: "
-                "give the path of a file that has one, or set CALLBOARD_SECRET_FILE"
+            raise ConfigError(
+                f"{address} is open at least to all users of this machine, and so needs a secret: "
+                "give the path of a file with one, or set CALLBOARD_SECRET_FILE"
             )
         self._system = system
         self._secret = secret
-        self.entries = dict(entries)
-        self.limits = limits or ServerLimits()
-        self.codec = Codec(types, self.limits.values) if codec is None else codec
+        self._entries = dict(entries)
+        self._limits = limits or ServerLimits()
+        self._codec = Codec(types, self._limits.values) if codec is None else codec
         self._begun = time.monotonic()
         self._lock = threading.Lock()  # of the counts
         self._handled = 0
@@ -95,11 +106,11 @@ class Server:
         self._refused = 0
         self._is_draining = False
         self._is_stopped = False
-        self._peers: dict[Peer, None] = {}  # the oldest first
-        self._shaking: dict[asyncio.Task[None], float] = {}  # in TLS's handshake, since when
-        self._is_empty = False  # of clients, after the drain has begun
+        self._peers: dict[Peer, None] = {}  # oldest first
+        self._shaking: dict[asyncio.Task[None], float] = {}  # TLS handshakes, and their beginning
+        self._is_empty = False  # without clients, after the drain has begun
         self._emptied = WaitQueue()
-        self._shard = shard
+        self._shard = None if shard is None else Shard.parse(shard)
         self._staging = self._open_state(state, staging)
         try:
             self._listener = Listener(address)
@@ -113,11 +124,11 @@ class Server:
             if self._staging is not None:
                 self._staging.stop()
             raise
-        self.loop = self._io.loop
-        let_go_in_children(self)
+        self._loop = self._io.loop
+        close_in_children(self)
         self._io.call(self._listen)
         system._observer.add_server(self)
-        log.info("server started", address=str(self.address), entries=", ".join(self.entries))
+        log.info("server started", address=str(self.address), entries=", ".join(self._entries))
 
     def _open_state(
         self, state: PathLike | None, limits: StagingLimits | None
@@ -125,33 +136,33 @@ class Server:
         if state is not None:
             return StagingService(
                 self._system,
-                self.entries,
-                self.codec,
+                self._entries,
+                self._codec,
                 state,
                 limits,
-                frame=self.limits.frame,
+                frame=self._limits.frame,
                 shard=self._shard,
             )
-        for name, entry in self.entries.items():
+        for name, entry in self._entries.items():
             if isinstance(entry, PersistentEntry):
-                raise StateError(f"the entry {name!r} is PersistentActor: give a state directory")
+                raise StateError(f"the entry {name!r} is a PersistentActor: give a state directory")
         return None
 
-    # --- what peers want --------------------------------------------------------------------------
+    # --- called by peers --------------------------------------------------------------------------
 
     def _is_secret(self, secret: bytes) -> bool:
         """Tell whether a client's secret is the server's."""
         return self._secret is None or self._secret.fits(secret)
 
     def _spawn_client(self, peer: Peer) -> ActorRef[Any]:
-        """Make the actor of a client."""
-        return self._system.spawn(ClientActor, peer, list(self.entries.values()), self.codec)
+        """Spawn the actor of a client."""
+        return self._system.spawn(ClientActor, peer, list(self._entries.values()), self._codec)
 
-    def _take_request(self, peer: Peer, request: StagingRequest) -> None:
-        """Do a client's request about staged or published rows."""
+    def _take_request(self, peer: Peer, request: ClientRequest) -> None:
+        """Handle a client's request about staged or published rows."""
         if self._staging is not None:
             self._staging.take_request(peer, request)
-        elif request.kind in ANSWERED:
+        elif request.kind.is_answered:
             why = (
                 "the server has no state directory, so it takes no uploads and publishes no rows: "
                 "start it with --state DIR"
@@ -178,7 +189,7 @@ class Server:
             self._refused += 1
 
     def _forget(self, peer: Peer) -> None:
-        """Take note that a connection is gone."""
+        """Note that a connection is gone."""
         self._peers.pop(peer, None)
         if self._staging is not None:
             self._staging.forget(peer)
@@ -186,10 +197,10 @@ class Server:
             self._note_empty()
 
     def health(self) -> dict[str, Any]:
-        """Return the answer to a ping: the server's health, in numbers."""
+        """Return the server's health, as in the answer to a ping."""
         letters = self._system.dead_letters
         staging = {} if self._staging is None else self._staging.health()
-        failed = failures_of(self.entries)
+        failed = failures_of(self._entries)
         trouble = sendable(
             "; ".join(filter(None, [staging.get("trouble"), *failed.values()])), _TROUBLE
         )
@@ -212,17 +223,17 @@ class Server:
     # --- accepting, on the loop's thread ----------------------------------------------------------
 
     def _listen(self) -> None:
-        self.loop.add_reader(self._listener.socket.fileno(), self._accept)
+        self._loop.add_reader(self._listener.socket.fileno(), self._accept)
 
     def _accept(self) -> None:
         try:
             connected, place = self._listener.socket.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return
-        except OSError as error:  # no more descriptors: let those be served that are there
+        except OSError as error:  # no more descriptors: serve the clients that are connected
             log.error("no client can be accepted", error=error)
             self._unlisten()
-            self.loop.call_later(0.1, self._listen_again)
+            self._loop.call_later(0.1, self._listen_again)
             return
         with self._lock:
             self._accepted += 1
@@ -239,46 +250,46 @@ class Server:
         elif self._context is None:
             self._peers[Peer(self, connected, name)] = None
         else:
-            task = self.loop.create_task(self._shake_hands(self._context, connected, name))
-            self._shaking[task] = self.loop.time()
+            task = self._loop.create_task(self._shake_hands(self._context, connected, name))
+            self._shaking[task] = self._loop.time()
             task.add_done_callback(lambda task: self._shaking.pop(task, None))
 
     def _obstacle(self, connected: socket.socket) -> str | None:
-        """Say why a client is not taken, or return None."""
-        if isinstance(self.address, UnixAddress) and (who := stranger(connected)) is not None:
+        """Return why a client is not taken, or None."""
+        if isinstance(self.address, UnixAddress) and (who := untrusted_peer(connected)) is not None:
             return f"{who} is not the user of this server"
         peers = [peer for peer in self._peers if not peer.is_greeted]
         refused = next((peer for peer in peers if peer.is_refused), None)
         if self._is_full and refused is not None:
-            refused.abort("it was refused, and its place is wanted")
+            refused.abort("it was refused, and its place is needed")
         if self._is_full:
-            return f"{self.limits.connections} clients are connected, which is the limit"
+            return f"{self._limits.connections} clients are connected, which is the limit"
         unknown = [peer for peer in peers if not peer.is_refused]
         count = len(unknown) + len(self._shaking)
-        if count >= self.limits.handshakes and not self._displace(unknown):
-            return f"{count} clients have not said who they are, which is the limit"
+        if count >= self._limits.handshakes and not self._displace(unknown):
+            return f"{count} clients are in their handshake, which is the limit"
         return None
 
     @property
     def _is_full(self) -> bool:
-        return len(self._peers) + len(self._shaking) >= self.limits.connections
+        return len(self._peers) + len(self._shaking) >= self._limits.connections
 
     def _displace(self, unknown: Sequence[Peer]) -> bool:
-        """Hang up on the one that has been silent for longest, if that is long; False if not.
+        """Hang up on the client that has been silent longest, if that is long enough; else False.
 
-        Otherwise silent clients that connect again and again would keep others out.
+        Otherwise silent clients that reconnect again and again would keep others out.
         """
-        never = self.loop.time()
+        never = self._loop.time()
         peer = unknown[0].begun if unknown else never
         task, begun = next(iter(self._shaking.items()), (None, never))
-        if min(peer, begun) > never - _PATIENCE:
+        if min(peer, begun) > never - _HANDSHAKE_GRACE:
             return False
         self._note_refusal()
         if task is not None and begun <= peer:
             del self._shaking[task]
             task.cancel()
         else:
-            unknown[0].abort("it did not say who it is, and its place is wanted")
+            unknown[0].abort("it did not complete its handshake, and its place is needed")
         return True
 
     def _turn_away(self, connected: socket.socket, name: str, why: str) -> None:
@@ -286,7 +297,7 @@ class Server:
         self._note_refusal()
         try:
             if self._context is None:
-                connected.send(farewell(Farewell.BUSY, why))
+                connected.send(goodbye_frame(GoodbyeReason.BUSY, why))
         except OSError:
             pass  # it is gone already
         finally:
@@ -296,7 +307,7 @@ class Server:
         self, context: ssl.SSLContext, connected: socket.socket, name: str
     ) -> None:
         try:
-            async with asyncio.timeout(self.limits.handshake_time):
+            async with asyncio.timeout(self._limits.handshake_time):
                 secured = await shake_hands(context, connected, server_side=True)
         except (OSError, TimeoutError) as error:
             log.warning("client refused", client=name, error=f"no TLS: {error!r}")
@@ -312,33 +323,33 @@ class Server:
             self._listen()
 
     def _unlisten(self) -> None:
-        self.loop.remove_reader(self._listener.socket.fileno())
+        self._loop.remove_reader(self._listener.socket.fileno())
 
     # --- the end ----------------------------------------------------------------------------------
 
     def drain(self, timeout: float) -> None:
-        """Take no more messages, let those that were taken be handled and answered, and stop.
+        """Accept no more messages, handle and answer those that were accepted, and stop.
 
-        Clients are told. Messages that the server has not read are not taken, and the clients know
-        it. Raises DrainTimeout after `timeout` seconds, which says what is stuck; the server has
-        stopped all the same. In a coroutine use `adrain()`: this raises WouldBlock.
+        Clients are told which messages the server has not accepted. Raises DrainTimeout, which
+        names what is stuck, after `timeout` seconds; the server has then stopped anyway. Raises
+        WouldBlock in a coroutine: use `adrain()`.
         """
         refuse_to_block("drain()", "await adrain()")
         self._drain(timeout)
 
     def adrain(self, timeout: float) -> Future[None]:
-        """Like drain(), but return a future at once, to be awaited in an event loop."""
+        """Like drain(), but return a future to await in an event loop."""
         return InThread(f"{self._system.name}-serve-drain", lambda _: self._drain(timeout))
 
     def _drain(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout
         try:
-            self._io.call(self._part)
+            self._io.call(self._say_goodbyes)
             self._system.drain(timeout)
             if self._staging is not None:
                 self._staging.finish(max(0.0, deadline - time.monotonic()))
             for run in {
-                entry.run for entry in self.entries.values() if isinstance(entry, GraphEntry)
+                entry.run for entry in self._entries.values() if isinstance(entry, GraphEntry)
             }:
                 run.finish(max(0.0, deadline - time.monotonic()))
             self._system.drain(max(0.0, deadline - time.monotonic()))
@@ -349,31 +360,30 @@ class Server:
         finally:
             self._stop()
 
-    def _part(self) -> None:
+    def _say_goodbyes(self) -> None:
         self._is_draining = True
         self._unlisten()
         self._listener.close()
         if not self._peers:
             self._note_empty()
         for peer in list(self._peers):
-            peer.part(Farewell.DRAINING, "the server is shutting down")
+            peer.say_goodbye(GoodbyeReason.DRAINING, "the server is shutting down")
 
     def _note_empty(self) -> None:
         self._is_empty = True
         self._emptied.notify_all()
 
     def stop(self) -> None:
-        """Close all connections at once, and stop listening. A second call does nothing.
+        """Close all connections immediately, and stop listening. A second call does nothing.
 
-        It waits for the end of the server's thread. In a coroutine use `astop()`: this raises
-        WouldBlock.
+        Waits for the end of the server's thread. Raises WouldBlock in a coroutine: use `astop()`.
         """
         if not self._is_stopped:
             refuse_to_block("stop()", "await astop()")
         self._stop()
 
     def astop(self) -> Future[None]:
-        """Like stop(), but return a future at once, to be awaited in an event loop."""
+        """Like stop(), but return a future to await in an event loop."""
         return InThread(f"{self._system.name}-serve-stop", lambda _: self._stop())
 
     def _stop(self) -> None:
@@ -387,10 +397,10 @@ class Server:
             self._staging.stop()
         log.info("server stopped", address=str(self.address))
 
-    def forsake(self) -> None:
-        """In a forked child: let go of the copies of connections."""
+    def _close_in_child(self) -> None:
+        """In a forked child: close the copies of connections."""
         for peer in self._peers:
-            peer.forsake()
+            peer._close_in_child()
 
     def _abort(self) -> None:
         if not self._is_draining:

@@ -1,4 +1,4 @@
-"""Connections to several servers that a program uses as one: each has the rows of its keys."""
+"""Connections to several servers used as one, each of which has the rows of its keys."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from callboard.in_thread import InThread
 from callboard.remote.client.connection import Connection, connect
 from callboard.remote.client.writer import UploadWriter
 from callboard.remote.errors import BatchCommitted, CommitConflict
+from callboard.remote.protocol.requests import StagedAttempt
 from callboard.remote.protocol.shard import MOST, Shard
-from callboard.remote.protocol.staged_rows import StagedAttempt
 from callboard.remote.sharding.keys import By, ShardKey, divide_batch
 from callboard.remote.sharding.ref import ShardedRef, portions
 
@@ -32,7 +32,7 @@ _ROWS = 1024  # that are divided at a time, times the number of shards
 
 
 class ShardAttempt(NamedTuple):
-    """An attempt at a partition that is staged on a shard, with how many rows."""
+    """A staged attempt at a partition on one shard, with its number of rows."""
 
     shard: int
     partition: int
@@ -41,10 +41,10 @@ class ShardAttempt(NamedTuple):
 
 
 class ShardedUpload:
-    """One attempt at a partition of a batch, on several servers: a context manager, for one thread.
+    """One attempt at a partition of a batch, on several servers: a context manager for one thread.
 
-    Leaving it waits until all rows are staged, as that of an UploadWriter does. A shard for which
-    no row comes knows nothing of the attempt.
+    Leaving it waits until all rows are staged, like an UploadWriter. A shard without rows does not
+    know of the attempt.
     """
 
     __dir__ = public_names
@@ -56,7 +56,7 @@ class ShardedUpload:
         shards: Collection[int],
         skip_committed: bool,
     ) -> None:
-        """`begin` makes the upload of a shard; rows of others than `shards` are left out."""
+        """`begin` makes the upload of a shard; rows of shards not in `shards` are left out."""
         self._begin = begin
         self._key = key
         self._shards = set(shards)
@@ -64,17 +64,17 @@ class ShardedUpload:
         self._open: dict[int, UploadWriter] = {}
         self._ends = ExitStack()
         self.staged: list[ShardAttempt] = []
-        """Each shard's staged part, after the end: small, and made to be sent to the driver."""
+        """Each shard's staged attempt, after the end; small enough to send to a driver."""
         self.committed: set[int] = set()
-        """With `skip_committed`, the shards that were found to have committed the batch before."""
+        """With `skip_committed`, the shards that had committed the batch before."""
 
     def __enter__(self) -> Self:
         return self
 
     def send_many(self, rows: Iterable[Any]) -> None:
-        """Upload each row on the shard of its key. As `UploadWriter.send_many()`.
+        """Upload each row to the shard of its key. See `UploadWriter.send_many()`.
 
-        Raises UploadRefused, BatchCommitted and ConnectionLost of a shard that gets its first row;
+        Raises UploadRefused, BatchCommitted and ConnectionLost when a shard gets its first row, and
         CodecError for rows without a key.
         """
         for portion in portions(rows, "send_many", _ROWS * self._key.shards):
@@ -83,7 +83,7 @@ class ShardedUpload:
                     upload.send_many(part)
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
-        """Upload a record batch, each shard's rows of it as one. Raises like `send_many`."""
+        """Upload a record batch, each shard's rows as one batch. Raises like `send_many`."""
         for shard, part in enumerate(divide_batch(batch, self._key)):
             if part.num_rows and (upload := self._upload(shard)) is not None:
                 upload.send_batch(part)
@@ -124,10 +124,10 @@ T = TypeVar("T")
 
 
 class ShardedConnection(CopiedAsItself):
-    """A client's connections to the servers that are shards of one, in their order.
+    """A client's connections to several servers, the shards, in order.
 
-    Safe in every thread, and pickled as connections are. Leaving it as a context manager waits
-    until all that was told is handled.
+    Thread-safe, and can be pickled like a Connection. Leaving its `with` block waits until all told
+    messages are handled.
     """
 
     def __init__(self, shards: Iterable[Connection]) -> None:
@@ -135,18 +135,20 @@ class ShardedConnection(CopiedAsItself):
         """The connection to each shard."""
 
     def ref(self, name: str, *, by: By) -> ShardedRef:
-        """Return a ref on the entry points of this name, for rows with a key.
+        """Return a ref to the entry points of this name, for rows with a key.
 
-        `by` says the key. It is a column's name, for record batches and for rows that are
-        dictionaries or have such an attribute; several names, for a tuple of their values; or a
-        function of the row.
+        Args:
+            name: The name of the entry points.
+            by: The key of a row. It is the name of a column of record batches, or of a dictionary's
+                item or an attribute; several names, for a tuple of their values; or a function of
+                the row.
         """
         return ShardedRef(self.shards, name, by)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until all that was told or asked is handled; without `timeout`, the connections'.
+        """Wait until all messages are handled. `timeout` defaults to the connections'.
 
-        Raises what the flush of any of the connections does.
+        Raises the error of any connection's flush.
         """
         self.shards[0]._refuse_to_block("flush()", "await aflush()")
         deadline = time.monotonic() + self.shards[0]._seconds(timeout)
@@ -154,11 +156,11 @@ class ShardedConnection(CopiedAsItself):
             shard.flush(max(0.0, deadline - time.monotonic()))
 
     def aflush(self, timeout: float | None = None) -> Future[None]:
-        """Like flush(), but return a future at once, to be awaited in an event loop."""
+        """Like flush(), but return a future to await in an event loop."""
         return InThread("callboard-flush", lambda _: self.flush(timeout))
 
     def health(self) -> list[Future[dict[str, Any]]]:
-        """Ask each server how it is."""
+        """Ask each server for its health."""
         return [shard.health() for shard in self.shards]
 
     # --- rows that count once ---------------------------------------------------------------------
@@ -175,12 +177,19 @@ class ShardedConnection(CopiedAsItself):
         shards: Collection[int] | None = None,
         skip_committed: bool = False,
     ) -> ShardedUpload:
-        """Return an upload, whose rows go to the shards of their keys. As `Connection.upload()`.
+        """Return an upload whose rows go to the shards of their keys. See `Connection.upload()`.
 
-        Rows of other shards than `shards` are left out: those that `abort()` says are wanted. With
-        `skip_committed` those of shards that have committed the batch are left out, too, and the
-        upload's `committed` has these shards, where BatchCommitted is raised otherwise. The commit
-        then has `skip_committed`, too.
+        Args:
+            entry: The name of the entry points.
+            by: The key of a row, as for `ref()`.
+            job: A unique name of the job.
+            batch: The number of the batch in the job, a 64-bit integer.
+            partition: The number of the partition in the batch.
+            attempt: A number that is different for each attempt at a partition.
+            shards: The shards to upload to, as returned by `abort()`; rows of others are left out.
+            skip_committed: Leave out rows of shards that have committed the batch, and list these
+                shards in the upload's `committed`. Otherwise BatchCommitted is raised. The commit
+                must use the same option.
         """
 
         def begin(shard: int) -> UploadWriter:
@@ -201,21 +210,22 @@ class ShardedConnection(CopiedAsItself):
         shards: Collection[int] | None = None,
         skip_committed: bool = False,
     ) -> None:
-        """Commit a batch on each shard, or on `shards`, all at once. As `Connection.commit()`.
+        """Commit a batch on each shard, or on `shards`, in parallel. See `Connection.commit()`.
 
-        With `skip_committed` a shard that has committed the batch before, and of which no winner is
-        named, is left as it is: its CommitConflict is not raised. That is for the winners of
-        uploads with this option.
+        The commit is atomic on each shard, but not across shards. If it raises, or if this process
+        ends, only some shards may have committed: `abort()` returns the others. When all are done,
+        it raises the error of the first shard that failed.
 
-        Each commit is whole or nothing; all of them are not. If it raises, or if this process ends
-        meanwhile, some shards may have committed, and others not: `abort()` says which have not.
-        Raises what the first shard that failed has raised, when all are done.
+        With `skip_committed`, for winners of uploads with the same option, a shard without a winner
+        that has committed the batch before does not raise CommitConflict.
         """
         chosen = sorted(range(len(self.shards)) if shards is None else shards)
         of_shards: dict[int, list[StagedAttempt]] = {shard: [] for shard in chosen}
         for shard, *winner in winners:
             if shard not in of_shards:
-                raise ValueError(f"a winner is of shard {shard}, and the commit of {chosen}")
+                raise ValueError(
+                    f"expected winners of the shards {chosen}, got one of shard {shard}"
+                )
             of_shards[shard].append(StagedAttempt(*winner))
 
         def commit(shard: int) -> None:
@@ -235,14 +245,14 @@ class ShardedConnection(CopiedAsItself):
         timeout: float | None = None,
         **options: Any,
     ) -> Future[None]:
-        """Like commit(), but return a future at once, to be awaited in an event loop."""
+        """Like commit(), but return a future to await in an event loop."""
         call = partial(self.commit, job, batch, winners, timeout, **options)
         return InThread("callboard-commit", lambda _: call())
 
     def abort(self, job: str, batch: int, timeout: float | None = None) -> list[int]:
-        """Drop what is staged of a batch, and return the shards that have not committed it.
+        """Drop the staged rows of a batch, and return the shards that have not committed it.
 
-        On those it may be staged anew. Raises BatchCommitted if all shards have committed it, and
+        They may be staged again there. Raises BatchCommitted if all shards have committed it, and
         ConnectionLost.
         """
 
@@ -260,11 +270,11 @@ class ShardedConnection(CopiedAsItself):
         return [shard for shard in every if left[shard]]
 
     def aabort(self, job: str, batch: int, timeout: float | None = None) -> Future[list[int]]:
-        """Like abort(), but return a future at once, to be awaited in an event loop."""
+        """Like abort(), but return a future to await in an event loop."""
         return InThread("callboard-abort", lambda _: self.abort(job, batch, timeout))
 
     def _on_each(self, shards: Collection[int], work: Callable[[int], T]) -> list[T]:
-        """Do something with several shards at once; raise what the first of them has raised."""
+        """Do work for several shards in parallel; raise the error of the first that failed."""
         self.shards[0]._refuse_to_block("commit() or abort()", "await acommit() or aabort()")
         with ThreadPoolExecutor(max(1, len(shards)), "callboard-shards") as threads:
             futures = [threads.submit(work, shard) for shard in shards]
@@ -273,14 +283,14 @@ class ShardedConnection(CopiedAsItself):
     # --- the end ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Say goodbye to every server. As `Connection.close()`."""
+        """Close the connection to every server. See `Connection.close()`."""
         refuse_to_block("close()", "await aclose()")
         with ExitStack() as ends:
             for shard in self.shards:
                 ends.callback(shard.close)
 
     def aclose(self) -> Future[None]:
-        """Like close(), but return a future at once, to be awaited in an event loop."""
+        """Like close(), but return a future to await in an event loop."""
         return InThread("callboard-close", lambda _: self.close())
 
     def __enter__(self) -> Self:
@@ -303,17 +313,17 @@ class ShardedConnection(CopiedAsItself):
 
 
 def connect_sharded(urls: Sequence[str], **options: Any) -> ShardedConnection:
-    """Connect to the servers that are the shards of one, in their order, all at once.
+    """Connect to several servers, the shards in order, in parallel.
 
-    The first was started with `--shard 0/N`, for as many as there are, the next with `1/N`. A row
-    goes to the shard of its key, from every sender. So the number of shards is for good, and the
-    rows of a key stay where they are. Options are those of `connect()`, for all of them.
+    The first of N servers was started with `--shard 0/N`, the next with `1/N`. Every sender sends a
+    row to the shard of its key. So the number of shards never changes, and the rows of a key stay
+    on their shard. The options are those of `connect()`, for all servers.
 
-    Raises what `connect()` does: ConnectionRejected also for a server that is another shard, or
-    none.
+    Raises the errors of `connect()`: ConnectionRejected also for a server that is another shard, or
+    no shard.
     """
     if isinstance(urls, str) or not 0 < len(urls) <= MOST:
-        raise ConfigError(f"the addresses of 1 to {MOST} servers are wanted, not {safe_repr(urls)}")
+        raise ConfigError(f"expected the addresses of 1 to {MOST} servers, got {safe_repr(urls)}")
     refuse_to_block("connect_sharded()", "await aconnect_sharded()")
     count = len(urls)
     with ThreadPoolExecutor(min(count, 32), "callboard-connect") as threads:
@@ -331,5 +341,5 @@ def connect_sharded(urls: Sequence[str], **options: Any) -> ShardedConnection:
 
 
 def aconnect_sharded(urls: Sequence[str], **options: Any) -> Future[ShardedConnection]:
-    """Connect as `connect_sharded()` does, and return a future of the connection at once."""
+    """Like connect_sharded(), but return a future of the connection."""
     return InThread("callboard-connect", lambda _: connect_sharded(urls, **options))

@@ -105,7 +105,7 @@ cdef uint64_t hash_object(object key, int depth) except? 0:
         try:
             data = (<str>key).encode()
         except UnicodeEncodeError as error:
-            raise CodecError(f"the key {safe_repr(key)} is no text: {error.reason}") from None
+            raise CodecError(f"the key {safe_repr(key)} is not valid text: {error.reason}") from None
         return hash_run(TEXT, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
     if key is None:
         return hash_run(NONE, NULL, 0)
@@ -145,8 +145,8 @@ cdef uint64_t hash_rare(object key, object cls) except? 0:
         data = key.bytes
         return hash_run(IDENTIFIER, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
     raise CodecError(
-        f"a key is None, a number, str, bytes, datetime, date, timedelta, UUID, or a tuple of these, "
-        f"not a {cls.__module__}.{cls.__qualname__}"
+        f"a key must be None, a number, str, bytes, datetime, date, timedelta, UUID, or a tuple of these, "
+        f"got a {cls.__module__}.{cls.__qualname__}"
     )
 
 

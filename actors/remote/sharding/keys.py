@@ -1,4 +1,4 @@
-"""The key of a row, which says its shard, and record batches divided by it."""
+"""Keys of rows, which decide their shards, and record batches divided by them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ By = str | Sequence[str] | Callable[[Any], Any]
 
 
 class ShardKey:
-    """How rows are divided among a number of shards."""
+    """The division of rows among a number of shards."""
 
     def __init__(self, by: By, shards: int) -> None:
-        """Take what says the key of a row. Raises ConfigError for what does not."""
+        """Take a column, several, or a function as the key. Raises ConfigError for others."""
         self.shards = shards
         self.names: list[str] | None = None
         """The columns of the key; None if it is a function's."""
@@ -47,7 +47,7 @@ class ShardKey:
             names = []
         if not names or not all(isinstance(name, str) for name in names):
             raise ConfigError(
-                "by= is a column's name, several names, or a function of the row, not "
+                "by= expects a column's name, several names, or a function of the row, got "
                 + safe_repr(by)
             )
         if self.is_tuple:
@@ -72,10 +72,10 @@ class ShardKey:
 
 
 def shard_of(key: Any, shards: int) -> int:
-    """Return the number of the shard that has a key, of so many: its hash's remainder.
+    """Return the number of the shard of a key among `shards`: its hash modulo `shards`.
 
-    It is the same in every process, and for keys that are equal. Raises CodecError for anything but
-    a key, and ValueError for anything but a number of shards from 1 on.
+    It is the same in every process, and for equal keys. Raises CodecError for an invalid key, and
+    ValueError for a number of shards below 1.
     """
     return key_hash(key) % checks.whole("the number of shards", shards)
 
@@ -85,23 +85,25 @@ def _field(row: Any, name: str) -> Any:
         return row[name] if isinstance(row, dict) else getattr(row, name)
     except (KeyError, AttributeError):
         raise CodecError(
-            f"a row has no {name!r}, by which it is to be sent to a shard: {safe_repr(row)}"
+            f"a row has no {name!r}, which decides its shard: {safe_repr(row)}"
         ) from None
 
 
 def divide_batch(batch: pa.RecordBatch, key: ShardKey) -> list[pa.RecordBatch]:
     """Return the rows of each shard, in their order.
 
-    A row is where it would be as a row of Python's, with the values that Arrow shows to Python.
-    Columns of views and run ends become plain ones. Raises CodecError for columns that are no keys,
-    or not there, or of which Arrow cannot take rows; ConfigError where the key is a function's.
+    A row has the shard that it would have as a row in Python, with the values that Arrow converts
+    to. Columns of views and run ends become plain ones. Raises CodecError for a column that is
+    missing, is no key, or of which Arrow cannot take rows; ConfigError if the key is a function.
     """
     import pyarrow as pa
 
     if key.names is None:
         raise ConfigError("a record batch is divided by a column: give its name as by=")
     if not isinstance(batch, pa.RecordBatch):
-        raise CodecError(f"send_batch() takes a pyarrow.RecordBatch, not a {type(batch).__name__}")
+        raise CodecError(
+            f"send_batch() expects a pyarrow.RecordBatch, got a {type(batch).__name__}"
+        )
     hashes = [_hashes(_column(batch, name), name) for name in key.names]
     batch = _divisible(batch)
     of_rows = hash_tuples(hashes, batch.num_rows) if key.is_tuple else hashes[0]
@@ -117,7 +119,7 @@ def divide_batch(batch: pa.RecordBatch, key: ShardKey) -> list[pa.RecordBatch]:
 
 
 def _divisible(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Make columns plain of which Arrow cannot take rows, as it cannot of views and run ends."""
+    """Convert columns of which Arrow cannot take rows, such as views and run ends."""
     import pyarrow as pa
 
     none = pa.array([], pa.int64())
@@ -155,8 +157,8 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
     found = batch.schema.get_all_field_indices(name)
     if len(found) != 1:
         raise CodecError(
-            f"a batch has {len(found)} columns {name!r}, by which its rows are to be sent to "
-            f"shards: {batch.schema.names}"
+            f"a batch has {len(found)} columns {name!r}, which decide the shards of its rows: "
+            f"{batch.schema.names}"
         )
     return batch.column(found[0])
 
@@ -168,7 +170,7 @@ def _hashes(column: pa.Array, name: str) -> bytearray:
     try:
         return _hashes_of(column)
     except (pa.ArrowException, CodecError) as error:
-        raise CodecError(f"column {name!r}, of {column.type}, is no key: {error}") from error
+        raise CodecError(f"column {name!r}, of {column.type}, cannot be a key: {error}") from error
 
 
 def _hashes_of(column: pa.Array) -> bytearray:
@@ -217,7 +219,7 @@ def _of_runs(kind: str, column: pa.Array) -> bytearray:
 
 
 def _of_objects(column: pa.Array) -> bytearray:
-    """Hash decimals and nulls, and whatever else Python shows as a key; other types raise."""
+    """Hash decimals, nulls, and other values that are keys in Python; other types raise."""
     hashes = bytearray()
     for value in column.to_pylist():
         hashes += key_hash(value).to_bytes(8, "little")
@@ -231,5 +233,5 @@ def _with_nulls(column: pa.Array, validity: pa.Buffer | None, hashes: bytearray)
 
 
 def _bytes(buffer: pa.Buffer | None) -> memoryview:
-    """Return the bytes of a buffer, which Arrow shows with signs."""
+    """Return the bytes of a buffer, unsigned."""
     return memoryview(b"" if buffer is None else buffer).cast("B")

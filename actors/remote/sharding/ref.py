@@ -1,4 +1,4 @@
-"""Refs on one entry point of several servers."""
+"""Refs on an entry point that several servers have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from callboard import Future
 from callboard.core.handles import CopiedAsItself
 from callboard.recipient import together
 from callboard.remote.client.connection import Connection
-from callboard.remote.client.remote_ref import RemoteRef, no_life
+from callboard.remote.client.remote_ref import RemoteRef, missing_attribute
 from callboard.remote.sharding.keys import By, ShardKey, divide_batch, shard_of
 from callboard.rows.batches import iterator_over
 
@@ -22,16 +22,16 @@ _ROWS = 1024  # that are divided at a time, times the number of shards
 
 
 class ShardedRef(CopiedAsItself):
-    """A handle on the entry points of one name, each of which has the rows of its keys.
+    """A handle to the entry points of one name, each of which gets the rows of its keys.
 
-    Safe in every thread. Rows of a key that one thread sends are handled in their order; between
-    shards there is none. A shard that takes no more holds up the sender, also for the others.
+    Thread-safe. Rows with the same key from one thread are handled in order; there is no order
+    between shards. A shard without credit blocks the sender, also for the other shards.
     """
 
     def __init__(self, connections: Iterable[Connection], name: str, by: By) -> None:
         self.name = name
         self.refs = tuple(connection.ref(name) for connection in connections)
-        """The ref of each shard, for all that is of one shard, or waits in another way."""
+        """The ref of each shard, for messages to one shard."""
         self._key = ShardKey(by, len(self.refs))
 
     def of_key(self, key: Any) -> RemoteRef:
@@ -46,7 +46,7 @@ class ShardedRef(CopiedAsItself):
         self.refs[self._key.of_row(message)].tell(message)
 
     def atell(self, message: Any) -> Future[None]:
-        """Send `message` as soon as the shard of its key takes it; return a future of that."""
+        """Send `message` as soon as the shard of its key accepts it; return a future of that."""
         return self.refs[self._key.of_row(message)].atell(message)
 
     def tell_many(self, messages: Iterable[Any]) -> None:
@@ -58,9 +58,9 @@ class ShardedRef(CopiedAsItself):
             ref.tell_many(part)
 
     def atell_many(self, messages: Iterable[Any]) -> Future[None]:
-        """Send each of `messages` as soon as the shard of its key takes it; return a future.
+        """Send each of `messages` as soon as the shard of its key accepts it; return a future.
 
-        It is done when all have left, and fails as the first that is refused or lost.
+        It is done when all are sent, and fails with the first message that is refused or lost.
         """
         parts = self._parts(messages, "atell_many")
         return together([ref.atell_many(part) for ref, part in parts])
@@ -72,9 +72,9 @@ class ShardedRef(CopiedAsItself):
                     yield ref, part
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
-        """Send each shard the rows of its keys, as a batch; nothing to a shard without rows.
+        """Send each shard the rows of its keys as a batch, but no empty batches.
 
-        Waits and raises like `tell`. Raises ConfigError if the key is a function's.
+        Waits and raises like `tell`. Raises ConfigError if the key is a function.
         """
         for ref, part in zip(self.refs, divide_batch(batch, self._key), strict=True):
             if part.num_rows:
@@ -83,9 +83,9 @@ class ShardedRef(CopiedAsItself):
     def ask(
         self, message: Any, timeout: float | None = None, *, key: Any = _OF_THE_MESSAGE
     ) -> Future[Any]:
-        """Ask the shard that has `key`, or without one the shard of the message's own key.
+        """Ask the shard of `key`, or by default the shard of the message's own key.
 
-        As `RemoteRef.ask()`; raises CodecError for no key.
+        Otherwise like `RemoteRef.ask()`. Raises CodecError for an invalid key.
         """
         if key is _OF_THE_MESSAGE:
             return self.refs[self._key.of_row(message)].ask(message, timeout)
@@ -95,22 +95,17 @@ class ShardedRef(CopiedAsItself):
         """Ask every shard, and return the futures of their answers, in the order of the shards."""
         return [ref.ask(message, timeout) for ref in self.refs]
 
-    @property
-    def ready(self) -> NoReturn:
-        """Raise AttributeError, which says what to do, as of a RemoteRef."""
-        raise no_life(self, "ready")
+    if not TYPE_CHECKING:
 
-    @property
-    def ended(self) -> NoReturn:
-        """Raise AttributeError, which says what to do, as of a RemoteRef."""
-        raise no_life(self, "ended")
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_attribute(self, name)
 
     def __repr__(self) -> str:
         return f"<ShardedRef {self.name!r} on {len(self.refs)} shards>"
 
 
 def portions(rows: Iterable[Any], what: str, size: int) -> Iterator[list[Any]]:
-    """Cut rows into lists of this size at most. Raises TypeError, which says what wants them."""
+    """Cut rows into lists of at most `size`. Raises TypeError, which names the caller."""
     source = iterator_over(f"{what}()", rows)
     while portion := list(islice(source, size)):
         yield portion

@@ -6,8 +6,8 @@ import ipaddress
 import os
 from dataclasses import dataclass
 
+from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
-from callboard.remote.errors import AddressError
 
 # The longest path that the kernel takes for a socket (sun_path), without the zero at its end.
 _LONGEST_PATH = 107
@@ -20,7 +20,7 @@ class UnixAddress:
     path: str
 
     def absolute(self) -> UnixAddress:
-        """Return what is the same from every directory; itself where that would be too long."""
+        """Return an address with an absolute path; itself if that would be too long."""
         try:
             path = os.path.join(os.getcwd(), self.path)  # ".." may follow a link, and so stays
         except OSError:  # the directory is gone
@@ -33,14 +33,14 @@ class UnixAddress:
 
 @dataclass(frozen=True)
 class TCPAddress:
-    """A port of a host, which is a name or an address; one of IPv6 is in brackets as text."""
+    """A port of a host, which is a name or an address; IPv6 is in brackets in texts."""
 
     host: str
     port: int
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it. Among names, only localhost is known to be so."""
+        """Whether only this machine can reach it. The only such name is localhost."""
         if self.host == "localhost":
             return True
         try:
@@ -61,25 +61,25 @@ Address = UnixAddress | TCPAddress
 
 
 def parse_address(text: str) -> Address:
-    """Read an address. Port 0 is for a server that takes any. Raises AddressError."""
+    """Read an address. Port 0 lets a server take any port. Raises ConfigError."""
     if isinstance(text, str):
         scheme, _, rest = text.partition(":")
         if scheme == "unix" and rest:
             return _unix(rest)
         if scheme == "tcp":
             return _tcp(text, rest)
-    raise AddressError(f"an address is unix:PATH or tcp:HOST:PORT, not {safe_repr(text)}")
+    raise ConfigError(f"expected an address unix:PATH or tcp:HOST:PORT, got {safe_repr(text)}")
 
 
 def _unix(path: str) -> UnixAddress:
     try:
         length = len(os.fsencode(path))
     except UnicodeEncodeError as error:
-        raise AddressError(f"the path of a socket is a text, not {path!r}: {error}") from None
+        raise ConfigError(f"the path of a socket must be a string, got {path!r}: {error}") from None
     if length > _LONGEST_PATH or "\0" in path:
-        raise AddressError(
-            f"the path of a socket has at most {_LONGEST_PATH} bytes, and none that is zero; "
-            f"this has {length}: {path!r}"
+        raise ConfigError(
+            f"the path of a socket must have at most {_LONGEST_PATH} bytes, none of them zero, "
+            f"got {length}: {path!r}"
         )
     return UnixAddress(path)
 
@@ -89,11 +89,11 @@ def _tcp(text: str, rest: str) -> TCPAddress:
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
-        raise AddressError(f"an IPv6 address stands in brackets: tcp:[{host}]:{port}, not {text!r}")
+        raise ConfigError(f"an IPv6 address must be in brackets, tcp:[{host}]:{port}, got {text!r}")
     if not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
-        raise AddressError(f"tcp:HOST:PORT has a host and a port from 0 to 65535, not {text!r}")
+        raise ConfigError(f"tcp:HOST:PORT needs a host, and a port from 0 to 65535, got {text!r}")
     try:
         host.encode("idna")
     except UnicodeError as error:
-        raise AddressError(f"{host!r} is no name of a host: {error}") from None
+        raise ConfigError(f"{host!r} is not a host name: {error}") from None
     return TCPAddress(host, int(port))

@@ -1,4 +1,4 @@
-"""Connect to a server, without blocking the event loop, and TLS's handshake on either side."""
+"""Connecting to servers on an event loop, and the TLS handshake of both sides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from callboard.remote.errors import ConnectionRejected
 from callboard.remote.sockets.address import Address, UnixAddress
 from callboard.remote.sockets.listening import prepare
-from callboard.remote.sockets.security import stranger
+from callboard.remote.sockets.security import untrusted_peer
 
 
 async def shake_hands(
@@ -22,9 +22,9 @@ async def shake_hands(
     server_side: bool = False,
     server_hostname: str | None = None,
 ) -> ssl.SSLSocket:
-    """Return the socket with TLS on it, both sides having shown what they must.
+    """Do the TLS handshake, and return the TLS socket.
 
-    Closes the socket if that fails. Raises OSError, of which ssl.SSLError is one.
+    Closes the socket if that fails. Raises OSError, such as ssl.SSLError.
     """
     loop = asyncio.get_running_loop()
     try:
@@ -72,11 +72,11 @@ def _finish(ready: asyncio.Future[None]) -> None:
 async def dial(
     address: Address, context: ssl.SSLContext | None, user: int | None = None
 ) -> socket.socket:
-    """Return a socket that is connected to an address, by TLS if there is a context for it.
+    """Return a socket that is connected to an address, with TLS if there is a context.
 
-    At the other end of a Unix socket is a server of this user, or of the one that is given, or of
-    root. Raises OSError, and ConnectionRejected if the server is not to be trusted: then it was
-    told nothing.
+    The server of a Unix socket must belong to `user`, by default the user of this process, or to
+    root. Raises OSError, and ConnectionRejected if the server cannot be trusted: then nothing was
+    sent.
     """
     loop = asyncio.get_running_loop()
     if isinstance(address, UnixAddress):
@@ -86,12 +86,12 @@ async def dial(
     connected = await _first_of(places)
     prepare(connected)
     if isinstance(address, UnixAddress):
-        if (who := stranger(connected, user)) is not None:
+        if (who := untrusted_peer(connected, user)) is not None:
             connected.close()
             expected = os.geteuid() if user is None else user
             raise ConnectionRejected(
-                f"{who} serves there, and not the user {expected} or root: nothing was sent. If "
-                "it is the right one, name it by server_user="
+                f"expected a server of the user {expected} or root, got {who}: nothing was sent. "
+                "If that is right, name the user by server_user="
             )
         return connected
     if context is None:
@@ -101,7 +101,7 @@ async def dial(
     except ssl.SSLCertVerificationError as error:
         raise ConnectionRejected(f"the server's certificate is not trusted: {error}") from None
     except ssl.SSLError as error:
-        raise OSError(f"the server speaks no TLS, or another: {error}") from error
+        raise OSError(f"the server does not speak TLS, or another version: {error}") from error
 
 
 async def _first_of(places: list[Any]) -> socket.socket:

@@ -1,8 +1,8 @@
-"""A forked child's copies of servers and connections, which it closes at once.
+"""Closes a forked child's copies of the descriptors of servers and connections.
 
 An actor may fork, or run a `multiprocessing.Process`. Otherwise the child would keep the lock of
-the state directory, the socket to listen on, and connections, as long as it lives. Then no server
-could take the place of one that has ended.
+the state directory, the listening socket, and connections for its whole life. Then no server could
+replace one that has ended.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import Protocol
 from weakref import WeakSet
 
 
-class Holder(Protocol):
-    """An object with descriptors for this process alone."""
+class DescriptorOwner(Protocol):
+    """An object whose descriptors must not be shared with another process."""
 
-    def forsake(self) -> None:
-        """Close the copies, in a forked child, and touch nothing that is shared. Take no lock."""
-
-
-_holders: WeakSet[Holder] = WeakSet()
+    def _close_in_child(self) -> None:
+        """In a forked child: close the copies without a lock, and touch nothing shared."""
 
 
-def let_go_in_children(holder: Holder) -> None:
-    """Have a child call `forsake()`, as long as somebody has the holder."""
-    _holders.add(holder)
+_owners: WeakSet[DescriptorOwner] = WeakSet()
 
 
-def _let_go() -> None:
-    for holder in list(_holders):
+def close_in_children(owner: DescriptorOwner) -> None:
+    """Have forked children call the `_close_in_child()` of an owner while it lives."""
+    _owners.add(owner)
+
+
+def _close_all() -> None:
+    for owner in list(_owners):
         with suppress(Exception):  # half made, or half closed
-            holder.forsake()
-    _holders.clear()
+            owner._close_in_child()
+    _owners.clear()
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_close_all)

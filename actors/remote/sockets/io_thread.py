@@ -1,4 +1,4 @@
-"""A thread that runs an event loop, for sockets."""
+"""A thread that runs an event loop for sockets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class IOThread:
-    """An event loop, and the daemon thread that runs it from here on."""
+    """An event loop, and the daemon thread that runs it."""
 
     def __init__(self, name: str) -> None:
         """Start.
@@ -40,7 +40,7 @@ class IOThread:
             self.loop.close()
 
     def call(self, function: Callable[[], T], timeout: float | None = None) -> T:
-        """Call a function on the thread, and return what it returns; not to be called there."""
+        """Call a function on the thread from another, and return its result."""
 
         async def calling() -> T:
             return function()
@@ -48,7 +48,7 @@ class IOThread:
         return self.run(calling()).result(timeout)
 
     def call_soon(self, function: Callable[[], object]) -> None:
-        """Call a function on the thread: now if this is it, else soon; not if it has ended."""
+        """Call a function on the thread: now if this is it, else soon; nothing after its end."""
         if self._thread is threading.current_thread():
             function()
         else:
@@ -56,11 +56,11 @@ class IOThread:
                 self.loop.call_soon_threadsafe(function)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        """Run a coroutine on the thread; return a future of what it returns."""
+        """Run a coroutine on the thread; return a future of its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     def stop(self, timeout: float) -> None:
-        """Cancel the tasks that are left, and end the thread; `timeout` is in seconds."""
+        """Cancel all tasks, and end the thread; `timeout` is in seconds."""
 
         async def cancelling() -> None:
             tasks = asyncio.all_tasks() - {asyncio.current_task()}

@@ -14,15 +14,14 @@ from functools import partial
 from itertools import islice
 from threading import Lock
 
-from callboard.remote.errors import ProtocolError
-from callboard.remote.wire.frames import Buffer, Frame, Misframed, Splitter
+from callboard.remote.wire.frames import Buffer, Frame, Misframed, ProtocolError, Splitter
 
 _PARTS = 1000  # of a vectored write; the kernel takes 1,024
-_READS = 64  # one after the other, before others have their turn
+_READS = 64  # in a row, before others have their turn
 _MUCH = 1 << 20  # bytes: a sender with more to send waits for others
-_SMALL = 4096  # bytes: to copy them costs less than another part of a write
-_STUCK = 20.0  # seconds: how long one that has said all waits for the other side to read on
-_LINGER = 1.0  # seconds: how long one that has said all waits for the other side to hang up
+_SMALL = 4096  # bytes: copying them costs less than another part of a write
+_STUCK = 20.0  # seconds that a closing link waits for the other side to read on
+_LINGER = 1.0  # seconds that a closing link waits for the other side to hang up
 AGAIN = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 """The exceptions of a socket that has nothing to read, or no room."""
 BREAKS = (OSError, ProtocolError, EOFError)
@@ -32,11 +31,11 @@ BREAKS = (OSError, ProtocolError, EOFError)
 class Link:
     """A non-blocking socket, plain or of TLS.
 
-    Frames are read on the loop's thread. Bytes may be sent in any thread, and leave at once, from
-    that thread, unless others wait: who answers need not wake the loop. They are queued first, with
-    the lock that keeps them in order, and pushed without it. A thread that they wake runs at once,
-    often in the place of their sender, and would wait for that lock. `on_frames` is called on the
-    thread that reads, `on_end` on the loop's, once, with the reason.
+    Frames are read on the loop's thread. Bytes may be sent in any thread, and are written by that
+    thread, unless others wait: so an answer need not wake the loop. They are queued first, with the
+    lock that keeps them in order, and pushed without it. A thread that they wake often runs at once
+    in the place of the sender, and would wait for that lock. `on_frames` is called on the reading
+    thread, `on_end` once on the loop's, with the reason.
     """
 
     def __init__(
@@ -54,23 +53,23 @@ class Link:
         self.splitter = splitter
         self._on_frames = on_frames
         self._on_end = on_end
-        self._lock = Lock()  # of what waits to be sent, and of how the link stands
+        self._lock = Lock()  # of the output, and of the link's state
         # Held by the one thread that writes; with TLS also by a thread that reads. Taken before the
         # other.
         self._writing = Lock()
         self._is_stuck = False  # the socket is full: somebody waits until it is not
         self._output: deque[Buffer] = deque()
         self.output_size = 0
-        """How many bytes wait to be sent."""
+        """The number of bytes that wait to be sent."""
         self._is_reading = False
         self._is_closing = False
         self._ended = False
         self.received = 0
-        """How many bytes have come."""
+        """The number of bytes received."""
         self.on_sent: Callable[[], None] = _nothing
-        """Called on the loop's thread when it finds that what had waited has been sent."""
+        """Called on the loop's thread when it has sent all waiting output."""
         self.on_misframed: Callable[[Misframed], None] = _raise
-        """Called on the thread that reads when what comes cannot be cut into frames any more."""
+        """Called on the reading thread when the input cannot be cut into frames."""
 
     # --- on the loop's thread ---------------------------------------------------------------------
 
@@ -80,12 +79,14 @@ class Link:
             self._is_reading = True
             self._loop.add_reader(self._readable, self._read)
             if self._is_tls:
-                self._loop.call_soon(self._read)  # what OpenSSL has read already wakes nobody
+                self._loop.call_soon(
+                    self._read
+                )  # data that OpenSSL has read already does not wake the loop
 
     def stop_reading(self) -> None:
         """Read no more, until `start_reading()`: the other side will find the connection full.
 
-        When all has been sent that waits, `on_sent` is called.
+        When all waiting output is sent, `on_sent` is called.
         """
         if self._is_reading:
             self._is_reading = False
@@ -93,7 +94,7 @@ class Link:
             self._watch()
 
     def close(self) -> None:
-        """Send what waits, then hang up. Frames that come in the meantime are ignored."""
+        """Send the waiting output, then hang up. Frames that come before that are ignored."""
         with self._lock:
             if self._is_closing or self._ended:
                 return
@@ -107,7 +108,7 @@ class Link:
             self._hang_up()
 
     def _end_if_stuck(self, before: int) -> None:
-        """Hang up on one that has read nothing of so much; else look again."""
+        """Hang up on a side that has read nothing since `before`; else check again later."""
         if self._ended or not self._output:
             return
         left = self.output_size
@@ -117,7 +118,7 @@ class Link:
             self._loop.call_later(_STUCK, self._end_if_stuck, left)
 
     def abort(self, why: str) -> None:
-        """Hang up at once. Frames that wait to be sent are lost."""
+        """Hang up at once. Waiting output is lost."""
         with self._writing, self._lock:
             if self._ended:
                 return
@@ -126,24 +127,24 @@ class Link:
             self.output_size = 0
             self._loop.remove_reader(self._readable)
             self._loop.remove_writer(self._socket.fileno())
-            self._let_go()
+            self._close_socket()
         self._on_end(why)
         self._forget()
 
     def _forget(self) -> None:
-        """Let those go that were called back: else they and this link would keep each other."""
+        """Drop the callbacks, which form a cycle with this link."""
         self._on_frames = self._on_end = self.on_misframed = _ignore
         self.on_sent = _nothing
 
-    def _let_go(self) -> None:
-        """Close what is open, with the locks, when nobody reads."""
+    def _close_socket(self) -> None:
+        """Close the socket, with the locks, when nobody reads."""
         with suppress(OSError):  # the other side has hung up already
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes a thread in help(); close() does not
         self._socket.close()
         self.splitter.release()
 
     def _hang_up(self) -> None:
-        """Say that nothing more comes, and let the other side read it before the socket goes."""
+        """Shut the output down, and let the other side read it before the socket is closed."""
         with suppress(OSError), self._writing:
             self._socket.shutdown(socket.SHUT_WR)
         self._loop.call_later(_LINGER, self.abort, "closed by this side")
@@ -154,16 +155,18 @@ class Link:
                 if not self._is_reading or self._ended or not self._receive():
                     return
             if self._is_tls:
-                self._loop.call_soon(self._read)  # what OpenSSL has read already wakes nobody
+                self._loop.call_soon(
+                    self._read
+                )  # data that OpenSSL has read already does not wake the loop
         except AGAIN:
             pass
         except BREAKS as error:
             self.abort(why_it_breaks(error))
 
     def _receive(self) -> bool:
-        """Receive once, and hand on what is complete. False: there was no more than that.
+        """Receive once, and pass complete frames on. Returns False if there was no more input.
 
-        Raises what is in `AGAIN` and `BREAKS`.
+        Raises the exceptions in `AGAIN` and `BREAKS`.
         """
         place = self.splitter.buffer()
         if self._is_tls:
@@ -198,7 +201,7 @@ class Link:
         except OSError as error:
             self.abort(why_it_breaks(error))
             return
-        if self._output:  # left to this one, as it was sending: the loop calls again
+        if self._output:  # of others, which left it to this thread: the loop calls again
             return
         self._loop.remove_writer(self._socket.fileno())
         if self._is_closing:
@@ -213,20 +216,20 @@ class Link:
         return self._ended
 
     def queue(self, *parts: Buffer) -> None:
-        """Put bytes behind all that is to be sent. `push()` comes next, in this thread."""
+        """Append bytes to the output. A call of `push()` follows, in this thread."""
         size = sum(map(len, parts))
         if len(parts) > 1 and (self._is_tls or size <= _SMALL or len(parts) > _PARTS):
             parts = (b"".join(parts),)  # with TLS, each write is a record of its own
         with self._lock:
             if not self._ended and not self._is_closing:
-                self.output_size += size  # first: who writes takes 0 for all of it
+                self.output_size += size  # first: the writer takes 0 for all of it
                 self._output.extend(parts)
 
     def push(self, *, helped: bool = False) -> None:
-        """Send what is queued, now or as soon as the other side has read what is before it.
+        """Send the output, now or when the other side has read the output before it.
 
-        Where another thread is sending, that one goes on with it, unless there is much. With
-        `helped` the caller calls `help()` next.
+        If another thread is sending, it goes on with this, unless there is much. With `helped` the
+        caller calls `help()` next.
         """
         while self._output and not self._is_stuck and not self._ended:
             if not self._writing.acquire(self._is_tls or self.output_size > _MUCH):
@@ -243,7 +246,7 @@ class Link:
                 self._call(self._watch)
 
     def help(self, timeout: float) -> None:
-        """Write what waits in this thread, which may block so long; else the loop's would do it."""
+        """Write the output in this thread, which may block for `timeout`, instead of the loop's."""
         if not self._output:
             return
         is_sent = False
@@ -262,7 +265,7 @@ class Link:
             if not is_sent:
                 self._call(self._watch)
         if is_sent:
-            self.push()  # what others left to this one, as it was sending
+            self.push()  # output of others, which left it to this thread
 
     def call_close(self) -> None:
         """`close()`, from any thread."""
@@ -275,8 +278,8 @@ class Link:
         else:
             self._call(function)
 
-    def forsake(self) -> None:
-        """In a forked child: let go of the copy of the socket, and touch nothing that is shared."""
+    def _close_in_child(self) -> None:
+        """In a forked child: close the copy of the socket, and touch nothing shared."""
         self._ended = True
         self._socket.close()
 
@@ -291,7 +294,7 @@ class Link:
     def _write_all(self) -> bool:
         """Write as much as there is room for, while nobody else writes. Raises OSError.
 
-        False: that was not all.
+        Returns False if that was not all.
         """
         output = self._output
         while True:
@@ -320,7 +323,7 @@ class Link:
                 raise
 
     def break_off(self, why: str) -> None:
-        """Have the loop's thread abort; until then nothing more is sent, or taken."""
+        """Have the loop's thread abort; from now on nothing is sent or taken."""
         with self._lock:
             self._is_closing = True
             self._output.clear()
@@ -328,7 +331,7 @@ class Link:
         self._call(partial(self.abort, why))
 
     def _write_some(self, parts: Sequence[Buffer]) -> int:
-        """Write once; return how many bytes there was room for. Raises OSError."""
+        """Write once; return the number of bytes written. Raises OSError."""
         try:
             if len(parts) == 1:
                 return self._socket.send(parts[0])
@@ -338,12 +341,12 @@ class Link:
 
 
 def why_it_breaks(error: Exception) -> str:
-    """Return what is said of a link that `error` ended."""
+    """Return the reason of a link's end by `error`."""
     return f"the connection broke: {error}" if isinstance(error, OSError) else str(error)
 
 
 def _behind(count: int, parts: Iterable[Buffer]) -> list[memoryview]:
-    """Return what is left of `parts` behind so many bytes."""
+    """Return the rest of `parts` after `count` bytes."""
     left = []
     for part in parts:
         if count < len(part):

@@ -1,4 +1,4 @@
-"""Sockets to listen on, and to connect with."""
+"""Listening sockets, and options of connected ones."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from callboard.remote.errors import AddressError
+from callboard.core.errors import ConfigError
 from callboard.remote.sockets.address import Address, TCPAddress, UnixAddress
-from callboard.remote.sockets.forked import let_go_in_children
+from callboard.remote.sockets.forked import close_in_children
 
 _BACKLOG = 128
 _BUFFER = 1 << 20  # bytes, as far as the kernel's limits let it
@@ -25,28 +25,28 @@ class Listener:
     """A socket that others connect to. `close()` removes its files."""
 
     def __init__(self, address: Address) -> None:
-        """Bind, and listen. Raises AddressError, which says what is in the way."""
+        """Bind, and listen. Raises ConfigError, which says what prevents it."""
         try:
             # The working directory may be another one when it is closed.
             self._path = _file_of(address)
             self.socket = _unix(address) if isinstance(address, UnixAddress) else _tcp(address)
         except OSError as error:
-            raise AddressError(f"cannot listen on {address}: {error}") from error
+            raise ConfigError(f"cannot listen on {address}: {error}") from error
         self.socket.setblocking(False)
         self._inode = 0 if self._path is None else self._path.stat().st_ino
         self.address = _bound(address, self.socket)
-        let_go_in_children(self)
+        close_in_children(self)
 
     def close(self) -> None:
-        """Listen no more. A Unix socket's file goes, unless it is another server's by now."""
+        """Stop listening. A Unix socket's file is removed, unless it is another server's by now."""
         self.socket.close()
         if (path := self._path) is not None:
-            with suppress(OSError, AddressError), _turn_in(path.parent):
+            with suppress(OSError, ConfigError), _turn_in(path.parent):
                 if path.stat().st_ino == self._inode:
                     path.unlink()
 
-    def forsake(self) -> None:
-        """In a forked child: let go of the copy of the socket, and leave its file."""
+    def _close_in_child(self) -> None:
+        """In a forked child: close the copy of the socket, and leave its file."""
         self.socket.close()
 
 
@@ -70,10 +70,10 @@ def _tcp(address: TCPAddress) -> socket.socket:
 
 
 def _unix(address: UnixAddress) -> socket.socket:
-    """Listen on a socket that was never open to others, in the place of a stale one.
+    """Listen on a socket that was never open to others, and replace a stale one.
 
-    It is bound in a directory that is the user's alone, and moved when its mode is 0600. To set the
-    umask instead would be for all threads.
+    It is bound in a private directory, and moved when its mode is 0600. Setting the umask instead
+    would affect all threads.
     """
     path = Path(address.path)
     with _turn_in(path.parent):
@@ -94,7 +94,7 @@ def _unix(address: UnixAddress) -> socket.socket:
 
 @contextmanager
 def _turn_in(directory: Path) -> Iterator[None]:
-    """Let one server at a time look whose socket is in a directory, and replace or remove it."""
+    """Let one server at a time check, replace or remove a socket in a directory."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         end = time.monotonic() + _TURN
@@ -104,8 +104,8 @@ def _turn_in(directory: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() >= end:
-                    raise AddressError(
-                        f"another program has had {directory} locked for {_TURN:g} s"
+                    raise ConfigError(
+                        f"another program has locked {directory} for {_TURN:g} s"
                     ) from None
                 time.sleep(0.01)
         yield
@@ -114,22 +114,22 @@ def _turn_in(directory: Path) -> Iterator[None]:
 
 
 def _refuse_taken(path: Path) -> None:
-    """Raise AddressError unless the path is free, or that of a socket that nobody listens on."""
+    """Raise ConfigError unless the path is free, or a socket that nobody listens on."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise AddressError(f"{path} exists, and is no socket")
+        raise ConfigError(f"{path} exists, and is not a socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
-            return  # it is left of a server that was killed
+            return  # a killed server left it
         except OSError as error:
-            raise AddressError(f"{path} is a socket that cannot be tried: {error}") from error
-    raise AddressError(f"another server listens on {path}")
+            raise ConfigError(f"{path} is a socket that cannot be checked: {error}") from error
+    raise ConfigError(f"another server listens on {path}")
 
 
 def _bound(address: Address, listening: socket.socket) -> Address:
@@ -139,7 +139,7 @@ def _bound(address: Address, listening: socket.socket) -> Address:
 
 
 def prepare(connected: socket.socket) -> None:
-    """Set what both ends of a connection want."""
+    """Set the options of both ends of a connection."""
     connected.setblocking(False)
     for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
         connected.setsockopt(socket.SOL_SOCKET, option, _BUFFER)

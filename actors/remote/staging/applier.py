@@ -1,4 +1,4 @@
-"""Hands committed batches to actors: each once it is on disk, one after the other."""
+"""Passes committed batches to actors, one after the other, once they are on disk."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from callboard.remote.storage.store import Backlog
 
 _TROUBLE = 1_000  # bytes of an exception's text, which goes into each PONG
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds between attempts to write
-_AHEAD = 16  # frames that an actor may have before it: it does not wait, and memory is bounded
+_AHEAD = 16  # frames sent ahead to an actor: it need not wait, and memory is bounded
 
 
-class _StopWanted(Exception):
-    """The server stops: the batch in work stays in the journal."""
+class _Stopping(Exception):
+    """The server stops: the current batch stays in the journal."""
 
 
 class Applier:
-    """A thread, outside of the system: it waits for full mailboxes, and for actors.
+    """Applies committed batches, on a thread that may wait for full mailboxes and for actors.
 
-    A batch that cannot be applied ends its work: what follows waits for the server's next start.
-    One that the backlog holds waits for a release, and what follows behind it. One that is applied,
-    and whose end the disk does not take, is written again later: the disk may have room then.
+    A batch that cannot be applied ends its work: later ones wait for the server's next start. A
+    batch that the backlog holds waits for a release, with the later ones behind it. If a batch is
+    applied, and the disk does not take its end, that is written again later.
     """
 
     def __init__(self, journal: Journal, targets: Sequence[Target], backlog: Backlog) -> None:
@@ -47,7 +47,7 @@ class Applier:
         self.applied = self.committed if first is None else first - 1
         """The number of the last batch that was applied."""
         self.trouble = ""
-        """Why nothing is applied any more, or now."""
+        """Why nothing is applied, now or until the next start."""
         self._unwritten_end: Callable[[], None] | None = None  # of a batch that is applied
         self._wait = _FIRST_WAIT
         self._unwritten: Counter[str] = Counter()  # batches since an entry's last snapshot
@@ -58,9 +58,9 @@ class Applier:
     # --- the start, in one thread -----------------------------------------------------------------
 
     def restore(self) -> None:
-        """Give PersistentActors their states. Raises StateError.
+        """Restore the states of PersistentActors. Raises StateError.
 
-        Raises it also if there are rows or a state for an entry that is not served, or if an entry
+        It is also raised for rows or a state of an entry that is not served, and for an entry that
         has published rows with other columns than now.
         """
         positions = self._journal.positions()
@@ -69,8 +69,8 @@ class Applier:
         missing = sorted(known - self._targets.keys())
         if missing:
             raise StateError(
-                f"the state directory has rows or a state for {missing}, and the entries that are "
-                f"served are {sorted(self._targets)}"
+                f"the state directory has rows or a state for {missing}, but the served entries "
+                f"are {sorted(self._targets)}"
             )
         for name in self._journal.publishers():
             check_columns(name, self._journal.published(name).schema, self._targets[name].schema)
@@ -78,7 +78,7 @@ class Applier:
             target.restore(positions[name].snapshot if name in positions else None)
 
     def apply_all(self) -> None:
-        """Apply what is committed, until there is trouble, or a batch that has to wait."""
+        """Apply committed batches, until one fails or must wait."""
         try:
             while self._unwritten_end is not None or (
                 self.applied < self.committed and not self._must_wait(self.applied + 1)
@@ -89,7 +89,7 @@ class Applier:
                 self._unwritten_end, self._wait, self.trouble = None, _FIRST_WAIT, ""
                 self.applied += 1
                 self._changed.notify_all()
-        except _StopWanted:
+        except _Stopping:
             pass
         except Exception as error:
             if not self._is_stopping:
@@ -98,23 +98,23 @@ class Applier:
             self._changed.notify_all()
 
     def start(self, name: str) -> None:
-        """Apply what will be committed from now on."""
+        """Apply batches that are committed from now on."""
         self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     # --- in any thread ----------------------------------------------------------------------------
 
     def note_commit(self, number: int) -> None:
-        """Apply the batch with this number, too."""
+        """Apply the batch with this number as well."""
         self.committed = number
         self._changed.notify_all()
 
     def note_release(self) -> None:
-        """Look again whether the next batch has to wait."""
+        """Check again whether the next batch must wait."""
         self._changed.notify_all()
 
     def finish(self, timeout: float) -> None:
-        """Wait until all is applied, or nothing more will be. Raises DrainTimeout."""
+        """Wait until all is applied, or the rest cannot be. Raises DrainTimeout."""
 
         def is_over() -> bool:
             return self.applied == self.committed or bool(self.trouble) or self._backlog.is_holding
@@ -122,11 +122,11 @@ class Applier:
         if not self._changed.wait_for(is_over, timeout):
             raise DrainTimeout(
                 f"{self.committed - self.applied} committed batches were not applied in "
-                f"{timeout:g} s; they will be at the next start"
+                f"{timeout:g} s; the next start applies them"
             )
 
     def stop(self, timeout: float) -> None:
-        """Apply no more. The batch in work stays in the journal."""
+        """Apply no more. The current batch stays in the journal."""
         self._is_stopping = True
         self._changed.notify_all()
         if self._thread is not None:
@@ -165,7 +165,7 @@ class Applier:
         return self._backlog.holds(self._journal.name(number), self._journal.entries(number))
 
     def _apply(self, number: int) -> Callable[[], None]:
-        """Give actors a batch, and return what writes that they have it."""
+        """Pass a batch to its actors, and return the function that notes this in the journal."""
         names = self._journal.entries(number)
         for name in names:
             self._give(self._targets[name], number)
@@ -193,7 +193,7 @@ class Applier:
         given: deque[Future[Any]] = deque()
         for frame in self._journal.frames(number, target.name):
             if self._is_stopping:
-                raise _StopWanted
+                raise _Stopping
             first = RowKey(job, batch, frame.partition, frame.row)
             given.append(target.give(frame.layout, frame.payload, first))
             if len(given) == _AHEAD:
@@ -202,7 +202,7 @@ class Applier:
 
 
 def _settle(target: Target, given: deque[Future[Any]], count: int) -> None:
-    """Wait for the oldest ones: for the last of them first, so that this thread is woken once."""
+    """Wait for the oldest futures, for the last of them first: this thread is woken once."""
     if count:
         given[count - 1].exception()
     for _ in range(count):

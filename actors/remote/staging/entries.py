@@ -1,4 +1,4 @@
-"""The entry points of a server: actors by their names, and the entries of graphs that run."""
+"""The entry points of a server: actors, other recipients, and entries of running graphs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class ServedEntry:
     """An entry point of a server, by its name: it takes messages, and may answer."""
 
     room: int | None = None
-    """How many messages need not wait for room; None where none has to."""
+    """The number of messages that have room; None without a limit."""
 
     def tell(self, values: list[Any]) -> Future[None] | None:
-        """Tell all of `values`. Returns a future if they are told later."""
+        """Tell all values. Returns a future if they are told later."""
         raise NotImplementedError
 
     def ask(self, value: Any) -> Future[Any]:
@@ -30,21 +30,21 @@ class ServedEntry:
         raise NotImplementedError
 
     def in_turn(self) -> Future[None] | None:
-        """Return a future that is done when all that was told before has been handled.
+        """Return a future that is done when all earlier messages are handled.
 
         None: there is nothing to wait for.
         """
         return None
 
     def note_begun(self, peer: Any, sequence: int, values: list[Any]) -> None:
-        """Take note that these values of a client's delivery are about to be handed on."""
+        """Note that these values of a client's delivery are about to be passed on."""
 
     def note_done(self, peer: Any, sequence: int) -> None:
-        """Take note that all of a delivery is handled, before its client is told so."""
+        """Note that all of a delivery is handled, before its client learns it."""
 
 
 def failures_of(entries: Mapping[str, ServedEntry]) -> dict[Run[Any], str]:
-    """Return the graphs that have failed, each with a text: of which entry, at what, and why."""
+    """Return the failed graphs, each with a text: its entry, and the failure with its cause."""
     found: dict[Run[Any], str] = {}
     for name, entry in entries.items():
         if isinstance(entry, GraphEntry) and (failure := entry.run.failure) is not None:
@@ -65,13 +65,13 @@ class ActorEntry(ServedEntry):
 
     @property
     def room(self) -> int | None:  # type: ignore[override]
-        """How many messages need not wait for room; None where none has to."""
+        """The number of messages that have room; None without a limit."""
         return self.ref._room
 
     def tell(self, values: list[Any]) -> None:
-        """Tell all of `values`. Raises MailboxFull, as the mailbox's policy says.
+        """Tell all values. Raises MailboxFull, by the mailbox's policy.
 
-        The value that it refuses, and those behind it, have become dead letters then.
+        The refused value, and those behind it, are dead letters then.
         """
         left = iter(values)
         try:
@@ -94,7 +94,7 @@ class ActorEntry(ServedEntry):
         return self.ref.ask(value)
 
     def in_turn(self) -> Future[None]:
-        """Return a future that is done when all that was told before has been handled."""
+        """Return a future that is done when all earlier messages are handled."""
         return self.ref._fence()
 
 
@@ -102,26 +102,26 @@ class PersistentEntry(ActorEntry):
     """A PersistentActor, whose state only staged rows change."""
 
     def __init__(self, ref: ActorRef[Any]) -> None:
-        """Serve `ref`. Raises ConfigError for a class that cannot be right."""
+        """Serve `ref`. Raises ConfigError for an invalid class."""
         checked_class(ref.actor_class)
         super().__init__(ref)
 
     def tell(self, values: list[Any]) -> None:
         """Refuse."""
         raise RemoteError(
-            f"{self.ref.actor_class.__name__} is PersistentActor: only staged rows that are "
-            "committed change it, and it can be asked"
+            f"{self.ref.actor_class.__name__} is a PersistentActor: only committed rows change it, "
+            "and it can be asked"
         )
 
 
 class RecipientEntry(ServedEntry):
-    """A recipient that is no actor of this process, such as a ref on another server."""
+    """A recipient outside of this process, such as a ref on another server."""
 
     def __init__(self, recipient: Recipient[Any]) -> None:
         self.recipient = recipient
 
     def tell(self, values: list[Any]) -> Future[None] | None:
-        """Tell all of `values`, or have them told soon: then return a future of that."""
+        """Tell all values, or start to, and return a future."""
         atell_many = getattr(self.recipient, "atell_many", None)
         if atell_many is None:
             self.recipient.tell_many(values)
@@ -135,7 +135,7 @@ class RecipientEntry(ServedEntry):
 
 
 class GraphEntry(ServedEntry):
-    """An entry of a graph that runs. Its window holds up a client that sends too much."""
+    """An entry of a running graph. Its window holds up a client that sends too much."""
 
     def __init__(self, run: Run[Any], name: str) -> None:
         self.run = run
@@ -147,18 +147,18 @@ class GraphEntry(ServedEntry):
 
     def ask(self, value: Any) -> Future[Any]:
         """Refuse: a row of a graph has no answer."""
-        raise RemoteError(f"the graph's entry {self._name!r} takes rows, and answers nothing")
+        raise RemoteError(f"the graph's entry {self._name!r} takes rows, and does not answer")
 
 
 Entry = ActorEntry | RecipientEntry | GraphEntry
 
 
 def serve_entries(built: Any) -> dict[str, Entry]:
-    """Return the entry points by name of what `build` returned, for a Server. Raises ConfigError.
+    """Return the entry points for a Server, by name, from the result of `build`.
 
-    That is a ref or another Recipient, the run of a graph, or a dict of names and these. A ref
-    alone is served by its own name. A run's entries are served by their own names; where it stands
-    in a dict, with its name and a slash before them, unless it has one entry only.
+    The result is a ref or another Recipient, the run of a graph, or a dict of these by name. A
+    single ref is served by its own name, and a run's entries by theirs. The entries of a run in a
+    dict are named `run/entry`, unless the run has only one entry. Raises ConfigError.
     """
     if is_recipient(built) and isinstance(name := getattr(built, "name", None), str):
         return {name: _entry_of(built)}
@@ -166,15 +166,15 @@ def serve_entries(built: Any) -> dict[str, Entry]:
         return {name: GraphEntry(built, name) for name in built.entries}
     if not isinstance(built, Mapping) or not built:
         raise ConfigError(
-            "build must return a ref, another recipient that has a name, the run of a graph, or a "
-            f"dict of names and these, not {safe_repr(built)}"
+            "build must return a ref, another recipient with a name, the run of a graph, or a dict "
+            f"of names and these, got {safe_repr(built)}"
         )
     entries: dict[str, Entry] = {}
     for name, one in built.items():
         is_served = is_recipient(one) or isinstance(one, KeyedRef | Run)
         if not isinstance(name, str) or not name or not is_served:
             raise ConfigError(
-                "build returned a dict, which must hold names, and recipients or runs, and has "
+                "build must return a dict of names and recipients or runs, got "
                 f"{safe_repr(name)}: {safe_repr(one)}"
             )
         if isinstance(one, KeyedRef):

@@ -1,4 +1,4 @@
-"""Actors whose state survives the server, together with its position among the batches."""
+"""Actors whose state survives the server, with their position among the batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RowKey(NamedTuple):
-    """The name of a committed row, the same at each delivery: a key for effects outside.
+    """The identity of a committed row, the same at each delivery: a key for external effects.
 
     For a record batch, `row` is the number of its first row.
     """
@@ -31,7 +31,7 @@ class RowKey(NamedTuple):
 
 
 class KeyedRow(NamedTuple):
-    """A staged row, as it comes to an actor that is served `with_keys()`."""
+    """A staged row, as received by an actor that is served `with_keys()`."""
 
     key: RowKey
     value: Any
@@ -44,36 +44,36 @@ class KeyedRef(NamedTuple):
 
 
 def with_keys(ref: ActorRef[Any]) -> KeyedRef:
-    """Serve an actor whose staged rows come as KeyedRow; for `build` to return.
+    """Mark an actor in the result of `build`, so that it gets staged rows as KeyedRow.
 
-    Messages that clients tell or ask come as they are. Raises ConfigError for a PersistentActor,
-    which has its `key` anyway, and for anything but an actor of this process.
+    Told and asked messages are unchanged. Raises ConfigError for a PersistentActor, which has its
+    `key` anyway, and for anything but an actor of this process.
     """
     if not isinstance(ref, ActorRef):
         raise ConfigError(
             f"with_keys() expects the ref of an actor in this process, got {safe_repr(ref)}"
         )
     if issubclass(ref.actor_class, PersistentActor):
-        raise ConfigError(f"{ref.actor_class.__name__} is PersistentActor: it has its key anyway")
+        raise ConfigError(f"{ref.actor_class.__name__} is a PersistentActor: it has its key anyway")
     return KeyedRef(ref)
 
 
 class PersistentActor(Actor[Any]):
-    """An actor whose state is that of the committed batches up to one, each counted once.
+    """An actor whose state contains each committed batch exactly once.
 
-    A server with a state directory gives it the staged rows, by `apply`, in the order of commits,
-    partitions and rows. Its snapshot and its place in the batches are written in one transaction;
-    after a crash it begins with the last one, and with the batches committed since. Clients can ask
-    it, but not tell it anything; `answer` answers them.
+    A server with a state directory calls `apply` with the staged rows, in the order of commits,
+    partitions and rows. A snapshot and its position among the batches are written in one
+    transaction. After a crash the actor restores the last snapshot, and applies the batches that
+    were committed since. Clients can ask it, which calls `answer`, but cannot tell it anything.
 
-    All hooks run on the actor's worker. A hook that must know of the start has `on_start`.
+    All hooks run on the actor's worker. `on_start` is called at the start.
     """
 
     snapshot_every = 1
-    """After how many batches with rows for this actor a snapshot is written."""
+    """The number of batches with rows for this actor after which a snapshot is written."""
 
     published: ClassVar[pa.Schema | None] = None
-    """The columns of the rows that it publishes: an Arrow schema."""
+    """The columns of its published rows: an Arrow schema."""
 
     _is_current = False
     _outbox: Outbox | None = None
@@ -81,52 +81,52 @@ class PersistentActor(Actor[Any]):
 
     @property
     def key(self) -> RowKey:
-        """The key of the row that `apply` has in work. Raises RemoteError when there is none."""
+        """The key of the current row in `apply`. Raises RemoteError elsewhere."""
         if self._key_in_work is None:
-            raise RemoteError(f"{type(self).__name__} has no row in work, and so no key")
+            raise RemoteError(f"{type(self).__name__} has no key outside of apply()")
         return self._key_in_work()
 
     def publish(self, row: tuple[Any, ...] | list[Any]) -> None:
-        """In `apply`: give readers a row, with a value for each column of `published`.
+        """Publish a row, with a value for each column of `published`. Call it in `apply`.
 
-        It can be read when the batch has been applied, and is there once, as the batch is: it is
+        The row can be read once the batch has been applied, and exists exactly once, because it is
         written in one transaction with the state. Values that do not fit the columns fail the
         batch, here or at its end.
 
-        Raises RemoteError outside of `apply`, and for a class without `published`.
+        Raises RemoteError outside `apply`, and for a class without `published`.
         """
         name = type(self).__name__
         if self._outbox is None:
             raise RemoteError(f"{name} publishes no rows: it has no `published`, or is not served")
         if self._key_in_work is None:
-            raise RemoteError(f"{name} has no row in work, and only apply() publishes")
+            raise RemoteError(f"{name} can publish in apply() only")
         self._outbox.add(row)
 
     def apply(self, row: Any) -> None:
-        """Change the state by a row. Effects elsewhere may come twice, with the same `key`.
+        """Apply a row to the state. External effects may be repeated, with the same `key`.
 
-        If it raises, the supervision decides about the actor, and the server applies no batch any
-        more until it starts again, with the last snapshot and with this batch.
+        If it raises, the supervision decides about the actor, and the server applies no more
+        batches until its next start, which begins with the last snapshot and this batch.
         """
         raise NotImplementedError(f"{type(self).__name__} has no apply()")
 
     def answer(self, query: Any) -> Any:
-        """Answer a client's question; may not change the state. An exception fails the ask only.
+        """Answer a client's question without changing the state. An exception fails the ask only.
 
-        It may see a part of the batch in work.
+        It may see part of the current batch.
         """
         raise NotImplementedError(f"{type(self).__name__} answers no questions")
 
     def snapshot(self) -> Any:
-        """Return the state, as a value that the server's codec encodes."""
+        """Return the state as a value that the server's codec can encode."""
         raise NotImplementedError(f"{type(self).__name__} has no snapshot()")
 
     def restore(self, state: Any) -> None:
-        """Take a snapshot back. Called only if there is one."""
+        """Set the state to a snapshot. Called only if there is one."""
         raise NotImplementedError(f"{type(self).__name__} has no restore()")
 
     def receive(self, message: Any) -> Any:
-        """Do a command of the server, or answer a question. Do not override it."""
+        """Run a command of the server, or answer a question. Do not override it."""
         if isinstance(message, StateCommand):
             return message.perform(self)
         try:
@@ -144,7 +144,7 @@ class PersistentActor(Actor[Any]):
 
 
 def _failed(error: BaseException) -> Future[Any]:
-    """Return the answer that fails the ask, and not the actor; not by sys.exit(), either."""
+    """Return an answer that fails the ask and not the actor, also for sys.exit()."""
     if comes_from_signal(error):
         raise error
     failed: Future[Any] = Future()
@@ -168,21 +168,21 @@ class StateCommand(NamedTuple):
 
 
 def checked_class(cls: type[PersistentActor]) -> type[PersistentActor]:
-    """Check a class, as far as it can be seen. Raises ConfigError."""
+    """Check a class as far as possible without an object. Raises ConfigError."""
     checks.whole(f"{cls.__name__}.snapshot_every", cls.snapshot_every, error=ConfigError)
     if cls.receive is not PersistentActor.receive:
         raise ConfigError(
-            f"{cls.__name__} has a receive() of its own: of a PersistentActor apply() gets the "
-            "rows, and answer() the questions"
+            f"{cls.__name__} overrides receive(): a PersistentActor gets rows by apply(), and "
+            "questions by answer()"
         )
     for name in ("apply", "snapshot", "restore"):
         if getattr(cls, name) is getattr(PersistentActor, name):
             raise ConfigError(f"{cls.__name__} has no {name}(), which a PersistentActor needs")
         hook = inspect.unwrap(getattr(cls, name))
         if inspect.iscoroutinefunction(hook) or inspect.isasyncgenfunction(hook):
-            raise ConfigError(f"{cls.__name__}.{name}() is async: nobody would await it")
+            raise ConfigError(f"{cls.__name__}.{name}() must not be async: it would not be awaited")
         if inspect.isgeneratorfunction(hook):
-            raise ConfigError(f"{cls.__name__}.{name}() is a generator: nobody would run it")
+            raise ConfigError(f"{cls.__name__}.{name}() must not be a generator: it would not run")
     if cls.published is not None:
         _check_published(cls)
     return cls
@@ -195,11 +195,11 @@ def _check_published(cls: type[PersistentActor]) -> None:
         raise ConfigError(f"{cls.__name__} publishes rows, which needs pyarrow: {error}") from None
     if not isinstance(cls.published, pa.Schema) or not len(cls.published):
         raise ConfigError(
-            f"{cls.__name__}.published is a pyarrow.Schema with columns, not "
+            f"{cls.__name__}.published expects a pyarrow.Schema with columns, got "
             f"{safe_repr(cls.published)}"
         )
     if cls.snapshot_every != 1:
         raise ConfigError(
             f"{cls.__name__} publishes rows, which are written with its snapshot: its "
-            f"snapshot_every is 1, not {cls.snapshot_every}"
+            f"snapshot_every must be 1, got {cls.snapshot_every}"
         )

@@ -1,4 +1,4 @@
-"""The staging of a server: a state directory, the stager, the applier, and published rows."""
+"""The staging of a server: its state directory, stager, applier, and published rows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from callboard import Actor, ActorSystem
 from callboard.core.log import log
 from callboard.remote.errors import NotPublished, RemoteError
-from callboard.remote.protocol.kinds import PUBLISHING
-from callboard.remote.protocol.published_rows import PublishedQuery, ReadRows
+from callboard.remote.protocol.requests import PublishedQuery, ReadRows
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.sockets.security import PathLike
 from callboard.remote.staging.applier import Applier
@@ -25,14 +24,14 @@ from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.frames import finish
 
 if TYPE_CHECKING:
-    from callboard.remote.protocol.server_side import StagingRequest
+    from callboard.remote.protocol.server_side import ClientRequest
     from callboard.remote.server.peer import Peer
 
 
-class Librarian(Actor[Any]):
-    """Reads the journal, in a thread of its own, and lets rows go: the only one that does.
+class PublicationReader(Actor[Any]):
+    """Reads and releases published rows in the journal, on a dedicated thread.
 
-    Gets pairs of a peer and its request.
+    It gets pairs of a peer and its request.
     """
 
     def __init__(
@@ -42,8 +41,8 @@ class Librarian(Actor[Any]):
         self._targets = targets
         self._on_release = on_release
 
-    def receive(self, message: tuple[Peer, StagingRequest]) -> None:
-        """Do what a client wants, and answer it."""
+    def receive(self, message: tuple[Peer, ClientRequest]) -> None:
+        """Handle a client's request, and answer it."""
         peer, request = message
         try:
             answer = self._answer(request.content)
@@ -69,12 +68,12 @@ class Librarian(Actor[Any]):
         return None
 
 
-_END = 5.0  # seconds that the batch in work has at the end
-_ANSWER = 64  # bytes of an answer with published rows that are no rows, and more
+_END = 5.0  # seconds that the current batch has at the end
+_ANSWER = 64  # at most so many bytes of an answer with published rows precede the rows
 
 
 class StagingService:
-    """Takes uploads, commits and applies, from the moment it is made until `stop()`."""
+    """Takes uploads, commits and applies them, from its construction until `stop()`."""
 
     def __init__(
         self,
@@ -87,9 +86,9 @@ class StagingService:
         frame: int,
         shard: Shard | None,
     ) -> None:
-        """Open the state, give actors what they have of it, and apply what is not applied yet.
+        """Open the state, restore actors, and apply batches that are not applied yet.
 
-        `frame` is the longest that a client takes, in bytes. Raises StateError.
+        `frame` is the maximum size of a frame, in bytes. Raises StateError.
         """
         targets = targets_of(entries, codec, frame - _ANSWER)
         self._directory = StateDirectory(state, shard)
@@ -120,31 +119,35 @@ class StagingService:
                 partial(counting_rows, codec),
                 dedicated=True,
             )
-            self._librarian = system.spawn(
-                Librarian, self._journal, targets, self._applier.note_release, dedicated=True
+            self._publication_reader = system.spawn(
+                PublicationReader,
+                self._journal,
+                targets,
+                self._applier.note_release,
+                dedicated=True,
             )
             self._applier.start(f"{system.name}-apply")  # last: it would go on if these failed
         except BaseException:
             self._close()
             raise
 
-    def take_request(self, peer: Peer, request: StagingRequest) -> None:
-        """Do what a client wants. On the loop's thread."""
-        actor = self._librarian if request.kind in PUBLISHING else self._stager
+    def take_request(self, peer: Peer, request: ClientRequest) -> None:
+        """Pass on a client's request. On the loop's thread."""
+        actor = self._publication_reader if request.kind.group == "publishing" else self._stager
         actor.tell((peer, request))
 
     def forget(self, peer: Peer) -> None:
-        """Take note that a client is gone."""
+        """Note that a client is gone."""
         self._stager.tell((peer, None))
 
     def finish(self, timeout: float) -> None:
-        """Wait until all that was committed is applied, or cannot be now. Raises DrainTimeout."""
+        """Wait until all committed batches are applied, or cannot be. Raises DrainTimeout."""
         self._applier.finish(timeout)
 
     def stop(self) -> None:
-        """Stop, and let the state directory go."""
+        """Stop, and release the state directory."""
         self._stager.stop()
-        self._librarian.stop()
+        self._publication_reader.stop()
         self._applier.stop(_END)
         self._close()
 
@@ -154,11 +157,11 @@ class StagingService:
 
     @property
     def trouble(self) -> str:
-        """Why nothing is applied any more; empty if all is well."""
+        """Why nothing is applied any more; empty if there is no error."""
         return self._applier.trouble
 
     def health(self) -> dict[str, Any]:
-        """Return how it is, in numbers. In any thread; waits for nothing."""
+        """Return its health, in numbers. In any thread, without waiting."""
         applier, store = self._applier, self._store
         applied = applier.applied  # before what it runs after
         committed = applier.committed

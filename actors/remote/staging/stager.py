@@ -1,4 +1,4 @@
-"""The actor that puts clients' staged rows into the store."""
+"""The actor that stores clients' staged rows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from callboard import Actor
 from callboard.core.log import log
 from callboard.remote.errors import CodecError, ConnectionLost, RemoteError, UploadRefused
-from callboard.remote.protocol.kinds import ANSWERED, Rejected
-from callboard.remote.protocol.staged_rows import (
+from callboard.remote.protocol.kinds import Rejected
+from callboard.remote.protocol.requests import (
     Abort,
     Begin,
     Layout,
@@ -24,7 +24,7 @@ from callboard.remote.storage.store import StagingStore
 from callboard.remote.wire.frames import Buffer
 
 if TYPE_CHECKING:
-    from callboard.remote.protocol.server_side import StagingRequest
+    from callboard.remote.protocol.server_side import ClientRequest
     from callboard.remote.server.peer import Peer
 
 _EXPIRE = object()
@@ -34,11 +34,11 @@ Work: TypeAlias = Generator[None, None, None]
 
 
 class Stager(Actor[Any]):
-    """Has the store, in a thread of its own: a commit waits for the disk.
+    """Owns the store. It has a dedicated thread, because a commit waits for the disk.
 
-    Gets pairs of a peer and its request, or None when the peer is gone. Long work is done in
-    slices. Other peers have their turns between them, and the same peer's next request waits behind
-    them.
+    It gets pairs of a peer and its request, or None when the peer is gone. Long work is done in
+    slices. Other peers have their turns between them, and the same peer's next request waits for
+    the last one.
     """
 
     def __init__(
@@ -48,21 +48,21 @@ class Stager(Actor[Any]):
         on_commit: Callable[[int], None],
         counting: Callable[[Layout, Buffer], Generator[None, None, int]] | None = None,
     ) -> None:
-        """Have the store, and `counting` count rows in slices, or the store at once."""
+        """Own the store. `counting` counts rows in slices; without it the store counts at once."""
         self._store = store
         self._targets = targets
         self._on_commit = on_commit
         self._counting = counting
         self._open: dict[Peer, dict[int, StagedPart]] = {}
-        self._work: dict[Peer, Work] = {}  # of whom something is done by half
-        self._waiting: dict[Peer, deque[StagingRequest | None]] = {}  # of those
+        self._work: dict[Peer, Work] = {}  # whose request is not complete
+        self._waiting: dict[Peer, deque[ClientRequest | None]] = {}  # of those
 
     def on_start(self) -> None:
-        """Look for rows that are too old from now on."""
+        """Check for expired rows from now on."""
         self.every(self._store.limits.staged_age / 4, _EXPIRE)
 
     def receive(self, message: Any) -> None:
-        """Do what a client wants, and answer it."""
+        """Handle a client's request, and answer it."""
         if message is _EXPIRE:
             self._store.expire()
             return
@@ -74,7 +74,7 @@ class Stager(Actor[Any]):
         else:
             self._begin_work(peer, request)
 
-    def _begin_work(self, peer: Peer, request: StagingRequest | None) -> None:
+    def _begin_work(self, peer: Peer, request: ClientRequest | None) -> None:
         if request is None:
             self._forget(peer)
             return
@@ -85,7 +85,7 @@ class Stager(Actor[Any]):
             self.ref.tell((peer, _GO_ON))
 
     def _go_on(self, peer: Peer) -> None:
-        """Do another slice; then, if that was the last, what has waited for it."""
+        """Do another slice; after the last, the requests that have waited for it."""
         if not _is_done(self._work[peer]):
             self.ref.tell((peer, _GO_ON))
             return
@@ -96,7 +96,7 @@ class Stager(Actor[Any]):
         if waiting:
             self._waiting[peer] = waiting
 
-    def _handling(self, peer: Peer, request: StagingRequest) -> Work:
+    def _handling(self, peer: Peer, request: ClientRequest) -> Work:
         try:
             yield from self._handle(peer, request)
         except Rejected as error:
@@ -107,7 +107,7 @@ class Stager(Actor[Any]):
             log.error("staging failed", client=peer.name, kind=request.kind.name, exc_info=error)
             self._refuse(peer, request, error)
 
-    def _handle(self, peer: Peer, request: StagingRequest) -> Work:
+    def _handle(self, peer: Peer, request: ClientRequest) -> Work:
         said = request.content
         if isinstance(said, UploadRows):
             part = self._part(peer, said.upload)
@@ -132,7 +132,10 @@ class Stager(Actor[Any]):
             peer.answer(request, None)
 
     def _count(self, part: StagedPart, said: UploadRows) -> Generator[None, None, int | None]:
-        """Count rows in slices; None is left to the store. Unreadable rows end the part."""
+        """Count rows in slices, or return None to leave it to the store.
+
+        Unreadable rows end the part.
+        """
         if self._counting is None or part.trouble is not None:
             return None
         try:
@@ -143,12 +146,12 @@ class Stager(Actor[Any]):
             raise
 
     def _begin(self, peer: Peer, begun: Begin) -> None:
-        if peer.is_gone:  # which this actor may have been told before
-            raise UploadRefused("the client is gone")
+        if peer.is_gone:  # this actor may know already
+            raise UploadRefused("the client has disconnected")
         uploads = self._open.setdefault(peer, {})
         if begun.upload in uploads:
             raise UploadRefused(
-                f"the upload {begun.upload} is open already: {uploads[begun.upload]}"
+                f"the upload {begun.upload} is already open: {uploads[begun.upload]}"
             )
         target = self._targets[begun.entry]
         target.refuse_if_unfit()
@@ -160,18 +163,16 @@ class Stager(Actor[Any]):
             raise UploadRefused(f"no upload {upload} is open")
         return part
 
-    def _refuse(self, peer: Peer, request: StagingRequest, error: Exception) -> None:
-        """Fail a request that wants an answer. A failed DATA is reported at the END, which will
-        fail.
-        """
+    def _refuse(self, peer: Peer, request: ClientRequest, error: Exception) -> None:
+        """Fail a request. A failed DATA is reported by its END, which will fail."""
         log.info("staging refused", client=peer.name, kind=request.kind.name, error=error)
-        if request.kind in ANSWERED:
+        if request.kind.is_answered:
             peer.fail(request, error)
         else:
             peer.note_handled(request)
 
     def _forget(self, peer: Peer) -> None:
-        """Drop what a client has begun and not ended: nobody else can."""
+        """Drop the open uploads of a client: nobody can end them."""
         for part in self._open.pop(peer, {}).values():
             if part.trouble is None:
                 self._store.drop(part, ConnectionLost(f"the client of {part} is gone"))

@@ -1,4 +1,4 @@
-"""Receivers of staged rows: actors of all kinds, and not the entries of graphs."""
+"""Receivers of staged rows: actors of all kinds, but not entries of graphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from callboard import ActorRef, ActorStopped, Future
 from callboard.core.errors import SystemClosed
 from callboard.core.text import safe_str
 from callboard.remote.errors import RemoteError, StateError, UploadRefused
-from callboard.remote.protocol.staged_rows import Layout
+from callboard.remote.protocol.requests import Layout
 from callboard.remote.staging.entries import ActorEntry, Entry, GraphEntry, PersistentEntry
 from callboard.remote.staging.persistent import (
     KeyedRow,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def read_rows(codec: Codec, layout: Layout, payload: Buffer) -> list[Any]:
-    """Return the rows of a frame that was counted before; those of Arrow as record batches.
+    """Return the rows of a frame that was counted before, Arrow's as record batches.
 
     Raises CodecError.
     """
@@ -49,12 +49,12 @@ def counting_rows(codec: Codec, layout: Layout, payload: Buffer) -> Generator[No
     if layout is Layout.ARROW:
         batches = yield from ArrowReader().reading(payload)
         return sum(batch.num_rows for batch in batches)
-    count = count_plain_rows(payload, codec.most_values)
+    count = count_plain_rows(payload, codec.max_values)
     return count if count >= 0 else len((yield from codec.decoding_rows(payload)))
 
 
 def key_in_work(rows: list[Any], left: Iterator[Any], layout: Layout, first: RowKey) -> RowKey:
-    """Return the key of the row that `left`, an iterator of these rows, has given last."""
+    """Return the key of the row that `left`, an iterator of these rows, has returned last."""
     at = len(rows) - length_hint(left) - 1
     before = sum(batch.num_rows for batch in rows[:at]) if layout is Layout.ARROW else at
     return first._replace(row=first.row + before)
@@ -74,21 +74,19 @@ def keyed_rows(rows: list[Any], layout: Layout, first: RowKey) -> list[KeyedRow]
 
 
 class EntryState(NamedTuple):
-    """The part of an actor that is written with its place in the batches: its state, encoded, and
-    rows.
-    """
+    """An actor's encoded state and published rows, which are written together with its position."""
 
     snapshot: bytes | None
     publication: Publication | None = None
 
 
 class Target:
-    """An entry that takes no staged rows, as it is no actor of this process."""
+    """A receiver of staged rows. By itself it refuses them, as for entries that are no actors."""
 
     is_persistent = False
     snapshot_every = 1
     schema: pa.Schema | None = None
-    """The columns of what it publishes; None for what publishes nothing."""
+    """The columns of its published rows; None if it publishes none."""
 
     def __init__(self, name: str, what: str = "actor") -> None:
         self.name = name
@@ -97,18 +95,18 @@ class Target:
     def refuse_if_unfit(self) -> None:
         """Raise UploadRefused if rows cannot be staged for this entry."""
         raise UploadRefused(
-            f"the {self._what} {self.name!r} takes no staged rows: an actor of the server does"
+            f"the {self._what} {self.name!r} takes no staged rows: only actors of the server do"
         )
 
     def restore(self, snapshot: bytes | None) -> None:
-        """Give the actor its state. Raises StateError."""
+        """Restore the actor's state. Raises StateError."""
         if snapshot is not None:
             raise StateError(
-                f"the state directory has a state of {self.name!r}, which is not PersistentActor"
+                f"the state directory has a state of {self.name!r}, which is not a PersistentActor"
             )
 
     def give(self, layout: Layout, payload: bytes, first: RowKey) -> Future[Any]:
-        """Send the rows of a frame, and return a future that is done when they were handled."""
+        """Send the rows of a frame, and return a future that is done when they are handled."""
         raise NotImplementedError
 
     def settle(self, given: Future[Any]) -> None:
@@ -116,12 +114,12 @@ class Target:
         raise NotImplementedError
 
     def snapshot(self) -> EntryState:
-        """Return what is to be written now. Raises what the actor raises."""
+        """Return the state to write now. Raises the actor's errors."""
         return EntryState(None)
 
 
 class ActorTarget(Target):
-    """An ordinary actor. Rows that fail are its supervision's business, as any that are told."""
+    """An ordinary actor, whose supervision handles failing rows, as other messages."""
 
     def __init__(self, name: str, ref: ActorRef[Any], codec: Codec, has_keys: bool) -> None:
         super().__init__(name)
@@ -130,11 +128,11 @@ class ActorTarget(Target):
         self._has_keys = has_keys
 
     def refuse_if_unfit(self) -> None:
-        """Raise UploadRefused for a mailbox that would lose rows which are committed."""
+        """Raise UploadRefused for a mailbox that would lose committed rows."""
         _refuse_if_lossy(self._ref, self.name)
 
     def give(self, layout: Layout, payload: bytes, first: RowKey) -> Future[Any]:
-        """Tell the rows, as there is room for them. Raises CodecError."""
+        """Tell the rows as there is room for them. Raises CodecError."""
         values = rows = read_rows(self._codec, layout, payload)
         if self._has_keys:
             values = keyed_rows(rows, layout, first)
@@ -157,7 +155,7 @@ def _refuse_if_lossy(ref: ActorRef[Any], name: str) -> None:
     if not ref._keeps_messages:
         raise UploadRefused(
             f"the mailbox of the entry {name!r} drops or refuses messages: staged rows "
-            "want one that has room for all, or in which they wait for it"
+            "need one without a limit, or one in which senders wait for room"
         )
 
 
@@ -167,7 +165,7 @@ class PersistentTarget(Target):
     is_persistent = True
 
     def __init__(self, name: str, ref: ActorRef[Any], codec: Codec, longest: int) -> None:
-        """`longest` is how many bytes of published rows a reader can be sent at a time."""
+        """`longest` is the maximum size of published rows in a frame, in bytes."""
         super().__init__(name)
         self._ref = ref
         self._codec = codec
@@ -176,19 +174,19 @@ class PersistentTarget(Target):
         self.schema = ref.actor_class.published  # type: ignore[attr-defined]
 
     def refuse_if_unfit(self) -> None:
-        """Raise UploadRefused for a mailbox that would drop or refuse what applies the rows."""
+        """Raise UploadRefused for a mailbox that would drop or refuse commands."""
         _refuse_if_lossy(self._ref, self.name)
 
     def restore(self, snapshot: bytes | None) -> None:
-        """Have the actor take its state back, or begin without one."""
+        """Have the actor restore its state, or begin without one."""
         try:
             outbox = None if self.schema is None else Outbox(self.schema, self._longest)
             _answer_of(self._command(partial(_restore, self._codec, snapshot, outbox)))
         except Exception as error:
-            raise StateError(f"{self.name!r} does not take its state back: {error!r}") from error
+            raise StateError(f"{self.name!r} cannot restore its state: {error!r}") from error
 
     def give(self, layout: Layout, payload: bytes, first: RowKey) -> Future[Any]:
-        """Have the actor read the rows, and apply them."""
+        """Have the actor decode the rows, and apply them."""
         return self._command(partial(_apply, self._codec, layout, payload, first))
 
     def settle(self, given: Future[Any]) -> None:
@@ -196,7 +194,7 @@ class PersistentTarget(Target):
         _answer_of(given)
 
     def snapshot(self) -> EntryState:
-        """Have the actor tell its state, and what it has published since the last time."""
+        """Ask the actor for its state, and the rows that it has published since the last time."""
         taken: EntryState = _answer_of(self._command(partial(_snapshot, self._codec)))
         return taken
 
@@ -207,8 +205,9 @@ class PersistentTarget(Target):
 
 
 def _answer_of(commanded: Future[Any]) -> Any:
-    """Wait for an actor's answer. If it raised SystemExit or the like, the caller is not to end by
-    it: then this raises RemoteError. Other errors are raised as they are.
+    """Wait for an actor's answer, and raise its error.
+
+    SystemExit and the like, which must not end the caller, become a RemoteError.
     """
     error = commanded.exception()
     if error is None or isinstance(error, Exception):
@@ -218,7 +217,7 @@ def _answer_of(commanded: Future[Any]) -> Any:
 
 
 def targets_of(entries: Mapping[str, Entry], codec: Codec, longest: int) -> list[Target]:
-    """Return who gets the rows that are staged for each entry."""
+    """Return the target of each entry's staged rows."""
     return [_target(name, entry, codec, longest) for name, entry in entries.items()]
 
 

@@ -1,7 +1,7 @@
-"""A SQLite database that threads share; a committed transaction is on disk.
+"""A SQLite database that threads share, with durable transactions.
 
-With a write-ahead log (https://www.sqlite.org/wal.html) and `synchronous=FULL` it has passed an
-fsync.
+With a write-ahead log (https://www.sqlite.org/wal.html) and `synchronous=FULL`, a committed
+transaction has passed an fsync.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 from callboard.remote.errors import StateError
 
 # The locking mode is the normal one. With an exclusive lock, a forked child that closes its copy
-# would take itself for the last user of the log, and remove it. Others are kept away by the modes.
+# would believe that it is the last user of the log, and remove it. File modes keep others out.
 # Rows are large, and soon deleted. So pages are large, and are not overwritten with zeros, as some
-# builds of SQLite do by default; most never leave the log for the database.
+# builds of SQLite do by default. Most never move from the log to the database.
 _SETTINGS = (
     "page_size = 16384",
     "secure_delete = OFF",
@@ -44,7 +44,7 @@ Version = str | Callable[[sqlite3.Connection], None]
 
 
 class Database:
-    """One connection, that one thread uses at a time. Safe in every thread."""
+    """One connection, used by one thread at a time. Safe in every thread."""
 
     def __init__(
         self,
@@ -52,10 +52,10 @@ class Database:
         versions: Sequence[Version],
         functions: Mapping[str, Callable[..., int]],
     ) -> None:
-        """Open it, or make it, and bring it up to date: `versions` are what each one adds.
+        """Open or create it, and migrate it: `versions` are the steps.
 
-        Its file is for its user alone, and so are those that SQLite makes beside it, which have the
-        mode of the first. SQL may call `functions`. Raises StateError.
+        Only its user can access its file, and those that SQLite creates beside it, which get its
+        mode. SQL may call `functions`. Raises StateError.
         """
         self._lock = Lock()
         try:
@@ -83,10 +83,10 @@ class Database:
 
     @contextmanager
     def _transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """Have all done or nothing. Raises sqlite3.Error.
+        """Run a transaction. Raises sqlite3.Error.
 
-        One that is not `durable` survives a crash of the process. It survives one of the machine
-        once a later durable one has ended, because the log is written in order.
+        One that is not `durable` survives a crash of the process. It survives a crash of the
+        machine once a later durable one has ended, because the log is written in order.
         """
         with self._lock:
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -102,7 +102,7 @@ class Database:
                 self._note_durable()
 
     def _note_durable(self) -> None:
-        """Take note that a transaction has passed its fsync; no other has begun since."""
+        """Note that a transaction has passed its fsync; no other has begun since."""
 
     def _rows(self, sql: str, *values: object) -> list[Any]:
         with self._lock:
@@ -119,7 +119,7 @@ def bring_up(
     versions: Sequence[Version],
     functions: Mapping[str, Callable[..., int]],
 ) -> None:
-    """Bring a database to the last version. Raises sqlite3.Error, StateError."""
+    """Migrate a database to the last version. Raises sqlite3.Error, StateError."""
     for name, function in functions.items():
         db.create_function(name, -1, function)
     latest = len(versions)
@@ -146,12 +146,12 @@ def _checked_version(db: sqlite3.Connection, path: Path, latest: int) -> int:
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     if version > latest:
         raise StateError(
-            f"{path} is of version {version}, from a later callboard; this one knows {latest}"
+            f"{path} has version {version}, of a later callboard; this one knows {latest}"
         )
     return version
 
 
 def may_pass(error: BaseException) -> bool:
-    """Tell whether what failed may succeed later: the disk is full, or somebody else has it."""
+    """Tell whether a retry may succeed: the disk is full, or the database is locked."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in _PASSING

@@ -1,6 +1,4 @@
-"""The durable state on disk: committed batches, their rows until they are applied, positions, and
-published rows until they are released.
-"""
+"""The durable state: committed batches, rows not yet applied, positions, and published rows."""
 
 from __future__ import annotations
 
@@ -14,25 +12,29 @@ from typing import NamedTuple
 
 from callboard.core.log import log
 from callboard.remote.errors import StateError
-from callboard.remote.protocol.published_rows import PublishedPiece, PublishedRange
-from callboard.remote.protocol.staged_rows import BatchName, StagedAttempt
+from callboard.remote.protocol.requests import (
+    BatchName,
+    PublishedPiece,
+    PublishedRange,
+    StagedAttempt,
+)
 from callboard.remote.storage.database import Database, Version, bring_up
 from callboard.remote.storage.integrity import (
     HighWater,
     HighWaterMark,
-    add_seals,
+    add_checksums,
     check_journal,
     contents_of,
     damage,
     frames_in,
     packed,
-    seal_of,
+    row_checksum,
 )
 from callboard.remote.storage.outbox import Piece
 from callboard.remote.storage.parts import FreshFrames, JournalFrame, StagedPart, frames_of
 
-# A batch's number is its place in the order of commits. A position is the last batch whose rows an
-# entry has for good; rows up to it are deleted. Names of committed batches stay for ever.
+# A batch's number is its place in the order of commits. A position is the last batch that an entry
+# has applied durably; rows up to it are deleted. Names of committed batches are kept for ever.
 _TABLES = """
 CREATE TABLE batches (
     number INTEGER PRIMARY KEY, job TEXT NOT NULL, batch INTEGER NOT NULL, winners BLOB NOT NULL,
@@ -59,22 +61,22 @@ ALTER TABLE publications ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 UPDATE publications SET bytes = (
     SELECT coalesce(sum(length(payload)), 0) FROM pieces WHERE pieces.entry = publications.entry);
 """
-# Version 4 adds seals.
-_VERSIONS: tuple[Version, ...] = (_TABLES, _PUBLISHED, _BYTES, add_seals)
-_FUNCTIONS = {"seal_of": seal_of}
+# Version 4 adds checksums.
+_VERSIONS: tuple[Version, ...] = (_TABLES, _PUBLISHED, _BYTES, add_checksums)
+_FUNCTIONS = {"row_checksum": row_checksum}
 _WINNER = Struct("!IQQ")
 _FRESH = 64 * 2**20  # bytes of committed rows that are kept in memory until they are applied
 
 
 class Position(NamedTuple):
-    """How far an entry has come for good, and its state at that point."""
+    """The last batch that an entry has applied durably, and its state at that point."""
 
     batch: int
     snapshot: bytes | None
 
 
 class Publication(NamedTuple):
-    """The rows that an entry has published, in their order, and a serialized Arrow schema."""
+    """Rows that an entry has published, in order, and a serialized Arrow schema."""
 
     schema: bytes
     pieces: Sequence[Piece]
@@ -84,9 +86,9 @@ class Journal(Database):
     """The database of one server. Safe in every thread."""
 
     def __init__(self, path: Path) -> None:
-        """Open it, or make it. Raises StateError, also if it is damaged; then it is left as it is.
+        """Open or create it. Raises StateError, also if it is damaged; then it is not changed.
 
-        Beside it, as `.mark`, is the file that says how far it has come.
+        Beside it, as `.mark`, is the file with its progress.
         """
         self._path = path
         self._mark = HighWaterMark(path.with_suffix(".mark"))
@@ -97,9 +99,9 @@ class Journal(Database):
         except OSError as error:
             raise StateError(f"{path} cannot be used: {error}") from error
         self.unreleased = 0
-        """How many published rows wait for readers, of all entries."""
+        """The number of published rows that wait for readers, of all entries."""
         self.unreleased_bytes: Mapping[str, int] = {}
-        """In how many bytes they are, for each entry; with those before them in their pieces."""
+        """Their size in bytes, for each entry, with the rows before them in their pieces."""
         self._counting = Lock()
         self._fresh = FreshFrames(_FRESH)
         try:
@@ -129,39 +131,39 @@ class Journal(Database):
     def append(
         self, name: BatchName, winners: Sequence[StagedAttempt], parts: Sequence[StagedPart]
     ) -> int:
-        """Commit a batch, with all its rows, and return its number when it is on disk.
+        """Commit a batch with all its rows, and return its number when it is on disk.
 
-        Raises sqlite3.Error and OSError; then nothing of it is there.
+        Raises sqlite3.Error and OSError; then nothing of it is committed.
         """
-        sealed: list[tuple[str, int]] = []
+        stored: list[tuple[str, int]] = []
 
         def rows() -> Iterator[tuple[object, ...]]:
             for part in parts:
                 for frame, check in zip(frames_of(part), part.checks(), strict=True):
                     partition, row, layout, payload = frame
-                    seal = seal_of(number, part.entry, partition, row, int(layout), check)
-                    sealed.append((part.entry, seal))
-                    yield number, part.entry, partition, row, layout, payload, seal
+                    checksum = row_checksum(number, part.entry, partition, row, int(layout), check)
+                    stored.append((part.entry, checksum))
+                    yield number, part.entry, partition, row, layout, payload, checksum
 
         with self._transaction() as db:
             last, before, *_ = HighWater.of(db)
             number = last + 1
             db.executemany(
-                "INSERT INTO frames (batch, entry, partition, row, layout, payload, seal)"
+                "INSERT INTO frames (batch, entry, partition, row, layout, payload, checksum)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 rows(),
             )
-            batch = (number, *name, _digest(winners), packed(contents_of(sealed)))
+            batch = (number, *name, _digest(winners), packed(contents_of(stored)))
             db.execute(
-                "INSERT INTO batches (number, job, batch, winners, contents, seal)"
+                "INSERT INTO batches (number, job, batch, winners, contents, checksum)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
-                (*batch, seal_of(before, *batch)),
+                (*batch, row_checksum(before, *batch)),
             )
         self._fresh.keep(number, parts)
         return number
 
     def is_committed(self, name: BatchName) -> bool:
-        """Tell whether a batch was committed, with whatever winners."""
+        """Tell whether a batch was committed, with any winners."""
         return self._winners(name) is not None
 
     def has_winners(self, name: BatchName, winners: Sequence[StagedAttempt]) -> bool:
@@ -184,11 +186,11 @@ class Journal(Database):
     # --- rows -------------------------------------------------------------------------------------
 
     def first_with_rows(self) -> int | None:
-        """Return the number of the first batch that has rows which an entry may need again."""
+        """Return the number of the first batch with rows that an entry may need again."""
         return self._number("SELECT min(batch) FROM frames")
 
     def entries(self, number: int | None = None) -> list[str]:
-        """Return the entries that rows are for: those of a batch, or of all."""
+        """Return the entries of rows: those of a batch, or of all."""
         if number is None:
             found = self._rows("SELECT DISTINCT entry FROM frames")
         else:
@@ -196,10 +198,10 @@ class Journal(Database):
         return sorted(entry for (entry,) in found)
 
     def frames(self, number: int, entry: str) -> Iterator[JournalFrame]:
-        """Return the rows of a batch that are for an entry, by partition and row.
+        """Return the rows of a batch for an entry, by partition and row.
 
         Raises StateError if they are damaged. The first time after the commit they come from
-        memory, where there was room for them.
+        memory, if there was room for them.
         """
         fresh = self._fresh.take(number, entry)
         if fresh is not None:
@@ -211,7 +213,7 @@ class Journal(Database):
     # --- positions --------------------------------------------------------------------------------
 
     def positions(self) -> dict[str, Position]:
-        """Return how far the entries have come for good."""
+        """Return the positions of the entries."""
         found = self._rows("SELECT entry, batch, snapshot FROM positions")
         return {entry: Position(batch, snapshot) for entry, batch, snapshot in found}
 
@@ -223,10 +225,10 @@ class Journal(Database):
     ) -> None:
         """Move entries to a batch, with their states at its end. Raises sqlite3.Error.
 
-        In the same transaction the rows that are behind them are deleted, and what they have
-        published since they were moved the last time can be read. Where nobody outside can know
-        of it, that is where it has states alone, it is not durable: without it the rows, which
-        are, lead to the same states again.
+        In the same transaction, their rows up to this batch are deleted, and the rows that they
+        have published since the last move can be read. If all entries have states and none has
+        published, nobody outside can know of it. Then it is not durable: without it the rows, which
+        are durable, lead to the same states again.
         """
         durable = bool(published) or None in snapshots.values()
         with self._transaction(durable) as db:
@@ -236,9 +238,9 @@ class Journal(Database):
                 found = db.execute("SELECT next FROM publications WHERE entry = ?", (entry,))
                 (end,) = found.fetchone() or (0,)
                 db.execute(
-                    "REPLACE INTO positions (entry, batch, snapshot, published, seal)"
+                    "REPLACE INTO positions (entry, batch, snapshot, published, checksum)"
                     " VALUES (?, ?, ?, ?, ?)",
-                    (entry, number, snapshot, end, seal_of(entry, number, end, snapshot)),
+                    (entry, number, snapshot, end, row_checksum(entry, number, end, snapshot)),
                 )
                 db.execute("DELETE FROM frames WHERE batch <= ? AND entry = ?", (number, entry))
         if published:
@@ -252,27 +254,27 @@ class Journal(Database):
         return PublishedRange(*found[0]) if found else PublishedRange(0, 0, b"")
 
     def publishers(self) -> list[str]:
-        """Return the entries that have published rows which were not released."""
+        """Return the entries with published rows that are not released."""
         found = self._rows("SELECT entry FROM publications WHERE first < next ORDER BY entry")
         return [entry for (entry,) in found]
 
     def piece(self, entry: str, row: int) -> PublishedPiece | None:
-        """Return the piece that has a row; None if there is none. Raises StateError for damage."""
+        """Return the piece with a row; None if there is none. Raises StateError for damage."""
         found = self._rows(
-            "SELECT first, rows, payload, seal FROM pieces WHERE entry = ? AND first <= ?"
+            "SELECT first, rows, payload, checksum FROM pieces WHERE entry = ? AND first <= ?"
             " ORDER BY first DESC LIMIT 1",
             entry,
             row,
         )
         if not found or row >= found[0][0] + found[0][1]:
             return None
-        *piece, seal = found[0]
-        if seal != seal_of(entry, *piece):
+        *piece, checksum = found[0]
+        if checksum != row_checksum(entry, *piece):
             raise damage(self._path, f"published row {row} of {entry!r} has another checksum")
         return PublishedPiece(*piece)
 
     def release(self, entry: str, row: int) -> None:
-        """Let the rows before this one go; once more, or an earlier one, changes nothing.
+        """Release the rows before this one; a repetition, or an earlier row, changes nothing.
 
         Raises sqlite3.Error.
         """
@@ -286,11 +288,11 @@ class Journal(Database):
                 (entry, row, entry),
             )
             db.execute("DELETE FROM pieces WHERE entry = ? AND first + rows <= ?", (entry, row))
-            _seal_publication(db, entry)
+            _update_checksum(db, entry)
         self._count_unreleased()
 
     def _count_unreleased(self) -> None:
-        with self._counting:  # who counts last has seen the most
+        with self._counting:  # the last count is the latest
             found = self._rows("SELECT entry, next - first, bytes FROM publications")
             self.unreleased = sum(rows for _, rows, _ in found)
             self.unreleased_bytes = {entry: size for entry, _, size in found}
@@ -305,24 +307,25 @@ def _publish(db: sqlite3.Connection, entry: str, publication: Publication) -> No
     (at,) = db.execute("SELECT next FROM publications WHERE entry = ?", (entry,)).fetchone()
     for rows, payload in publication.pieces:
         db.execute(
-            "INSERT INTO pieces (entry, first, rows, payload, seal) VALUES (?, ?, ?, ?, ?)",
-            (entry, at, rows, payload, seal_of(entry, at, rows, payload)),
+            "INSERT INTO pieces (entry, first, rows, payload, checksum) VALUES (?, ?, ?, ?, ?)",
+            (entry, at, rows, payload, row_checksum(entry, at, rows, payload)),
         )
         at += rows
     size = sum(len(payload) for _, payload in publication.pieces)
     db.execute(
         "UPDATE publications SET next = ?, bytes = bytes + ? WHERE entry = ?", (at, size, entry)
     )
-    _seal_publication(db, entry)
+    _update_checksum(db, entry)
 
 
-def _seal_publication(db: sqlite3.Connection, entry: str) -> None:
+def _update_checksum(db: sqlite3.Connection, entry: str) -> None:
     db.execute(
-        "UPDATE publications SET seal = seal_of(entry, first, next, schema, bytes) WHERE entry = ?",
+        "UPDATE publications SET checksum = row_checksum(entry, first, next, schema, bytes)"
+        " WHERE entry = ?",
         (entry,),
     )
 
 
 def _digest(winners: Sequence[StagedAttempt]) -> bytes:
-    """Return what tells lists of winners apart, whose length does not grow with theirs."""
+    """Return a digest of a list of winners, in any order."""
     return sha256(b"".join(_WINNER.pack(*each) for each in sorted(winners))).digest()

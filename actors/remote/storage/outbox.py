@@ -1,4 +1,4 @@
-"""Rows that an actor publishes, until they are on disk: as pieces of Arrow's IPC format."""
+"""Rows that an actor publishes, in pieces of Arrow's IPC format, until they are on disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BYTES = 2**20  # of a piece, unless it is one row
 
 
 class Piece(NamedTuple):
-    """Rows that follow each other: how many, and a stream with one record batch of them."""
+    """Consecutive rows: their number, and a stream with one record batch of them."""
 
     rows: int
     payload: bytes
@@ -27,27 +27,26 @@ class Outbox:
     """One actor's published rows since its last snapshot. Used by one thread at a time."""
 
     def __init__(self, schema: pa.Schema, longest: int) -> None:
-        """`longest` is how many bytes a reader can be sent at a time."""
+        """`longest` is the maximum size of a piece, in bytes."""
         self.schema = schema
         self._longest = longest
         self._rows: list[tuple[Any, ...]] = []
         self._pieces: list[Piece] = []
 
     def add(self, row: Any) -> None:
-        """Take a row. Raises TypeError, ValueError; RemoteError if those before do not fit."""
+        """Add a row. Raises TypeError, ValueError; RemoteError if earlier rows do not fit."""
         if not isinstance(row, tuple | list):
-            raise TypeError(f"a row to be published is a tuple or a list, not {safe_repr(row)}")
+            raise TypeError(f"expected a published row as a tuple or a list, got {safe_repr(row)}")
         if len(row) != len(self.schema):
             raise ValueError(
-                f"a row to be published has the columns {self.schema.names}, and "
-                f"{safe_repr(row)} has {len(row)} values"
+                f"expected values for the columns {self.schema.names}, got {safe_repr(row)}"
             )
         self._rows.append(tuple(row))  # a list may change before it is packed
         if len(self._rows) == _ROWS:
             self._flush()
 
     def take(self) -> list[Piece]:
-        """Return all rows, in their order, and forget them. Raises RemoteError."""
+        """Remove and return all rows, in order. Raises RemoteError."""
         self._flush()
         pieces, self._pieces = self._pieces, []
         return pieces
@@ -65,7 +64,7 @@ class Outbox:
             self._pack(rows[middle:])
         elif len(payload) > self._longest:
             raise RemoteError(
-                f"a published row takes {len(payload)} bytes, and {self._longest} fit into a frame"
+                f"a published row takes {len(payload)} bytes, but {self._longest} fit into a frame"
             )
         else:
             self._pieces.append(Piece(len(rows), payload))

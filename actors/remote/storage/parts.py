@@ -1,6 +1,6 @@
-"""Staged rows: one attempt at a partition, in memory and beyond a limit in a file.
+"""The staged rows of one attempt at a partition: in memory, and beyond a limit in a file.
 
-Nothing here is durable: who uploaded it uploads it again, under another attempt.
+Nothing here is durable: after a crash the client uploads it again, as another attempt.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import NamedTuple
 
 from callboard.core.log import log
 from callboard.remote.errors import RemoteError, UploadRefused
-from callboard.remote.protocol.staged_rows import (
+from callboard.remote.protocol.requests import (
     Begin,
     Layout,
     StagedAttempt,
     UploadEnd,
     UploadRows,
-    checksum,
+    payload_checksum,
 )
 
 
 class StagedFrame(NamedTuple):
-    """Rows as they came, in memory, or in the part's file behind those before them."""
+    """Encoded rows, in memory or in the part's file, where they follow those before them."""
 
     layout: Layout
     rows: int
@@ -47,7 +47,7 @@ class StagedPart:
         self.disk = 0
         """Bytes of rows in the file."""
         self.touched = now
-        """When something came the last time, by the store's clock."""
+        """The time of the last request for it, by the store's clock."""
         self.is_complete = False
         self.trouble: RemoteError | None = None
         """Why it was dropped."""
@@ -62,10 +62,10 @@ class StagedPart:
         return StagedAttempt(self.partition, self.attempt, self.rows)
 
     def add(self, data: UploadRows, to_file: bool) -> None:
-        """Keep rows. Raises UploadRefused if some are missing before them, or for a full disk."""
+        """Keep rows. Raises UploadRefused if earlier rows are missing, or the disk is full."""
         if self.is_complete or data.sequence != len(self._frames):
             state = "ended" if self.is_complete else f"has {len(self._frames)} frames"
-            raise UploadRefused(f"{self} {state}, and then came the frame {data.sequence}")
+            raise UploadRefused(f"{self} {state}, but the frame {data.sequence} came")
         size = len(data.payload)
         payload = None if to_file else bytes(data.payload)
         if to_file:
@@ -75,7 +75,7 @@ class StagedPart:
                     file.write(data.payload)
             except OSError as error:
                 raise UploadRefused(f"{self} cannot be kept: {error}") from error
-        self._checksum = checksum(data.payload, self._checksum)
+        self._checksum = payload_checksum(data.payload, self._checksum)
         self._frames.append(StagedFrame(data.layout, data.rows, size, payload, self._checksum))
         if to_file:
             self.disk += size
@@ -84,13 +84,13 @@ class StagedPart:
         self.rows += data.rows
 
     def end(self, end: UploadEnd) -> None:
-        """Take note that this is all. Raises UploadRefused if it is not."""
+        """Note that this is all. Raises UploadRefused if it is not."""
         if self.is_complete:
             raise UploadRefused(f"{self} ended before")
         if (end.rows, end.checksum) != (self.rows, self._checksum):
             raise UploadRefused(
-                f"{self} has {self.rows} rows with the checksum {self._checksum:08x}, and should "
-                f"have {end.rows} with {end.checksum:08x}"
+                f"expected {end.rows} rows with the checksum {end.checksum:08x}, got {self.rows} "
+                f"with {self._checksum:08x}: {self}"
             )
         self.is_complete = True
 
@@ -101,7 +101,7 @@ class StagedPart:
     def frames(self) -> Iterator[tuple[Layout, int, bytes]]:
         """Return layout, count of rows, and bytes of each frame, in order.
 
-        Raises OSError, also if a file has not what was written to it.
+        Raises OSError, also if a file no longer has its rows.
         """
         file, before = None, 0
         try:
@@ -110,8 +110,8 @@ class StagedPart:
                 if payload is None:
                     file = file or self._file.open("rb")
                     payload = file.read(frame.size)
-                    if checksum(payload, before) != frame.check:
-                        raise OSError(f"{self._file} has not what was written to it")
+                    if payload_checksum(payload, before) != frame.check:
+                        raise OSError(f"{self._file} no longer has its rows")
                 before = frame.check
                 yield frame.layout, frame.rows, payload
         finally:
@@ -119,7 +119,7 @@ class StagedPart:
                 file.close()
 
     def drop(self, why: RemoteError) -> None:
-        """Let the rows go. Later rows are refused for the same reason."""
+        """Drop the rows. Later rows are refused for the same reason."""
         self.trouble = why
         self._frames.clear()
         if self._has_file:
@@ -134,7 +134,7 @@ class StagedPart:
 
 
 class JournalFrame(NamedTuple):
-    """Committed rows: which partition's, from which row on, and the bytes that hold them."""
+    """Committed rows: their partition, the number of the first, and the encoded rows."""
 
     partition: int
     row: int
@@ -143,12 +143,13 @@ class JournalFrame(NamedTuple):
 
 
 class FreshFrames:
-    """The frames that were committed and not taken yet, if they were staged in memory and fit. In
-    any thread.
+    """Committed frames that are not applied yet, if they were staged in memory and fit.
+
+    Safe in every thread.
     """
 
     def __init__(self, most: int) -> None:
-        """Keep so many bytes of rows, at most."""
+        """Keep at most this number of bytes."""
         self._most = most
         self._size = 0
         self._frames: dict[tuple[int, str], list[JournalFrame]] = {}  # by batch and entry
@@ -165,7 +166,7 @@ class FreshFrames:
                 self._frames.setdefault((number, part.entry), []).extend(frames_of(part))
 
     def take(self, number: int, entry: str) -> list[JournalFrame] | None:
-        """Return what is kept of a batch for an entry, once; None if nothing is."""
+        """Remove and return the frames of a batch for an entry; None if there are none."""
         with self._lock:
             frames = self._frames.pop((number, entry), None)
             if frames is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from callboard.core.log import log
 from callboard.remote.errors import NotPublished, StateError
-from callboard.remote.protocol.published_rows import PublishedPiece
+from callboard.remote.protocol.requests import PublishedPiece
 from callboard.remote.storage.journal import Journal
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read(journal: Journal, entry: str, row: int) -> PublishedPiece:
-    """Return the piece that has a row. Raises NotPublished."""
+    """Return the piece with a row. Raises NotPublished."""
     first, end, _ = journal.published(entry)
     piece = journal.piece(entry, row) if first <= row < end else None
     if piece is None:
@@ -24,7 +24,7 @@ def read(journal: Journal, entry: str, row: int) -> PublishedPiece:
 
 
 def release(journal: Journal, entry: str, row: int) -> None:
-    """Let the rows before this one go. Raises NotPublished."""
+    """Release the rows before this one. Raises NotPublished."""
     first, end, _ = journal.published(entry)
     if row > end:
         raise NotPublished(_absence(entry, row, first, end))
@@ -37,23 +37,23 @@ def release(journal: Journal, entry: str, row: int) -> None:
 
 
 def check_columns(entry: str, before: bytes, now: pa.Schema | None) -> None:
-    """Raise StateError if rows that wait for readers have other columns than the class has now."""
+    """Raise StateError if unreleased rows have other columns than the class has now."""
     if now is None:
-        raise StateError(f"{entry!r} has published rows, and its class publishes none any more")
+        raise StateError(f"{entry!r} has published rows, but its class no longer publishes any")
     import pyarrow as pa
 
     old = pa.ipc.read_schema(pa.py_buffer(before))
     if not old.equals(now):
         raise StateError(
-            f"{entry!r} has published rows with the columns [{_shown(old)}], which nobody has "
-            f"released, and its class publishes [{_shown(now)}]"
+            f"{entry!r} has unreleased rows with the columns [{_shown(old)}], but its class "
+            f"publishes [{_shown(now)}]"
         )
 
 
 def _absence(entry: str, row: int, first: int, end: int) -> str:
     if row < first:
         return f"row {row} of {entry!r} was released, as were all before row {first}"
-    return f"row {row} of {entry!r} is not published yet: {end} were"
+    return f"row {row} of {entry!r} is not published yet: only {end} rows are"
 
 
 def _shown(schema: pa.Schema) -> str:

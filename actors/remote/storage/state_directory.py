@@ -1,4 +1,4 @@
-"""A directory that one server at a time keeps its state in."""
+"""The state directory, which one server at a time uses."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pathlib import Path
 from callboard.core.log import log
 from callboard.remote.errors import StateError
 from callboard.remote.protocol.shard import Shard
-from callboard.remote.sockets.forked import let_go_in_children
+from callboard.remote.sockets.forked import close_in_children
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_PATIENCE = 0.2  # seconds in which a forked child lets go
+_LOCK_WAIT = 0.2  # seconds in which a forked child releases the lock
 
 
 class StateDirectory:
-    """`journal.db` is for good; what is in `staged/` goes when the next server starts.
+    """A directory with a durable `journal.db`, and with `staged/`, which is emptied at a start.
 
-    Its files are for its user alone: a reader of `journal.db` reads the rows, and a lock on it, or
-    on a file beside it, holds up the server.
-
-    `shard` says which of several servers the state is of; without it, it is of one alone.
+    Only its user can access its files: a reader of `journal.db` could read the rows, and a lock on
+    it, or on a file beside it, would hold up the server. `shard` names the server among several
+    that the state belongs to.
     """
 
     def __init__(self, path: str | os.PathLike[str], shard: Shard | None = None) -> None:
-        """Make the directory if there is none, and lock it. Raises StateError, also if the state is
-        another shard's: it would lack rows, and have those of others. And if it belongs to another
-        user; what is this user's is closed to others.
+        """Create the directory if there is none, lock it, and close it to other users.
+
+        Raises StateError, also if the state belongs to another shard, which has other rows, or to
+        another user.
         """
         self.path = Path(path).absolute()
         self.journal = self.path / "journal.db"
@@ -42,7 +42,7 @@ class StateDirectory:
             self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise StateError(f"the state directory {self.path} cannot be used: {error}") from error
-        let_go_in_children(self)
+        close_in_children(self)
         try:
             self._keep_others_out()
             shutil.rmtree(self.staged, ignore_errors=True)
@@ -62,21 +62,21 @@ class StateDirectory:
         """Take the lock, or raise BlockingIOError.
 
         A child that a server's process has just forked holds that server's lock until it runs, so
-        another try comes a moment later.
+        this retries a moment later.
         """
-        last = time.monotonic() + _PATIENCE
+        last = time.monotonic() + _LOCK_WAIT
         while True:
             try:
                 return fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() >= last:
                     raise
-                time.sleep(_PATIENCE / 20)
+                time.sleep(_LOCK_WAIT / 20)
 
     def _close_to_others(self) -> None:
-        """Have nobody else read or lock the files, or put others in their place.
+        """Prevent others from reading, locking or replacing the files.
 
-        Files that others have open already stay open for them. Raises StateError, OSError.
+        Files that others have open stay open for them. Raises StateError, OSError.
         """
         self._close(self.path, stat.S_IWGRP | stat.S_IWOTH)
         for name in ("lock", "shard", "shard.new", "staged"):
@@ -92,26 +92,26 @@ class StateDirectory:
             return
         if found.st_uid != os.geteuid():
             raise StateError(
-                f"{path} belongs to the user {found.st_uid}, and this server is the user "
-                f"{os.geteuid()}: the state is for one user alone"
+                f"{path} belongs to the user {found.st_uid}, but this server runs as the user "
+                f"{os.geteuid()}"
             )
         if not found.st_mode & forbidden:
             return
         if found.st_mode & stat.S_ISVTX:
             raise StateError(f"{path} is a directory that many users share, such as /tmp")
         mode = stat.S_IMODE(found.st_mode) & ~forbidden
-        log.warning("state closed to others", path=str(path), mode=f"{mode:04o}")
+        log.warning("state directory closed to other users", path=str(path), mode=f"{mode:04o}")
         path.chmod(mode)
 
     def _check_shard(self, shard: Shard | None) -> None:
-        """Compare it with that of the state, or note it down where there is no state yet."""
+        """Compare it with that of the state, or write it if there is no state yet."""
         note, wanted = self.path / "shard", "" if shard is None else str(shard)
         if self.journal.exists():
             noted = note.read_text(errors="replace") if note.exists() else ""
             if noted != wanted:
                 has = f"shard {noted}" if noted else "a server without --shard"
                 what = f"shard {wanted}" if wanted else "one without it"
-                raise StateError(f"the state directory {self.path} is of {has}, not of {what}")
+                raise StateError(f"the state directory {self.path} belongs to {has}, not to {what}")
         elif shard is not None:
             draft = self.path / "shard.new"
             draft.touch(0o600)
@@ -125,17 +125,17 @@ class StateDirectory:
             note.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let the next server have it."""
+        """Release it for the next server."""
         lock, self._lock = self._lock, -1
         if lock >= 0:
             os.close(lock)
 
-    def forsake(self) -> None:
-        """In a forked child: let go of the copy of the lock, which stays the parent's."""
+    def _close_in_child(self) -> None:
+        """In a forked child: close the copy of the lock, which the parent keeps."""
         self.close()
 
     def _sync(self, folder: Path) -> None:
-        """Have the file system note that a directory is in it."""
+        """Synchronise a folder's entries with the disk."""
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)

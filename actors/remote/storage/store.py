@@ -1,4 +1,4 @@
-"""The store of staged rows, which are committed or dropped."""
+"""The store of staged rows, until they are committed or dropped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from callboard.remote.errors import (
     RemoteError,
     UploadRefused,
 )
-from callboard.remote.protocol.staged_rows import (
+from callboard.remote.protocol.requests import (
     BatchName,
     Begin,
     Layout,
@@ -36,16 +36,15 @@ from callboard.remote.wire.frames import Buffer
 
 
 class Backlog:
-    """The limit of published rows: at it, commits are refused, and committed batches wait.
+    """The limit of published rows, at which commits are refused, and committed batches wait.
 
-    The rows that a batch publishes are known when it has been applied, and it is committed before
-    that. So at the limit, a batch with rows for an entry that publishes is refused, and one that is
-    committed waits to be applied, until rows are released. The limit is passed by the rows of one
-    batch at most.
+    The rows that a batch publishes are known only when it has been applied, after its commit. So at
+    the limit, a batch with rows for a publishing entry is refused, and a committed one waits to be
+    applied, until rows are released. At most the rows of one batch exceed the limit.
     """
 
     def __init__(self, journal: Journal, publishers: Iterable[str], most: int) -> None:
-        """Let `publishers`, entries, have so many bytes together; 0 is no limit."""
+        """Limit the entries `publishers` to `most` bytes together; 0 is no limit."""
         self._journal = journal
         self._publishers = frozenset(publishers)
         self._most = most
@@ -53,7 +52,7 @@ class Backlog:
 
     @property
     def bytes(self) -> int:
-        """How many bytes wait, of all entries. In any thread."""
+        """The number of unreleased bytes of all entries. In any thread."""
         return sum(self._journal.unreleased_bytes.values())
 
     @property
@@ -66,7 +65,7 @@ class Backlog:
         return 0 < self._most <= self.bytes
 
     def holds(self, name: BatchName, entries: Collection[str]) -> bool:
-        """Tell whether a committed batch has to wait, and note it. Called by who applies."""
+        """Tell whether a committed batch must wait, and note it. Called by the applier."""
         self._is_holding = self._is_full and not self._publishers.isdisjoint(entries)
         if self._is_holding:
             log.warning("batch waits for a release", batch=str(name), bytes=self.bytes)
@@ -75,8 +74,8 @@ class Backlog:
     def refuse(self, name: BatchName, entries: Collection[str]) -> None:
         """Raise UploadRefused if a batch cannot be committed now.
 
-        It may be committed later, as it is. Behind a committed batch that waits there is no room
-        for any other, whatever it is for: the journal would grow by it.
+        It may be committed later. While a committed batch waits, all others are refused, as the
+        journal would grow.
         """
         if not self._is_full or (self._publishers.isdisjoint(entries) and not self._is_holding):
             return
@@ -84,32 +83,31 @@ class Backlog:
         most = max(kept, key=kept.__getitem__)
         raise UploadRefused(
             f"{name} is not committed: {self.bytes} bytes of published rows wait for readers, "
-            f"{kept[most]} of them of the entry {most!r}, and {self._most} may. Commit it again "
-            f"when some were released, as by connection.published({most!r}).release(), or give "
-            "the server more by --max-published-bytes"
+            f"{kept[most]} of them of the entry {most!r}, and the limit is {self._most}. Commit it "
+            f"again after a release, as by connection.published({most!r}).release(), or raise the "
+            "server's --max-published-bytes"
         )
 
 
-LONGEST_PAYLOAD = 10**9  # what SQLite takes, as it is mostly built
+LONGEST_PAYLOAD = 10**9  # the limit of SQLite in most builds
 
 _KEY = Struct("!IQ")  # partition, attempt
 
 
 @dataclass(frozen=True)
 class StagingLimits:
-    """Limits of staged and published rows, of all clients together."""
+    """Limits of staged and published rows, for all clients together."""
 
     staged_memory: int = 256 * 2**20
-    """Bytes of rows in memory; those above it go to files."""
+    """Bytes of rows in memory; more go to files."""
     staged_bytes: int = 16 * 2**30
     """Bytes of rows in files; more are refused."""
     staged_attempts: int = 100_000
     """Attempts at partitions; more are refused."""
     staged_age: float = 3600.0
-    """After how many seconds without a sign of life staged rows are dropped."""
+    """Seconds without a request after which staged rows are dropped."""
     published_bytes: int = 16 * 2**30
-    """Bytes of published rows that nobody has released: at so many, batches for entries that
-    publish are refused when they are to be committed. 0 is no limit."""
+    """Bytes of unreleased rows at which commits for publishing entries are refused; 0: no limit."""
 
     def __post_init__(self) -> None:
         for name in ("staged_memory", "staged_bytes", "published_bytes"):
@@ -119,10 +117,10 @@ class StagingLimits:
 
 
 class StagingStore:
-    """Staged parts, and the journal that takes the winners. Used by one thread.
+    """Staged parts, and the journal that gets the winners. Used by one thread.
 
-    A part is for its attempt alone. It is dropped by a commit of others, by an abort, by age, and
-    for any error in it. Later rows for it are refused for that reason.
+    A part belongs to one attempt. It is dropped by a commit of others, by an abort, by age, and by
+    any error in it. Later rows for it are refused for the same reason.
     """
 
     def __init__(
@@ -141,11 +139,11 @@ class StagingStore:
         self.disk = 0
         """Bytes of staged rows in files."""
         self.attempts = 0
-        """How many attempts are staged, complete or not."""
+        """The number of staged attempts, complete or not."""
         self.late = 0
-        """How often something came for a batch that was committed."""
+        """The number of requests for a batch that was committed."""
         self.expired = 0
-        """How many parts were dropped for their age."""
+        """The number of parts that were dropped by age."""
         self._folder = directory.staged
         self._journal = journal
         self._backlog = backlog
@@ -157,7 +155,7 @@ class StagingStore:
     # --- parts ------------------------------------------------------------------------------------
 
     def begin(self, begun: Begin, entry: str) -> StagedPart:
-        """Begin with a part. Raises UploadRefused, BatchCommitted."""
+        """Begin a part. Raises UploadRefused, BatchCommitted."""
         if self._journal.is_committed(begun.name):
             raise self._lateness(begun.name)
         if self.memory >= self.limits.staged_memory:
@@ -167,25 +165,27 @@ class StagingStore:
         parts = self._batches.setdefault(begun.name, {})
         key = _key(begun.partition, begun.attempt)
         if key in parts:
-            raise UploadRefused(f"{parts[key]} is staged already: an attempt has an id of its own")
+            raise UploadRefused(f"{parts[key]} is already staged: each attempt needs a new id")
         file = self._folder / str(next(self._numbers))
         part = parts[key] = StagedPart(begun, entry, file, self._clock())
         self.attempts += 1
         return part
 
     def add(self, part: StagedPart, data: UploadRows, found: int | None = None) -> None:
-        """Keep rows of a part, of which `found` were counted if they were counted before.
+        """Keep rows of a part; `found` is their number if they were counted before.
 
-        Raises UploadRefused, or why the part was dropped.
+        Raises UploadRefused, or the reason why the part was dropped.
         """
         with self._touching(part):
             size = len(data.payload)
             if size > LONGEST_PAYLOAD:
-                raise UploadRefused(f"{size} bytes of rows in a frame; {LONGEST_PAYLOAD} may be")
+                raise UploadRefused(
+                    f"expected at most {LONGEST_PAYLOAD} bytes of rows in a frame, got {size}"
+                )
             if found is None:
                 found = self._rows_in(data.layout, data.payload)
             if found != data.rows or not found:
-                raise UploadRefused(f"{found} rows came, and {data.rows} were announced")
+                raise UploadRefused(f"expected {data.rows} rows, as announced, got {found}")
             to_file = self.memory + size > self.limits.staged_memory
             if to_file:
                 self._refuse_beyond(size)
@@ -195,13 +195,13 @@ class StagingStore:
             self.disk += part.disk - before[1]
 
     def end(self, part: StagedPart, end: UploadEnd) -> int:
-        """Complete a part, and return its rows. Raises UploadRefused, or why it was dropped."""
+        """Complete a part, and return its rows. Raises like `add()`."""
         with self._touching(part):
             part.end(end)
         return part.rows
 
     def drop(self, part: StagedPart, why: RemoteError) -> None:
-        """Let a part go, for this reason. Once."""
+        """Drop a part, for this reason, once."""
         self.memory -= part.memory
         self.disk -= part.disk
         self.attempts -= 1
@@ -220,24 +220,24 @@ class StagingStore:
             self.drop(part, UploadRefused(f"{part} was silent for {self.limits.staged_age:g} s"))
 
     def parts(self) -> Iterator[StagedPart]:
-        """Return all parts that are staged, complete or not."""
+        """Return all staged parts, complete or not."""
         return (part for parts in self._batches.values() for part in parts.values())
 
     # --- batches ----------------------------------------------------------------------------------
 
     def commit(self, name: BatchName, winners: Sequence[StagedAttempt]) -> int | None:
-        """Put a batch on disk, and return its number; None if that was done before.
+        """Commit a batch, and return its number; None if it was committed before.
 
         `winners` are ordered by partition. Raises CommitConflict, NotUploaded, and UploadRefused if
-        it cannot be written, or too much that is published waits for readers; after that the commit
-        may be tried again.
+        it cannot be written, or the limit of published rows is reached; then the commit may be
+        retried.
         """
         if self._journal.is_committed(name):
             if self._journal.has_winners(name, winners):
                 return None
             log.error("commit conflict", batch=str(name), winners=len(winners))
             raise CommitConflict(
-                f"{name} is committed, with other winners than the {len(winners)} that are named"
+                f"{name} is committed with other winners than the {len(winners)} given"
             )
         parts = [self._winning_part(name, winner) for winner in winners]
         self._backlog.refuse(name, {part.entry for part in parts})
@@ -253,7 +253,7 @@ class StagingStore:
         return number
 
     def abort(self, name: BatchName) -> None:
-        """Drop what is staged of a batch, which may be staged anew. Raises BatchCommitted."""
+        """Drop the staged rows of a batch, which may be staged anew. Raises BatchCommitted."""
         if self._journal.is_committed(name):
             raise BatchCommitted(f"{name} is committed, and cannot be aborted")
         self._drop_all(name, UploadRefused(f"{name} was aborted"))
@@ -266,7 +266,7 @@ class StagingStore:
         if not part.is_complete:
             raise NotUploaded(f"{who} has not ended")
         if part.rows != winner.rows:
-            raise NotUploaded(f"{who} is staged with {part.rows} rows, and not with {winner.rows}")
+            raise NotUploaded(f"{who} is staged with {part.rows} rows, not with {winner.rows}")
         return part
 
     @contextmanager
@@ -290,16 +290,16 @@ class StagingStore:
     def _refuse_beyond(self, more: int) -> None:
         if self.disk + more > self.limits.staged_bytes:
             raise UploadRefused(
-                f"{self.memory} bytes of rows are staged in memory, {self.disk} in files, and "
-                f"{self.limits.staged_bytes} may be in files"
+                f"{self.memory} bytes of rows are staged in memory, {self.disk} in files, where "
+                f"the limit is {self.limits.staged_bytes}"
             )
 
     def _lateness(self, name: BatchName) -> BatchCommitted:
         self.late += 1
         log.info("late rows refused", batch=str(name))
-        return BatchCommitted(f"{name} is committed: what comes for it is late")
+        return BatchCommitted(f"{name} is committed: later rows are refused")
 
 
 def _key(partition: int, attempt: int) -> bytes:
-    """Return a key whose hash no client can choose, as that of two numbers."""
+    """Return a key whose hash no client can choose, other than that of two numbers."""
     return _KEY.pack(partition, attempt)

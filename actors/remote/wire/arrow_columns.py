@@ -1,8 +1,8 @@
-"""Checks record batches from untrusted senders: whether they are what they say.
+"""Checks whether record batches from untrusted senders are valid.
 
-To look must not take long, however few bytes there are. Data that is there once can be referred to
-many times, by views, and by batches and columns with one dictionary. Values that take no bytes,
-such as nulls, can be as many as a number says.
+The work of a check must be bounded by the number of bytes. The same data can be referred to many
+times, by views, and by batches and columns with one dictionary. Values without bytes, such as
+nulls, can have any number.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from callboard.remote.wire.texts import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BITS = 8  # values in a byte: there cannot be more of those that take any
+_BITS = 8  # the maximum number of values in a byte, if they take any space
 _WEIGHTLESS = 64  # values for a byte, of all columns together
-_TIMES = 16  # how often all bytes of the data may be looked at
-_SPARE = 1 << 20  # and so many more
+_TIMES = 16  # how often all bytes of the data may be checked
+_SPARE = 1 << 20  # bytes that may be checked beside that
 
 
 class _Shape(Enum):
@@ -36,14 +36,14 @@ class _Shape(Enum):
     VIEWS_OF_TEXTS = auto()
     VIEWS = auto()
     DEEP = auto()
-    """With other columns within it."""
+    """With nested columns."""
 
 
-_shapes: dict[int, _Shape] = {}  # by the numbers of types: these are asked for each column
+_shapes: dict[int, _Shape] = {}  # by the numbers of types, as a cache
 
 # All others are refused, and maps whose keys are null. pyarrow's validation passes an empty union,
-# and `nbytes` of it ends the process; so does `to_numpy()` of an interval with months, and `view()`
-# of such a map. The code of an extension type reads what nobody has looked at.
+# whose `nbytes` ends the process; so does `to_numpy()` of an interval with months, and `view()` of
+# such a map. The code of an extension type reads unchecked data.
 _TYPES = (
     "NA", "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
     "HALF_FLOAT", "FLOAT", "DOUBLE", "DECIMAL32", "DECIMAL64", "DECIMAL128", "DECIMAL256",
@@ -63,7 +63,7 @@ def _numbers() -> frozenset[int]:
 
 
 def check_types(schema: pa.Schema) -> None:
-    """Refuse columns of types that are not read here. Raises CodecError, which names the column."""
+    """Refuse columns of other types. Raises CodecError, which names the column."""
     for field in schema:
         for kind in _types_in(field.type):
             if kind.id not in _numbers() or _ends_a_process(kind):
@@ -75,7 +75,7 @@ def check_types(schema: pa.Schema) -> None:
 
 
 def _ends_a_process(kind: Any) -> bool:
-    """Tell whether a method of pyarrow 26 aborts at a valid array of the type."""
+    """Tell whether a method of pyarrow 26 aborts for a valid array of the type."""
     from pyarrow import types
 
     if types.is_run_end_encoded(kind):
@@ -85,7 +85,7 @@ def _ends_a_process(kind: Any) -> bool:
 
 
 def _types_in(kind: Any) -> Iterator[Any]:
-    """Give a type, and all the types within it, however deep."""
+    """Yield a type, and all nested types."""
     from pyarrow import types
 
     yield kind
@@ -115,17 +115,17 @@ def _shape_of(kind: pa.DataType) -> _Shape:
 
 
 class ColumnChecker:
-    """Looks through the columns of all batches that came in so many bytes."""
+    """Checks the columns of all batches of a message."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._values = 0
-        self._bytes = 0  # which columns refer to
+        self._bytes = 0  # that columns refer to
 
     def check(self, batch: pa.RecordBatch) -> Iterator[int]:
-        """Look through a batch, and give how many bytes each column has, behind the look.
+        """Check a batch, and yield the size of each column after its check.
 
-        Raises CodecError, which names the column and its type, and what pyarrow raises.
+        Raises CodecError, which names the column and its type, and pyarrow's errors.
         """
         if batch.num_rows > _BITS * self._size:  # of nulls there may be any number
             raise CodecError(f"{batch.num_rows} rows in {self._size} bytes")
@@ -140,7 +140,7 @@ class ColumnChecker:
             yield size
 
     def _look_through(self, column: pa.Array, size: int) -> None:
-        """Raise if a column's values are not where it says, or texts are none, or are too many."""
+        """Raise if a column has invalid offsets, invalid texts, or too many values."""
         self._note_bytes(size)
         shape = _shape_of(column.type)
         if shape is not _Shape.DEEP:
@@ -169,12 +169,12 @@ class ColumnChecker:
         self._bytes += count
         if self._bytes > _TIMES * self._size + _SPARE:
             raise CodecError(
-                f"its values refer to parts of {self._size} bytes so often that these are "
+                f"its values refer to parts of {self._size} bytes so often that they come to "
                 f"{self._bytes} bytes"
             )
 
     def _without_views(self, column: pa.Array) -> pa.Array:
-        """Return a column of views without what was found to be texts."""
+        """Return a column of views as bytes if its texts are valid."""
         import pyarrow as pa
 
         _, views, *letters = column.buffers()
@@ -188,8 +188,9 @@ class ColumnChecker:
 
 
 def _check_layout(array: Any, shape: _Shape) -> None:
-    """Check what pyarrow's validation passes over, and its functions take for granted. Raises
-    CodecError for a view that leads out, and an empty list that begins nowhere.
+    """Check what pyarrow's functions rely on, and its validation does not check.
+
+    Raises CodecError for a view beyond its buffers, and for an empty list with a wrong offset.
     """
     from pyarrow import types
 
@@ -198,7 +199,7 @@ def _check_layout(array: Any, shape: _Shape) -> None:
         _, views, *letters = array.buffers()
         places = memoryview(views or b"").cast("B")
         if not views_lie_within(places, array.offset, len(array), [len(each) for each in letters]):
-            raise CodecError("a view leads out of the bytes that it refers to")
+            raise CodecError("a view refers to bytes beyond its buffer")
     elif not len(array) and any(
         is_such(kind) for is_such in (types.is_list, types.is_large_list, types.is_map)
     ):
@@ -212,14 +213,14 @@ def _check_layout(array: Any, shape: _Shape) -> None:
 
 
 def _without_letters(column: pa.Array) -> pa.Array | None:
-    """Return a column of texts without what is known of its letters; None if all is known."""
+    """Return a column of ASCII texts as bytes; None if its offsets are valid, too."""
     import pyarrow as pa
 
     present, offsets, letters = column.buffers()
     count = 0 if letters is None else len(letters)
     if letters is not None and not are_ascii(memoryview(letters).cast("B")):
         return column
-    # Wherever they are cut, they are texts.
+    # ASCII is valid wherever it is cut.
     if present is None and len(column):
         places = memoryview(offsets).cast("B")
         if lie_within(places, column.offset, len(column), count):
@@ -228,14 +229,14 @@ def _without_letters(column: pa.Array) -> pa.Array | None:
 
 
 def _size_of_views(column: pa.Array) -> int:
-    """Return how many bytes the views of a column come to, wherever they lie."""
+    """Return the sum of the lengths of a column's views."""
     views = column.buffers()[1]
     lengths = memoryview(views).cast("B").cast("i")[0::4].tolist() if views else []
     return sum(length for length in lengths if length > 0)
 
 
 def _arrays_in(column: Any) -> Iterator[Any]:
-    """Give a column, and all the columns within it, however deep."""
+    """Yield a column, and all nested columns."""
     from pyarrow import types
 
     yield column

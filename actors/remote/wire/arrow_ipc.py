@@ -1,4 +1,4 @@
-"""Encodes and decodes record batches, as a stream of Arrow's IPC format."""
+"""Encodes and decodes record batches as streams of Arrow's IPC format."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 
 _SMALL = 4096  # bytes: to copy them costs less than another part of a write
 _LONGEST_KEPT = 16 * 1024  # bytes of a schema that a reader keeps
-# Bytes that are looked through between two looks at what else there is to do; a column is as much
-# work as so many of them.
+# Bytes that are checked in a slice; a column counts as this many bytes of work.
 _SLICE, _COLUMN = 8 << 20, 64 * 1024
 _END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream: a message without metadata
 
 
 class _Parts:
-    """A file that keeps what is written, without a copy of what is large."""
+    """A file that keeps what is written, without copying large parts."""
 
     closed = False
 
@@ -51,7 +50,7 @@ class _Parts:
 
 
 class _Writer:
-    """Writes the batches of one schema without dictionaries, each as a stream of its own."""
+    """Writes the batches of one schema without dictionaries, each as a separate stream."""
 
     def __init__(self, schema: pa.Schema) -> None:
         import pyarrow as pa
@@ -72,7 +71,7 @@ class _Writer:
         return parts
 
 
-_kept = threading.local()  # a thread's last writer: to make one takes longer than to write
+_kept = threading.local()  # a thread's last writer: making one takes longer than writing
 
 
 def write_batch(batch: pa.RecordBatch) -> tuple[Buffer, ...]:
@@ -83,7 +82,9 @@ def write_batch(batch: pa.RecordBatch) -> tuple[Buffer, ...]:
     import pyarrow as pa
 
     if not isinstance(batch, pa.RecordBatch):
-        raise CodecError(f"send_batch() takes a pyarrow.RecordBatch, not a {type(batch).__name__}")
+        raise CodecError(
+            f"send_batch() expects a pyarrow.RecordBatch, got a {type(batch).__name__}"
+        )
     schema = batch.schema
     writer: _Writer | None = getattr(_kept, "writer", None)
     _kept.writer = None  # until it has written: one that fails is of no use
@@ -119,16 +120,15 @@ class ArrowReader:
     def read(self, data: Buffer) -> list[Any]:
         """Return the record batches of a stream, whose columns lie in `data`. Raises CodecError.
 
-        They are looked through: neither an offset nor a text in them can lead a reader astray.
-        Unions, intervals with months, and extension types are refused.
-        Buffers that are compressed are refused, as what they become could be of any size.
+        They are checked: offsets and texts in them are valid. Unions, intervals with months, and
+        extension types are refused, and compressed buffers, as they may expand to any size.
         """
         return finish(self.reading(data))
 
     def reading(self, data: Buffer) -> Generator[None, None, list[Any]]:
         """Read in slices: a generator that yields after each, and returns the batches."""
         if find_spec("pyarrow") is None:
-            raise CodecError("the server has no pyarrow, and takes no record batches")
+            raise CodecError("the server has no pyarrow, so it takes no record batches")
         size = sys.maxsize if self._is_trusted else len(data)
         checker, batches, work = ColumnChecker(size), [], 0
         try:
@@ -156,7 +156,9 @@ class ArrowReader:
         messages = messages_in(data, known)
         kinds = {kind for _, _, kind in messages}
         if not kinds <= {DICTIONARY, BATCH}:
-            raise CodecError(f"messages of kind {sorted(kinds)} behind a schema, and no batches")
+            raise CodecError(
+                f"expected record batches behind a schema, got messages of kind {sorted(kinds)}"
+            )
         if self._opening and DICTIONARY not in kinds:
             schema = self._schema
             for first, size, _ in messages:
@@ -172,7 +174,7 @@ class ArrowReader:
         self._opening, self._schema = b"", None
         messages = messages_in(data)
         if not messages:
-            raise CodecError("no schema, and no record batches")
+            raise CodecError("expected a schema and record batches, got no messages")
         first = buffer.slice(0, messages[0][1])
         schema = pa.ipc.read_schema(first)
         check_types(schema)

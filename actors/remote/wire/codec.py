@@ -23,7 +23,7 @@ import dataclasses
 import enum
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -46,26 +46,28 @@ from callboard.remote.wire.packed_rows import columns_of
 from callboard.remote.wire.unpacking import DEEPEST as DEEPEST
 from callboard.remote.wire.unpacking import Unpacking
 
+_BEFORE_ROWS = 64  # bytes of a frame that are no rows, and more
+
 
 class DataclassParts:
-    """How the objects of one dataclass are taken apart, and made again.
+    """The conversion of a dataclass's objects to their fields' values, and back.
 
     The parts are the fields that the constructor takes, in order. If there are others, a dict of
-    those that have a value follows: they are set when the object is made. Without it, as from
-    releases before, they are what the constructor makes them.
+    those with a value follows, which are set when the object is made. Without it, as from earlier
+    releases, the constructor decides about them.
     """
 
     def __init__(self, cls: type, exactly: bool) -> None:
-        """`exactly` says that the constructor's fields are set, too, in case that it changes them.
+        """With `exactly` the constructor's fields are set, too, in case that it changes them.
 
-        This is for bytes of our own: for others' the constructor may have to check values.
+        This is for trusted bytes: for others the constructor may have to check values.
         """
         fields = dataclasses.fields(cls)
         self.cls = cls
         self.exactly = exactly
         self.given = [field.name for field in fields if field.init]
         self.late = [field.name for field in fields if not field.init]
-        # A value needs nothing that Generic sets.
+        # Generic sets this attribute, which a value does not need.
         self.known = {"__orig_class__", *self.given, *self.late}
         self.slots = [
             name
@@ -76,7 +78,7 @@ class DataclassParts:
         ]
 
     def parts(self, value: Any) -> list[Any]:
-        """Take an object apart. Raises CodecError if it has attributes that are no fields."""
+        """Return the parts of an object. Raises CodecError if it has other attributes."""
         if self.slots or not self.known.issuperset(getattr(value, "__dict__", ())):
             self._refuse_others(value)
         parts = [getattr(value, name) for name in self.given]
@@ -85,12 +87,12 @@ class DataclassParts:
         return parts
 
     def make(self, *parts: Any) -> Any:
-        """Make an object of its parts. Raises CodecError, and what the constructor raises."""
+        """Make an object of its parts. Raises CodecError, and the constructor's errors."""
         late: Any = {}
         if self.late and len(parts) == len(self.given) + 1:
             *parts, late = parts  # type: ignore[assignment]
         if type(late) is not dict or not late.keys() <= {*self.late}:
-            raise CodecError(f"these are no fields of a {self.cls.__qualname__}: {late!r:.100}")
+            raise CodecError(f"expected fields of a {self.cls.__qualname__}, got {late!r:.100}")
         given = dict(zip(self.given, parts, strict=True))
         made = self.cls(**given)
         for name, value in (given | late if self.exactly else late).items():
@@ -107,7 +109,7 @@ class DataclassParts:
         others += [name for name in self.slots if hasattr(value, name)]
         if others:
             raise CodecError(
-                f"a {self.cls.__qualname__} has attributes that are no fields, and would be lost: "
+                f"a {self.cls.__qualname__} has attributes that are not fields, and would be lost: "
                 f"{', '.join(others)}. Declare them, as by field(init=False)"
             )
 
@@ -115,10 +117,10 @@ class DataclassParts:
 VERSION = 1
 
 ANY_NUMBER = sys.maxsize
-"""No limit for the number of values."""
-# Work between two looks at what else there is to do: of plain values, a few milliseconds.
+"""No limit of the number of values."""
+# Values in a slice: of plain values, a few milliseconds of work.
 _SLICE = 10_000
-# In fewer bytes there are not so many values that others would wait for them.
+# Fewer bytes cannot have enough values to hold up others.
 _AT_ONCE = 32 * 1024
 
 (
@@ -131,23 +133,22 @@ _DURATION = Struct("!iii")
 
 Types = Mapping[str, type] | Iterable[type]
 Encoding = tuple[int, Callable[[Any], Any]]
-"""The number of an extension, and what its data is made of: bytes, or a list to be encoded."""
+"""The number of an extension, and a function for its data: bytes, or a list to encode."""
 
 
 class Codec:
-    """An encoding, with the dataclasses and enumerations that both sides know by name.
+    """An encoding with dataclasses and enumerations that both sides know by name.
 
-    Safe in every thread.
+    It is safe in every thread.
     """
 
     __dir__ = public_names
 
-    def __init__(self, types: Types = (), most_values: int = ANY_NUMBER) -> None:
-        """Register `types`: a mapping of names and classes, or classes with names of their own.
+    def __init__(self, types: Types = (), max_values: int = ANY_NUMBER) -> None:
+        """Register `types`: a mapping of names and classes, or classes, which have their own names.
 
-        Bytes that hold more than `most_values` are not decoded; a container counts as four. Raises
-        ConfigError for anything but a dataclass or an enumeration, and for a name that two classes
-        have.
+        Bytes with more than `max_values` are not decoded; a container counts as four. Raises
+        ConfigError for anything but a dataclass or an enumeration, and for two classes of one name.
         """
         self._encodings: dict[type, Encoding] = dict(_ENCODINGS)
         self._decodings: dict[str, tuple[type, Callable[[list[Any]], Any]]] = {}
@@ -155,12 +156,12 @@ class Codec:
         for name, cls in named(types):
             self.register(name, cls)
         self._local = threading.local()
-        self.most_values = most_values
+        self.max_values = max_values
 
     def add(
         self, name: str, cls: type, parts: Callable[[Any], Iterable[Any]], make: Callable[..., Any]
     ) -> None:
-        """Register a type whose objects have parts, of which `make(*parts)` makes one again."""
+        """Register a type: `parts` takes an object apart, and `make(*parts)` makes one."""
         self._check_name(name, cls)
         self._encodings[cls] = (_DATACLASS, lambda value: [name, *parts(value)])
         self._decodings[name] = (cls, lambda items: make(*items))
@@ -168,18 +169,18 @@ class Codec:
     def add_later(
         self, name: str, parts: Callable[[Any], Iterable[Any]], make: Callable[..., Any]
     ) -> None:
-        """Register a type by its module and name, so that its module need not be imported."""
+        """Register a type by its module and name, without importing the module."""
         self._later[name] = parts
         self._decodings[name] = (object, lambda items: make(*items))
 
     def _check_name(self, name: str, cls: type) -> None:
         if name in self._decodings and self._decodings[name][0] is not cls:
-            raise ConfigError(f"two types are registered as {name!r}: give them names in a dict")
+            raise ConfigError(f"two types have the name {name!r}: give them names in a dict")
 
     def register(self, name: str, cls: type, *, exactly: bool = False) -> None:
-        """Register a dataclass or an enumeration. Raises ConfigError for all else.
+        """Register a dataclass or an enumeration. Raises ConfigError for others.
 
-        `exactly` is about dataclasses: see DataclassParts.
+        `exactly` is for dataclasses: see DataclassParts.
         """
         self._check_name(name, cls)
         if isinstance(cls, type) and is_dataclass(cls):
@@ -193,23 +194,36 @@ class Codec:
             self._decodings[name] = (cls, lambda items: cls[items[0]])
         else:
             raise ConfigError(
-                "only dataclasses and enumerations can be registered, not " + safe_repr(cls)
+                "expected a dataclass or an enumeration to register, got " + safe_repr(cls)
             )
 
     # --- encoding ---------------------------------------------------------------------------------
 
     def encode(self, value: Any) -> bytes:
-        """Return the bytes for one value. Raises CodecError, which names the type in the way."""
+        """Return the bytes of a value. Raises CodecError, which names an unknown type."""
         self._local.depth = 0
         return self._pack(value)
 
     def encode_rows(self, rows: list[Any]) -> bytes:
-        """Return the bytes for a list of values: in columns if they are tuples of one length."""
+        """Return the bytes of a list of values, in columns if they are tuples of one length."""
         columns = columns_of(rows)
         return b"\0" + self.encode(rows) if columns is None else b"\1" + self.encode(columns)
 
+    def encode_lots(self, rows: list[Any], longest: float) -> Iterator[tuple[bytes, int]]:
+        """Yield rows as bytes, and their number: in lots that fit into frames of `longest` bytes.
+
+        A row that is too long for any frame is a lot of its own.
+        """
+        data = self.encode_rows(rows)
+        if len(data) + _BEFORE_ROWS <= longest or len(rows) == 1:
+            yield data, len(rows)
+            return
+        middle = len(rows) // 2
+        yield from self.encode_lots(rows[:middle], longest)
+        yield from self.encode_lots(rows[middle:], longest)
+
     def _pack(self, value: Any) -> bytes:
-        """Pack on this level of extensions: each has a packer of its own, kept by the thread."""
+        """Pack on this level of extensions: each level has its own packer in each thread."""
         local = self._local
         if not hasattr(local, "packers"):
             local.packers = []
@@ -225,7 +239,7 @@ class Codec:
         except BaseException as error:  # of a user's class
             if comes_from_signal(error):
                 raise
-            # RecursionError and "recursion limit exceeded", or a text that is none.
+            # RecursionError and "recursion limit exceeded", or an invalid text.
             raise CodecError(f"a value cannot be encoded: {safe_str(error)}") from error
         return packed
 
@@ -248,7 +262,7 @@ class Codec:
         return msgpack.ExtType(code, data)
 
     def _encode_other(self, value: Any) -> msgpack.ExtType:
-        """Return an extension of a value whose type is not known. Raises CodecError."""
+        """Return an extension of a value of an unregistered type. Raises CodecError."""
         name = f"{type(value).__module__}.{type(value).__qualname__}"
         if name in self._later:
             parts = self._later[name]
@@ -256,7 +270,7 @@ class Codec:
             return self._extend(value)
         raise CodecError(
             f"a {name} cannot be encoded: "
-            "messages are made of plain values, and of dataclasses and enumerations that were "
+            "messages may have plain values, and dataclasses and enumerations that were "
             "registered with types="
         )
 
@@ -265,9 +279,9 @@ class Codec:
     def decode(self, data: bytes | memoryview, *, is_trusted: bool = False) -> Any:
         """Return the value in `data`. Raises CodecError, whatever the bytes are.
 
-        Its allocations are bounded by the length of `data`, times a constant, and by the codec's
-        `most_values`. So is its work, as sets and dicts of colliding keys are refused. `is_trusted`
-        says that this process has made the bytes, which may be more then.
+        Its memory and work are bounded by the length of `data`, times a constant, and by the
+        codec's `max_values`: sets and dicts of colliding keys are refused. `is_trusted` means that
+        this process has made the bytes, which have no such limits.
         """
         unpacking = self._unpacking(data, is_trusted)
         while not _advance(unpacking, data, _SLICE):
@@ -290,28 +304,28 @@ class Codec:
         return _rows_of(data, (yield from self.decoding(memoryview(data)[1:])))
 
     def _unpacking(self, data: bytes | memoryview, is_trusted: bool) -> Unpacking:
-        return Unpacking(data, self._plain, self._compose, self.most_values, is_trusted)
+        return Unpacking(data, self._plain, self._compose, self.max_values, is_trusted)
 
     def _plain(self, code: int, data: bytes) -> Any:
-        """Return the value that an extension's bytes hold. Raises CodecError."""
+        """Return the value of an extension's bytes. Raises CodecError."""
         make = _PLAIN.get(code)
         if make is None:
             raise CodecError(f"there is no extension {code}")
         return make(data)
 
     def _compose(self, code: int, items: list[Any]) -> Any:
-        """Return the dataclass or the member of an enumeration that has these parts."""
+        """Return the dataclass or the member of an enumeration with these parts."""
         name = items[0] if items else None
         if type(name) is not str or name not in self._decodings:
             raise CodecError(f"no type is registered here as {name!r:.100}")
         cls, make = self._decodings[name]
         if issubclass(cls, enum.Enum) != (code == _ENUM) or (code == _ENUM and len(items) != 2):
-            raise CodecError(f"an extension {code} is no {name}")
+            raise CodecError(f"an extension {code} is not a {name}")
         return make(items[1:])
 
 
 def _advance(unpacking: Unpacking, data: bytes | memoryview, work: int) -> bool:
-    """Do so much work, and tell whether all is done. Raises CodecError and nothing else."""
+    """Do a slice of work, and tell whether all is done. Raises only CodecError."""
     try:
         return unpacking.advance(work)
     except CodecError:
@@ -325,12 +339,12 @@ def _advance(unpacking: Unpacking, data: bytes | memoryview, work: int) -> bool:
 
 
 def _rows_of(data: bytes | memoryview, values: Any) -> list[Any]:
-    """Return the rows that `values` are, in the layout that the first byte says."""
+    """Return decoded `values` as rows, by the layout in the first byte."""
     layout = bytes(data[:1])
     if layout == b"\0" and type(values) is list:
         return values
     if layout != b"\1" or type(values) is not list or {*map(type, values)} != {list}:
-        raise CodecError(f"no rows: they begin with {layout!r}, and are {type(values)}")
+        raise CodecError(f"expected rows, got {type(values)} with the layout {layout!r}")
     try:
         return list(zip(*values, strict=True))
     except ValueError as error:
@@ -343,7 +357,7 @@ def named(types: Types) -> Iterable[tuple[str, type]]:
         return types.items()
     if not isinstance(types, Iterable):
         raise ConfigError(
-            f"types= is a dict of names and classes, or several classes, not {safe_repr(types)}"
+            f"types= expects classes, or a dict of names and classes, got {safe_repr(types)}"
         )
     return [(getattr(cls, "__qualname__", repr(cls)), cls) for cls in types]
 

@@ -1,4 +1,4 @@
-// How often the keys of one dict or set meet in its table, found out without the table.
+// Counts how often the keys of one dict or set collide in its hash table, without making the table.
 #pragma once
 
 #include <cstddef>

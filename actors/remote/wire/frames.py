@@ -1,6 +1,6 @@
-"""Frames: how the bytes of a connection are cut into messages.
+"""Frames, into which the bytes of a connection are divided.
 
-A frame is a length, of 32 bits in network order, and as many bytes: one that says its kind, and the
+A frame is a length of 32 bits in network order, and as many bytes: its kind in one byte, and the
 body.
 """
 
@@ -11,7 +11,7 @@ from contextlib import suppress
 from struct import Struct
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from callboard.remote.errors import ProtocolError
+from callboard.remote.errors import RemoteError
 
 LENGTH = Struct("!I")
 HEAD = Struct("!IB")
@@ -20,11 +20,11 @@ MOST = 2**32 - 1
 
 # Bytes taken from a connection at a time. A frame that is larger is received where it stays.
 _CHUNK = 64 * 1024
-# So many behind a large frame: if another large one follows, what comes with its length is copied.
-_GLANCE = 1024
-# A large frame begins with memory for so many bytes, and gets twice as much whenever that is full.
+# Bytes read behind a large frame: if another large one follows, its first bytes are copied.
+_READ_AHEAD = 1024
+# A large frame begins with memory for this many bytes, which doubles whenever it is full.
 _FIRST = 256 * 1024
-# So many frames' memory is kept, of frames up to so many bytes.
+# The memory of this many frames is kept, of frames up to this many bytes.
 _PLACES, _KEPT = 4, 4 * 1024 * 1024
 
 
@@ -32,7 +32,7 @@ Buffer: TypeAlias = bytes | memoryview
 
 
 class Frame(NamedTuple):
-    """One message as it travels: its kind, and its body, which nobody writes to any more."""
+    """An encoded message: its kind, and its body, which is not written to any more."""
 
     kind: int
     body: Buffer
@@ -48,8 +48,12 @@ def frame(kind: int, *parts: bytes) -> bytes:
     return b"".join([head(kind, sum(map(len, parts))), *parts])
 
 
+class ProtocolError(RemoteError):
+    """The other side sent a frame that the protocol does not allow at this point."""
+
+
 class Misframed(ProtocolError):
-    """A length that no frame may have. `before` are the frames that came with it, before it."""
+    """A frame has an invalid length. `before` has the frames that came before it."""
 
     def __init__(self, text: str, before: list[Frame]) -> None:
         super().__init__(text)
@@ -146,7 +150,7 @@ class Splitter:
         if len(large) <= _KEPT and not any(place is large for place in self._places):
             self._places = [large, *self._places[: _PLACES - 1]]
         self._large = None
-        self._most = _GLANCE
+        self._most = _READ_AHEAD
         return [Frame(large[0], memoryview(large)[1 : self._length].toreadonly())]
 
     def _place_for(self, length: int) -> bytearray:

@@ -161,11 +161,11 @@ cdef bint counts_rows(Packed* left, uint64_t* rows) noexcept nogil:
     return width > 0 and left.at == left.end
 
 
-def count_plain_rows(const uint8_t[::1] data not None, int64_t most_values=2**62):
+def count_plain_rows(const uint8_t[::1] data not None, int64_t max_values=2**62):
     """Return how many rows `Codec.encode_rows` has put into bytes; -1 if only decoding them can tell.
 
     So it is for rows that hold extensions, whose types the other side decides, for dicts of many keys other than
-    texts, for more than `most_values`, and for bytes that are no rows. For what is counted here `Codec.decode_rows`
+    texts, for more than `max_values`, and for bytes that are no rows. For what is counted here `Codec.decode_rows`
     raises nothing.
     """
     cdef uint64_t rows = 0
@@ -173,7 +173,7 @@ def count_plain_rows(const uint8_t[::1] data not None, int64_t most_values=2**62
     cdef Packed left
     if data.shape[0] == 0:
         return -1
-    left.room = most_values - 1
+    left.room = max_values - 1
     left.at = &data[0]
     left.end = left.at + data.shape[0]
     with nogil:

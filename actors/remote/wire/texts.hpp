@@ -1,4 +1,4 @@
-// Checks of each byte of a column of texts.
+// Checks whether the bytes of a column of texts are valid, one by one.
 #pragma once
 
 #include <cstddef>

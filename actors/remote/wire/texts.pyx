@@ -1,4 +1,4 @@
-"""Checks of each byte of a column of texts, without the interpreter's lock."""
+"""Checks whether the bytes of a column of texts are valid, without the interpreter's lock."""
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memcpy

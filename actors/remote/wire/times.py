@@ -1,4 +1,4 @@
-"""Times as texts: ISO 8601, and behind it the zone by its name, as in RFC 9557, and the fold.
+"""Times as texts: ISO 8601, with the fold, and the name of the zone as in RFC 9557.
 
 A plain text is enough for a `fold` of 0 and no zone, or one that is an offset. Else there is a `0`
 or a `1` before it, which is the fold, and a zone's name in brackets where it has one:
@@ -25,7 +25,7 @@ def needs_more(value: datetime | time) -> bool:
 
 
 def to_plain(value: datetime | time) -> bytes:
-    """Return the plain text of a time. Raises CodecError for a zone that has no offset."""
+    """Return the plain text of a time. Raises CodecError for a zone without an offset."""
     if value.tzinfo is not None and value.utcoffset() is None:
         raise CodecError(f"{value!r} cannot be encoded: its zone has no offset without a date")
     return value.isoformat().encode()
@@ -40,22 +40,22 @@ def to_full(value: datetime | time) -> bytes:
 
 
 def datetime_of_plain(data: bytes) -> datetime:
-    """Read what `to_plain()` has written. Raises ValueError."""
+    """Read a datetime written by `to_plain()`. Raises ValueError."""
     value: datetime = _read(datetime.fromisoformat, data.decode("ascii"))
     return value
 
 
 def time_of_plain(data: bytes) -> time:
-    """Read the same of a time of the day."""
+    """Read a time of the day written by `to_plain()`. Raises ValueError."""
     value: time = _read(time.fromisoformat, data.decode("ascii"))
     return value
 
 
 def datetime_of_full(data: bytes) -> datetime:
-    """Read what `to_full()` has written. Raises ValueError.
+    """Read a datetime written by `to_full()`. Raises ValueError.
 
-    The moment counts. With a zone that is unknown here, the offset stays. Where the zone has
-    another offset here, the clock shows that zone's time.
+    The instant is kept. If the zone is unknown here, the offset stays. If the zone has another
+    offset here, the time of the day changes.
     """
     fold, text, name = _parts(data)
     value = datetime_of_plain(text).replace(fold=fold)
@@ -72,7 +72,7 @@ def datetime_of_full(data: bytes) -> datetime:
 
 
 def time_of_full(data: bytes) -> time:
-    """Read the same of a time of the day. Raises CodecError for a zone that is not known here."""
+    """Read a time of the day written by `to_full()`. Raises CodecError for an unknown zone."""
     fold, text, name = _parts(data)
     value = time_of_plain(text).replace(fold=fold)
     if not name:
@@ -80,16 +80,16 @@ def time_of_full(data: bytes) -> time:
     zone = _zone(name)
     if zone is None:
         if value.tzinfo is None:
-            raise CodecError(f"no zone {name!r} is known here, and {value} has no offset")
+            raise CodecError(f"the zone {name!r} is unknown here, and {value} has no offset")
         return value
     return value.replace(tzinfo=zone)
 
 
 def _parts(data: bytes) -> tuple[int, bytes, str]:
-    """Return the fold, the plain text, and the zone's name or nothing."""
+    """Return the fold, the plain text, and the zone's name, which may be empty."""
     text, bracket, rest = data[1:].partition(b"[")
     if data[:1] not in (b"0", b"1") or (bracket and not rest.endswith(b"]")):
-        raise ValueError(f"no time with a fold and a zone: {data!r:.100}")
+        raise ValueError(f"expected a time with a fold, got {data!r:.100}")
     return int(data[:1]), text, rest[:-1].decode("ascii")
 
 
@@ -100,7 +100,7 @@ def _name_of(value: datetime | time) -> str:
 
 
 def _zone(name: str) -> zoneinfo.ZoneInfo | None:
-    """Return a zone of the database. Names from outside are not looked for among files."""
+    """Return a zone of the database. Unknown names from outside are not searched as files."""
     is_known = name.removeprefix("posix/").removeprefix("right/") in _zones()
     return _known_zone(name) if is_known else None
 
@@ -119,7 +119,7 @@ def _known_zone(name: str) -> zoneinfo.ZoneInfo | None:
 
 
 def _read(read: Callable[[str], Any], text: str) -> Any:
-    """Read a time. CPython's reader takes an offset of less than a second for none."""
+    """Read a time. CPython's reader ignores an offset of less than a second."""
     value, tiny = read(text), _TINY_OFFSET.search(text)
     if tiny is None:
         return value

@@ -32,7 +32,7 @@ cdef Py_ssize_t FEW_KEYS = 32
 cdef Py_ssize_t CONTAINER = 4
 cdef Py_ssize_t CALL = 16
 cdef int TEXT_SHIFT = 12
-cdef int LOOKS_SHIFT = 3
+cdef int COMPARISONS_SHIFT = 3
 # Longer keys of maps are not looked for among those before.
 cdef uint64_t SHORT_KEY = 64
 
@@ -49,7 +49,7 @@ cdef enum:
 
 @cython.final
 cdef class _Container:
-    """A value in the making."""
+    """A container that is being decoded."""
     cdef int kind
     cdef uint64_t left  # values, of a map keys as well
     cdef const uint8_t* end  # of an extension; else NULL
@@ -67,7 +67,7 @@ cdef class _Container:
 
 @cython.final
 cdef class Unpacking:
-    """One value on its way out of its bytes. For one thread."""
+    """The decoding of one value, in slices. Used by one thread."""
     cdef const uint8_t[::1] _data
     cdef const uint8_t* _at
     cdef const uint8_t* _end
@@ -76,7 +76,7 @@ cdef class Unpacking:
     cdef Py_ssize_t _most
     cdef Py_ssize_t _counted
     cdef bint _is_trusted
-    cdef uint64_t _owed
+    cdef uint64_t _expected
     cdef int _depth
     cdef int _extensions
     cdef _Container _top
@@ -95,7 +95,7 @@ cdef class Unpacking:
         self._plain, self._compose = plain, compose
         self._most = most
         self._is_trusted = is_trusted
-        self._owed = self._counted = 1
+        self._expected = self._counted = 1
         self._keys = {}
 
     def advance(self, Py_ssize_t work):
@@ -113,7 +113,7 @@ cdef class Unpacking:
         self._need(1)
         head = self._at[0]
         self._at += 1
-        self._owed -= 1
+        self._expected -= 1
         if head < 0x80:
             return self._put(head)
         if head >= 0xE0:
@@ -152,7 +152,7 @@ cdef class Unpacking:
 
     cdef inline int _need(self, uint64_t size) except -1:
         if <uint64_t>(self._end - self._at) < size:
-            raise OutOfData(f"{size} bytes are wanted, and {self._end - self._at} are left")
+            raise OutOfData(f"expected {size} more bytes, got {self._end - self._at}")
         return 0
 
     cdef inline uint64_t _number(self, int width) except? 0xFFFF:
@@ -229,9 +229,9 @@ cdef class Unpacking:
         cdef _Container made = _Container.__new__(_Container)
         made.kind, made.end = kind, end
         made.left = 2 * count if kind == MAP else count
-        self._owed += made.left
-        if self._owed > <uint64_t>(self._end - self._at):
-            raise OutOfData(f"{self._owed} values are to come, in {self._end - self._at} bytes")
+        self._expected += made.left
+        if self._expected > <uint64_t>(self._end - self._at):
+            raise OutOfData(f"{self._expected} values are to come, in {self._end - self._at} bytes")
         self._counted += CONTAINER - 1 + <Py_ssize_t>made.left  # one of which was announced
         if self._counted > self._most and not self._is_trusted:
             raise CodecError(
@@ -261,7 +261,7 @@ cdef class Unpacking:
             if top.kind == MAP:
                 work += self._put_into_map(top, value)
             elif top.members is not None:
-                work += self._look_at(top, value, len(top.members))
+                work += self._refuse_collisions(top, value, len(top.members))
                 PySet_Add(top.members, value)
             else:
                 PyList_Append(top.items, value)
@@ -275,7 +275,7 @@ cdef class Unpacking:
             value = self._close(top)
             self._top = top = top.outer
         if self._at != self._end:
-            raise CodecError(f"{self._end - self._at} bytes lie behind a value")
+            raise CodecError(f"{self._end - self._at} bytes follow a value")
         self.value, self._is_done = value, True
         return work
 
@@ -285,21 +285,21 @@ cdef class Unpacking:
             top.key, top.has_key = None, False
             return 0
         top.key, top.has_key = value, True
-        return self._look_at(top, value, len(top.pairs))
+        return self._refuse_collisions(top, value, len(top.pairs))
 
-    cdef inline Py_ssize_t _look_at(self, _Container top, object key, Py_ssize_t before) except -1:
+    cdef inline Py_ssize_t _refuse_collisions(self, _Container top, object key, Py_ssize_t before) except -1:
         """Refuse a key that is one of many which collide: each would be compared with all others."""
-        cdef int64_t looks
+        cdef int64_t comparisons
         if before < FEW_KEYS or self._is_trusted:
             return 0
         if top.collisions == NULL:
             top.collisions = new Collisions(top.kind != MAP)
             for known in (top.pairs if top.kind == MAP else top.members):
                 top.collisions.add(PyObject_Hash(known))
-        looks = top.collisions.add(PyObject_Hash(key))
-        if looks < 0:
+        comparisons = top.collisions.add(PyObject_Hash(key))
+        if comparisons < 0:
             raise CodecError(f"the hashes of {before + 1} keys of a dict or set collide")
-        return looks >> LOOKS_SHIFT
+        return comparisons >> COMPARISONS_SHIFT
 
     cdef object _close(self, _Container made):
         if made.end != NULL and made.end != self._at:

@@ -1,1 +1,1 @@
-"""Frames, batches and rows: what is in them, and which are beside each other."""
+"""Frames, batches and rows: their conversion, their schemas, and their partitions by key."""

@@ -1,4 +1,4 @@
-"""Puts all rows of a key into one partition, in one order."""
+"""Brings all rows of a key into one partition, in order."""
 
 from __future__ import annotations
 
@@ -16,17 +16,21 @@ if TYPE_CHECKING:
 def by_key(
     frame: DataFrame, key: str | Sequence[str], *, order: str | Sequence[str], partitions: int
 ) -> DataFrame:
-    """Return a frame whose partitions have all rows of their keys, and are sorted by `order`.
+    """Return a frame whose partitions contain all rows of their keys, sorted by `order`.
 
-    `key` and `order` are columns' names, one or several. Rows whose key is null are one key's. The
-    promise is the order in a partition, and so that of each key's rows; between partitions there is
-    none. Rows that are equal by `order` are sorted by all other columns, because a shuffle brings
-    them in any order, and in another one when a task is run again. Spark raises for columns that it
-    cannot sort by, such as maps.
+    Null is one key. Each partition is ordered, and so are the rows of each key; there is no order
+    between partitions. Rows that are equal by `order` are sorted by all other columns, because the
+    order after a shuffle may differ when a task is run again. Spark raises an error for columns
+    that it cannot sort by, such as maps.
 
-    `partitions` has no default, as adaptive execution would make one of several that are small.
+    Args:
+        frame: The frame.
+        key: The name of the key column, or several names.
+        order: The name of a column to sort by, or several names.
+        partitions: The number of partitions. It has no default, because adaptive execution would
+            merge small ones.
 
-    Raises ConfigError for a column that is not there, or is there twice.
+    Raises ConfigError for a missing or ambiguous column.
     """
     keys, orders = names_of("key", key), names_of("order", order)
     check_frame("frame", "the frame", frame, [*keys, *orders])
@@ -38,7 +42,7 @@ def by_key(
 def in_order(
     frame: DataFrame, partitions: int, keys: Iterable[Column], columns: Iterable[Column]
 ) -> DataFrame:
-    """Bring rows of one key into one of so many partitions, and sort each by columns."""
+    """Bring the rows of each key into one of the partitions, which are sorted by columns."""
     partitions = whole("partitions", partitions, error=ConfigError)
     return frame.repartition(partitions, *keys).sortWithinPartitions(*columns)
 
@@ -47,7 +51,9 @@ def names_of(what: str, names: str | Sequence[str]) -> list[str]:
     """Return one or several names of columns as a list; raise ConfigError for none."""
     listed = [names] if isinstance(names, str) else names
     if not isinstance(listed, Iterable) or not (listed := list(listed)):
-        raise ConfigError(f"{what} is a column's name, or several names, not {safe_repr(names)}")
+        raise ConfigError(
+            f"{what} expects a column's name, or several names, got {safe_repr(names)}"
+        )
     return listed
 
 
@@ -56,7 +62,7 @@ def check_frame(name: str, what: str, frame: DataFrame, columns: Iterable[str]) 
     from pyspark.sql import DataFrame
 
     if not isinstance(frame, DataFrame):
-        raise ConfigError(f"{name} is a frame of Spark, not {safe_repr(frame)}")
+        raise ConfigError(f"{name} expects a frame of Spark, got {safe_repr(frame)}")
     has = frame.columns
     for column in columns:
         if column not in has:
@@ -67,5 +73,5 @@ def check_frame(name: str, what: str, frame: DataFrame, columns: Iterable[str]) 
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as Spark reads it, whatever it has in it."""
+    """Return a column's name, quoted for Spark."""
     return "`" + name.replace("`", "``") + "`"

@@ -1,4 +1,4 @@
-"""Turns record batches into rows, and rows into record batches."""
+"""Converts record batches to rows, and rows to record batches."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-PIECE = 1024  # rows that are taken out of a batch at once, and that are gathered to one
+PIECE = 1024  # rows that are converted from a batch at once, and that are gathered into one
 
 
 def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Cut batches, so that few of their rows are Python's at a time, in zones that it knows."""
+    """Cut batches, to convert few rows at a time, in time zones that Python knows."""
     for batch in map(in_known_zones, batches):
         for at in range(0, batch.num_rows, PIECE):
             yield batch.slice(at, PIECE)
 
 
 def dicts_of(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    """Give the rows of batches as dictionaries. Raises SchemaError for two columns of a name."""
+    """Yield the rows of batches as dictionaries. Raises SchemaError for two columns of a name."""
     for piece in pieces(batches):
         names = piece.schema.names
         if len({*names}) < len(names):
@@ -34,14 +34,14 @@ def dicts_of(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 
 
 def tuples_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
-    """Give the rows of batches as tuples."""
+    """Yield the rows of batches as tuples."""
     for piece in pieces(batches):
         columns = [column.to_pylist() for column in piece.columns]
         yield from zip(*columns, strict=True) if columns else [()] * piece.num_rows
 
 
 def plain_rows(batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
-    """Return the rows of a batch as Spark's own conversions want them: maps are dictionaries."""
+    """Return the rows of a batch as Spark's own conversions need them: maps are dictionaries."""
     columns = [[*map(_of_maps(column.type), column.to_pylist())] for column in batch.columns]
     return [*zip(*columns, strict=True)]
 
@@ -65,10 +65,10 @@ def _of_maps(arrow: pa.DataType) -> Callable[[Any], Any]:
 
 
 def batches_of(outputs: Iterable[Any], schema: StructType | None) -> Iterator[pa.RecordBatch]:
-    """Give the batches that outputs are, and those that can be made of the rows among them.
+    """Yield outputs as batches; rows among them are gathered into batches.
 
-    With a schema rows are dictionaries or tuples with its columns, and batches are checked against
-    it. SchemaError says what does not fit, and what is a row where there is no schema.
+    With a schema, rows are dictionaries or tuples with its columns, and batches are checked against
+    it. SchemaError names what does not fit, and rows without a schema.
     """
     if schema is None:
         return _gathered(outputs, None)
@@ -84,8 +84,8 @@ def _gathered(outputs: Iterable[Any], schema: pa.Schema | None) -> Iterator[pa.R
         if is_row:
             if schema is None:
                 raise SchemaError(
-                    "an output is a record batch or a table, or a row of the schema that schema= "
-                    f"says, not {safe_repr(output)}"
+                    "expected a record batch or a table as an output, or a row with schema=, got "
+                    f"{safe_repr(output)}"
                 )
             rows.append(row_of(schema.names, output))
         if rows and (len(rows) == PIECE or not is_row):
@@ -104,17 +104,16 @@ def row_of(names: list[str], row: Any, what: str = "an output") -> tuple[Any, ..
     if isinstance(row, dict) and row.keys() == {*names}:
         return tuple([row[name] for name in names])
     raise SchemaError(
-        f"{what} is a dictionary or a tuple with the columns {names}, not {safe_repr(row)}"
+        f"{what} must be a dictionary or a tuple with the columns {names}, got {safe_repr(row)}"
     )
 
 
 def record_batch(
     schema: pa.Schema, rows: list[tuple[Any, ...]], what: str = "an output"
 ) -> pa.RecordBatch:
-    """Return rows as a batch; raise SchemaError, which names the column, for values that do not
-    fit.
+    """Return rows as a batch. A value that does not fit is a SchemaError with its column.
 
-    A naive datetime in a column of instants is of the process's own zone, as it is to Spark.
+    A naive datetime in a column of instants is in the process's own zone, as for Spark.
     """
     import pyarrow as pa
 

@@ -1,7 +1,7 @@
-"""Rows of frames of pandas as Spark itself gives them to Python; and frames of rows.
+"""Converts pandas frames to rows, as Spark itself would, and rows to frames.
 
 pandas has one type for several of Spark's: integers beside a null are floats, null is NaN, and a
-time has no zone. An ambiguous column is refused, by its name.
+time has no zone. An ambiguous column is refused by its name.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _SAY = f"say rows=, the schema of the rows, or {_HELP}"
 
 
 def records_of(frame: pd.DataFrame, schema: StructType | None = None) -> list[dict[str, Any]]:
-    """Return the rows of a frame, of that schema, as dictionaries.
+    """Return the rows of a frame with this schema as dictionaries.
 
-    Null is None, and a TIMESTAMP an aware datetime in the session's zone, as it comes of Arrow.
-    Raises SchemaError for a column that may have been one thing or another in Spark.
+    Null is None, and a TIMESTAMP an aware datetime in the session's zone, as from Arrow. Raises
+    SchemaError for a column with ambiguous values.
     """
     types: dict[Any, DataType] = {field.name: field.dataType for field in schema or ()}
     columns = [_values(name, frame.iloc[:, at], types.get(name)) for at, name in enumerate(frame)]
@@ -37,16 +37,17 @@ def records_of(frame: pd.DataFrame, schema: StructType | None = None) -> list[di
 
 
 def frame_of(batch: pa.RecordBatch) -> pd.DataFrame:
-    """Return the rows of a batch as a frame, with their values as they are.
+    """Return the rows of a batch as a frame, with unchanged values.
 
-    Raises SchemaError for NaN, of which Spark makes null on its way out of pandas.
+    Raises SchemaError for NaN, which Spark would convert to null.
     """
     import pandas as pd
 
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if _has_nan(column):
             raise SchemaError(
-                f"an output has NaN in column {name!r}, which pandas cannot tell from null: {_HELP}"
+                f"an output has NaN in column {name!r}, which pandas cannot distinguish from null: "
+                f"{_HELP}"
             )
     return pd.DataFrame(plain_rows(batch), columns=batch.schema.names, dtype=object)
 
@@ -70,20 +71,20 @@ def _floats(name: Any, values: list[float], wanted: DataType | None) -> list[Any
     if not isinstance(wanted, IntegralType):
         say = _SAY if wanted is None else _HELP
         raise SchemaError(
-            f"column {name!r} has NaN, which pandas also makes of null, and then has floats for "
-            f"integers, too: {say}"
+            f"column {name!r} has NaN, by which pandas also represents null, with floats for "
+            f"integers: {say}"
         )
     for value in values:
         if abs(value) >= _EXACT:
             raise SchemaError(
-                f"column {name!r} has an integer beside a null, of which pandas has made {value}: "
+                f"column {name!r} has an integer next to a null, which pandas has made {value}: "
                 + _HELP
             )
     return [int(value) if value == value else None for value in values]
 
 
 def _times(name: Any, column: pd.Series[Any], wanted: DataType | None) -> list[Any]:
-    """Return times of pandas, which are those of clocks in the session's zone, or of no zone."""
+    """Return times of pandas, which are local times in the session's zone, or without one."""
     from pyspark.sql.types import TimestampNTZType
 
     clocks = [None if at != at else at.to_pydatetime() for at in column]
@@ -101,7 +102,7 @@ def _times(name: Any, column: pd.Series[Any], wanted: DataType | None) -> list[A
 
 
 def _plain(name: Any, value: Any, wanted: DataType | None, *, nan_is_null: bool = False) -> Any:
-    """Return a value of a column of objects, and the values inside, as Python's."""
+    """Return a value of a column of objects, and nested values, as Python values."""
     import numpy as np
     import pandas as pd
     from pyspark.sql import types as s

@@ -1,8 +1,8 @@
-"""Checks of record batches against a Spark schema: names, types, and nulls.
+"""Checks record batches against a Spark schema: names, types, and nulls.
 
-Spark itself takes columns by position, whatever their names. For a type that it cannot read, it
-says only that a getter is missing. It silently reads some types as another, such as the codes of a
-dictionary as integers. `reads` holds what it reads right, found by trying Spark 4.3.
+Spark itself takes columns by position, whatever their names. For a type that it cannot read, its
+error only says that a getter is missing. It silently misreads some types, such as the codes of a
+dictionary as integers. `reads` has what it reads right, found by trying Spark 4.3.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def parsed(schema: StructType | str) -> StructType:
     found = _parse_datatype_string(schema) if isinstance(schema, str) else schema
     if not isinstance(found, StructType):
         raise ConfigError(
-            f"schema is a StructType, or a string of columns' names and types, not "
+            f"schema expects a StructType, or a string of columns' names and types, got "
             f"{safe_repr(schema)}"
         )
     return found
@@ -48,7 +48,7 @@ def checked(
 ) -> Iterator[pa.RecordBatch]:
     """Pass on batches that Spark reads as this schema; raise SchemaError at another.
 
-    `said` is how the error says who gave it.
+    `said` begins the error, with the origin of the batches.
     """
     fitting: pa.Schema | None = None
     without_nulls = [not (field.nullable and _may_be_null(field.dataType)) for field in wanted]
@@ -57,27 +57,27 @@ def checked(
             if misfit := _misfit(batch.schema, wanted):
                 answered = ", ".join(f"{field.name}: {field.type}" for field in batch.schema)
                 raise SchemaError(
-                    f"{said} {answered or 'no column'}, and schema= says "
+                    f"{said} {answered or 'no column'}, but schema= is "
                     f"{wanted.simpleString()}: {misfit}"
                 )
             fitting = batch.schema
         for index, field in enumerate(wanted):
             if without_nulls[index] and _has_null(batch[index], field.dataType, field.nullable):
                 raise SchemaError(
-                    f"{said} a null in column {field.name!r}, where schema= says that there is none"
+                    f"{said} a null in column {field.name!r}, which schema= does not allow"
                 )
         yield batch
 
 
 def _misfit(answered: pa.Schema, wanted: StructType) -> str | None:
-    """Say how the columns of a batch differ from the wanted ones."""
+    """Describe how the columns of a batch differ from the expected ones."""
     if answered.names != wanted.names:
-        return f"the columns are {answered.names}, not {wanted.names}"
+        return f"expected the columns {wanted.names}, got {answered.names}"
     for arrow, field in zip(answered.types, wanted, strict=True):
         if not reads(arrow, field.dataType):
             return (
-                f"Spark reads no {field.dataType.simpleString()} from column {field.name!r}, "
-                f"whose type is {arrow}{_advice(field.dataType)}"
+                f"Spark cannot read {field.dataType.simpleString()} from column {field.name!r} of "
+                f"type {arrow}{_advice(field.dataType)}"
             )
     return None
 
@@ -87,7 +87,7 @@ def _advice(wanted: DataType) -> str:
 
     try:
         return f"; cast it to {arrow_schema(StructType([StructField('x', wanted)])).types[0]}"
-    except Exception:  # Spark has types that Arrow has none for
+    except Exception:  # Arrow has no such type
         return ""
 
 
@@ -138,13 +138,13 @@ def _fields(arrow: pa.StructType) -> pa.Schema:
 
 
 def _is_within(arrow: pa.Decimal128Type, wanted: Any) -> bool:
-    """Tell whether every number of an Arrow decimal has a place in Spark's, unrounded."""
+    """Tell whether every number of an Arrow decimal fits Spark's without rounding."""
     whole = arrow.precision - arrow.scale
     return bool(arrow.scale <= wanted.scale and whole <= wanted.precision - wanted.scale)
 
 
 def _is_plain(arrow: pa.DataType, wanted: DataType) -> bool:
-    """Tell whether the types are two names of one thing."""
+    """Tell whether the types are equal."""
     import pyarrow.types as a
     from pyspark.sql.pandas.types import from_arrow_type
 

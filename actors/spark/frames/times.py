@@ -1,4 +1,4 @@
-"""Times as Spark has them: a TIMESTAMP is an instant, and a TIMESTAMP_NTZ what some clock shows."""
+"""Times of Spark: a TIMESTAMP is an instant, a TIMESTAMP_NTZ a local time without a zone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def in_known_zones(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch whose instants are in UTC where Python does not know their zone.
+    """Return a batch whose instants are in UTC if Python does not know their zone.
 
-    Zones of Java are more than those, such as "GMT+2", "PST".
+    Java knows more zones, such as "GMT+2" and "PST".
     """
     import pyarrow as pa
 
@@ -51,7 +51,7 @@ def _is_known(zone: str | None) -> bool:
 
 
 def zone_of_session() -> tzinfo | None:
-    """Return the zone of the session whose task runs now; None is that of this machine."""
+    """Return the zone of the current task's session; None is that of this machine."""
     name = session_zone()
     return None if name is None else _zone(name)
 
@@ -65,12 +65,12 @@ def _zone(name: str) -> tzinfo | None:
 
 
 def in_zone(value: Any, zone: tzinfo | None) -> Any:
-    """Return a datetime, of this machine's clocks if it is naive, in a zone; or another value."""
+    """Return a datetime in a zone; a naive one is local. Other values are not changed."""
     return value.astimezone(zone) if isinstance(value, datetime) else value
 
 
 def mixes_clocks(one: pa.DataType, other: pa.DataType) -> bool:
-    """Tell whether a cast makes an instant of what some clock or calendar shows, or the reverse."""
+    """Tell whether a cast converts between instants and local times or dates."""
     import pyarrow.types as a
 
     if one.num_fields and one.num_fields == other.num_fields:
@@ -85,11 +85,10 @@ def _inside(arrow: pa.DataType) -> list[pa.DataType]:
 
 
 def of_times(arrow: pa.DataType) -> Callable[[Any], Any] | None:
-    """Return a function that makes a type's values of Python's; None, if the type has no times in
-    it.
+    """Return a function that converts Python values for a type; None for a type without times.
 
-    Arrow takes a naive datetime for one in UTC, and of an aware one, where there is no zone, what
-    clocks in UTC show. Spark takes naive ones for local ones; and the other is a TypeError.
+    Arrow takes a naive datetime as UTC, and converts an aware one, for a type without a zone, to
+    UTC. Spark takes naive datetimes as local ones; an aware one without a zone is a TypeError.
     """
     import pyarrow.types as a
 
@@ -116,7 +115,7 @@ def _instant(value: Any) -> Any:
 
 def _clock(value: Any) -> Any:
     if isinstance(value, datetime) and value.tzinfo is not None:
-        raise TypeError(f"{value} has a zone, and the column has none")
+        raise TypeError(f"{value} has a zone, but the column has none")
     return value
 
 

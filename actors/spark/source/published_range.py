@@ -1,4 +1,4 @@
-"""Ranges of published rows, read in tasks; this module needs PySpark to be imported."""
+"""Ranges of published rows, read in tasks; importing this module needs PySpark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from callboard.remote import PublishedRows, ShardedConnection
 from callboard.spark.errors import SchemaError
 from callboard.spark.frames.schema import arrow_schema
 from callboard.spark.frames.times import mixes_clocks
-from callboard.spark.source.source_options import RemoteEntry
+from callboard.spark.source.remote_entry import RemoteEntry
 from callboard.spark.tasks.reporting import reported
 
 if TYPE_CHECKING:
@@ -31,18 +31,18 @@ class RowRange(InputPartition):
 
 
 @contextmanager
-def published(place: RemoteEntry) -> Iterator[list[PublishedRows]]:
-    """Lend the published rows of an entry point, by server, over connections of one's own."""
-    connection = place.connect()
+def published(remote: RemoteEntry) -> Iterator[list[PublishedRows]]:
+    """Give the published rows of an entry point, by server, over new connections."""
+    connection = remote.connect()
     servers = connection.shards if isinstance(connection, ShardedConnection) else [connection]
     try:
-        yield [server.published(place.entry) for server in servers]
+        yield [server.published(remote.entry) for server in servers]
     finally:
         connection.close()
 
 
 def divided(start: int, end: int, parts: int, shard: int = 0) -> list[RowRange]:
-    """Divide a range into parts of the same size but for a row, none of which is empty."""
+    """Divide a range into non-empty parts, whose sizes differ by at most one."""
     rows = end - start
     parts = min(parts, rows)
     bounds = [start + rows * part // parts for part in range(parts + 1)] if parts else []
@@ -51,17 +51,17 @@ def divided(start: int, end: int, parts: int, shard: int = 0) -> list[RowRange]:
 
 @reported
 def read(
-    place: RemoteEntry, wanted: InputPartition, schema: StructType
+    remote: RemoteEntry, wanted: InputPartition, schema: StructType
 ) -> Iterator[pa.RecordBatch]:
-    """In a task: yield the rows of a range, with the Arrow types that Spark has for its schema.
+    """In a task: yield the rows of a range, with Spark's Arrow types for its schema.
 
-    Raises NotPublished; SchemaError where that would change a value.
+    Raises NotPublished, and SchemaError if a conversion would change a value.
     """
     assert isinstance(wanted, RowRange)
     columns = arrow_schema(schema)
-    connection = place.connect_to(wanted.shard)
+    connection = remote.connect_to(wanted.shard)
     try:
-        for batch in connection.published(place.entry).read(wanted.start, wanted.end):
+        for batch in connection.published(remote.entry).read(wanted.start, wanted.end):
             yield batch if batch.schema.equals(columns) else _cast(batch, columns)
     finally:
         connection.close()
@@ -73,10 +73,10 @@ def _cast(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
         for was, is_ in zip(batch.schema, columns, strict=True):
             if mixes_clocks(was.type, is_.type):
                 raise ValueError(
-                    f"in column {was.name!r}, what clocks show is no instant without a zone; a "
-                    "time without a zone is a timestamp_ntz, one with a zone a timestamp"
+                    f"column {was.name!r}: a time without a zone is a timestamp_ntz, and one with "
+                    "a zone a timestamp; they cannot be converted"
                 )
         return cast
     except ValueError as error:  # Arrow's errors are such
         was, is_ = (str(each).replace("\n", ", ") for each in (batch.schema, columns))
-        raise SchemaError(f"published rows are {was}, and do not fit {is_}: {error}") from error
+        raise SchemaError(f"published rows {was} do not fit {is_}: {error}") from error

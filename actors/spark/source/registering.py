@@ -1,4 +1,4 @@
-"""The data source `callboard`, made known to a session."""
+"""Registers the data source `callboard` in a session."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Let a session know `format("callboard")`, which writes to a server, and reads from it.
+    """Register `format("callboard")`, which writes to servers and reads from them, in a session.
 
-    Once for a session is enough; a second call changes nothing. Raises ModuleNotFoundError without
+    Once per session is enough; a second call changes nothing. Raises ModuleNotFoundError without
     PySpark.
     """
     try:

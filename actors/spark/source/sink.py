@@ -5,24 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from pyspark.sql.datasource import WriterCommitMessage
 
-from callboard.remote import (
-    Connection,
-    ShardAttempt,
-    ShardedConnection,
-    ShardedUpload,
-    StagedAttempt,
-    UploadWriter,
-)
+from callboard.remote import ShardAttempt
 from callboard.remote.errors import BatchCommitted, RemoteError
-from callboard.remote.protocol.staged_rows import BatchName
-from callboard.spark.context import PartitionContext
-from callboard.spark.source.source_options import RemoteEntry
-from callboard.spark.source.upload_task import upload_partition
+from callboard.remote.protocol.requests import BatchName
+from callboard.spark.source import remote_entry
+from callboard.spark.source.remote_entry import RemoteEntry
 from callboard.spark.tasks.reporting import reported
 
 if TYPE_CHECKING:
@@ -31,68 +23,48 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Staged(WriterCommitMessage):
-    """A task's report: which job's rows it has staged, and as which attempts, if any."""
+    """A task's report: the job whose rows it has staged, and the attempts, if any."""
 
     job: str
     winners: tuple[ShardAttempt, ...] = ()
     committed: frozenset[int] = frozenset()
-    """The servers that had committed the batch before: they are left as they are."""
+    """The servers that had committed the batch before, which are left as they are."""
 
 
 @reported
-def upload(place: RemoteEntry, name: BatchName, batches: Iterable[pa.RecordBatch]) -> Staged:
+def upload(remote: RemoteEntry, name: BatchName, batches: Iterable[pa.RecordBatch]) -> Staged:
     """In a task: upload its partition.
 
-    The attempt has a random number. Those of Spark begin anew with each driver, and so may be those
-    of attempts that a driver has left behind when it was killed.
+    The attempt has a random number. Spark's own numbers begin anew with each driver, so those of a
+    killed driver's attempts could come again.
     """
-    partition = PartitionContext.current().partition_id
-    attempt = uuid4().int >> 64
-
-    ids: dict[str, Any] = {**name._asdict(), "partition": partition, "attempt": attempt}
-
-    def begin(connection: Connection | ShardedConnection) -> UploadWriter | ShardedUpload:
-        if isinstance(connection, ShardedConnection):
-            assert place.by is not None
-            return connection.upload(place.entry, by=place.by, skip_committed=True, **ids)
-        return connection.upload(place.entry, **ids)
-
     try:
-        upload = upload_partition(place.connect, begin, batches)
+        winners, committed = remote.upload(name, uuid4().int >> 64, batches, skip_committed=True)
     except BatchCommitted:
-        if len(place.urls) > 1:  # a commit of this moment, and the next attempt leaves it out
+        if remote.servers > 1:  # committed at this moment: the next attempt leaves that shard out
             raise
         return Staged(name.job, committed=frozenset({0}))
-    if upload is None:
-        return Staged(name.job)
-    if isinstance(upload, ShardedUpload):
-        return Staged(name.job, tuple(upload.staged), frozenset(upload.committed))
-    assert upload.staged is not None
-    return Staged(name.job, (ShardAttempt(0, *upload.staged),))
+    return Staged(name.job, tuple(winners), frozenset(committed))
 
 
 def commit(
-    place: RemoteEntry, name: BatchName, messages: Sequence[WriterCommitMessage | None]
+    remote: RemoteEntry, name: BatchName, messages: Sequence[WriterCommitMessage | None]
 ) -> None:
-    """Commit the rows that tasks have staged, on all servers except where a task found the batch
-    committed.
+    """Commit the staged rows, except on servers where a task found the batch committed.
 
-    A call that ended between the commits of two servers is made good by a repeated write: its tasks
-    find which have committed.
+    If a call ends between the commits of two servers, a repeated write completes it: its tasks find
+    which servers have committed.
     """
     staged = [message for message in messages if isinstance(message, Staged)]
-    left = set(range(len(place.urls))).difference(*[message.committed for message in staged])
+    left = set(range(remote.servers)).difference(*[message.committed for message in staged])
     if not left:
         return
     winners = [each for message in staged for each in message.winners if each.shard in left]
-    with place.connect() as connection:
-        if isinstance(connection, ShardedConnection):
-            connection.commit(name.job, name.batch, winners, shards=left)
-        else:
-            connection.commit(name.job, name.batch, [StagedAttempt(*each[1:]) for each in winners])
+    with remote.connect() as connection:
+        remote_entry.commit(connection, name, winners, left)
 
 
-def abort(place: RemoteEntry, name: BatchName) -> None:
+def abort(remote: RemoteEntry, name: BatchName) -> None:
     """Drop the staged rows. If that fails now, they go by age, or with the batch's commit."""
-    with suppress(RemoteError), place.connect() as connection:
+    with suppress(RemoteError), remote.connect() as connection:
         connection.abort(name.job, name.batch)

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class EntryCounts:
-    """The work of an entry in the tasks that have ended. Two can be added."""
+    """The work of an entry in the ended tasks. Two of them can be added."""
 
     runs: int = 0
     """Partitions, or groups, that were read to their end."""
@@ -32,7 +32,7 @@ class EntryCounts:
     dead_letters: int = 0
     restarts: int = 0  # of actors
     busy: float = 0.0
-    """Processor seconds of the tasks' Python processes, meanwhile."""
+    """Processor seconds of the tasks' Python processes."""
 
     def __add__(self, other: EntryCounts) -> EntryCounts:
         return EntryCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -45,13 +45,16 @@ class EntryCounts:
 
 
 class TaskCounters:
-    """Counts what tasks do, for the driver: made there, and given to functions as `counters=`.
+    """Counts the work of tasks on the driver, where it is created. Pass it as `counters=`.
 
-    `spark` is a session, or its context. The counts are in an accumulator of Spark's. A task's
-    counts come when it has ended well: none of a failed attempt. In an action, such as
-    `foreachPartition`, Spark takes those of each partition once. In a transformation, such as
-    `mapInArrow`, they come again whenever Spark runs it again: for another action, for lost shuffle
-    output, or as a speculative copy. So they are for eyes, and nothing may be committed on them.
+    The counts are in a Spark accumulator. They arrive when a task has succeeded. In an action, such
+    as `foreachPartition`, Spark counts each partition once. In a transformation, such as
+    `mapInArrow`, it counts again whenever it runs the partition again: for another action, for lost
+    shuffle output, or as a speculative copy. So the counts are for people, and no commit may depend
+    on them.
+
+    Args:
+        spark: A session, or its context.
 
     Raises ConfigError without a context, which Spark Connect does not have.
     """
@@ -74,26 +77,26 @@ class TaskCounters:
 
     @property
     def counts(self) -> dict[str, EntryCounts]:
-        """The counts so far, by entry: its name, or that of the build function. On the driver."""
+        """The counts so far, by the name of the entry or of the build function. On the driver."""
         return dict(self._accumulator.value)
 
     @property
     def total(self) -> EntryCounts:
-        """The counts of all entries together. On the driver."""
+        """The sum of the counts of all entries. On the driver."""
         return sum(self.counts.values(), EntryCounts())
 
     def progress(
         self, total: int | None = None, *, every: float = 0.5, file: TextIO | None = None
     ) -> ProgressLine:
-        """Show on stderr how a job gets on, within a `with` block, on a thread of its own.
+        """Show a job's progress on stderr, within a `with` block, on a separate thread.
 
-        `total` is the number of rows that are to come in. The line changes when tasks end.
+        `total` is the expected number of input rows. The line is updated when tasks end.
         """
         return CountersLine(lambda: self.total, total, every, file)
 
     @contextmanager
-    def counting(self, name: str) -> Iterator[Counting]:
-        """Count for an entry, in a task, and tell the driver if all ends well."""
+    def _counting(self, name: str) -> Iterator[Counting]:
+        """Count for an entry, in a task, and report to the driver if it succeeds."""
         counting = Counting()
         yield counting
         self._accumulator.add({name: counting.counts()})
@@ -114,12 +117,12 @@ class Counting:
         self._begun = time.process_time()
 
     def watch(self, system: ActorSystem) -> None:
-        """Count what becomes of a system's messages and actors from now on."""
+        """Count a system's dead letters and restarts from now on."""
         self._letters = system.dead_letters
         self._before = self._letters.count, self._letters.restart_count
 
     def reading(self, inputs: Iterable[T], *, in_lists: bool = False) -> Iterator[T]:
-        """Count the rows that go in: rows, record batches, or, if they come so, lists of rows."""
+        """Count the rows that go in: rows, record batches, or, with `in_lists`, lists of rows."""
         for value in inputs:
             is_list = in_lists and isinstance(value, list)
             self.rows_in += len(value) if is_list else _rows_of(value)  # type: ignore[arg-type]
@@ -163,18 +166,18 @@ class CountersLine(ProgressLine):
 
 @contextmanager
 def counted(counters: TaskCounters | None, name: str) -> Iterator[Counting | None]:
-    """Count for an entry, where there are counters."""
+    """Count for an entry if there are counters."""
     if counters is None:
         yield None
         return
-    with counters.counting(name) as counting:
+    with counters._counting(name) as counting:
         yield counting
 
 
 def check_counters(counters: Any) -> TaskCounters | None:
-    """Return an option `counters`, if it is one. Raises ConfigError."""
+    """Check the option `counters`. Raises ConfigError."""
     if counters is not None and not isinstance(counters, TaskCounters):
-        raise ConfigError(f"counters are TaskCounters, or None, not {safe_repr(counters)}")
+        raise ConfigError(f"counters expects TaskCounters or None, got {safe_repr(counters)}")
     return counters
 
 
@@ -183,8 +186,8 @@ def _context_of(spark: Any) -> Any:
         return spark if hasattr(spark, "accumulator") else spark.sparkContext
     except Exception as error:  # Connect's session raises its own
         raise ConfigError(
-            "TaskCounters want a SparkSession or a SparkContext, and Spark Connect has no "
-            f"context: not {safe_repr(spark)}"
+            "TaskCounters expects a SparkSession or a SparkContext, which Spark Connect does not "
+            f"have, got {safe_repr(spark)}"
         ) from error
 
 

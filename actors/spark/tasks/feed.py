@@ -1,4 +1,4 @@
-"""How a partition's batches go to a graph's entry point, and its answers come back in order."""
+"""Feeds a partition's batches to an entry point, and yields its answers in order."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import hashlib
 import inspect
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from time import monotonic
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias, TypedDict
 
 from callboard import ActorSystem, Future, Recipient
 from callboard.core.checks import flag, one_of, seconds, whole
@@ -26,25 +25,24 @@ from callboard.spark.tasks.pickling import name_of, pickle_for_tasks
 from callboard.spark.tasks.settings import SystemSettings, Workers
 
 
-@dataclass(frozen=True)
-class PartitionOptions:
+class PartitionOptions(TypedDict, total=False):
     """The options of all partition functions.
 
-    `entry` names the entry point where `build` returns several. It is given at most `in_flight`
-    batches that it has not answered, which bounds the memory that waiting batches take. With
-    `flush` it is asked `PartitionEnd` after the last batch.
-
-    `lifetime="task"` builds the graph anew for each task, so each begins with fresh actors.
-    `"process"` keeps it for the next task of the same worker process that has the same build
-    function. The entry point is then asked `PartitionStart` before the first batch of each. The
-    actors themselves must then forget the last partition.
-
-    `workers` is the number of the actor system's worker threads: the task's CPUs unless given. An
-    elastic number, "elastic" or a range, is never above the task's CPUs.
-    `config` is the system's configuration: a dict, or the path of a TOML file, which the driver
-    reads. One batch may take `drain_timeout` seconds, and draining at the end as many.
-
-    `counters` count what the tasks do, for the driver: see `TaskCounters`.
+    Args:
+        entry: The name of the entry point, if `build` returns several.
+        in_flight: The most batches that the entry point may not have answered; 4 by default. This
+            bounds the memory of waiting batches.
+        flush: Ask the entry point `PartitionEnd` after the last batch.
+        lifetime: With "task", the default, each task builds the graph again, with new actors. With
+            "process", the graph is kept for the next task of the same worker process with the same
+            build function. The entry point is then asked `PartitionStart` before the first batch of
+            each task, at which the actors themselves must forget the last partition.
+        workers: The number of the actor system's workers, by default the task's CPUs. An elastic
+            number, "elastic" or a range, never exceeds the task's CPUs.
+        drain_timeout: How many seconds one batch may take, and draining at the end; 300 by default.
+        config: The system's configuration: a dict, or the path of a TOML file, which the driver
+            reads.
+        counters: TaskCounters that count the tasks' work for the driver.
     """
 
     entry: str | None
@@ -54,46 +52,63 @@ class PartitionOptions:
     workers: Workers | None
     drain_timeout: float
     config: Any
-    counters: TaskCounters | None = None
+    counters: TaskCounters | None
+
+
+_DEFAULTS: PartitionOptions = {
+    "entry": None,
+    "in_flight": 4,
+    "flush": False,
+    "lifetime": "task",
+    "workers": None,
+    "drain_timeout": 300.0,
+    "config": None,
+    "counters": None,
+}
 
 
 Entries: TypeAlias = "Recipient[Any] | Mapping[str, Recipient[Any]]"
 Build: TypeAlias = Callable[[ActorSystem, PartitionContext], Entries]
 
-_POLL = 0.5  # seconds between looks for a failed actor while an answer is awaited
+_POLL = 0.5  # seconds between checks for a failed actor while an answer is awaited
 
 
 class Feed:
     """Asks an entry point batch after batch, a few ahead; made on the driver, used in tasks.
 
-    Each batch is an ask, also where no result is wanted. The answer says that the batch was
-    handled, so a bound on the open asks bounds the memory, and a failure comes back by itself.
+    Each batch is an ask, even without results. The answer means that the batch was handled, so a
+    bound of the open asks bounds the memory, and failures come back.
     """
 
     def __init__(self, build: Build, options: PartitionOptions) -> None:
         if not callable(build):
-            raise ConfigError(f"build must be a function, not {build!r} ({type(build).__name__})")
+            raise ConfigError(f"build expects a function, got {build!r} ({type(build).__name__})")
         check_takes_two(build)
-        entry = options.entry
+        for name in options:
+            one_of("an option of a partition function", name, tuple(_DEFAULTS), error=ConfigError)
+        given: PartitionOptions = {**_DEFAULTS, **options}
+        entry = given["entry"]
         if entry is not None and not isinstance(entry, str):
-            raise ConfigError(f"entry is an entry point's name, or None, not {safe_repr(entry)}")
-        self._in_flight = whole("in_flight", options.in_flight, error=ConfigError)
+            raise ConfigError(
+                f"entry expects an entry point's name or None, got {safe_repr(entry)}"
+            )
+        self._in_flight = whole("in_flight", given["in_flight"], error=ConfigError)
         self._enough = max(1, self._in_flight // 2)
-        timeout = seconds("drain_timeout", options.drain_timeout, zero=False, error=ConfigError)
-        self._flush = flag("flush", options.flush, error=ConfigError)
-        lifetime = one_of("lifetime", options.lifetime, ("task", "process"), error=ConfigError)
+        timeout = seconds("drain_timeout", given["drain_timeout"], zero=False, error=ConfigError)
+        self._flush = flag("flush", given["flush"], error=ConfigError)
+        lifetime = one_of("lifetime", given["lifetime"], ("task", "process"), error=ConfigError)
         keep = lifetime == "process"
-        settings = SystemSettings.read(options.config, options.workers)
+        settings = SystemSettings.read(given["config"], given["workers"])
         pickled = pickle_for_tasks(name_of(build), build, keep=keep)
         key = hashlib.sha256(pickled + repr(entry).encode()).digest() if keep else None
         self._spec = GraphSpec(partial(_build, build, entry), key, settings, timeout)
-        self._counters = check_counters(options.counters)
+        self._counters = check_counters(given["counters"])
         self._name = name_of(build) if entry is None else entry
 
     def outputs(
         self, batches: Iterable[Any], outputs_of: Callable[[Any], Iterable[Any]]
     ) -> Iterator[Any]:
-        """Yield what the entry point answers to batches, one after the other, in their order."""
+        """Yield the contents of the entry point's answers, in the batches' order."""
         with counted(self._counters, self._name) as counting:
             if counting is None:
                 yield from chain.from_iterable(map(outputs_of, self.answers(batches)))
@@ -112,7 +127,7 @@ class Feed:
                 self._answer(graph, graph.built.ask(PartitionStart(context)))
             for batch in batches:
                 if len(asked) == self._in_flight:
-                    # Several for each wait: this thread and the worker would else hand the
+                    # Several for each wait: otherwise this thread and the worker would pass the
                     # interpreter to and fro for every batch.
                     for _ in range(self._enough):
                         yield self._answer(graph, asked.popleft())
@@ -141,7 +156,7 @@ class Feed:
             return asked.result()
 
     def _fail_stuck(self, graph: TaskGraph[Recipient[Any]]) -> NoReturn:
-        graph.drain(0.0)  # raises, and names the actor that is stuck, unless none is at work
+        graph.drain(0.0)  # raises, and names the stuck actor, unless none is working
         name = getattr(graph.built, "name", "")
         raise DrainTimeout(
             f"entry point {name!r} has not answered a batch for {self._spec.drain_timeout} seconds"
@@ -152,7 +167,7 @@ def check_takes_two(build: Callable[..., Any]) -> None:
     """Raise ConfigError unless a build function can be called with a system and a context."""
     try:
         signature = inspect.signature(build)
-    except (TypeError, ValueError):  # it is not in Python, and says nothing of its parameters
+    except (TypeError, ValueError):  # it is not written in Python, so its parameters are unknown
         return
     try:
         signature.bind(None, None)
@@ -177,8 +192,8 @@ def entry_point(built: Entries, name: str | None) -> Recipient[Any]:
         entries = built
     else:
         raise EntryPointError(
-            "build must return a ref or another recipient, or a dict of names and these, "
-            f"not {built!r} ({type(built).__name__})"
+            "build must return a ref or another recipient, or a dict of names and these, got "
+            f"{built!r} ({type(built).__name__})"
         )
     if name is None and len(entries) == 1:
         (only,) = entries.values()

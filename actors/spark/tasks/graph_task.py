@@ -1,4 +1,4 @@
-"""A task that runs a graph of streams: rows in, and outputs as they are made."""
+"""A task that runs a graph of streams, with rows in and outputs out."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SIDES = ("left", "right")  # the entries of a graph for two frames, or two group
 
 @dataclass(frozen=True)
 class GraphTask:
-    """A graph of which each task makes a run. Made on the driver, used in tasks.
+    """A graph that each task runs. Made on the driver, used in tasks.
 
     `graph` is a graph, a stream, which gets a collector, or a function that makes one of them in
     the task. `options` are those of `ActorSystem.run`.
@@ -114,7 +114,7 @@ class GraphTask:
         self, schema: StructType | None, rows: Iterable[Any] | None = None, **options: Any
     ) -> Iterator[pa.RecordBatch]:
         """Yield the outputs as record batches; `options` are those of `outputs`."""
-        # A batch that does not fit ends the run at once, not when nobody holds its error any more.
+        # A batch that does not fit ends the run at once, not when its error is garbage.
         with closing(self.outputs(rows, **options)) as outputs:
             yield from batches_of(outputs, schema)
 
@@ -155,25 +155,29 @@ def graph_of(graph: Any) -> Graph[Any]:
     if isinstance(graph, Stream):
         return graph.collect()
     if not isinstance(graph, Graph):
-        raise ConfigError(f"what runs in tasks is a graph or a stream, not {safe_repr(graph)}")
+        raise ConfigError(f"expected a graph or a stream to run in tasks, got {safe_repr(graph)}")
     return graph
 
 
 def chosen(option: str, names: Sequence[str], name: str | None) -> str:
-    """Return the only one of a graph's entries or collectors, or the one that an option says."""
+    """Return a graph's only entry or collector, or the one that an option names."""
     kinds = {"entry": "entries", "output": "collectors"}[option]
     has = ", ".join(map(repr, names))
     if not names:
-        raise ConfigError(f"the graph has no {kinds}: only foreach_partition can do without")
+        raise ConfigError(
+            f"the graph has no {kinds}, which all functions but foreach_partition need"
+        )
     if name is None and len(names) > 1:
         raise ConfigError(f"the graph has the {kinds} {has}: choose one by {option}=")
     if name is not None and name not in names:
-        raise ConfigError(f"{option} is one of the graph's {kinds} {has}, not {safe_repr(name)}")
+        raise ConfigError(
+            f"{option} must be one of the graph's {kinds} {has}, got {safe_repr(name)}"
+        )
     return names[0] if name is None else name
 
 
 def _fail(task: TaskGraph[Begun], error: StreamError) -> None:
-    task.check()  # an actor that a sink tells its rows may be why
+    task.check()  # an actor behind a sink may be the cause
     who = f"operator {error.operator!r}"
     where = str(error).removeprefix(f"{who} failed")
     task.fail(who, FailureReport.of(error.__cause__ or error), where)

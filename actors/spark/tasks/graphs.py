@@ -50,21 +50,31 @@ def spark_graph(
 ) -> SparkGraph:
     """Return functions for Spark's methods that run a graph of streams in each task.
 
-    `graph` is a stream, whose outputs are the results, a `Graph`, or a function of an actor system
-    and a PartitionContext that makes one of them in the task. It must be a function where a sink is
-    an actor's ref. `entry` and `output` name the entry and the collector, where there are several.
+    By default a graph runs in the task's own thread, by `threading="manual"`, and takes one record
+    batch, or 512 rows, at a time.
 
-    A record batch comes to the entry as one row, or as `rows` that are dictionaries or tuples.
-    Outputs are record batches or tables, or, where `schema` is given, rows of it, dictionaries or
-    tuples; a string of a schema needs an active session. Outputs are checked against it.
+    Args:
+        graph: A stream, whose outputs are the results; a `Graph`; or a function of an actor system
+            and a PartitionContext that makes one of these in the task. If a sink is an actor's ref,
+            it must be a function.
+        entry: The name of the entry, if there are several.
+        output: The name of the collector, if there are several.
+        rows: The entry gets whole record batches, or their rows as dictionaries or tuples.
+        schema: The schema of the outputs, against which they are checked; they may be rows,
+            dictionaries or tuples. Without it, outputs are record batches or tables. A string
+            requires an active session.
+        workers: See `callboard.spark.tasks.feed.PartitionOptions`.
+        drain_timeout: See there.
+        config: See there.
+        counters: See there.
+        **options: Options of `ActorSystem.run`.
 
-    `options` are those of `ActorSystem.run`. Unless they say otherwise a graph runs in the task's
-    own thread, by `threading="manual"`, and takes one record batch, or 512 rows, at a time. The
-    others are described by `callboard.spark.tasks.feed.PartitionOptions`.
+    Raises:
+        ConfigError: An option is invalid.
+        CaptureError: The graph cannot be pickled.
 
-    Raises ConfigError for an option, CaptureError for a graph that cannot be pickled. In the task,
-    PartitionFailed names the operator and the row at which it raised; SchemaError describes an
-    output that does not fit.
+    In the task, PartitionFailed names the operator and the row at which it raised, and SchemaError
+    describes an output that does not fit.
     """
     one_of("rows", rows, tuple(_ROWS), error=ConfigError)
     task = graph_task(
@@ -81,13 +91,13 @@ def spark_graph(
 
 
 class SparkGraph:
-    """Functions that run a graph in each task; made by `spark_graph()`.
+    """Functions that run a graph in each task. Made by `spark_graph()`.
 
-    Each is for Spark's method of the same name; a graph that does not suit it raises ConfigError.
-    In a task outputs come while rows are read, in the order in which one worker would put them out.
-    Each partition, or group, has a run and a state of its own, and between them there is no order.
-    When the reader stops, the run is cancelled. Results that Spark returns count once, effects of
-    operators happen at least once.
+    Each is for Spark's method of the same name, and raises ConfigError for an unsuitable graph. In
+    a task, outputs are produced while rows are read, in the order of a run with one worker. Each
+    partition, or group, has its own run and state; there is no order between them. When the reader
+    stops, the run is cancelled. Results that Spark returns count once; effects of operators happen
+    at least once.
     """
 
     __dir__ = public_names
@@ -101,7 +111,7 @@ class SparkGraph:
     def foreach_partition(self) -> Callable[[Iterable[Any]], None]:
         """For `rdd.foreachPartition` and `DataFrame.foreachPartition`: rows in, and no outputs.
 
-        It is for graphs with sinks of their own. Outputs of a collector are dropped.
+        Use it for graphs with sinks. Outputs of a collector are dropped.
         """
         return partial(_for_each, self._checked(output=False))
 
@@ -117,24 +127,24 @@ class SparkGraph:
 
     @property
     def apply_in_arrow(self) -> Callable[[pa.Table], pa.Table]:
-        """For `groupBy(...).applyInArrow`: a run for each group, whose rows are all there."""
+        """For `groupBy(...).applyInArrow`: a run for each group, with all its rows."""
         function = partial(_apply_in_arrow, self._checked(), self._rows, self._schema)
-        # Spark counts the parameters, and wants the types of all if one has any.
+        # Spark counts the parameters, and needs the types of all if one has a type.
         return lambda table: function(table)
 
     @property
     def cogroup_in_arrow(self) -> Callable[[pa.Table, pa.Table], pa.Table]:
         """For `groupBy(...).cogroup(...).applyInArrow`, by a graph with entries "left" and "right".
 
-        Both groups' rows are all there, and are sent in turns, a batch of each. A side that has no
-        rows of the key is a batch without rows, which says what its columns are.
+        All rows of both groups are sent, in batches by turns. A side without rows for the key is
+        sent as an empty batch with its columns.
         """
         task = self._checked(entries=SIDES)
         function = partial(_cogroup_in_arrow, task, self._rows, self._schema)
         return lambda left, right: function(left, right)
 
     def _checked(self, *, output: bool = True, entries: tuple[str, ...] = ()) -> GraphTask:
-        """Return the task, if its graph has the wanted parts, as far as they are known here."""
+        """Return the task if its graph has the needed parts, as far as they are known here."""
         task = self._task
         if not callable(task.graph):
             graph = graph_of(task.graph)
@@ -143,7 +153,7 @@ class SparkGraph:
             if not entries:
                 chosen("entry", graph.entries, task.entry)
             elif {*graph.entries} != {*entries}:
-                raise ConfigError(f"the entries of a cogroup are {entries}, not {graph.entries}")
+                raise ConfigError(f"a cogroup needs the entries {entries}, got {graph.entries}")
         return task
 
 
@@ -173,14 +183,14 @@ def _cogroup_in_arrow(
 
 
 def _batches(table: pa.Table) -> list[pa.RecordBatch]:
-    """Return a table's batches, of which one without rows says what a group's columns are."""
+    """Return a table's batches; an empty one has a batch without rows, for its columns."""
     import pyarrow as pa
 
     return table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
 
 
 def _one_by_one(task: GraphTask, rows: str) -> GraphTask:
-    """Have a run take a row at a time, if that is a batch of many."""
+    """Have a run take one row at a time if rows are batches."""
     if rows != "batch":
         return task
     return replace(task, options={"batch_size": 1, **task.options})

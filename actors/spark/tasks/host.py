@@ -1,15 +1,15 @@
-"""The actor system of a Spark worker process, and the graphs that tasks run in it.
+"""The actor system of a Spark worker process, and its tasks' graphs.
 
 Spark reuses a worker process for one task after the other and ends it at any moment, without
 `atexit`, `finally` or `__del__`. So the system is made when the first task needs it, never at
-import, it is found again by the process's id, and nothing in it must be worth saving.
+import; it is found by the process's id; and nothing in it needs to be saved.
 
 A task's graph is built for that task and stopped with it. So each task, and each attempt at a task,
-begins with fresh actors. A graph with a key is kept for the next task that asks for the same key,
-unless its task failed or was abandoned.
+begins with fresh actors. A graph with a key is kept for the next task with the same key, unless its
+task failed or was abandoned.
 
-A task that runs a second graph beside the first, as `outer(inner(rows))` does, gets a system of
-that graph's own, which ends with it. So neither waits for an actor that is stuck in the other.
+If a task runs a second graph beside the first, as `outer(inner(rows))` does, that graph gets its
+own system, which ends with it. So neither waits for an actor that is stuck in the other.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from callboard.spark.tasks.settings import SystemSettings
 
 T = TypeVar("T")
 
-# Rows that wait in batches make the garbage collector run every few hundred rows, and look at all
-# that wait, in vain. While a task is fed it runs only after this many more objects.
+# Waiting rows make the garbage collector run every few hundred rows, and scan all waiting rows
+# without finding garbage. While a task is fed, it runs only after this many more objects.
 _GC_THRESHOLD = 50_000
 
-_GRACE = 1.0  # seconds that actors have to stop when nobody wants their answers any more
+_GRACE = 1.0  # seconds that actors have to stop when their answers are not needed any more
 
 
 @dataclass(frozen=True)
 class GraphSpec(Generic[T]):
-    """How a task's graph is made, and the system for it where the process has none yet."""
+    """How to make a task's graph, and the system for it if the process has none yet."""
 
     build: Callable[[ActorSystem, PartitionContext], T]
     key: bytes | None
@@ -49,7 +49,7 @@ class GraphSpec(Generic[T]):
 
 
 class TaskGraph(Generic[T]):
-    """The actors of a task; `built` is its way to them: an entry point, or a run."""
+    """The actors of a task; `built` is an entry point, or a run."""
 
     def __init__(self, host: Host, built: T, context: PartitionContext) -> None:
         self.built = built
@@ -62,7 +62,7 @@ class TaskGraph(Generic[T]):
         return self._host.system
 
     def check(self) -> None:
-        """Raise PartitionFailed when an actor failed and supervision did not mend it."""
+        """Raise PartitionFailed if an actor failed, and was neither resumed nor restarted."""
         for actor, error in self._host.system.dead_letters.fatal:
             self.fail(f"actor {actor!r}", error)
 
@@ -89,9 +89,10 @@ class Host:
         self.is_idle = True
         self._kept: tuple[bytes, Any] | None = None
 
-    def gives_way(self, spec: GraphSpec[T]) -> bool:
-        """Stop the kept graph, if that is not this one. False: a failure there does not fail the
-        next task, which wants another system.
+    def drop_kept(self, spec: GraphSpec[T]) -> bool:
+        """Stop the kept graph, unless it is this one.
+
+        Returns False if it failed: the next task then needs another system.
         """
         if self._kept is None or self._kept[0] == spec.key:
             return True
@@ -106,7 +107,7 @@ class Host:
         return not self.system.dead_letters.fatal
 
     def open(self, spec: GraphSpec[T], context: PartitionContext) -> TaskGraph[T]:
-        """Build a graph, or take the kept one when it has the same key."""
+        """Build a graph, or take the kept one, which has the same key."""
         kept, self._kept = self._kept, None
         built = kept[1] if kept is not None else spec.build(self.system, context)
         self.is_idle = False
@@ -122,10 +123,10 @@ class Host:
         self._leave()
 
     def abandon(self) -> None:
-        """End the part in a task of a graph without waiters: stuck threads are left behind."""
+        """End an abandoned graph's part in a task: stuck threads are left behind."""
         try:
             self._stop_actors(_GRACE)
-        except CallboardError:  # nobody is there to be told
+        except CallboardError:  # nobody waits for the error
             self.dispose(grace=0.0)  # stuck threads have had their time
         else:
             self._leave()
@@ -163,7 +164,7 @@ def host_for(spec: GraphSpec[T], context: PartitionContext) -> Host:
         _host = None  # a forked copy: its threads are the parent's
     if _host is not None and not _host.is_idle:
         return Host(settings)
-    if _host is not None and not (_host.settings == settings and _host.gives_way(spec)):
+    if _host is not None and not (_host.settings == settings and _host.drop_kept(spec)):
         _host.dispose()
     if _host is None:
         _host = Host(settings)
@@ -172,14 +173,14 @@ def host_for(spec: GraphSpec[T], context: PartitionContext) -> Host:
 
 @contextmanager
 def task_graph(spec: GraphSpec[T], context: PartitionContext) -> Iterator[TaskGraph[T]]:
-    """Give a task its graph; afterwards nothing of it is left unless it may be kept."""
+    """Give a task its graph; afterwards nothing of it remains unless it may be kept."""
     host = host_for(spec, context)
     try:
         graph = host.open(spec, context)
         try:
-            with _gc_held():
+            with _gc_delayed():
                 yield graph
-        except GeneratorExit:  # the reader of the results wants no more of them
+        except GeneratorExit:  # the reader of the results has stopped
             host.abandon()
             raise
         host.close(graph, spec)
@@ -190,21 +191,21 @@ def task_graph(spec: GraphSpec[T], context: PartitionContext) -> Iterator[TaskGr
         raise
 
 
-_fed = 0  # graphs that are open
+_open_graphs = 0  # graphs that are open
 _gc_threshold = gc.get_threshold()  # as it was before the first of them
 
 
 @contextmanager
-def _gc_held() -> Iterator[None]:
-    global _fed, _gc_threshold
-    if _fed == 0:
+def _gc_delayed() -> Iterator[None]:
+    global _open_graphs, _gc_threshold
+    if _open_graphs == 0:
         _gc_threshold = first, *others = gc.get_threshold()
         if first > 0:
             gc.set_threshold(max(first, _GC_THRESHOLD), *others)
-    _fed += 1
+    _open_graphs += 1
     try:
         yield
     finally:
-        _fed -= 1
-        if _fed == 0:
+        _open_graphs -= 1
+        if _open_graphs == 0:
             gc.set_threshold(*_gc_threshold)

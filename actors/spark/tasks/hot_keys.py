@@ -1,4 +1,4 @@
-"""Count the frequent keys of a frame, each partition where it is."""
+"""Counts the frequent keys of a frame, in its partitions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,19 @@ if TYPE_CHECKING:
 def hot_keys(frame: DataFrame, key: str | Column, *, epsilon: float = 1e-4) -> SpaceSaving:
     """Count the keys of a frame's column in one job, and return their summary.
 
-    `key` is a column's name or an expression, of integers, texts or bytes. As in SQL's aggregates,
-    nulls are left out. Each task counts its partition with at most `1 / epsilon` counters and hands
-    those back; they are merged here. The promises of `SpaceSaving.merge` hold: with N keys in all,
-    each that came more than `epsilon` N times is there, and no count is above the true one by more
-    than that.
+    As in SQL aggregates, nulls are left out. Each task counts its partition with at most `1 /
+    epsilon` counters and returns them; they are merged on the driver. The bounds of
+    `SpaceSaving.merge` hold: with N keys in all, every key that occurred more than `epsilon` N
+    times is included, and no count exceeds the true one by more than that.
 
-    Raises at once: ValueError for an `epsilon` outside of 0 to 1, and TypeError for keys of another
-    type.
+    Args:
+        frame: The frame.
+        key: A column's name, or an expression, of integers, strings or bytes.
+        epsilon: From 0 to 1.
+
+    Raises:
+        ValueError: `epsilon` is out of range.
+        TypeError: The keys have another type.
     """
     merged = SpaceSaving(epsilon)
     keys = frame.select(key)
@@ -49,7 +54,7 @@ def _check_type(keys: DataFrame) -> None:
     )
     if not isinstance(column.dataType, countable):
         raise TypeError(
-            f"expected keys of integers, texts or bytes, got the column {column.name!r} of "
+            f"expected keys of integers, strings or bytes, got the column {column.name!r} of "
             f"{column.dataType.simpleString()}"
         )
 

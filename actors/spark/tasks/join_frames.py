@@ -1,4 +1,4 @@
-"""Join two frames by a stream: all rows of a key in one partition, and there in one order."""
+"""Joins two frames by a stream: all rows of a key are in one partition, in order."""
 
 from __future__ import annotations
 
@@ -34,24 +34,31 @@ def join_frames(
 ) -> DataFrame:
     """Return a frame of a stream's outputs for the rows of two frames, partition by partition.
 
-    The stream has the entries "left" and "right", and ends in no sink: most often it is a `join()`.
-    Its outputs, tuples or dictionaries, are rows of `schema`.
+    Spark collects the rows of each key in one partition, and sorts each partition by `order`. The
+    stream runs in the task's own thread. Its entries get the rows as dictionaries, and watermarks
+    whose times are values of `order`: give the join `by=order`. A partition has rows of many keys,
+    so the stream must also compare keys, as with `Equal(key)`.
 
-    Both frames have the columns `key`, one or several, and `order`, of the same types. Spark brings
-    rows of one key into one of `partitions` partitions, and sorts each by `order`. There the stream
-    runs in the task's own thread. Its entries get the rows as dictionaries, and
-    watermarks, whose times are values of `order`: give the join `by=order`. A partition has rows
-    of many keys, so which belong together the stream has to say too, as by `Equal(key)`.
+    A partition's outputs have the stream's order, which is the same when a task is run again. There
+    is no order between partitions. A task holds the stream's state in memory, such as a join's
+    windows, and its outputs for a few thousand rows.
 
-    A partition's outputs are in the order in which the stream gives them, and are the same when a
-    task is run again. Between partitions there is no order. A task holds the stream's state, such
-    as a join's windows, and its outputs for a few thousand rows.
+    Args:
+        left: The frame of the entry "left".
+        right: The frame of the entry "right".
+        stream: A stream with these two entries and no sink, usually a `join()`.
+        key: The name of a column of both frames, or several names.
+        order: The name of a column of both frames to sort by.
+        partitions: The number of partitions.
+        schema: The schema of the outputs, which are tuples or dictionaries.
 
-    Raises ConfigError for a column that is not there or has two types, and for a stream with other
-    entries; CaptureError for one that cannot be pickled. Spark raises for columns that cannot be
-    sorted by, such as maps. In the task, PartitionFailed names the row at which the stream raised;
-    OrderError the row whose `order` is null, or how many rows were late; SchemaError an output that
-    is no row of `schema`.
+    Raises:
+        ConfigError: A column is missing or has two types, or the stream has other entries.
+        CaptureError: The stream cannot be pickled.
+
+    Spark raises an error for columns that it cannot sort by, such as maps. In the task,
+    PartitionFailed names the row at which the stream raised; OrderError the row whose `order` is
+    null, or the number of late rows; SchemaError an output that does not fit `schema`.
     """
     keys = names_of("key", key)
     check_columns(left, right, [*keys, order])
@@ -99,10 +106,10 @@ def join_partition(
     Raises ConfigError for a stream that has other entries than the two sides.
     """
     if not isinstance(stream, Stream):
-        raise ConfigError(f"stream is a stream that ends in no sink, not {safe_repr(stream)}")
+        raise ConfigError(f"stream expects a stream without a sink, got {safe_repr(stream)}")
     entries = stream.collect().entries
     if {*entries} != {*SIDES}:
-        raise ConfigError(f"the entries of stream are 'left' and 'right', not {list(entries)}")
+        raise ConfigError(f"stream must have the entries 'left' and 'right', got {list(entries)}")
     return partial(_join, graph_task(stream), order, schema)
 
 
@@ -116,7 +123,7 @@ def _join(
 def _by_sides(
     batches: Iterable[pa.RecordBatch], order: str
 ) -> Iterator[tuple[str, list[dict[str, Any] | Watermark]]]:
-    """Give rows to each side, and tell both how far the partition has come."""
+    """Yield rows for each side, and watermarks for both."""
     for piece in pieces(batches):
         sides = {side: piece.column(side).drop_null().to_pylist() for side in SIDES}
         for side, rows in sides.items():
@@ -131,7 +138,7 @@ def _by_sides(
 
 
 def _refuse_late(order: str, run: Run[Any]) -> None:
-    if lates := dict(run.tally.lates):
+    if lates := dict(run.row_counts.lates):
         raise OrderError(
             f"rows were late: {lates}. Times in a stream of frames are those of {order!r}"
         )

@@ -1,4 +1,4 @@
-"""A pure `receive` for each key, whose state Spark keeps in its own state store."""
+"""Keyed state of a pure `receive`, which Spark keeps in its own state store."""
 
 from __future__ import annotations
 
@@ -37,26 +37,31 @@ def keyed_state(
 ) -> KeyedState:
     """Return arguments for Spark's stateful streaming methods, from a pure `receive` for each key.
 
-    `receive` is a function of a key's state and a row. It returns the new state and outputs, or
-    None for none. The state is a tuple with the columns of `state`, None before the key's first
-    row, and again once None was returned. The row is a dictionary; outputs are rows of `schema`,
-    dictionaries or tuples.
+    Rows are the same with each of Spark's methods: null is None, integers are exact, and a
+    timestamp is an aware datetime in the session's zone, as in a state. A row with an ambiguous
+    pandas value is an error, which names the column.
 
-    A class can be given instead, as for `stateful()`. Then `cls(*args, **kwargs).receive(row)`
-    returns the outputs, and the state is made of the object's attributes that are named as the
-    columns of `state`. They are set before each row; other attributes are not kept.
+    Spark keeps the state, and after a failure may repeat a row from the state before it, so
+    `receive` must have no other effects. A schema as a string requires an active session.
 
-    Rows are the same by all methods: null is None, integers are exact, and a timestamp is an aware
-    datetime in the session's zone, as it is in a state. Where pandas leaves open
-    what a value was, the row is an error that names the column; `rows`, the schema of the rows,
-    such as `frame.schema`, leaves less open.
+    Args:
+        receive: A function of a key's state and a row that returns the new state, and outputs or
+            None. The state is a tuple with the columns of `state`, or None before the key's first
+            row and after None was returned. The row is a dictionary; outputs are rows of `schema`,
+            dictionaries or tuples. Or a class, as for `stateful()`, whose object has a method
+            `receive(row)` that returns the outputs. The state is then the object's attributes named
+            like the columns of `state`. They are set before each row; other attributes are not
+            kept.
+        *args: Arguments of the class.
+        state: The schema of a key's state.
+        schema: The schema of the outputs.
+        rows: The schema of the rows, such as `frame.schema`, which makes fewer values ambiguous.
+        **kwargs: Arguments of the class.
 
-    Spark keeps the state, and may run a row again after a failure, from the state before it: so
-    `receive` has no other effects. Raises ConfigError, CaptureError; in the task SchemaError, for
-    values that do not fit their schema. A string of a schema needs an active session.
+    Raises ConfigError and CaptureError, and in the task SchemaError for values that do not fit.
     """
     if not callable(receive):
-        raise ConfigError(f"receive is a function or a class, not {safe_repr(receive)}")
+        raise ConfigError(f"receive expects a function or a class, got {safe_repr(receive)}")
     kept, wanted = parsed(state), parsed(schema)
     come = None if rows is None else parsed(rows)
     if isinstance(receive, type):
@@ -64,13 +69,13 @@ def keyed_state(
             raise ConfigError(f"{receive.__qualname__} has no method `receive`")
         receive = partial(_receive_by, receive, args, kwargs, kept.names)
     elif args or kwargs:
-        raise ConfigError(f"arguments are for a class, and receive is {safe_repr(receive)}")
+        raise ConfigError(f"arguments are for a class, but receive is {safe_repr(receive)}")
     pickle_for_tasks("receive", receive, keep=False)
     return KeyedState(receive, kept, wanted, come)
 
 
 class KeyedState:
-    """Arguments of `applyInPandasWithState` and `transformWithState`; made by `keyed_state()`."""
+    """Arguments for `applyInPandasWithState` and `transformWithState`. Made by `keyed_state()`."""
 
     def __init__(
         self,
@@ -84,14 +89,14 @@ class KeyedState:
         self.schema = schema
         """The schema of the outputs."""
         self.rows = rows
-        """The schema of the rows, if it was said."""
+        """The schema of the rows, if it was given."""
         self._receive = receive
 
     @property
     def apply_in_pandas_with_state(
         self,
     ) -> Callable[[Any, Any, GroupState], Iterator[pd.DataFrame]]:
-        """For `groupBy(...).applyInPandasWithState`, whose state's schema is `state`."""
+        """For `groupBy(...).applyInPandasWithState`, whose state schema is `state`."""
         return partial(_apply, self)
 
     @property
@@ -101,14 +106,16 @@ class KeyedState:
 
         return StateProcessor(self)
 
-    def of_rows(self, state: State, rows: Iterable[dict[str, Any]]) -> tuple[State, pa.RecordBatch]:
-        """Go through rows of a key; return its new state, and the outputs."""
+    def _of_rows(
+        self, state: State, rows: Iterable[dict[str, Any]]
+    ) -> tuple[State, pa.RecordBatch]:
+        """Process rows of a key; return its new state, and the outputs."""
         outputs: list[tuple[Any, ...]] = []
         for row in rows:
             answer = self._receive(state, row)
             if not isinstance(answer, tuple) or len(answer) != 2:
                 raise SchemaError(
-                    f"receive() returns the new state and outputs, not {safe_repr(answer)}"
+                    f"receive() must return the new state and outputs, got {safe_repr(answer)}"
                 )
             state, given = answer
             if state is not None:
@@ -116,13 +123,13 @@ class KeyedState:
             outputs += [row_of(self.schema.names, output) for output in given or ()]
         return state, record_batch(arrow_schema(self.schema), outputs)
 
-    def of_frame(self, state: State, frame: pd.DataFrame) -> tuple[State, list[pd.DataFrame]]:
-        """Go through rows in pandas of a key; return its new state, and the outputs in pandas."""
-        state, outputs = self.of_rows(state, records_of(frame, self.rows))
+    def _of_frame(self, state: State, frame: pd.DataFrame) -> tuple[State, list[pd.DataFrame]]:
+        """Process pandas rows of a key; return its new state, and the outputs in pandas."""
+        state, outputs = self._of_rows(state, records_of(frame, self.rows))
         return state, [frame_of(outputs)] if outputs.num_rows else []
 
-    def kept(self, state: Any) -> State:
-        """Return a state as Spark gives it, with instants for the naive times of Spark's rows."""
+    def _kept(self, state: Any) -> State:
+        """Return a state of Spark, with instants for the naive times of Spark's rows."""
         from pyspark.sql.types import TimestampType
 
         if state is None:
@@ -135,8 +142,8 @@ class KeyedState:
             ]
         )
 
-    def to_keep(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return a state with the values that Spark's pickled rows want: it makes null of others.
+    def _to_keep(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return a state with values for Spark's pickled rows: others would become null.
 
         Raises SchemaError for a value that does not fit.
         """
@@ -148,12 +155,12 @@ class KeyedState:
 def _apply(
     keyed: KeyedState, key: Any, frames: Iterable[pd.DataFrame], store: GroupState
 ) -> Iterator[pd.DataFrame]:
-    state = keyed.kept(store.getOption)
+    state = keyed._kept(store.getOption)
     for frame in frames:
-        state, outputs = keyed.of_frame(state, frame)
+        state, outputs = keyed._of_frame(state, frame)
         yield from outputs
     if state is not None:
-        store.update(keyed.to_keep(state))
+        store.update(keyed._to_keep(state))
     elif store.exists:
         store.remove()
 

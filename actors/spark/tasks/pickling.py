@@ -1,4 +1,4 @@
-"""Checks on the driver whether a task's objects can travel to the workers, and be kept there."""
+"""Checks on the driver whether a task's objects can be pickled, and kept on workers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from callboard.spark.errors import CaptureError, without_pyspark
 
 _ADVICE = (
-    "Only what can be pickled reaches a worker process: open files, locks, connections, actor "
-    "systems and refs cannot. Make it inside build, which runs in the worker"
+    "Objects must be pickled to reach a worker process, which open files, locks, connections, "
+    "actor systems and refs cannot be. Make it inside build, which runs in the worker"
 )
 _TASK_ADVICE = (
     "Use lifetime='task', or answer PartitionEnd with what was counted and add it up as results"
@@ -19,11 +19,10 @@ _TASK_ADVICE = (
 
 
 def pickle_for_tasks(name: str, value: Any, *, keep: bool) -> bytes:
-    """Pickle the objects that tasks need; raise CaptureError that begins with its name if that
-    fails.
+    """Pickle the objects that tasks need, or raise a CaptureError that begins with the name.
 
     With `keep` it is for actors that outlive a task, and objects bound to one task are refused too.
-    The bytes tell whether two values are the same; Spark makes those that travel.
+    The bytes are only compared; Spark pickles again for the workers.
     """
     try:
         return _dumps(value, keep)
@@ -34,20 +33,20 @@ def pickle_for_tasks(name: str, value: Any, *, keep: bool) -> bytes:
 
 
 def name_of(build: Any) -> str:
-    """Return how a build function is called in errors."""
+    """Return the name of a build function in errors."""
     return getattr(build, "__qualname__", None) or type(build).__qualname__
 
 
 def _dumps(value: Any, keep: bool) -> bytes:
     try:
-        from callboard.spark.tasks.trial_pickling import dumps
+        from callboard.spark.tasks.probe_pickler import dumps
     except ImportError as error:
         raise without_pyspark(error) from error
     return dumps(value, keep=keep)
 
 
 def _refusal(path: str, value: Any, reason: Exception) -> CaptureError:
-    from callboard.spark.tasks.trial_pickling import TaskBound
+    from callboard.spark.tasks.probe_pickler import TaskBound
 
     what = f"{path} ({type(value).__name__})"
     if isinstance(reason, TaskBound):
@@ -58,7 +57,7 @@ def _refusal(path: str, value: Any, reason: Exception) -> CaptureError:
 def _culprit(
     path: str, value: Any, keep: bool, error: Exception, seen: set[int]
 ) -> tuple[str, Any, Exception]:
-    """Follow the object that fails to pickle from a value down to the innermost one with a name."""
+    """Follow the object that fails to pickle from a value down to the innermost named one."""
     seen.add(id(value))
     for name, inner in _captured(value):
         if id(inner) in seen:
@@ -71,9 +70,7 @@ def _culprit(
 
 
 def _captured(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the objects that pickling a value takes along, each with the name that its author gave
-    it.
-    """
+    """Yield the objects that are pickled with a value, each with its name in the source."""
     if isinstance(value, functools.partial):
         yield "func", value.func
         yield from ((f"args[{i}]", item) for i, item in enumerate(value.args))
@@ -99,7 +96,7 @@ def _captured(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{key!r}]", item) for key, item in value.items())
     elif isinstance(value, (list, tuple, set, frozenset)):
         yield from ((f"[{i}]", item) for i, item in enumerate(value))
-    elif not _has_own_reduce(value):  # else it refused by itself, and said why
+    elif not _has_own_reduce(value):  # which raises its own error
         yield from getattr(value, "__dict__", {}).items()
 
 
@@ -108,5 +105,5 @@ def _has_own_reduce(value: Any) -> bool:
 
 
 def _is_slot(value: Any) -> bool:
-    """Tell whether a class attribute is the interpreter's own: pickling a class makes it anew."""
+    """Tell whether the interpreter makes a class attribute, when a class is unpickled."""
     return inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value)

@@ -1,7 +1,7 @@
-"""Makes sure that PySpark can report a task's exception.
+"""Ensures that PySpark can report a task's exception.
 
-A worker announces an error before it encodes its text as UTF-8. Where that fails, as at a lone
-surrogate, or where there is no text at all, Spark waits for the rest of it for ever.
+A worker announces an error before it encodes its text as UTF-8. If that fails, as at a lone
+surrogate, or if there is no text at all, Spark waits for the rest of it for ever.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ T = TypeVar("T")
 
 
 def reported(function: Callable[P, T]) -> Callable[P, T]:
-    """Have a task's function, or generator, raise PartitionFailed for an error that cannot be
-    reported.
+    """Decorate a task's function or generator: errors that PySpark cannot report are replaced.
+
+    It raises PartitionFailed instead of them.
     """
     if inspect.isgeneratorfunction(function):
 
@@ -46,7 +47,7 @@ def reported(function: Callable[P, T]) -> Callable[P, T]:
 def _reported() -> Iterator[None]:
     try:
         yield
-    except GeneratorExit:  # the reader of the results wants no more of them
+    except GeneratorExit:  # the reader of the results has stopped
         raise
     except BaseException as error:
         if _can_be_reported(error):

@@ -1,4 +1,4 @@
-"""The settings of the actor system in a worker process, as the driver knows them."""
+"""The settings of the actor system in a worker process, checked on the driver."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ Workers = int | str | tuple[int, int]
 class SystemSettings:
     """A number of workers, a range, or None for the task's CPUs, and a configuration.
 
-    They are equal when their configurations pickle to the same bytes: a policy in one need not know
-    what it is equal to.
+    They are equal if their configurations pickle to the same bytes, so policies need no `__eq__`.
     """
 
     workers: Workers | None
@@ -39,14 +38,14 @@ class SystemSettings:
         if config is not None and not isinstance(config, (Mapping, Config)):
             raise ConfigError(f"config expects a dict or the path of a TOML file, got {config!r}")
         if not isinstance(config, Config):
-            # Which cores there are to be pinned to, only the worker's machine knows.
+            # Only the worker's machine knows its cores.
             here = {key: value for key, value in (config or {}).items() if key != "pin"}
             Config.load(here, mailbox=BoundedMailbox, workers=1 if workers is None else workers)
         pickled = pickle_for_tasks("config", config, keep=True)
         return cls(workers, config, hashlib.sha256(pickled).digest())
 
     def for_task(self, cpus: int) -> Self:
-        """Return the settings of a task with so many CPUs: an elastic level is never above."""
+        """Return the settings of a task with `cpus` CPUs, which an elastic level never exceeds."""
         workers = cpus if self.workers is None else _at_most(cpus, self.workers)
         config = self.config
         if isinstance(config, Config):

@@ -1,4 +1,4 @@
-"""Keyed state as a processor of Spark's; this module needs PySpark to be imported."""
+"""Keyed state as a stateful processor of Spark; importing this module needs PySpark."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from callboard.spark.tasks.reporting import reported
 
 
 class StateRules(Protocol):
-    """A KeyedState as a processor needs it: the schemas, and what becomes of a key's state."""
+    """A KeyedState as a processor uses it."""
 
     state: StructType
     schema: StructType
 
-    def kept(self, state: Any) -> Any:
+    def _kept(self, state: Any) -> Any:
         """Return a state as `receive` gets it."""
 
-    def of_rows(self, state: Any, rows: Iterable[dict[str, Any]]) -> tuple[Any, Any]:
-        """Go through rows of a key; return its new state, and the outputs."""
+    def _of_rows(self, state: Any, rows: Iterable[dict[str, Any]]) -> tuple[Any, Any]:
+        """Process rows of a key; return its new state, and the outputs."""
 
-    def of_frame(self, state: Any, frame: Any) -> tuple[Any, list[Any]]:
-        """Go through rows in pandas of a key; return its new state, and the outputs in pandas."""
+    def _of_frame(self, state: Any, frame: Any) -> tuple[Any, list[Any]]:
+        """Process pandas rows of a key; return its new state, and the outputs in pandas."""
 
-    def to_keep(self, state: Any) -> tuple[Any, ...]:
+    def _to_keep(self, state: Any) -> tuple[Any, ...]:
         """Return a state as Spark keeps it."""
 
 
 class StateProcessor(StatefulProcessor):
-    """Keeps a key's state as one value, called "state"; its rows are Spark's or pandas'."""
+    """Keeps a key's state as one value, called "state"; rows are Spark's or pandas'."""
 
     def __init__(self, keyed: StateRules) -> None:
         self._keyed = keyed
@@ -49,19 +49,19 @@ class StateProcessor(StatefulProcessor):
         rows: Iterator[Any],
         timerValues: Any,  # noqa: N803
     ) -> Iterator[Any]:
-        """Go through a key's rows of a micro-batch; called by Spark."""
+        """Process a key's rows of a micro-batch; called by Spark."""
         keyed = self._keyed
-        state = keyed.kept(self._store.get()) if self._store.exists() else None
+        state = keyed._kept(self._store.get()) if self._store.exists() else None
         make = Row(*keyed.schema.names)
         for each in rows:
             if isinstance(each, Row):
-                state, outputs = keyed.of_rows(state, [each.asDict(recursive=True)])
+                state, outputs = keyed._of_rows(state, [each.asDict(recursive=True)])
                 yield from [make(*output) for output in plain_rows(outputs)]
             else:
-                state, frames = keyed.of_frame(state, each)
+                state, frames = keyed._of_frame(state, each)
                 yield from frames
         if state is not None:
-            self._store.update(keyed.to_keep(state))
+            self._store.update(keyed._to_keep(state))
         else:
             self._store.clear()
 

@@ -1,1 +1,1 @@
-"""The users' interface: streams, whose methods add operators, and the graphs that they end in."""
+"""The users' interface: streams, whose methods add operators, and graphs."""

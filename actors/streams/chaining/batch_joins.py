@@ -24,24 +24,24 @@ Mask = Callable[[dict[str, Any], Any], Any]
 
 
 class BatchJoins(Joins[T]):
-    """`merge` and `join` for streams of record batches of Arrow, whose rows stay columns.
+    """`merge` and `join` for streams of Arrow record batches, whose rows stay in columns.
 
-    The rows that come out, and their order, are those that `merge()` and `join()` give of the same
-    rows as dictionaries. Batches have `n` rows, and the last one has the rest, however the streams
-    were cut. They need pyarrow and NumPy.
+    The output rows and their order are those of `merge()` and `join()` for the same rows as
+    dictionaries. Output batches have `n` rows, and the last one the rest, however the input was
+    divided. Requires pyarrow and NumPy.
 
-    Columns keep their types, with two exceptions. Views and run ends come out plain. Dictionaries,
-    which may differ from batch to batch, come out unordered, with numbers of 32 bits. They are `not
-    null` if all rows that come and go are. A batch is smaller than `n` if a column's texts, bytes
-    or lists would need more than 2 GiB.
+    Columns keep their types, with two exceptions. Views and run-end encoded columns become plain.
+    Dictionaries, which may differ from batch to batch, become unordered, with 32-bit indices.
+    Columns are `not null` if all input and output rows are. A batch is smaller than `n` if a
+    column's texts, bytes or lists would need more than 2 GiB.
 
     `by` is the column of the rows' times, or a tuple with one for each stream: integers, floats,
-    timestamps, dates or durations, of one sort in all streams. Lengths of time are numbers or, of
-    all but the first two, `timedelta`s; watermarks are times as rows have. An error names the
-    stream, counted from 1, the column, and the row of the batch, counted from 0. Null or NaN as a
-    time is an error; so is a column that is missing, or of an unusable type, or of another type
-    than before. It is an error of the whole batch. A late row counts by itself: it is counted, or
-    is with the other late ones of its batch in a batch of the side output "late".
+    timestamps, dates or durations, of the same kind in all streams. Lengths of time are numbers or,
+    except for integers and floats, `timedelta`s; watermarks are times like those of the rows. An
+    error names the stream, counted from 1, the column, and the row of the batch, counted from 0. A
+    null or NaN time is an error of the whole batch, and so is a column that is missing, of an
+    unusable type, or of another type than before. Late rows are treated one by one: each is
+    counted, or is put with the other late rows of its batch in a batch of the side output "late".
     """
 
     __slots__ = ()
@@ -57,10 +57,10 @@ class BatchJoins(Joins[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
-        """Give the rows of this stream's batches and of others' in order of time.
+        """Output the rows of this stream's batches and of others' in order of time.
 
-        All streams have the same columns. For `delay_threshold`, `late` and `idle_timeout` see
-        `merge()`; rows that wait until a batch is full wait for that all the same.
+        All streams must have the same columns. For `delay_threshold`, `late` and `idle_timeout` see
+        `merge()`. Rows also wait for a full batch of `n`.
         """
         operator = joining_batches.merge_batches(
             by, 1 + len(others), n, delay_threshold, late, idle_timeout
@@ -87,31 +87,29 @@ class BatchJoins(Joins[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
-        """Give pairs of a row of this stream's batches and one of another's, in batches of `n`.
+        """Output pairs of a row of this stream's batches and one of another's, in batches of `n`.
 
-        A pair has the columns of both rows side by side. A name that both streams have gets the
-        `suffix` in the right one. The missing columns of a row without a partner are null. With
-        "semi" and "anti" there are the columns of this stream alone. For `within`, `rows`, `how`,
-        `rule`, `delay_threshold`, `late`, `idle_timeout` and `lanes` see `join()`.
+        A pair has the columns of both rows. For a row without a partner, the other columns are
+        null. With "semi" and "anti", there are only this stream's columns. For `within`, `rows`,
+        `how`, `rule`, `delay_threshold`, `late`, `idle_timeout` and `lanes` see `join()`.
 
-        `where` is `Equal` and `Band` by names of columns, or several of these by `&`, up to seven.
-        `Equal` is about numbers, times, strings, bytes, booleans and decimals, `Band` about numbers
-        and times; both columns are of one sort. Null is equal to null, and near to nothing, as NaN
-        is; NaN in a column of `Equal` is an error. Partners are found in native code, without the
-        interpreter lock (Gulisano et al. 2015, section II).
-
-        Or `where` is a function. It is called for each row with the row, as a dictionary, and a
-        record batch of the other stream's rows to compare it with. It returns a boolean array of
-        NumPy or Arrow that is true for partners; null counts as false. A tuple has a function for
-        rows of this stream and one for those of the other. The worker that runs the join calls it,
-        or with `lanes` as many of them at the same time. An exception is an error of that one row,
-        a batch of one, which then gives nothing.
-
-        Rows without a partner have the columns of the other stream, too. These are known from its
-        first batch, also if that has no rows, or from `schemas`. That is a `pyarrow.Schema` of each
-        stream, or None, and counts as a first batch without rows. Rows wait until they are known;
-        if they are not at the end, and rows wait, the run fails. So give `schemas` with "left",
-        "right" and "outer", where a stream may bring no batch.
+        Args:
+            where: `Equal` and `Band` with names of columns, or up to seven of these combined by
+                `&`. `Equal` compares numbers, times, strings, bytes, booleans and decimals, `Band`
+                numbers and times; both columns must be of the same kind. Null is equal to null;
+                null and NaN are within no `distance`; NaN in a column of `Equal` is an error.
+                Partners are found in native code, without the interpreter lock (Gulisano et al.
+                2015, section II). Or a function, called for each row with the row, as a dictionary,
+                and a record batch of the other stream's rows to compare it with. It returns a
+                boolean array of NumPy or Arrow that is true for partners; null counts as false. Or
+                a tuple of such functions, for rows of this stream and of the other. With `lanes`,
+                that many workers call it at the same time. An exception is an error of that one
+                row, as a batch of one, which then has no output.
+            suffix: Added to the right column's name if both streams have a column of that name.
+            schemas: A `pyarrow.Schema` for each stream, or None, instead of waiting for a first
+                batch. A row without a partner also has the other stream's columns, and waits until
+                these are known; if they are unknown at the end, the run fails. So give `schemas`
+                with "left", "right" and "outer" if a stream may have no batches.
         """
         operator = joining_batches.join_batches(
             by,

@@ -1,4 +1,4 @@
-"""The common part of streams: how an operator is chained to them, and its side outputs."""
+"""The base of streams: chaining of operators, and side outputs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Chainable(Generic[T]):
         return tuple(self._of(Outlet(operator, port)) for port in range(len(operator.ports)))
 
     def side(self, name: str) -> Stream[Any]:
-        """Give a side output of this stream's operator: "failures", "late", or one of its own."""
+        """Return a side output of this stream's operator: "failures", "late", or one of `sides`."""
         check_name("a side output's name", name)
         ports = self._outlet.operator.ports
         if name not in ports[1:]:
@@ -78,5 +78,5 @@ class Chainable(Generic[T]):
 
     @property
     def failures(self) -> Stream[FailedRow]:
-        """The inputs at which this stream's operator raised; it has `errors="side"`."""
+        """The inputs at which this stream's operator raised. The operator needs `errors="side"`."""
         return self.side("failures")

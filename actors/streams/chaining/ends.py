@@ -1,4 +1,4 @@
-"""Sinks: where a stream ends."""
+"""Sinks, which end streams."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def _is_channel(sink: object) -> TypeGuard[SupportsPut[Any]]:
 
 def _check_channel(sink: SupportsPut[Any]) -> None:
     if isinstance(sink, type):
-        raise GraphError(f"a sink with put() and close() is an object, not its class: {sink!r}")
+        raise GraphError(
+            f"a sink with put() and close() must be an object, got its class: {sink!r}"
+        )
     for name in ("put", "flush", "close"):
         method = getattr(sink, name, None)
         if method is not None:
@@ -54,24 +56,23 @@ def _call(hook: Callable[[], object]) -> None:
     answer = hook()
     check_answer(answer)
     if isawaitable(answer):
-        raise TypeError(f"{hook!r} returned {safe_repr(answer)}, which nobody would await")
+        raise TypeError(f"{hook!r} returned {safe_repr(answer)}, which is never awaited")
 
 
 def _close(sink: SupportsPut[Any]) -> None:
-    """End the sink's use of a channel: another thread than the one that put rows in may be here."""
-    hand_on = getattr(sink, "hand_on", None)
-    if hand_on is not None:
-        hand_on()
+    """Close a sink. A channel's end belongs to the thread that put rows in, maybe not this one."""
+    if type(sink).__module__.startswith("callboard.channels."):
+        cast("Any", sink).release()
     _call(sink.close)
 
 
 class Ends(Chainable[T]):
-    """The methods that make a graph of a stream. Watermarks end here, too."""
+    """The methods that make a graph from a stream. Watermarks end here."""
 
     __slots__ = ()
 
     def collect(self, *, name: str | None = None) -> Graph[list[T]]:
-        """End in a list, which is the run's result, or a part of it by this name."""
+        """Collect the rows in a list, which is the run's result, or a part of it by this name."""
         return self._end("collect", Collect, name)
 
     def to(
@@ -83,37 +84,39 @@ class Ends(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Graph[None]:
-        """End in a function, which is called with each row, in a Recipient, a channel or a file.
+        """Send the rows to a function, which is called with each, a Recipient, a channel or a file.
 
-        An actor is told each row. If its mailbox refuses a row, by MailboxFull, the sink has raised
-        at that row. A row for a stopped actor is a dead letter.
+        - An actor is told each row. If its mailbox refuses a row with MailboxFull, that is an error
+          of the row. A row for a stopped actor is a dead letter.
+        - Another recipient, such as a RemoteRef, is told a batch at a time; with `errors="skip"`
+          row by row, so that the refused rows are known. It may have to wait for another process,
+          so in the models `dynamic` and `assigned` a separate thread runs it, unless
+          `stream.run_on()` names a model. A run has ended when all rows are told, not when the
+          other process has handled them.
+        - A channel's sender gets each row, and is closed when the run is over, and so does any
+          object with `put(row)` and `close()`. A full channel blocks the stream, and `send()`; a
+          separate thread runs the sink, as above. If the object has `flush()`, it is called after
+          the last row; an exception there fails the run, or is skipped and counted, according to
+          `errors`. If the run fails, is cancelled, or is not finished when its system ends, only
+          `close()` is called. An exception of `close()` is only logged, except for Ctrl-C. The
+          three methods must not be `async` or return awaitables.
+        - In a file each row is a line: strings as they are, anything else as JSON, including
+          dataclass objects. A run opens the file when it is made, and raises RunError if another
+          run is writing it.
 
-        Another recipient, such as a RemoteRef, is told a batch at a time; with `errors="skip"` row
-        by row, so that it is known which rows it refused. It may have to wait for another process,
-        so a thread of its own runs it in the models `dynamic` and `assigned`, unless
-        `stream.run_on()` has named a model. A run has ended when all rows are told, and not when
-        the other process has handled them.
-
-        A channel's sender puts each row in, and is closed when the run is over. So does any object
-        with `put(row)` and `close()`. A full channel holds the stream up, and `send()` with it. A
-        thread of its own runs the sink, as above, because it waits. If the object has `flush()`,
-        that is called after the last row. An exception there fails the run, or is skipped and
-        counted, by `errors`. A run that fails, is cancelled, or is not finished when its system
-        ends, only closes the object. An exception of `close()` is only logged, but for Ctrl-C.
-        None of the three is `async`, or returns what is to be awaited.
-
-        In a file each row is a line: strings as they are, and all else as JSON, objects of
-        dataclasses among it. A run opens the file when it is made, and raises RunError if another
-        run is writing it. By `mode` "w" the old content is gone when the run has its first rows, or
-        ends without any; by "a" the rows are written behind it; by "x" the run raises
-        FileExistsError if the file is there. A run that is refused, or cancelled before it has
-        rows, leaves the file as it was, or makes none. With `flush` readers see the lines after
-        each batch, and without it when some kilobytes have come, and at the end.
+        Args:
+            sink: One of the above. A string or a path names a file.
+            mode: Of a file. "w": the old content is removed when the run has its first rows, or
+                ends without any. "a": rows are appended. "x": the run raises FileExistsError if the
+                file exists. A run that is refused, or cancelled before it has rows, leaves the file
+                as it was, or makes none.
+            flush: Make lines visible to the file's readers after each batch; otherwise after a few
+                kilobytes, and at the end.
         """
         check_choice("mode", mode, ("w", "a", "x"))
         check_flag("flush", flush)
         if (mode != "w" or flush) and not isinstance(sink, str | PathLike):
-            raise GraphError(f"mode= and flush= are for a file, not for {safe_repr(sink)}")
+            raise GraphError(f"mode= and flush= need a file as the sink, got {safe_repr(sink)}")
         if isinstance(sink, ActorRef):
             program = partial(Tell, ref=sink)
             return self._end("to", program, name, errors, label="tell", detail=sink.path)
@@ -134,13 +137,15 @@ class Ends(Chainable[T]):
             file = partial(to_file, path=sink, mode=mode, flush=flush)
             return self._end("to", file, name, errors, label="write", detail=str(sink))
         if isinstance(sink, type) and issubclass(sink, Actor):
-            raise GraphError(f"an actor that ends a stream is given by its ref, not as {sink!r}")
+            raise GraphError(f"an actor that ends a stream must be given by its ref, got {sink!r}")
         if not callable(sink) and hasattr(sink, "put"):
-            raise GraphError(f"a sink with put() has close(), too, and {safe_repr(sink)} has none")
+            raise GraphError(
+                f"a sink with put() must also have close(), and {safe_repr(sink)} has none"
+            )
         if not callable(sink):
             hint = ": for a file, give its path" if hasattr(sink, "write") else ""
             raise GraphError(
-                "a sink is a path, a function, a ref or an object with put() and close(), not "
+                "a sink must be a path, a function, a ref or an object with put() and close(), got "
                 f"{safe_repr(sink)}{hint}"
             )
         check_function("a sink", sink)

@@ -12,9 +12,9 @@ from callboard.streams.checks import MOST, check_choice, check_count
 from callboard.streams.drawing import describe, mermaid, svg
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator, Outlet
+from callboard.streams.planning.pipelines import Pipeline, pipelines_of
 from callboard.streams.planning.plan import Plan, check_model
 from callboard.streams.planning.planner import plan_of
-from callboard.streams.planning.units import Unit, units_of
 from callboard.streams.running import sequential
 from callboard.streams.running.row_counts import RowCounts
 from callboard.streams.running.run import Run
@@ -24,41 +24,42 @@ R = TypeVar("R")
 
 
 class Graph(Generic[R]):
-    """Streams from their entries to their sinks, checked and ready to run, any number of times.
+    """Streams from their entries to their sinks, checked and ready to run any number of times.
 
-    A sink, such as `collect()`, makes a graph of the stream that it ends. `Graph(a, b)` is one with
-    the sinks of several; streams that they share are one stream in it.
+    A sink, such as `collect()`, makes a graph of the stream that it ends. `Graph(a, b)` combines
+    several; streams that they share occur in it once.
 
     `system.run(graph)` starts it, and returns its Run. The options are:
 
-    - `threading`: the model of operators that have none by `stream.run_on()`. The default is
-      the configuration's, else `dynamic`. Each has the same results, order and errors.
+    - `threading`: the model of operators without `stream.run_on()`. The default is the
+      configuration's, else `dynamic`. Results, order and errors are the same in each.
 
-      - `dynamic`: any worker runs any operator, a stateful one in one at a time.
-      - `manual`: the thread that calls `send()` and `finish()`, always the same one or the same
-        actor, runs all operators. Behind `stream.new_thread()` another thread takes over.
-      - `dedicated`: each operator has a thread of its own.
-      - `assigned`: each operator lives on a worker, as `placement` says, until `run.rebalance()`
+      - `dynamic`: any worker runs any operator; a stateful one runs on one worker at a time.
+      - `manual`: the thread that calls `send()` and `finish()`, which must always be the same
+        thread or actor, runs all operators. After `stream.new_thread()` another thread takes over.
+      - `dedicated`: each operator has its own thread.
+      - `assigned`: each operator stays on a worker, chosen by `placement`, until `run.rebalance()`
         moves it.
     - `placement`: the policy, or the name of one, that assigns operators: see `spawn`. The default
       is the configuration's, else `round_robin`.
-    - `policy`: the heuristic that chooses among `dynamic` operators; the default is the
+    - `policy`: the heuristic that chooses among `dynamic` operators. The default is the
       configuration's, else `last_in_pipeline`.
-    - `batch_size`: the most rows that go through the graph together. By default there are 512, and
-      fewer where an operator takes more than 4 µs for a row, so that a batch takes it 2 ms.
-      Smaller batches have a lower latency, larger ones a lower cost.
-    - `window`: how many batches may be on their way, a power of two. It bounds memory.
+    - `batch_size`: the most rows that go through the graph together. The default is 512, and less
+      for an operator that takes more than 4 µs for a row, so that a batch takes it 2 ms. Smaller
+      batches have a lower latency, larger ones a lower cost.
+    - `window`: the most batches in flight, a power of two. It bounds memory.
     - `time_slice`: how long a worker stays with an operator, in seconds.
-    - `markers`: the latency of one of so many batches is measured; 0 measures none.
-    - `hot_keys`: the statistics of keyed operators in Python have so many of the keys that come
-      most often.
-    - `restore`: the `Snapshot` that the run goes on with, the path of one, or `SnapshotStore`, a
-      directory of them.
+    - `markers`: one in this number of batches has its latency measured; 0 measures none.
+    - `hot_keys`: how many of the most frequent keys the statistics of keyed Python operators
+      include.
+    - `restore`: the `Snapshot` to continue from, the path of one, or `SnapshotStore`, a directory
+      of snapshots.
 
-    It raises ConfigError for invalid values, and SnapshotError for a snapshot that is broken, or of
-    another graph.
+    The call raises ConfigError for invalid values, and SnapshotError for a snapshot that is broken,
+    or of another graph.
 
-    Raises GraphError if two entries, or two operators with given names, have the same name.
+    Raises:
+        GraphError: Two entries, or two operators with given names, have the same name.
     """
 
     __dir__ = public_names
@@ -72,10 +73,10 @@ class Graph(Generic[R]):
         for part in parts:
             if not isinstance(part, Graph):
                 what = safe_repr(part)
-                raise GraphError(f"a graph is made of graphs, each with its sinks, not of {what}")
+                raise GraphError(f"expected graphs, each with its sinks, got {what}")
             sinks.update(dict.fromkeys(part._sinks))
         if not sinks:
-            raise GraphError("a graph has a sink")
+            raise GraphError("a graph must have a sink")
         self._build(tuple(sinks))
 
     @classmethod
@@ -94,12 +95,12 @@ class Graph(Generic[R]):
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """The names of its entries."""
+        """The names of the graph's entries."""
         return self._plan.entries
 
     @property
     def collectors(self) -> tuple[str, ...]:
-        """The names of its `collect()`s."""
+        """The names of the graph's collectors."""
         return tuple(self._names[each] for each in self._operators if each.kind == "collect")
 
     # --- looking at it ----------------------------------------------------------------------------
@@ -110,26 +111,26 @@ class Graph(Generic[R]):
         *,
         threading: Model = "dynamic",
     ) -> str:
-        """Draw the graph, as the text of an SVG picture or of a Mermaid diagram.
+        """Return a drawing of the graph, as the text of an SVG image or a Mermaid diagram.
 
-        It shows which threads work on operators in a run by this threading model.
+        It shows which threads run the operators in this threading model.
         """
         check_choice("format", format, ("svg", "mermaid"))
         draw = svg if format == "svg" else mermaid
-        return draw(self._operators, self._names, self._units(threading))
+        return draw(self._operators, self._names, self._pipelines(threading))
 
     def mermaid(self, *, threading: Model = "dynamic") -> str:
-        """Draw the graph, as the text of a Mermaid diagram."""
+        """Return a drawing of the graph, as the text of a Mermaid diagram."""
         return self.draw("mermaid", threading=threading)
 
     def describe(self, *, threading: Model = "dynamic") -> str:
-        """Say what the graph does, in a run by this threading model: a line for each operator."""
-        return describe(self._operators, self._names, self._units(threading))
+        """Return a description of a run in this threading model, with a line for each operator."""
+        return describe(self._operators, self._names, self._pipelines(threading))
 
-    def _units(self, threading: Model) -> dict[Operator, Unit]:
-        steps = self._plan.steps
-        units = units_of(steps, check_model("threading", threading))
-        by_name = {steps[number].name: unit for unit in units for number in unit.steps}
+    def _pipelines(self, threading: Model) -> dict[Operator, Pipeline]:
+        operators = self._plan.operators
+        pipelines = pipelines_of(operators, check_model("threading", threading))
+        by_name = {operators[at].name: each for each in pipelines for at in each.operators}
         return {
             operator: by_name[name]
             for operator, name in self._names.items()
@@ -150,28 +151,38 @@ class Graph(Generic[R]):
         inputs: Mapping[str, Iterable[Any]] | Iterable[tuple[str, Iterable[Any]]],
         *,
         batch_size: int = 256,
-        tally: RowCounts | None = None,
+        row_counts: RowCounts | None = None,
     ) -> R:
-        """Run on the calling thread, with no actors, and return the result.
+        """Run on the calling thread, without actors, and return the result.
 
-        `inputs` are the rows for each entry, or pairs of an entry and rows for it in the order of
-        their arrival. The result is the list of the graph's `collect()`; a dictionary of lists by
-        name if there are several, None if there is none. `tally` counts the skipped rows.
+        Every other way to run the graph has the same result.
 
-        The result does not depend on `batch_size`, the number of rows that go through the graph at
-        a time, unless a function changes what it has given or was given. Every other way to run the
-        graph has the same result.
+        Functions see the caller's context variables; values that they set are visible only in the
+        run.
 
-        Functions see the caller's context variables; values that they set stay in the run.
+        Args:
+            inputs: The rows for each entry, or pairs of an entry and rows for it in order of
+                arrival. If an iterable of rows raises, the rows before that have gone through the
+                graph.
+            batch_size: The number of rows that go through the graph at a time. The result does not
+                depend on it, unless a function modifies a row that it was given or has returned.
+            row_counts: Counts the skipped rows.
 
-        Raises StreamError when an operator raises, and GraphError for an unknown entry. If `rows`
-        of an entry raise, those that were given before have gone through the graph.
+        Returns:
+            The list of the graph's collector; a dictionary of lists by name if there are several,
+            None without one.
+
+        Raises:
+            StreamError: An operator raised.
+            GraphError: There is no such entry.
         """
         check_count("batch_size", batch_size, most=MOST)
-        if not isinstance(tally, RowCounts | None):
-            raise GraphError(f"tally is a RowCounts, not {safe_repr(tally)}")
+        if not isinstance(row_counts, RowCounts | None):
+            raise GraphError(f"row_counts must be a RowCounts, got {safe_repr(row_counts)}")
         pairs = sequential.pairs(inputs, self.entries)
-        result: R = sequential.run(self._complete_plan(), pairs, batch_size, tally or RowCounts())
+        result: R = sequential.run(
+            self._complete_plan(), pairs, batch_size, row_counts or RowCounts()
+        )
         return result
 
     def _run_in(
@@ -225,7 +236,7 @@ def _upstream(sinks: tuple[Operator, ...]) -> tuple[Operator, ...]:
 
 
 def _names(operators: tuple[Operator, ...]) -> dict[Operator, str]:
-    """Give each operator a name of its own: its own, else its label's, with a number if need be."""
+    """Give each operator a unique name: its own, else its label, with a number if needed."""
     taken: dict[str, Operator] = {}
     for operator in operators:
         if operator.name is None:
@@ -248,11 +259,11 @@ def _names(operators: tuple[Operator, ...]) -> dict[Operator, str]:
 
 
 def _check_sides(operators: tuple[Operator, ...], names: dict[Operator, str]) -> None:
-    """Refuse a side output that nobody reads: its rows would be lost, and not be counted."""
+    """Refuse a side output without a reader: its rows would be lost without being counted."""
     read = {outlet for operator in operators for outlet in operator.inputs}
     for operator in operators:
         if operator.kind == "branch":
             continue
         for port, name in enumerate(operator.ports):
             if port and Outlet(operator, port) not in read:
-                raise GraphError(f"nobody reads the side output {name!r} of {names[operator]!r}")
+                raise GraphError(f"the side output {name!r} of {names[operator]!r} has no reader")

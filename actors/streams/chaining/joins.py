@@ -25,10 +25,10 @@ V = TypeVar("V")
 
 
 class Joins(Chainable[T]):
-    """The methods that bring streams together.
+    """The methods that combine streams.
 
-    Event time is then the earliest time that all of the streams have come to. Behind a join, it is
-    the time of the oldest row that may still be part of an output.
+    Event time after them is the earliest of the streams' event times. After a join, it is the time
+    of the oldest row that may still be part of an output.
     """
 
     __slots__ = ()
@@ -40,13 +40,13 @@ class Joins(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[T | U]:
-        """Give the rows of this stream and of others, as they come.
+        """Output the rows of this stream and of others as they arrive.
 
-        With branches of one stream, all outputs of a row come before those of the next. A row's
-        outputs come branch by branch, in the order of the arguments.
+        With branches of one stream, all outputs of a row come before those of the next, branch by
+        branch in the order of the arguments.
 
-        With `by`, it is `merge()`, except that no row is late: one that is behind its own stream
-        does not wait for its place, which is past.
+        With `by`, it is `merge()`, except that no row is late: a row that is behind its own stream
+        is output immediately.
         """
         if by is None:
             return self._join(Operator(kind="union", program=Merge, joins=True), others, name)
@@ -63,28 +63,26 @@ class Joins(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[T | U]:
-        """Give the rows of this stream and of others in order of time.
+        """Output the rows of this stream and of others in order of time.
 
-        `by` is the time of a row: a function, or the name or place of the value in a row; or a
-        tuple of these, one for each stream. With equal times, rows of the earlier stream among the
-        arguments come first, and those of one stream as they came. So the output is the same,
-        however the streams' rows arrive among each other (the ScaleGate of Gulisano et al. 2015,
-        section IV-A).
+        With equal times, rows of the stream that is earlier among the arguments come first; rows of
+        one stream keep their order. So the output does not depend on how the streams' arrivals
+        interleave (the ScaleGate of Gulisano et al. 2015, section IV-A). A row waits until each
+        stream after its own has reached its time, and each stream before it has passed it, by a row
+        or a watermark, or until the end.
 
-        A row waits until each stream after its own has come to its time, and each before it beyond,
-        by a row or by a watermark, or until the end. Times are any values that have an order;
-        datetimes with a zone are compared as moments. None and NaN are errors of the row.
-
-        Each stream is in order of time, or with `delay_threshold` nearly: a row may be so far
-        behind the latest of its stream, and waits so much longer. A row that is further behind, or
-        before its stream's watermark, is late. It is dropped, counted, and in an actor system a
-        dead letter; with `late="side"` it goes to the side output "late".
-
-        A stream from which nothing has come for `idle_timeout` seconds is idle: the others go on
-        without it until something comes again. A row of it whose place is past by then is late. The
-        clock is the system's, so what is late may differ from run to run; `run_sequentially()` has
-        none, and nobody is idle there. Where the caller's thread runs the operator (`manual`), it
-        looks when something is sent.
+        Args:
+            by: The time of a row: a function, or the name or index of the value in a row; or a
+                tuple of these, one for each stream. Times are any ordered values; datetimes with a
+                zone are compared as moments. None and NaN are errors of the row.
+            delay_threshold: How far a row may be behind the latest of its stream; other rows wait
+                that much longer. Rows further behind, or before their stream's watermark, are late.
+            late: With "drop" a late row is counted, and in an actor system becomes a dead letter;
+                with "side" it goes to the side output "late".
+            idle_timeout: A stream without rows for this many seconds is idle: the others continue
+                without it until something arrives, which may then be late. The clock is the
+                system's, so runs may differ in what is late; `run_sequentially()` has no clock. If
+                the caller's thread runs the operator (`manual`), it checks at each send.
         """
         operator = joining.merge(by, 1 + len(others), delay_threshold, late, idle_timeout)
         return self._join(operator, others, name, errors)
@@ -145,39 +143,38 @@ class Joins(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
-        """Give `combine(left, right)` for pairs of a row of this stream and one of another.
+        """Output `combine(left, right)` for pairs of a row of this stream and one of another.
 
-        Rows are taken in the order of `merge()`, whose `by`, `delay_threshold`, `late` and
-        `idle_timeout` these are. Each is compared with those of the other stream that were taken
-        before it and are at most `within` older; or, with `rows`, with the last so many of them.
-        With a pair `within= (before, after)` a partner's time is from `before` before that of the
-        row of this stream to `after` after it. So the outputs, and their order, are the same
-        however rows arrive: for one row after the other, its partners from the oldest.
+        Rows are processed in the order of `merge()`; for `by`, `delay_threshold`, `late` and
+        `idle_timeout` see there. Each is compared with the earlier rows of the other stream, from
+        the oldest. So the outputs and their order do not depend on how rows arrive.
 
-        `where`    what makes partners of two rows: `Equal`, `Band`, or several of these by `&`; or
-                   a function of both, or a `NativePredicate`; without, all are
-        `combine`  without, a pair is a tuple
-        `how`      "inner": pairs. "left", "right" and "outer": also rows without a partner of the
-                   left stream, of the other one, of both, with None for what they lack. "semi" and
-                   "anti": no pairs, but rows of this stream that have a partner, once, or have none
-        `rule`     "strict": partners are at most `within` apart. "three-step" (Kang et al. 2003, in
-                   section II of Gulisano et al. 2015): a row is compared with those that were at
-                   most `within` older than the latest of their own stream, however old they are
+        A row without a partner is output, in its place in the order, as soon as no later row can be
+        its partner. With "strict" that is before the first row that is too late for it; of two such
+        rows, the one whose time ended first comes first. With `rows` or "three-step", it is after
+        the row of its stream that pushed it out. The rest are output at the end.
 
-        A row without a partner is given when no later row can be its partner, in its place in the
-        order. By "strict" that is before the first row that is too late for it, and of two such
-        rows it is the one for which time was over first; with `rows` or
-        "three-step", after the row of its stream that pushed it out. The others are given at the
-        end.
-
-        With several `lanes` the comparisons are shared by so many workers, each of which stores
-        every n-th row and compares it with all others that come (ScaleJoin, section IV-B). The
-        outputs are the same. It is for a `NativePredicate`, and on a Python without an interpreter
-        lock for functions of pairs and wide bands, too; with one, lanes of these take turns.
+        Args:
+            within: How much older a partner may be; or a pair `(before, after)`: a partner may be
+                older than the row of this stream by `before`, or newer by `after`. Differences of
+                times must be comparable with it.
+            rows: Instead, the number of latest rows of the other stream to compare with.
+            where: The condition on partners: `Equal`, `Band`, or several of these combined by `&`;
+                a function of both rows; or a `NativePredicate`. By default all rows are partners.
+            combine: Makes the output; by default a tuple.
+            how: "inner": pairs. "left", "right" and "outer": also rows without a partner, of this
+                stream, of the other one, or of both, with None for the partner. "semi" and "anti":
+                only the rows of this stream that have a partner, once each, or that have none.
+            rule: "strict": partners are at most `within` apart. "three-step" (Kang et al. 2003, in
+                section II of Gulisano et al. 2015): a row is compared with those that were at most
+                `within` older than the latest of their own stream, however old they are.
+            lanes: The number of workers that share the comparisons. Each stores every n-th row and
+                compares it with all others that arrive (ScaleJoin, section IV-B). The outputs are
+                the same. Use it for a `NativePredicate`; on a Python without an interpreter lock
+                also for functions of pairs and wide bands.
 
         An exception of `by`, `where` or `combine` is an error of the row that was being compared,
-        which then gives nothing and has no partner. Times need a difference that can be compared
-        with `within`.
+        which then has no output and no partner.
         """
         operator = joining.join(
             by,
@@ -241,23 +238,24 @@ class Joins(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
-        """Give `combine(row, partner)` for each row of this stream, in order of time.
+        """Output `combine(row, partner)` for each row of this stream, in order of time.
 
-        The partner is the row of the other stream that is nearest in time, or None. Without
-        `combine` the output is a tuple. Times are those of `merge()`, whose `by`,
-        `delay_threshold`, `late` and `idle_timeout` these are.
+        The partner is the row of the other stream that is nearest in time, or None. For `by`,
+        `delay_threshold`, `late` and `idle_timeout` see `merge()`.
 
-        `nearest`    "before": the latest row that is not later, of equal times the last. "after":
-                     the first row that is not earlier, of equal times the first. "either": the
-                     nearer of the one before and the first one later; of two as near, the one
-                     before
-        `where`      what a row has in common with its partner: `Equal`, or several of these by `&`
-        `tolerance`  how far apart partners may be; without, as far as they are
+        A row waits until no better partner can arrive; with "before" it does not wait. With "after"
+        and "either" the first waiting row blocks the rows behind it, at most until time has
+        advanced by `tolerance`, or until the end. The latest row of each key of the other stream is
+        kept while it is within the tolerance.
 
-        A row waits until no better partner can come: by "before" not at all. With "after" and
-        "either" the first row that waits holds up the rows behind it, at most until time has come
-        `tolerance` beyond it, or the end. The latest row of each key of the other stream is kept,
-        as long as it is within the tolerance.
+        Args:
+            where: The values that a row and its partner have in common: `Equal`, or several of
+                these combined by `&`.
+            nearest: "before": the latest row that is not later; of equal times the last. "after":
+                the earliest row that is not earlier; of equal times the first. "either": the nearer
+                of the row before and the first later one; if both are equally near, the one before.
+            tolerance: How far apart partners may be; by default any distance.
+            combine: Makes the output; by default a tuple.
         """
         operator = joining.join_asof(
             by,
@@ -272,10 +270,10 @@ class Joins(Chainable[T]):
         return self._join(operator, (other,), name, errors)
 
     def zip(self, *others: Stream[Any], name: str | None = None) -> Stream[tuple[Any, ...]]:
-        """Give tuples of the streams' first rows, then of their second rows, and so on.
+        """Output tuples of the streams' first rows, then of their second rows, and so on.
 
-        A row waits for its partners. If they have not come at the end of the stream it is dropped,
-        and counted by the run as unpaired; in an actor system it becomes a dead letter.
+        A row waits for its partners. If they are missing at the end of the stream, it is dropped
+        and counted as unpaired; in an actor system it becomes a dead letter.
         """
         return self._join(Operator(kind="zip", program=Zip, joins=True), others, name)
 
@@ -289,8 +287,8 @@ class Joins(Chainable[T]):
         releases_gil: bool = False,
     ) -> Stream[Any]:
         if not others:
-            raise GraphError(f"{operator.kind}() takes one stream or more")
+            raise GraphError(f"{operator.kind}() expects at least one stream")
         for other in others:
             if not isinstance(other, Chainable):
-                raise GraphError(f"{operator.kind}() takes streams, not {safe_repr(other)}")
+                raise GraphError(f"{operator.kind}() expects streams, got {safe_repr(other)}")
         return self._then(operator, name, errors, releases_gil=releases_gil, others=others)

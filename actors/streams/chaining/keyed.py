@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from callboard.core.handles import public_names
 from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.protocols import RowHandler
-from callboard.streams.operators import (
-    accumulators,
-    distinct,
-    frequent,
-    lists,
-    receivers,
-    top_k,
-    windowing,
-)
+from callboard.streams.operators import receivers, states, windowing
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
 from callboard.streams.planning.partitioning import PARTITIONS
 from callboard.streams.programs.windows.window import (
@@ -41,10 +33,10 @@ A = TypeVar("A")
 class KeyedStream(Generic[K, T]):
     """A stream that is divided by keys, for the operator that follows.
 
-    Its outputs come in the order of the rows that they are for, whichever key these have. At a
-    watermark and at the end, keys give their outputs in the order of their first arrival. A key is
-    forgotten when none of its windows is open, or its object is idle; it arrives anew when it comes
-    again. A key is there once a row of it has been handled without an error.
+    Outputs are in the order of their input rows, whatever the keys. At a watermark and at the end,
+    keys produce their outputs in the order of their first arrival. A key exists once one of its
+    rows has been handled without an error. It is forgotten when none of its windows is open, or its
+    object is idle, and is new when it occurs again.
     """
 
     __slots__ = ("_stream", "_key", "_partitions", "_partition")
@@ -70,8 +62,8 @@ class KeyedStream(Generic[K, T]):
 
         def __getattr__(self, name: str) -> Any:
             raise AttributeError(
-                f"a keyed stream has no {name!r}: an operator with a state follows key_by(), and "
-                "others stand before key_by(), or behind that operator",
+                f"a keyed stream has no {name!r}: after key_by() comes an operator with a state, "
+                "and other operators go before key_by() or after that operator",
                 name=name,
                 obj=self,
             )
@@ -105,11 +97,11 @@ class KeyedStream(Generic[K, T]):
         releases_gil: bool = False,
         **kwargs: Any,
     ) -> Stream[U]:
-        """Give the outputs of objects, one for each key, made by `cls(*args, **kwargs)`.
+        """Output the results of objects, one for each key, made by `cls(*args, **kwargs)`.
 
-        An object is made when its key first comes. An output that is `SideOutput(name, value)` goes
-        to the side output of that name in `sides`. `releases_gil` says that `receive` releases the
-        interpreter lock while it works, so that several partitions are quicker than one.
+        An object is made when its key first occurs. An output that is `SideOutput(name, value)`
+        goes to the side output of that name in `sides`. `releases_gil` says that `receive` releases
+        the interpreter lock while it works, so that several partitions are faster than one.
         """
         operator = receivers.stateful(cls, args, kwargs, sides, keyed=True)
         return self._then(operator, name, errors, releases_gil=releases_gil)
@@ -122,8 +114,8 @@ class KeyedStream(Generic[K, T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[tuple[K, A]]:
-        """Give the key and `function(accumulator, row)`, its next accumulator, for each row."""
-        return self._then(accumulators.accumulator("scan", initial, function), name, errors)
+        """Output the key and `function(accumulator, row)`, its next accumulator, for each row."""
+        return self._then(states.accumulator("scan", initial, function), name, errors)
 
     def fold(
         self,
@@ -133,12 +125,12 @@ class KeyedStream(Generic[K, T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[tuple[K, A]]:
-        """Give each key and its last accumulator, at the end of the stream."""
-        return self._then(accumulators.accumulator("fold", initial, function), name, errors)
+        """Output each key and its last accumulator, at the end of the stream."""
+        return self._then(states.accumulator("fold", initial, function), name, errors)
 
     def count(self, *, name: str | None = None, errors: Errors = "fail") -> Stream[tuple[K, int]]:
-        """Give for each row its key, and how many rows with it have come."""
-        return self._then(accumulators.count(), name, errors)
+        """Output the key of each row, and the number of its rows so far."""
+        return self._then(states.count(), name, errors)
 
     def reduce(
         self,
@@ -148,14 +140,14 @@ class KeyedStream(Generic[K, T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[tuple[K, U]]:
-        """Give a key and `function(rows)` for `every` rows of it, and for those left at the end."""
-        return self._then(lists.reduce(function, every), name, errors)
+        """Output a key and `function(rows)` for `every` rows of it, and for the rest at the end."""
+        return self._then(states.reduce(function, every), name, errors)
 
     def batch(
         self, size: int, *, name: str | None = None, errors: Errors = "fail"
     ) -> Stream[tuple[K, list[T]]]:
-        """Give a key and a list of `size` rows of it, and of those left at the end."""
-        return self._then(lists.batch(size), name, errors)
+        """Output a key and a list of `size` rows of it, and of the rest at the end."""
+        return self._then(states.batch(size), name, errors)
 
     @overload
     def window(
@@ -185,7 +177,7 @@ class KeyedStream(Generic[K, T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
-        """Give a key and a Window of `function(rows)` when one closes. See Stream.window()."""
+        """Output a key and a Window of `function(rows)` when one closes. See Stream.window()."""
         return self._then(windowing.window(windows, function, late), name, errors)
 
     def top_k(
@@ -197,8 +189,8 @@ class KeyedStream(Generic[K, T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[tuple[K, list[T]]]:
-        """Give each key and its `k` rows with the largest `by(row)`. See Stream.top_k()."""
-        return self._then(top_k.top_k(k, by, every), name, errors)
+        """Output each key and its `k` rows with the largest `by(row)`. See Stream.top_k()."""
+        return self._then(states.top_k(k, by, every), name, errors)
 
     def frequent(
         self,
@@ -210,8 +202,8 @@ class KeyedStream(Generic[K, T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[tuple[K, Frequent]]:
-        """Give each key and the frequent values among its rows. See Stream.frequent()."""
-        return self._then(frequent.frequent(by, epsilon, support, every), name, errors)
+        """Output each key and the frequent values among its rows. See Stream.frequent()."""
+        return self._then(states.frequent(by, epsilon, support, every), name, errors)
 
     def distinct(
         self,
@@ -220,5 +212,5 @@ class KeyedStream(Generic[K, T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[T]:
-        """Give the first of the rows of a key whose `by(row)` is equal."""
-        return self._then(distinct.distinct(by), name, errors)
+        """Output the first of a key's rows with the same `by(row)`."""
+        return self._then(states.distinct(by), name, errors)

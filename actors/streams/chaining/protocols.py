@@ -1,4 +1,4 @@
-"""Protocols of the classes of stateless and stateful operators, for type checkers and readers."""
+"""Protocols of the user's classes in stateless and stateful operators."""
 
 from __future__ import annotations
 
@@ -11,34 +11,30 @@ Row = TypeVar("Row")
 
 
 class RowHandler(Protocol[In, Out]):
-    """An object that is handed the rows.
+    """An object that handles rows.
 
-    It may also have, and callboard then calls:
+    It may have further methods, which callboard then calls:
 
-    `receive_many(rows)`: called in the place of `receive`, with as many rows as are there, where
-    there are no keys. Its outputs are those that `receive` would give for one row after the other.
+    - `receive_many(rows)`: called instead of `receive`, with all available rows, if there are no
+      keys. Its outputs must be those of `receive` for each row in turn.
+    - `on_watermark(time)`, `on_final()`: return outputs at a watermark, and at the end of the
+      stream; for stateful operators.
+    - `is_idle()`: called after each watermark; returns whether a key's object may be forgotten.
+      When the key occurs again, a new object is made, and the key is then behind those that stayed.
+    - `take_skipped()`: called after each `receive` of a stateful operator. It returns the
+      exceptions for parts of the row that were dropped, which the run counts like skipped rows.
+    - `snapshot()`, `restore(state)`: return the state for a snapshot of the run, made of values
+      that messages between processes may have; and restore it in a new object.
 
-    `on_watermark(time)`, `on_final()`: outputs at a watermark, and at the end of the stream; for
-    stateful operators.
-
-    `is_idle()`: asked after each watermark whether the object of a key may be forgotten. It is made
-    anew when the key comes again; the key is then behind those that stayed.
-
-    `take_skipped()`: called after each `receive` of a stateful operator. It returns the exceptions
-    at parts of the row that were dropped. The run counts them like rows that it skips.
-
-    `snapshot()`, `restore(state)`: the state for a snapshot of the run, of values that messages
-    between processes may have; and the way back, of an object that was just made.
-
-    If `receive` raises at the first row of a key, the object is forgotten with it.
+    If `receive` raises at the first row of a key, the object is forgotten.
     """
 
     def receive(self, row: In, /) -> Iterable[Out] | None:
-        """Handle a row, and return its outputs; None for none."""
+        """Handle a row, and return its outputs, or None."""
 
 
 class BatchHandler(Protocol[Row, Out]):
-    """An object that is handed many rows at once."""
+    """An object that handles many rows at once."""
 
     def receive_many(self, rows: list[Row], /) -> Iterable[Out] | None:
-        """Handle rows, and return their outputs; None for none."""
+        """Handle rows, and return their outputs, or None."""

@@ -37,10 +37,10 @@ Receiver = (
 
 
 class RowByRow(Chainable[T]):
-    """The stateless operators: any number of workers may be in one at once.
+    """The stateless operators: any number of workers may run one at the same time.
 
     `releases_gil` says that a function releases the interpreter lock while it works, so that
-    several workers in it are quicker than one.
+    several workers are faster than one.
     """
 
     __slots__ = ()
@@ -83,18 +83,22 @@ class RowByRow(Chainable[T]):
         errors: Errors = "fail",
         releases_gil: bool = False,
     ) -> Stream[Any]:
-        """Give `function(row)` for each row.
+        """Output `function(row)` for each row.
 
-        With `in_flight` the function is a coroutine function. It is awaited on the system's event
-        loop for so many rows at a time, and no worker waits. Outputs are in the order of the rows;
-        with `ordered=False`, as they come. A row takes `timeout` seconds at most. A row that raises
-        is tried `retries` times again, after `backoff` seconds, which double each time; `jitter`
-        is as for `ask()`. A run that is cancelled, or fails, cancels the coroutines that are left.
+        Args:
+            function: With `in_flight`, a coroutine function, which the system's event loop awaits;
+                no worker waits. A run that is cancelled, or fails, cancels its coroutines.
+            in_flight: The number of rows awaited at a time.
+            ordered: Outputs are in the order of the rows; otherwise as they complete.
+            timeout: The most seconds for each row.
+            retries: How often a row that raises is tried again, after `backoff` seconds, which
+                double each time.
+            jitter: As for `ask()`.
         """
         if in_flight is None:
             if timeout is not None or retries or not ordered:
                 raise GraphError(
-                    "timeout=, retries= and ordered= go with in_flight=, of a coroutine function"
+                    "timeout=, retries= and ordered= need in_flight= and a coroutine function"
                 )
             if inspect.iscoroutinefunction(function):
                 raise GraphError(
@@ -103,7 +107,10 @@ class RowByRow(Chainable[T]):
                 )
             return self._each("map", Map, function, name, errors, releases_gil)
         if releases_gil:
-            raise GraphError("releases_gil= is for functions that workers call, not for in_flight=")
+            raise GraphError(
+                "releases_gil= is for functions that workers call, so it cannot be used with "
+                "in_flight="
+            )
         way = answers.asking(in_flight, ordered, timeout, retries, backoff, jitter)
         return self._then(answers.map_awaited(function, way), name, errors)
 
@@ -121,18 +128,20 @@ class RowByRow(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
-        """Ask an actor, or another Recipient, with each row, and give the answers.
+        """Ask an actor, or another Recipient, with each row, and output the answers.
 
-        `in_flight` rows at a time wait for their answers, and no worker does. An output is the
-        answer, or `combine(row, answer)`. Outputs are in the order of the rows. With
-        `ordered=False` they leave as the answers come; watermarks and the end wait for the answers
-        of the rows before them. Where branches of one stream meet again, they are in order.
+        A separate thread asks a recipient outside this process, as for `to()`.
 
-        An answer that takes more than `timeout` seconds is an AskTimeout. A row whose ask failed is
-        asked `retries` times again, after `backoff` seconds, which double each time. Each pause is
-        shorter by a random part of it, of `jitter` at most: 0 to 1.
-
-        A thread of its own asks a recipient that is no actor of this process, as for `to()`.
+        Args:
+            in_flight: The number of rows that wait for their answers at a time. No worker waits.
+            ordered: Outputs are in the order of the rows. Otherwise they are in the order of the
+                answers; watermarks and the end wait for the answers to the rows before them. Where
+                branches of one stream meet again, they are in order.
+            timeout: The seconds after which an ask fails with AskTimeout.
+            retries: How often a failed ask is repeated, after `backoff` seconds, which double each
+                time.
+            jitter: From 0 to 1; each pause is shortened by a random part of it, at most this.
+            combine: Makes the output, `combine(row, answer)`; by default the answer.
         """
         way = answers.asking(in_flight, ordered, timeout, retries, backoff, jitter)
         return self._then(answers.ask(recipient, combine, way), name, errors)
@@ -145,7 +154,7 @@ class RowByRow(Chainable[T]):
         errors: Errors = "fail",
         releases_gil: bool = False,
     ) -> Stream[T]:
-        """Give the rows for which `function(row)` is true."""
+        """Output the rows for which `function(row)` is true."""
         return self._each("filter", Filter, function, name, errors, releases_gil)
 
     def flat_map(
@@ -157,14 +166,16 @@ class RowByRow(Chainable[T]):
         sides: Iterable[str] = (),
         releases_gil: bool = False,
     ) -> Stream[U]:
-        """Give all items that `function(row)` returns or yields, for each row; none for None.
+        """Output all items that `function(row)` returns or yields, for each row; None has no items.
 
-        If it is an iterator, 8,192 items are in memory at a time. They pass the operators behind,
-        on the thread that iterates, before the next is taken. If it raises later, they may have
-        gone on. All items of a row are in memory first if an operator behind has several inputs, is
-        keyed and divided, waits for answers or runs on other threads, if `threading` is "manual",
-        and with `errors="skip"` or "side". `cancel()` ends a generator at its next `yield`. An
-        output that is `SideOutput(name, value)` goes to the side output of that name in `sides`.
+        An output that is `SideOutput(name, value)` goes to the side output of that name in `sides`.
+
+        At most 8,192 items of an iterator are in memory. The iterating thread runs the following
+        operators on them before it takes the next ones. If the iterator raises later, the earlier
+        items may already be processed. All items of a row are held in memory first if a following
+        operator has several inputs, is keyed and divided, waits for answers or runs on other
+        threads, if `threading` is "manual", and with `errors="skip"` or "side". `cancel()` ends a
+        generator at its next `yield`.
         """
         operator = receivers.flat_map(function, sides)
         return self._then(operator, name, errors, releases_gil=releases_gil)
@@ -179,10 +190,10 @@ class RowByRow(Chainable[T]):
         releases_gil: bool = False,
         **kwargs: Any,
     ) -> Stream[U]:
-        """Give the outputs of a function, of an object with `receive`, or of one of a class.
+        """Output the results of a function, an object with `receive`, or an instance of a class.
 
         A class is called with the other arguments, once for each run. Several workers may call the
-        object at once, so it only reads its attributes; see `RowHandler` for its methods.
+        object at once, so it must only read its attributes. See `RowHandler` for its methods.
         """
         operator = receivers.stateless(what, args, kwargs, sides)
         return self._then(operator, name, errors, releases_gil=releases_gil)
@@ -195,13 +206,14 @@ class RowByRow(Chainable[T]):
         errors: Errors = "fail",
         releases_gil: bool = True,
     ) -> Stream[U]:
-        """Give `function(batch)` for each Arrow batch or NumPy array; each is one row here."""
+        """Output `function(batch)` for each Arrow batch or NumPy array; each is one row here."""
         return self._each("map_batches", Map, function, name, errors, releases_gil)
 
     def unbatch(self, *, name: str | None = None, errors: Errors = "fail") -> Stream[Any]:
-        """Give the rows of Arrow batches and tables, and of frames of pandas and Polars, as
-        dictionaries, and the items of arrays and lists. A text or a dictionary is an error of its
-        row, a TypeError.
+        """Output the rows of each batch, table or frame, or the items of each array or list.
+
+        Rows of Arrow batches and tables, and of pandas and Polars frames, become dictionaries. A
+        string or a dictionary is a TypeError of its row.
         """
         program = partial(FlatMap, function=rows_of)
         return self._then(Operator(kind="rows", program=program), name, errors)
@@ -214,11 +226,11 @@ class RowByRow(Chainable[T]):
         name: str | None = None,
         **kwargs: Any,
     ) -> Stream[Any]:
-        """Give the outputs of a native operator, made by `cls(*args, **kwargs)` for each run.
+        """Output the results of a native operator, made by `cls(*args, **kwargs)` for each run.
 
         Rows that are numbers, `NativeRecord`, objects with memory, or `Tagged` become native
-        values; any other ends the run. With `partitions` the operator is keyed by its `key_of`:
-        there is an object for each partition. Watermarks end here. See docs/streams-native.md.
+        values; any other row ends the run. With `partitions` the operator is keyed by its `key_of`,
+        with an object for each partition. Watermarks end here. See `docs/streams-native.md`.
         """
         if not (isinstance(cls, type) and issubclass(cls, NativeOperator)):
             raise GraphError(f"native() expects a subclass of NativeOperator, got {safe_repr(cls)}")
@@ -226,15 +238,18 @@ class RowByRow(Chainable[T]):
             partitions = check_count("partitions", partitions, most=MOST_PARTITIONS)
             if "partition" in kwargs:
                 raise GraphError(
-                    "partition= is key_by()'s: the keys of a native operator go by their key_of()"
+                    "partition= belongs to key_by(): the keys of a native operator come from its "
+                    "key_of()"
                 )
         elif cls.kind not in ("stateless", "stateful"):
-            raise GraphError(f"{cls.__name__}.kind is 'stateless' or 'stateful', not {cls.kind!r}")
+            raise GraphError(
+                f"{cls.__name__}.kind must be 'stateless' or 'stateful', got {cls.kind!r}"
+            )
         make = partial(cls, *args, **kwargs)
         operator = Operator(
             kind="native",
             program=partial(NativeProgram, make=make, partitions=partitions or 0),
-            in_lots=True,
+            in_chunks=True,
             label=cls.__name__,
             partitions=partitions or 1,
         )
@@ -248,32 +263,34 @@ class RowByRow(Chainable[T]):
         seed: int = 0,
         name: str | None = None,
     ) -> Stream[T]:
-        """Give the first of each `every` rows; or a `fraction` of all, chosen by `seed`.
+        """Output the first of each `every` rows, or a `fraction` of all, chosen by `seed`.
 
         Watermarks count as rows. The same rows are chosen in every run.
         """
         if (every is None) == (fraction is None):
-            raise GraphError("sample() takes one of every= and fraction=")
+            raise GraphError("sample() expects either every= or fraction=")
         if every is not None:
             every = check_count("every", every)
             program, detail = partial(Sample, every=every), f"1 of {every:,}"
         else:
             fraction = checks.finite("fraction", fraction, error=GraphError)
             if not 0 <= fraction <= 1:
-                raise GraphError(f"fraction is a number from 0 to 1, not {fraction!r}")
+                raise GraphError(f"fraction must be a number from 0 to 1, got {fraction!r}")
             seed = checks.whole("seed", seed, 0, 2**64 - 1, error=GraphError)
             program, detail = partial(Sample, fraction=fraction, seed=seed), f"{fraction:g} of all"
         return self._then(Operator(kind="sample", program=program, detail=detail), name)
 
     def throttle(self, rate: float, *, name: str | None = None) -> Stream[T]:
-        """Give the rows, and have a run take at most `rate` of them a second.
+        """Output the rows, and limit a run to at most `rate` of them a second.
 
-        After each batch it waits for as long as the batch's rows may take. A manual system does not
-        wait.
+        After each batch it waits until the batch's rows are within the rate. A manual system does
+        not wait.
         """
         rate = checks.finite("rate", rate, error=GraphError)
         if rate < 1e-9:
-            raise GraphError(f"rate is a number of rows a second, 1e-9 or more, not {rate!r}")
+            raise GraphError(
+                f"rate must be a number of rows per second of at least 1e-9, got {rate!r}"
+            )
         program = partial(Paced, rate=rate)
         detail = f"{rate:g} rows/s"
         operator = Operator(kind="throttle", program=program, stateful=True, detail=detail)
@@ -282,12 +299,12 @@ class RowByRow(Chainable[T]):
     def branch(
         self, *functions: Callable[[T], object], name: str | None = None
     ) -> tuple[Stream[T], ...]:
-        """Divide the rows: a stream for each function, with the rows that it is true for first.
+        """Divide the rows: a stream for each function, of the rows for which it is the first true.
 
-        One more stream, the last, has the rows that none is true for.
+        One more stream, the last, has the rows for which none is true.
         """
         if not functions:
-            raise GraphError("branch() takes one function or more")
+            raise GraphError("branch() expects at least one function")
         for function in functions:
             check_function("branch()'s argument", function)
         ports = (*map(str, range(1, len(functions) + 1)), "rest")

@@ -1,4 +1,4 @@
-"""Streams: graphs are built by chaining them."""
+"""Streams, whose methods build a graph."""
 
 from __future__ import annotations
 
@@ -21,43 +21,42 @@ Row = TypeVar("Row")
 
 
 class Constrained(Chainable[T]):
-    """The methods that say which threads run operators, and how many. They change no output of a
-    graph.
+    """The methods that constrain which threads run operators, and how many.
+
+    They do not change the output of a graph.
     """
 
     __slots__ = ()
 
     def run_on(self, model: Model) -> Stream[T]:
-        """Give the same stream; the operators that are made from it run by a threading model.
+        """Return the same stream; operators made from it run in the given threading model.
 
-        These are all operators that are chained to the result, one after the other, sinks included,
-        up to the next call of `run_on()`. An operator with several inputs belongs to the stream
-        whose method makes it. Operators without such a mark run by the model of the run: see
-        `ActorSystem.run`, which says what the models are.
+        This applies to all operators that are chained to the result, one after the other, sinks
+        included, up to the next `run_on()`. An operator with several inputs belongs to the stream
+        whose method makes it. Without `run_on()`, an operator runs in the model of the run: see
+        `Graph`.
 
-        A part that is `manual` is run by the caller's thread if it reads only entries and outputs
-        of that thread. Otherwise another thread runs it: that of the first input stream which
-        another thread of the model gives, and without one a new thread for this mark.
+        A `manual` part is run by the caller's thread if it reads only entries and outputs of that
+        thread. Otherwise another thread runs it: the one that runs the first of its inputs with a
+        thread in this model, or else a new thread for this call.
         """
         model = check_model("a threading model", model)
         return self._constrained(Constraint(model))
 
     def new_thread(self) -> Stream[T]:
-        """Give the same stream; in the model `manual`, another thread takes over from here.
+        """Return the same stream; in the model `manual`, another thread takes over from here.
 
-        That thread is a new one for this call. It runs the operators that are made from the result,
-        and all after them up to the next threaded port or `run_on()`. It has no effect in the
-        other models.
+        Each call means a new thread. It runs the operators made from the result, and all after them
+        up to the next `new_thread()` or `run_on()`. Other models ignore it.
         """
         return self._constrained(Constraint(self._constraint.model, is_port=True))
 
     def max_workers(self, limit: int) -> Stream[T]:
-        """Give the same stream; at most so many workers at a time run the operator that follows.
+        """Return the same stream; at most `limit` workers at a time run the operator that follows.
 
-        Use it for an operator that not all workers may run at once, because it uses a service or a
-        device with a limit. Each operator that is made from the result has a limit of its own; the
-        operators after it have none. Only in the model `dynamic` several workers may run one
-        operator.
+        Use it for an operator that needs a limited service or device. The limit applies to each
+        operator made from the result, but not to those after it. Only in the model `dynamic` may
+        several workers run one operator.
         """
         limit = check_count("max_workers", limit)
         return cast("Stream[T]", cast("Any", type(self))(self._outlet, self._constraint, limit))
@@ -70,15 +69,15 @@ class Constrained(Chainable[T]):
 class Stream(RowByRow[T], WithState[T], BatchJoins[T], Constrained[T], Ends[T]):
     """A sequence of rows, as a place in a graph; `entry()` makes the first.
 
-    Each method adds an operator and returns a new stream. A stream itself never changes, and may be
-    used any number of times: each use gets all of its rows. Most operators take
+    Each method adds an operator and returns a new stream. A stream never changes, and may be used
+    any number of times: each use gets all of its rows. A wrong argument raises GraphError
+    immediately. Most operators take:
 
-    `name`      what errors, pictures and statistics call it; without, it is its function's name
-    `errors`    what becomes of a row at which its function raises: with "fail" the run fails, by
-                StreamError; with "skip" the row is dropped, and counted by the run; with "side" a
-                FailedRow goes to the stream `.failures`. In no case has the row any output
-
-    An argument that is wrong raises GraphError at once.
+    - `name`: the operator's name in errors, drawings and statistics; by default its function's
+      name.
+    - `errors`: what happens to a row at which the function raises. With "fail" the run fails with
+      StreamError; with "skip" the row is dropped, and the run counts it; with "side" a FailedRow
+      goes to the stream `.failures`. In no case does the row have any output.
     """
 
     __slots__ = ()
@@ -97,9 +96,9 @@ def entry(name: str, of: None = None) -> Stream[Any]: ...
 @overload
 def entry(name: str, of: type[Row]) -> Stream[Row]: ...
 def entry(name: str, of: Any = None) -> Stream[Any]:
-    """Begin a stream with the rows that a run is sent by this name.
+    """Begin a stream with the rows that a run gets under this name.
 
-    `of` is the type of the rows, for type checkers alone.
+    `of` is the type of the rows, only for type checkers.
     """
     check_name("an entry's name", name)
     return Stream(Outlet(Operator(kind="entry", program=None, name=name)))

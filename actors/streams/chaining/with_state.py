@@ -10,15 +10,7 @@ from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.keyed import KeyedStream
 from callboard.streams.chaining.protocols import BatchHandler, RowHandler
 from callboard.streams.checks import check_count, check_function
-from callboard.streams.operators import (
-    accumulators,
-    distinct,
-    frequent,
-    lists,
-    receivers,
-    top_k,
-    windowing,
-)
+from callboard.streams.operators import receivers, states, windowing
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
 from callboard.streams.planning.partitioning import partitioning
 from callboard.streams.programs.windows.event_time import Clock
@@ -41,7 +33,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class WithState(Chainable[T]):
-    """The stateful operators: one worker at a time, which sees the rows in order."""
+    """The stateful operators: one worker at a time runs one, and sees the rows in order."""
 
     __slots__ = ()
 
@@ -52,22 +44,23 @@ class WithState(Chainable[T]):
         partitions: int | None = None,
         partition: Callable[[K], int] | Sequence[K] | None = None,
     ) -> KeyedStream[K, T]:
-        """Have the operator that follows keep a state for each `function(row)`, the row's key.
+        """Make the operator that follows keep a state for each `function(row)`, the row's key.
 
-        Workers share the keys by partitions: one worker at a time is in a partition. There are four
-        for each worker, 8 to 64, if you do not say how many. If `function` raises or returns NaN,
-        which is equal to no key, the operator that follows has raised. Datetimes with a zone are
-        one key if they are one moment.
+        One worker at a time runs a partition of the keys. Outputs and their order do not depend on
+        the partitions. Datetimes with a zone are the same key if they are the same moment.
 
-        A key's partition comes from its hash. `partition` puts keys where you want them. It is a
-        function of a key that returns a whole number, and that number modulo `partitions` (64) is
-        the partition. Or it is a list of bounds in ascending order, for ranges of keys: keys below
-        the first bound are in partition 0, keys from there to below the second in partition 1, and
-        so on, as `bisect_right()` finds them. Outputs and their order do not depend on it.
+        These are errors of the operator that follows: `function` raises or returns NaN, which is
+        equal to no key; `partition` raises or returns anything but a whole number; a key cannot be
+        compared with the bounds; or equal keys, such as 1 and 1.0, are in different partitions.
 
-        The operator that follows has raised if `partition` raises or returns anything else, if a
-        key cannot be compared with the bounds, and if equal keys, such as 1 and 1.0, are not in one
-        partition.
+        Args:
+            function: Returns the key of a row.
+            partitions: The number of partitions; by default four for each worker, from 8 to 64.
+            partition: By default, the key's hash decides. A function of a key that returns a whole
+                number: that number modulo `partitions` (64) is the partition. Or a list of bounds
+                in ascending order, for ranges of keys: keys below the first bound are in partition
+                0, keys from there to below the second in partition 1, and so on, as with
+                `bisect_right()`.
         """
         check_function("key_by()'s argument", function)
         chosen, partitions = partitioning(partition, partitions)
@@ -83,11 +76,11 @@ class WithState(Chainable[T]):
         releases_gil: bool = False,
         **kwargs: Any,
     ) -> Stream[U]:
-        """Give the outputs of an object, which a run makes by `cls(*args, **kwargs)`.
+        """Output the results of an object, which a run makes by `cls(*args, **kwargs)`.
 
         An output that is `SideOutput(name, value)` goes to the side output of that name in `sides`.
         `releases_gil` says that `receive` releases the interpreter lock while it works, so that
-        other operators can work meanwhile.
+        other operators can work at the same time.
         """
         operator = receivers.stateful(cls, args, kwargs, sides, keyed=False)
         return self._then(operator, name, errors, releases_gil=releases_gil)
@@ -100,12 +93,12 @@ class WithState(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[A]:
-        """Give `function(accumulator, row)` for each row; it is the accumulator of the next.
+        """Output `function(accumulator, row)` for each row, which is the accumulator for the next.
 
-        It is a new object each time: one that was given and is changed then has changed for the
-        operators behind, too.
+        Return a new object each time: modifying an accumulator that was already output also changes
+        it for the following operators.
         """
-        return self._then(accumulators.accumulator("scan", initial, function), name, errors)
+        return self._then(states.accumulator("scan", initial, function), name, errors)
 
     def fold(
         self,
@@ -115,12 +108,12 @@ class WithState(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[A]:
-        """Give the last accumulator, at the end of the stream; `initial` if there was no row."""
-        return self._then(accumulators.accumulator("fold", initial, function), name, errors)
+        """Output the last accumulator at the end of the stream; `initial` if there were no rows."""
+        return self._then(states.accumulator("fold", initial, function), name, errors)
 
     def count(self, *, name: str | None = None) -> Stream[int]:
-        """Give for each row how many have come, with this one."""
-        return self._then(accumulators.count(), name)
+        """Output for each row the number of rows so far, including it."""
+        return self._then(states.count(), name)
 
     def reduce(
         self,
@@ -130,26 +123,26 @@ class WithState(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[U]:
-        """Give `function(rows)` for each `every` rows, as a list, and for those left at the end."""
-        return self._then(lists.reduce(function, every), name, errors)
+        """Output `function(rows)` for each list of `every` rows, and for the rest at the end."""
+        return self._then(states.reduce(function, every), name, errors)
 
     def batch(self, size: int, *, name: str | None = None) -> Stream[list[T]]:
-        """Give lists of `size` rows, and one of those left at the end."""
-        return self._then(lists.batch(size), name)
+        """Output lists of `size` rows, and one of the rest at the end."""
+        return self._then(states.batch(size), name)
 
     def to_arrow(
         self, size: int, schema: Any = None, *, name: str | None = None, errors: Errors = "fail"
     ) -> Stream[Any]:
-        """Give Arrow batches of `size` rows, and one of those left at the end.
+        """Output Arrow batches of `size` rows, and one of the rest at the end.
 
-        Rows are dictionaries or dataclass objects; with a `schema`, tuples as well. A batch has the
-        columns of the `schema`, or all that a row of it has, in the order in which they first come.
-        A value that is missing is null.
+        Rows are dictionaries or dataclass objects; with a `schema`, also tuples. A batch has the
+        columns of the `schema`, or all those of its rows, in the order of their first occurrence. A
+        missing value is null.
 
-        A row that does not fit the `schema`, or the rows of its batch before it, is an error of its
-        own, and the batch has the others.
+        A row that does not fit the `schema`, or the earlier rows of its batch, is an error of that
+        row, and the batch has the others.
         """
-        return self._then(lists.to_arrow(size, schema), name, errors)
+        return self._then(states.to_arrow(size, schema), name, errors)
 
     @overload
     def window(
@@ -179,15 +172,17 @@ class WithState(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
-        """Give a Window of `function(rows)` when one closes, and of the open ones at the end.
+        """Output a Window of `function(rows)` when one closes, and of the open ones at the end.
 
-        Without a function it is the list of the rows, as they came. Where a row joins two sessions,
-        the rows of the earlier session come first, then those of the later one, then the row.
+        If a row joins two sessions, the rows of the earlier session come first, then those of the
+        later one, then the row.
 
-        `late` says what becomes of a row whose windows have all closed: "drop", which the run
-        counts; or "side", to the side output "late". With "include" no row is late. Its windows
-        that have closed open anew, without the rows that they had, and close when time next moves
-        on.
+        Args:
+            function: By default, the value is the list of the rows in order of arrival.
+            late: What to do with a row whose windows have all closed: "drop" it, which the run
+                counts; or "side": send it to the side output "late". With "include" no row is late:
+                its closed windows open again, without the rows that they had, and close when time
+                next advances.
         """
         return self._then(windowing.window(windows, function, late), name, errors)
 
@@ -200,13 +195,13 @@ class WithState(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[list[T]]:
-        """Give a list of the `k` rows with the largest `by(row)`, the largest first, at the end.
+        """Output a list of the `k` rows with the largest `by(row)`, the largest first, at the end.
 
-        The earlier of equal rows comes first. With `every`, the list of the rows so far is given
-        after each `every` rows, and at the end if rows have come since. NaN has no place in an
-        order, so a `by` that returns it, or a tuple with NaN in it, counts as one that raised.
+        The earlier of equal rows comes first. With `every`, the list of the rows so far is output
+        after each `every` rows, and at the end if there were rows since. NaN has no place in an
+        order: a `by` that returns it, or a tuple with it, is an error of the row.
         """
-        return self._then(top_k.top_k(k, by, every), name, errors)
+        return self._then(states.top_k(k, by, every), name, errors)
 
     def frequent(
         self,
@@ -218,14 +213,14 @@ class WithState(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Frequent]:
-        """Give the `by(row)` above the fraction `support` of all rows, as `Frequent`, at the end.
+        """Output the `by(row)` above the fraction `support` of all rows, as `Frequent`, at the end.
 
-        They are counted with at most `1 / epsilon` counters (see `callboard.frequency`); without
-        `support`, it is `epsilon`. With `every`, those of the rows so far are given after each
-        `every` rows, and at the end if rows have come since. NaN is equal to nothing, so a `by`
-        that returns it, or a tuple with NaN in it, counts as one that raised.
+        They are counted with at most `1 / epsilon` counters (see `callboard.frequency`). `support`
+        is `epsilon` by default. With `every`, the result for the rows so far is output after each
+        `every` rows, and at the end if there were rows since. NaN is equal to nothing: a `by` that
+        returns it, or a tuple with it, is an error of the row.
         """
-        return self._then(frequent.frequent(by, epsilon, support, every), name, errors)
+        return self._then(states.frequent(by, epsilon, support, every), name, errors)
 
     def distinct(
         self,
@@ -234,11 +229,11 @@ class WithState(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[T]:
-        """Give the first of all rows whose `by(row)` is equal. It remembers each `by(row)`.
+        """Output the first of all rows with the same `by(row)`. It remembers each `by(row)`.
 
-        NaN is equal to nothing: where `by` returns it, or a tuple with NaN in it, it has raised.
+        NaN is equal to nothing: a `by` that returns it, or a tuple with it, is an error of the row.
         """
-        return self._then(distinct.distinct(by), name, errors)
+        return self._then(states.distinct(by), name, errors)
 
     def watermarks(
         self,
@@ -249,13 +244,16 @@ class WithState(Chainable[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[T]:
-        """Give the rows, and after each `every` a watermark `delay_threshold` behind their latest
-        `by(row)`.
+        """Output the rows, and after each `every` rows a watermark behind their latest time.
 
-        It gives none if the latest time is still that of the last watermark, and none at the end,
-        where windows close anyway. `delay_threshold` is how late a row may come, 0 or more. It has
-        the type of a difference of times; 0 fits all types. A time that is NaN or infinite is an
-        error of its row.
+        There is no watermark if the latest time has not changed since the last one, and none at the
+        end, when windows close anyway.
+
+        Args:
+            by: The time of a row. A time that is NaN or infinite is an error of its row.
+            delay_threshold: How late a row may arrive, 0 or more: a watermark is this much behind
+                the latest time. It has the type of a difference of times; 0 fits all types.
+            every: The number of rows between watermarks.
         """
         check_function("watermarks()'s first argument", by)
         check_count("every", every)

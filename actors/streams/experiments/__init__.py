@@ -1,1 +1,1 @@
-"""Experiments with runs at work: what the whole would gain if one operator were faster."""
+"""Experiments with running graphs: the gain of the whole if one operator were faster."""

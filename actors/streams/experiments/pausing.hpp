@@ -1,4 +1,4 @@
-// A pause of a thread that may have the interpreter.
+// A pause of a thread, which may hold the interpreter.
 #pragma once
 
 #include <Python.h>
@@ -10,8 +10,8 @@
 
 namespace callboard {
 
-// Any thread, with the interpreter or without. Returns when the pause was over: the wait for the interpreter, if it was
-// let go, is none of it. `holding`: nobody else has it meanwhile, and then who waits for it.
+// Any thread, with the interpreter or without. Returns the time when the pause was over, without a later wait for the
+// interpreter. `holding`: no thread has the interpreter during the pause, and a waiting one gets it afterwards.
 inline std::int64_t pause(std::int64_t nanoseconds, bool holding) {
     const auto sleep = [nanoseconds] {
         const timespec time{static_cast<std::time_t>(nanoseconds / 1'000'000'000),

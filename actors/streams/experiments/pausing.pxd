@@ -1,4 +1,4 @@
-# A pause of a thread that may have the interpreter: see pausing.hpp.
+# A pause of a thread, which may hold the interpreter: see pausing.hpp.
 from libc.stdint cimport int64_t
 from libcpp cimport bool as cbool
 

@@ -4,7 +4,7 @@
 // Lifetime. Lanes that have read its address may call it late, so it lives as long as the flow. Without weights it only
 // watches; between experiments pools do not know it.
 //
-// The sender is a member of its own: whoever makes the rows is slowed down as well, where rows are handed over. It is
+// The sender is a separate member: the thread that makes the rows is slowed down as well, when it passes them. It is
 // two members if the operator needs the interpreter. Between two calls it makes rows, and needs the interpreter as well,
 // or waits for them elsewhere.
 #pragma once
@@ -27,8 +27,8 @@ namespace callboard {
 
 class VirtualSpeedUp final : public SliceObserver {
 public:
-    // Pauses the calling thread for so many nanoseconds, and returns when that was over, without a wait for the
-    // interpreter. `holding`: nobody else has the interpreter meanwhile.
+    // Pauses the calling thread for a number of nanoseconds, and returns the time when that was over, without a wait
+    // for the interpreter. `holding`: no other thread has the interpreter during the pause.
     using Pause = std::int64_t (*)(std::int64_t nanoseconds, bool holding);
 
     // `one_lock`: stages that need the interpreter exclude each other.
@@ -41,7 +41,7 @@ public:
     // Told of all slices as well; null: nobody. Before pools know this one.
     void pass_on_to(SliceObserver* next) { next_ = next; }
 
-    // From now on, by the positions of stages, the part of their time by which they are to seem shorter. Debts are
+    // From now on, the fraction of their time by which stages, by position, have to seem shorter. Debts are
     // forgotten. `locked`: these stages need the interpreter.
     void set(std::vector<double> weights, bool locked) {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -54,7 +54,7 @@ public:
         left_ = 0;
     }
 
-    // The nanoseconds that are to come off the time, since set().
+    // The nanoseconds to subtract from the time since set().
     double inserted() {
         const std::lock_guard<std::mutex> lock(mutex_);
         return ledger_.inserted();
@@ -71,11 +71,11 @@ public:
         const std::int64_t used = thread_cpu_ns();
         begin = begin < me.until ? me.until : begin;  // of work within which there was other work
         if (begin > end) begin = end;
-        const double held = part(used - me.cpu, end - begin);
+        const double lock_share = part(used - me.cpu, end - begin);
         me.cpu = used;
         if (!active_ || begin == end) return end;
-        ledger_.worked(me.member, {begin, end, kind, weights_[stage.position], held});
-        me.until = pay(lock, me.member, kind, held, end);
+        ledger_.worked(me.member, {begin, end, kind, weights_[stage.position], lock_share});
+        me.until = pay(lock, me.member, kind, lock_share, end);
         return me.until;
     }
 
@@ -91,7 +91,7 @@ public:
         left_ = 0;
     }
 
-    // When they are handed over. `is_full`: it waits for room next, and is at work no more.
+    // When they are handed over. `is_full`: it waits for room next, and is no longer at work.
     void leaves(bool is_full) {
         std::unique_lock<std::mutex> lock(mutex_);
         if (!active_) return;
@@ -136,18 +136,18 @@ private:
         return of < all ? static_cast<double>(of) / static_cast<double>(all) : 1.0;
     }
 
-    // Pauses for what the member owes, also for what it comes to owe meanwhile. Returns when that was over. It has the
-    // interpreter meanwhile if it had that for a good part of its work, `held`, and did not sleep.
-    std::int64_t pay(std::unique_lock<std::mutex>& lock, std::size_t member, DelayLedger::Lock kind, double held,
+    // Pauses for the member's debt, and for new debt during the pause. Returns the time when that was over. It holds
+    // the interpreter during the pause if it held it for a good part of its work, `lock_share`, and did not sleep.
+    std::int64_t pay(std::unique_lock<std::mutex>& lock, std::size_t member, DelayLedger::Lock kind, double lock_share,
                      std::int64_t now) {
-        const bool holding = kind == DelayLedger::locked && held > 0.25;
+        const bool holding = kind == DelayLedger::locked && lock_share > 0.25;
         // An operator that needs the interpreter may want it back.
         const std::int64_t longest = holding && targets_locked_ ? most_holding : most;
-        while (active_ && ledger_.owed(member) >= least) {
-            const auto owed = static_cast<std::int64_t>(ledger_.owed(member));
+        while (active_ && ledger_.debt(member) >= least) {
+            const auto debt = static_cast<std::int64_t>(ledger_.debt(member));
             const auto begin = now;
             lock.unlock();
-            const auto end = pause_(owed < longest ? owed : longest, holding);
+            const auto end = pause_(debt < longest ? debt : longest, holding);
             lock.lock();
             now = end < begin ? begin : end;
             if (active_) ledger_.paused(member, {begin, now, kind});

@@ -1,4 +1,4 @@
-"""How much more a run would do if one of its operators were faster."""
+"""Predictions of a run's throughput if one of its operators were faster."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _HEADER = ("operator", "gain", "", "rows/s")
 
 @dataclass(frozen=True, repr=False)
 class WhatIf:
-    """The answer of `run.what_if()`: what the whole run would gain. Its text is a sentence.
+    """The result of `run.what_if()`: what the whole run would gain. Its text is a sentence.
 
-    `baseline` and `predicted` are in rows a second that are sent. `gain` is a share: 0.1 is 10%
-    more rows a second. It is the median of `gains`, one for each pair of periods. The true one is
-    within `uncertainty` of it about 9 times in 10, as far as chance is concerned.
+    `baseline` and `predicted` are numbers of rows sent per second. `gain` is a fraction: 0.1 is 10%
+    more rows per second. It is the median of `gains`, one for each pair of periods. Statistically,
+    the true gain is within `uncertainty` of it about 9 times in 10.
     """
 
     operator: str
@@ -35,12 +35,12 @@ class WhatIf:
 
     @property
     def predicted(self) -> float:
-        """The rows a second that the run would do."""
+        """The rows per second that the run would process."""
         return self.baseline * (1.0 + self.gain)
 
     @property
     def is_sure(self) -> bool:
-        """Whether the gain is larger than its uncertainty."""
+        """Whether the gain exceeds its uncertainty."""
         return abs(self.gain) > self.uncertainty
 
     def __repr__(self) -> str:
@@ -52,7 +52,7 @@ class WhatIf:
         within = f"{self.gain:+.1%} ± {self.uncertainty:.1%}"
         if not self.is_sure and self.uncertainty > _LARGE:
             return (
-                f"nobody can tell yet what the run would do instead of {self.baseline:,.0f} rows/s "
+                f"it is not clear yet what the run would do instead of {self.baseline:,.0f} rows/s "
                 f"({within}): ask again with more `seconds`."
             )
         if not self.is_sure:

@@ -1,4 +1,4 @@
-"""Operators whose outputs are answers that come later."""
+"""Operators whose outputs arrive later, as answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_RETRIES = 1_000
 
 @dataclass(frozen=True)
 class Asking:
-    """How rows are asked about, as the methods of streams say."""
+    """The options of operators that wait for answers, as given to the methods of streams."""
 
     in_flight: int
     ordered: bool
@@ -39,7 +39,7 @@ def asking(
     if timeout is not None:
         timeout = checks.seconds("timeout", timeout, zero=False, error=GraphError)
     if not 0 <= checks.finite("jitter", jitter, error=GraphError) <= 1:
-        raise GraphError(f"jitter is a fraction from 0 to 1, not {jitter!r}")
+        raise GraphError(f"jitter must be a fraction from 0 to 1, got {jitter!r}")
     tries = {
         "retries": check_count("retries", retries, 0, _MOST_RETRIES),
         "backoff": checks.seconds("backoff", backoff, error=GraphError),
@@ -59,7 +59,7 @@ def map_awaited(function: Any, way: Asking) -> Operator:
 def ask(recipient: Any, combine: Any, way: Asking) -> Operator:
     """Ask a recipient with many rows at a time."""
     if not is_recipient(recipient):
-        raise GraphError(f"ask() takes a ref of an actor, not {safe_repr(recipient)}")
+        raise GraphError(f"ask() expects the ref of an actor, got {safe_repr(recipient)}")
     if combine is not None:
         check_function("combine", combine)
     call: Callable[[Any], Any] = recipient.ask
@@ -79,7 +79,7 @@ def _operator(kind: str, label: str, what: str, way: Asking, **options: Any) -> 
     return Operator(
         kind=kind,
         program=in_order if ordered else as_they_come,
-        in_lots=not ordered,
+        in_chunks=not ordered,
         program_by_row=None if ordered else in_order,
         label=label,
         detail=", ".join(filter(None, said)),

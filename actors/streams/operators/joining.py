@@ -15,15 +15,13 @@ from callboard.streams.checks import (
     check_function,
 )
 from callboard.streams.errors import GraphError
-from callboard.streams.native import NativeFinder, NativePredicate
+from callboard.streams.native import NativeIndex, NativePredicate
 from callboard.streams.planning.operator import Operator
 from callboard.streams.programs.joins.comparisons import Comparison
-from callboard.streams.programs.joins.finder import Finder, PairFinder
 from callboard.streams.programs.joins.join import Join
 from callboard.streams.programs.joins.join_asof import JoinAsof
 from callboard.streams.programs.joins.join_in_lanes import JoinEnd, JoinLanes, JoinOrder
-from callboard.streams.programs.joins.kept import WindowRule
-from callboard.streams.programs.joins.number_finder import NumberFinder
+from callboard.streams.programs.joins.join_index import NumberIndex, PairIndex, RowIndex
 from callboard.streams.programs.joins.predicates import (
     Column,
     Predicate,
@@ -32,6 +30,7 @@ from callboard.streams.programs.joins.predicates import (
     name_of,
     reader_of,
 )
+from callboard.streams.programs.joins.window_rows import WindowRule
 from callboard.streams.programs.merging.time_order import MergeInTime
 from callboard.streams.programs.program import check_answer
 from callboard.streams.programs.windows.window import delay_of
@@ -101,17 +100,17 @@ def join(
     keys, near, comparisons, test, found = _compared(where)
     once = how in ("semi", "anti")
     window_rule = WindowRule(within, rows, rule == "three-step")
-    finder: Callable[[int, int], Finder]
+    index: Callable[[int, int], RowIndex]
     is_native = isinstance(where, NativePredicate)
     if is_native:
-        finder = partial(NativeFinder, window_rule, predicate=where, once=once)
-    elif keys is None and NumberFinder.can_find(within, comparisons):
-        finder = partial(NumberFinder, window_rule, comparisons=comparisons, once=once)
+        index = partial(NativeIndex, window_rule, predicate=where, once=once)
+    elif keys is None and NumberIndex.can_find(within, comparisons):
+        index = partial(NumberIndex, window_rule, comparisons=comparisons, once=once)
         found = "numbers found by buckets"
     else:
         by_key = keys is not None
         options = {"by_key": by_key, "comparisons": comparisons, "test": test, "once": once}
-        finder = partial(PairFinder, window_rule, **options)
+        index = partial(PairIndex, window_rule, **options)
     silence = idle_seconds(idle_timeout)
     said = [how, f"{window} by {names_said(columns)}", *idle_said(silence)]
     if rule != "strict":
@@ -132,12 +131,12 @@ def join(
     ends = {**order, "combine": combine, "how": how, "late_is_counted": late == "drop"}
     ahead: tuple[Any, ...] = ()
     if lanes == 1:
-        program: Any = partial(Join, finder=finder, **ends)
+        program: Any = partial(Join, index=index, **ends)
     else:
         program = partial(JoinEnd, **{**ends, "idle_timeout": None})
         ahead = (
             ("in order", partial(JoinOrder, **order)),
-            ("in lanes", partial(JoinLanes, finder=finder, lanes=lanes, releases_gil=is_native)),
+            ("in lanes", partial(JoinLanes, index=index, lanes=lanes, releases_gil=is_native)),
         )
         said.append(f"{lanes} lanes")
     return Operator(
@@ -151,13 +150,13 @@ def join(
 
 
 def lengths_given(call: str, within: Any) -> Any:
-    """Check `within`, where it is a pair, and have both lengths of one type: 0 fits all types."""
+    """Check `within` if it is a pair, and give both lengths one type: 0 fits all types."""
     if not isinstance(within, tuple):
         return within
     if len(within) != 2:
         raise GraphError(
-            f"within= of {call}() is a length, or a pair of them, (before, after), "
-            f"not {safe_repr(within)}"
+            f"within= of {call}() must be a length, or a pair of them, (before, after), "
+            f"got {safe_repr(within)}"
         )
     for at, length in enumerate(within):
         check_distance(f"within[{at}]", length)
@@ -189,11 +188,14 @@ def join_asof(
     if combine is not None:
         check_function("combine", combine)
     equals = list(where) if isinstance(where, Predicate) else []
-    if where is not None and not (equals and all(term.comparison is None for term in equals)):
-        raise GraphError(f"where= of join_asof() is Equal, or several by &, not {safe_repr(where)}")
+    if where is not None and not (equals and all(term._comparison is None for term in equals)):
+        raise GraphError(
+            "where= of join_asof() must be one Equal, or several joined by &, got "
+            f"{safe_repr(where)}"
+        )
     keys = None
     if equals:
-        keys = tuple(_together(side) for side in zip(*(t.readers for t in equals), strict=True))
+        keys = tuple(_together(side) for side in zip(*(t._readers for t in equals), strict=True))
     silence = idle_seconds(idle_timeout)
     direction = {"before": "the latest before", "after": "the first after", "either": "the nearest"}
     said = [f"{direction[nearest]} by {names_said(columns)}"]
@@ -225,8 +227,8 @@ def window_said(call: str, within: Any, rows: Any) -> str:
     """
     if (within is None) == (rows is None):
         raise GraphError(
-            f"{call}() takes within=, a length of time, or rows=, a number of rows: "
-            f"one of them, not within={safe_repr(within)} and rows={safe_repr(rows)}"
+            f"{call}() expects either within=, a length of time, or rows=, a number of rows, "
+            f"got within={safe_repr(within)} and rows={safe_repr(rows)}"
         )
     if isinstance(within, tuple):
         return f"within {safe_repr(within[0])} before and {safe_repr(within[1])} after"
@@ -251,17 +253,17 @@ def _compared(where: Any) -> tuple[Any, list[list[Any]], list[Comparison], Any, 
         return None, nothing, [], None, f"each pair compared by {type(where).__name__}"
     if not isinstance(where, Predicate):
         if isinstance(where, type):
-            raise GraphError(f"where= takes an object that compares, not the class {where!r}")
+            raise GraphError(f"where= expects an object that compares, got the class {where!r}")
         check_function("where", where)
         return None, nothing, [], where, "each pair compared"
-    equals = [term for term in where if term.comparison is None]
-    others = [term for term in where if term.comparison is not None]
+    equals = [term for term in where if term._comparison is None]
+    others = [term for term in where if term._comparison is not None]
     keys = None
     if equals:
-        keys = tuple(_together(side) for side in zip(*(t.readers for t in equals), strict=True))
-    near = [[term.readers[side] for term in others] for side in range(2)]
-    comparisons = [term.comparison for term in others if term.comparison is not None]
-    names = ", ".join(term.named() for term in equals)
+        keys = tuple(_together(side) for side in zip(*(t._readers for t in equals), strict=True))
+    near = [[term._readers[side] for term in others] for side in range(2)]
+    comparisons = [term._comparison for term in others if term._comparison is not None]
+    names = ", ".join(term._named() for term in equals)
     return keys, near, comparisons, None, f"found by {names}" if equals else "each pair compared"
 
 
@@ -288,8 +290,8 @@ def of_each(call: str, by: Any, streams: int) -> tuple[Any, ...]:
     columns = by if isinstance(by, tuple) else (by,) * streams
     if len(columns) != streams:
         raise GraphError(
-            f"by= of {call}() is for all streams, or a tuple with one for each of {streams}, "
-            f"not {safe_repr(by)}"
+            f"by= of {call}() must be one value for all streams, or a tuple of "
+            f"{streams} values, got {safe_repr(by)}"
         )
     return columns
 

@@ -29,7 +29,7 @@ from callboard.streams.programs.joins.predicates import Predicate, name_of
 from callboard.streams.programs.windows.window import delay_of
 
 if TYPE_CHECKING:
-    from callboard.streams.programs.joins.lot_finder import LotFinder
+    from callboard.streams.programs.joins.join_index import JoinIndex
 
 
 def merge_batches(
@@ -77,7 +77,7 @@ def join_batches(
     check_choice("how", how, KINDS)
     check_choice("rule", rule, ("strict", "three-step"))
     if not isinstance(suffix, str):
-        raise GraphError(f"suffix is a string, not {safe_repr(suffix)}")
+        raise GraphError(f"suffix must be a string, got {safe_repr(suffix)}")
     most = None if rows is None else min(rows, 2**53)
     way = _way(where, most, rule == "three-step")
     options: dict[str, Any] = {
@@ -97,7 +97,7 @@ def join_batches(
     ahead: tuple[Any, ...] = ()
     if lanes > 1:
         program = partial(BatchJoinEnd, **options)
-        in_lanes = partial(BatchJoinLanes, finder=way.finder, lanes=lanes, releases_gil=True)
+        in_lanes = partial(BatchJoinLanes, index=way.join_index, lanes=lanes, releases_gil=True)
         ahead = (partial(BatchJoinOrder, **options, **first), in_lanes)
         said.append(f"{lanes} lanes")
     detail = ", ".join(filter(None, said))
@@ -119,47 +119,47 @@ def join_batches(
 
 
 class _Way(NamedTuple):
-    """How partners are found."""
+    """The method by which partners are found."""
 
     said: str
-    finder: Callable[[int, int], LotFinder]
-    """Makes who finds them in a lane, by its number and that of all lanes."""
+    join_index: Callable[[int, int], JoinIndex]
+    """Makes the index of a lane, from its number and that of all lanes."""
     terms: list[tuple[tuple[str, str], Any]] = []  # noqa: RUF012 - never changed
     masks: tuple[Callable[..., Any], ...] | None = None
     by_buckets: bool = False
 
 
 def _way(where: Any, most: int | None, three_step: bool) -> _Way:
+    from callboard.streams.programs.joins.chunk_index import ColumnIndex, MaskIndex
     from callboard.streams.programs.joins.join_batches import MOST_TERMS, prefers_buckets
-    from callboard.streams.programs.joins.lot_finder import ColumnFinder, MaskFinder
 
     window: dict[str, Any] = {"most": most, "three_step": three_step}
-    plain = partial(ColumnFinder, **window, by_buckets=False)
+    plain = partial(ColumnIndex, **window, by_buckets=False)
     if where is None:
         return _Way("every pair", plain)
     if not isinstance(where, Predicate):
         masks = where if isinstance(where, tuple) else (where, where)
         if len(masks) != 2:
             raise GraphError(
-                f"where= takes a function, or one for each of 2 streams, not {safe_repr(where)}"
+                f"where= expects a function, or one for each of 2 streams, got {safe_repr(where)}"
             )
         for mask in masks:
             check_function("where", mask)
-        return _Way("found by masks", partial(MaskFinder, masks=masks), masks=masks)
+        return _Way("found by masks", partial(MaskIndex, masks=masks), masks=masks)
     terms: list[tuple[tuple[str, str], Any]] = []
     for term in where:
-        for column in (term.left, term.right):
+        for column in (term._left, term._right):
             if not isinstance(column, str):
                 raise GraphError(
-                    f"join_batches() compares columns by their names, not {name_of(column)}"
+                    f"join_batches() compares columns by their names, got {name_of(column)}"
                 )
-        if term.comparison is not None and not term.comparison.can:
+        if term._comparison is not None and not term._comparison.can:
             raise GraphError(f"join_batches() does not compare columns by {term!r}")
-        terms.append(((str(term.left), str(term.right)), term.comparison))
+        terms.append(((str(term._left), str(term._right)), term._comparison))
     if len(terms) > MOST_TERMS:
-        raise GraphError(f"join_batches() compares up to {MOST_TERMS} columns, not {len(terms)}")
+        raise GraphError(f"join_batches() compares up to {MOST_TERMS} columns, got {len(terms)}")
     if most is None or prefers_buckets(most):
-        buckets = partial(ColumnFinder, **window, by_buckets=True)
+        buckets = partial(ColumnIndex, **window, by_buckets=True)
         return _Way("found by buckets", buckets, terms, by_buckets=True)
     return _Way("each pair compared", plain, terms)
 
@@ -185,16 +185,17 @@ def _operator(
     side = late == "side"
     silence = idle_seconds(idle_timeout)
     options: dict[str, Any] = {"by": names, "lengths": lengths, "size": size}
-    steps: tuple[tuple[str, Any], ...] = ()
+    programs_ahead: tuple[tuple[str, Any], ...] = ()
     idleness: dict[str, Any] = {"idle_timeout": silence}
     if ahead:
         in_order, in_lanes = ahead
         in_order = partial(in_order, **options, **idleness)
-        steps, idleness = (("in order", in_order), ("in lanes", in_lanes)), {}
+        programs_ahead = (("in order", in_order), ("in lanes", in_lanes))
+        idleness = {}
     return Operator(
         kind=kind,
         program=partial(program, **options, **idleness, late_is_counted=not side),
-        ahead=steps,
+        ahead=programs_ahead,
         joins=True,
         detail=", ".join([detail, *idle_said(silence), f"batches of {size:,} rows"]),
         ports=("out", "late") if side else ("out",),
@@ -209,8 +210,8 @@ def _schemas(schemas: Any) -> tuple[Any, Any]:
     pair = schemas if isinstance(schemas, tuple | list) else ()
     if len(pair) != 2 or not all(each is None or isinstance(each, pa.Schema) for each in pair):
         raise GraphError(
-            "schemas= has the pyarrow.Schema of each of 2 streams, or None for one that is not "
-            f"known, not {safe_repr(schemas)}"
+            "schemas= must have the pyarrow.Schema of each of 2 streams, or None for an unknown "
+            f"one, got {safe_repr(schemas)}"
         )
     return pair[0], pair[1]
 

@@ -1,4 +1,4 @@
-"""Operators that hand rows to a function, or to objects: of a user's class, or of one of ours."""
+"""Operators that pass rows to a function, or to objects of a user's or a built-in class."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from callboard.core.text import safe_repr
 from callboard.streams.checks import check_function, check_receiver, check_sides
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator, label_of
-from callboard.streams.programs.rows.keyed import Lots, Objects
+from callboard.streams.programs.rows.keyed import Chunks, Objects
 from callboard.streams.programs.rows.stateless import FlatMap
 
 
 def stateful(cls: Any, args: Any, kwargs: Any, sides: Iterable[str], *, keyed: bool) -> Operator:
     """Hand rows to an object of a class, or to one for each key."""
     if not isinstance(cls, type):
-        what = f"stateful() takes a class, of which it makes objects, not {safe_repr(cls)}"
+        what = f"stateful() expects a class to make objects of, got {safe_repr(cls)}"
         raise GraphError(what)
     if keyed and not hasattr(cls, "receive"):
         raise GraphError(f"{cls.__qualname__} has no method `receive`")
@@ -30,7 +30,7 @@ def stateful(cls: Any, args: Any, kwargs: Any, sides: Iterable[str], *, keyed: b
         "drops": drops,
         "skips": hasattr(cls, "take_skipped"),
     }
-    if hasattr(cls, "_check_arguments"):  # of a class of ours: an error is known before a run
+    if hasattr(cls, "_check_arguments"):  # of a built-in class: errors before the run
         cls._check_arguments(*args, **kwargs)
     make = partial(cls, *args, **kwargs)
     return _receiver("stateful", cls, make, sides, options, by_row_alone=keyed)
@@ -45,7 +45,7 @@ def stateless(what: Any, args: Any, kwargs: Any, sides: Iterable[str]) -> Operat
     if isinstance(what, type):
         return _receiver("stateless", what, partial(what, *args, **kwargs), sides, options)
     if args or kwargs:
-        raise GraphError(f"arguments for it need a class, and {safe_repr(what)} is none")
+        raise GraphError(f"arguments need a class, and {safe_repr(what)} is not one")
     if hasattr(what, "receive") or hasattr(what, "receive_many"):
         return _receiver("stateless", what, lambda: what, sides, options)
     return flat_map(what, sides, "stateless")
@@ -60,9 +60,7 @@ def objects(
     paired: bool = True,
     marks_end: bool = False,
 ) -> Operator:
-    """Hand rows to the object that `make` returns; with keys, give pairs of key and output if
-    `paired`.
-    """
+    """Pass rows to the object from `make`. With keys and `paired`, outputs are (key, output)."""
     program = partial(Objects, make=make, paired=paired, marks_end=marks_end)
     return Operator(kind=kind, program=program, label=label, detail=detail, stateful=True)
 
@@ -88,14 +86,14 @@ def _receiver(
     by_row_alone: bool = False,
 ) -> Operator:
     by_row = partial(Objects, make=make, **options) if hasattr(what, "receive") else None
-    in_lots = hasattr(what, "receive_many") and not by_row_alone
-    if by_row is None and not in_lots:
+    in_chunks = hasattr(what, "receive_many") and not by_row_alone
+    if by_row is None and not in_chunks:
         raise GraphError(f"{safe_repr(what)} has no method `receive`")
     check_receiver(what)
     return Operator(
         kind=kind,
-        program=partial(Lots, make=make, **options) if in_lots else by_row,
-        in_lots=in_lots,
+        program=partial(Chunks, make=make, **options) if in_chunks else by_row,
+        in_chunks=in_chunks,
         program_by_row=by_row,
         label=label_of(what, kind),
         ports=("out", *check_sides(sides)),

@@ -1,4 +1,4 @@
-"""Windows of rows, and a function's results of them."""
+"""Operators that apply a function to windows of rows."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from callboard.streams.programs.windows.window import (
     SessionWindow,
     SlidingWindow,
     TumblingWindow,
+    layout_of,
     said,
 )
 from callboard.streams.programs.windows.window_states import CountedWindows, TimedWindows
@@ -29,7 +30,8 @@ def window(
     """Apply a function to windows of rows."""
     if not isinstance(windows, TumblingWindow | SlidingWindow | SessionWindow):
         raise GraphError(
-            f"windows are TumblingWindow, SlidingWindow or SessionWindow, not {safe_repr(windows)}"
+            "windows must be a TumblingWindow, SlidingWindow or SessionWindow, got "
+            f"{safe_repr(windows)}"
         )
     check_function("window()'s second argument", function)
     check_choice("late", late, ("drop", "side", "include"))
@@ -38,7 +40,7 @@ def window(
     if isinstance(windows, SessionWindow):
         program = partial(Sessions, session=windows, function=function, late=late)
     elif windows.by is not None:
-        timed = partial(TimedWindows, windows, windows.bounds, function, late)
+        timed = partial(TimedWindows, windows, layout_of(windows), function, late)
         program = partial(Timed, make=timed)
     elif late != "drop":
         raise GraphError(f"late={late!r} is for windows by time, and {windows!r} are by count")

@@ -1,1 +1,1 @@
-"""The description of a graph, and a run's plan of it: operators, and the steps of a run."""
+"""The description of a graph as operators, and the plan and pipelines of its runs."""

@@ -1,4 +1,4 @@
-"""Operators: the boxes of a graph, as they were asked for. A run makes a program of each."""
+"""Operators: the boxes of a graph. A run makes a program of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Late = Literal["drop", "side", "include"]
 
 
 class Outlet(NamedTuple):
-    """An output of an operator, which is what others have as an input."""
+    """An output of an operator, which others read."""
 
     operator: Operator
     port: int = 0
@@ -39,13 +39,13 @@ class Operator:
 
     kind: str
     program: Callable[..., Program] | None
-    in_lots: bool = False
-    """Its program is handed many rows at once, so what it makes of one of them is not known; or its
-    outputs leave in an order of their own."""
+    in_chunks: bool = False
+    """Its program takes many rows at once, so the outputs of a single row are unknown; or its
+    outputs leave in another order."""
     program_by_row: Callable[..., Program] | None = None
     """For such a one: the same row by row, for where branches join. None: it cannot."""
     ahead: tuple[tuple[str, Callable[..., Program]], ...] = ()
-    """Programs before its own, each a step: what it does, in a few words, and what makes it."""
+    """Programs before its own, each a planned operator: what it does in words, and its maker."""
     inputs: tuple[Outlet, ...] = field(default=(), repr=False)
     name: str | None = None
     label: str = ""
@@ -75,7 +75,7 @@ class Operator:
             raise GraphError("a sink has no side output, so its errors are 'fail' or 'skip'")
         ports = (*self.ports, "failures") if self.errors == "side" else self.ports
         if len(set(ports)) < len(ports):
-            raise GraphError(f"an operator's outputs have names of their own, not {ports!r}")
+            raise GraphError(f"an operator's outputs must have distinct names, got {ports!r}")
         object.__setattr__(self, "ports", ports)
 
     def make(self, name: str, *lineage: Any, by_row: bool = False) -> Program:
@@ -97,11 +97,11 @@ class Operator:
 
 
 def itself(row: Any) -> Any:
-    """Return the row: what an operator applies that is given no function."""
+    """Return the row, for operators without a function."""
     return row
 
 
 def label_of(function: Any, kind: str) -> str:
-    """Say what to call an operator that has no name: as its function, if that has one."""
+    """Return the label of an operator without a name: its function's name, if that has one."""
     name = "" if function is itself else getattr(function, "__name__", "")
     return name if isinstance(name, str) and name.isidentifier() else kind

@@ -1,4 +1,4 @@
-"""Partitioning of keys, where a graph specifies it."""
+"""Partitioning of keys by a user's function or bounds."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def partitioning(
     bounds = _checked_bounds(partition)
     if partitions not in (None, len(bounds) + 1):
         raise GraphError(
-            f"{len(bounds)} bounds make {len(bounds) + 1} partitions, not {partitions}: leave "
-            "`partitions` out"
+            f"{len(bounds)} bounds make {len(bounds) + 1} partitions, got {partitions}: omit "
+            "`partitions`"
         )
     return bounds, len(bounds) + 1
 
@@ -42,15 +42,15 @@ def _checked_bounds(given: Any) -> list[Any]:
     is_ordered = isinstance(given, Iterable) and not isinstance(given, Set | Mapping)
     if isinstance(given, str | bytes) or not is_ordered:
         raise GraphError(
-            f"key_by()'s partition is a function or a list of bounds, not {safe_repr(given)}"
+            f"key_by()'s partition must be a function or a list of bounds, got {safe_repr(given)}"
         )
     bounds = list(map(instant_of, given))
     if not 0 < len(bounds) < MOST_PARTITIONS:
-        raise GraphError(f"there are 1 to {MOST_PARTITIONS - 1} bounds, not {len(bounds)}")
+        raise GraphError(f"expected 1 to {MOST_PARTITIONS - 1} bounds, got {len(bounds)}")
     try:
         ascending = all(low < high for low, high in pairwise(bounds)) and bounds[0] == bounds[0]
     except Exception as error:
         raise GraphError(f"bounds cannot be compared: {safe_repr(error)}") from error
     if not ascending:
-        raise GraphError(f"bounds ascend, and these do not: {safe_repr(bounds)}")
+        raise GraphError(f"bounds must ascend, got {safe_repr(bounds)}")
     return bounds

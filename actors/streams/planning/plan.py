@@ -1,4 +1,4 @@
-"""The plan that all runs of a graph share, and the programs of one."""
+"""The plan that all runs of a graph share, and the programs of one run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from callboard.streams.programs.rows.sinks import Call, Collect
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
-    """Where the operators that are made from a stream may run; each is of one call alone."""
+    """A constraint on where a stream's operators may run; each call makes a new one."""
 
     model: Model | None = None
     """None: the run's."""
@@ -34,13 +34,13 @@ def check_model(what: str, value: Any) -> Model:
     return cast("Model", value)
 
 
-# Where an input comes from: (number of a step, port), or (None, number of an entry).
+# Where an input comes from: (number of an operator, port), or (None, number of an entry).
 Source = tuple[int | None, int]
 
 
 @dataclass(frozen=True)
-class Step:
-    """An operator that each run makes a program of, and where its inputs come from."""
+class PlannedOperator:
+    """An operator of a plan, from which each run makes a program, and the sources of its inputs."""
 
     name: str
     make: Callable[[], Program]
@@ -50,16 +50,15 @@ class Step:
     waits: bool = False
     """It may wait for another process."""
     numbers: bool = False
-    """No operator was asked for: it numbers the rows of its source."""
+    """The planner added it, to number the rows of its source."""
     kind: str = "number"
-    """That of its operator."""
     detail: str = ""
-    """The words by which its operator says more than its kind."""
+    """The words of its operator beyond its kind."""
     is_keyed: bool = False
     """It has a state for each key."""
 
     def model(self, default: Model) -> Model:
-        """Return the model that it runs by, where `default` is the run's."""
+        """Return its threading model, where `default` is the run's."""
         if self.constraint.model is not None:
             return self.constraint.model
         return "dedicated" if self.waits and default in ("dynamic", "assigned") else default
@@ -67,47 +66,45 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """The steps of each run of a graph. A step comes after those that it has its rows from."""
+    """The operators of a graph's runs, each after the operators that it reads."""
 
     entries: tuple[str, ...]
-    steps: tuple[Step, ...]
+    operators: tuple[PlannedOperator, ...]
 
     def names_of_inputs(self) -> dict[str, list[str]]:
-        """Return the names of the entries and operators that each step with several inputs reads,
-        by its name.
-        """
+        """Map the names of operators with several inputs to the names of these inputs."""
         return {
-            step.name: [self._name_of(*source) for source in step.sources]
-            for step in self.steps
-            if len(step.sources) > 1
+            operator.name: [self._name_of(*source) for source in operator.sources]
+            for operator in self.operators
+            if len(operator.sources) > 1
         }
 
     def _name_of(self, number: int | None, port: int) -> str:
         if number is None:
             return self.entries[port]
-        step = self.steps[number]
-        return self._name_of(*step.sources[0]) if step.numbers else step.name
+        operator = self.operators[number]
+        return self._name_of(*operator.sources[0]) if operator.numbers else operator.name
 
     def shape(self) -> GraphShape:
-        """Return what the graph looks like: entries, and operators by their numbers."""
+        """Return the shape of the graph: entries, and operators by their numbers."""
         entries = len(self.entries)
         boxes = [(name, "entry", "") for name in self.entries]
-        boxes += [(step.name, step.kind, str(i)) for i, step in enumerate(self.steps)]
+        boxes += [(each.name, each.kind, str(i)) for i, each in enumerate(self.operators)]
         lines = [
             (source if number is None else entries + number, entries + i, "")
-            for i, step in enumerate(self.steps)
-            for number, source in step.sources
+            for i, operator in enumerate(self.operators)
+            for number, source in operator.sources
         ]
         return GraphShape(boxes, lines, [])
 
-    def make_programs(self, tally: object) -> list[Program]:
-        """Make the programs of one run, one for each step. They count with `tally`."""
+    def make_programs(self, row_counts: object) -> list[Program]:
+        """Make the programs of one run, one for each operator. They count with `row_counts`."""
         programs: list[Program] = []
-        make_constants_immortal(*(step.make for step in self.steps))
+        make_constants_immortal(*(operator.make for operator in self.operators))
         try:
-            for step in self.steps:
-                programs.append(step.make())
-                programs[-1].tally = tally
+            for operator in self.operators:
+                programs.append(operator.make())
+                programs[-1].row_counts = row_counts
         except BaseException:
             close(programs)
             raise

@@ -1,10 +1,10 @@
-"""Makes the plan of a graph from its operators: the steps of its runs, and how lineage is kept.
+"""Plans a graph: orders its operators, and decides where rows carry their lineage.
 
 Where branches of one stream are joined, rows follow each other as in a run row by row: for each row
 of that stream the branches' outputs, branch by branch. So rows carry their lineage there: the
-numbers of the rows that they come from. A step that numbers rows stands where branches part, and
-the join forgets the numbers; elsewhere there are none, and they cost nothing. Within a region
-between such a place and its join another may lie, so the lineage of a row is a stack.
+numbers of the rows that they come from. The planner adds an operator that numbers rows where
+branches part, and the join drops the numbers; elsewhere there are none, and they cost nothing. The
+region between such a place and its join may contain others, so the lineage of a row is a stack.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import takewhile
 
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator, Outlet
-from callboard.streams.planning.plan import Plan, Source, Step
+from callboard.streams.planning.plan import Plan, PlannedOperator, Source
 from callboard.streams.programs.rows.stateless import Number
 
 # A spot in the graph: an output of an operator, an operator, or None: where all rows come from.
@@ -25,8 +25,8 @@ Spot = Outlet | Operator | None
 def where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
     """Find the output where the branches part, for each join of branches.
 
-    Streams from different entries have rows in the same round only at the end, so a join of such
-    streams alone is none of branches.
+    Streams from different entries have rows in the same round only at the end, so a join of these
+    alone does not join branches.
     """
     above: dict[Spot, Spot] = {}  # the immediate dominator (Cooper, Harvey, Kennedy 2001)
     depths: dict[Spot, int] = {None: 0}
@@ -60,17 +60,16 @@ def where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
 
 
 def numbering_spot(outlet: Outlet) -> Spot:
-    """Say where the rows of an outlet are numbered: those of entries all in one, as they arrive."""
+    """Return where the rows of an outlet are numbered: all entries' together, as they arrive."""
     return None if outlet.operator.kind == "entry" else outlet
 
 
 def spots_ahead(
     operators: Sequence[Operator], parting: Mapping[Operator, Spot]
 ) -> dict[Operator, frozenset[Spot]]:
-    """Find the spots whose branches meet after an operator: where those of a join part that its
-    outputs come to.
+    """Find the spots whose branches meet after an operator, in a join that its outputs come to.
 
-    Above a spot nobody asks for it, so a set has as many as regions lie in each other there.
+    Above a spot nothing asks for it, so the size of a set is the number of nested regions there.
     """
     ahead = {operator: frozenset[Spot]() for operator in operators}
     for operator in reversed(operators):
@@ -91,7 +90,7 @@ def spots_ahead(
 # The spots where a row's lineage was noted, from the outermost region to the innermost.
 Spots = tuple[Spot, ...]
 
-# A position in a batch takes so many bits of a lineage.
+# The bits of a lineage that a position in a batch takes.
 _BITS = 32
 
 
@@ -107,7 +106,7 @@ class _Planner:
         self.parting = where_branches_part(operators)
         self.ahead = spots_ahead(operators, self.parting)
         self.entries: list[str] = []
-        self.steps: list[Step] = []
+        self.planned: list[PlannedOperator] = []
         self.sources: dict[Outlet, Source] = {}
         self.numbered: dict[Outlet, Source] = {}
         self.stacks: dict[Source, Spots] = {}
@@ -118,7 +117,7 @@ class _Planner:
                 self.add_entry(operator)
             else:
                 self.add(operator)
-        return Plan(tuple(self.entries), tuple(self.steps))
+        return Plan(tuple(self.entries), tuple(self.planned))
 
     def add_entry(self, operator: Operator) -> None:
         source = self.sources[Outlet(operator)] = None, len(self.entries)
@@ -137,27 +136,25 @@ class _Planner:
             lineage = drops, _BITS * (len(common) - len(left)) if left else None
         by_row = self.needs(operator, common) and self.only_by_row(operator)
         name = self.names[operator]
-        kind, detail, waits = operator.kind, operator.detail, operator.waits
+        kind, detail = operator.kind, operator.detail
         limits = operator.constraint, operator.max_workers
         read = tuple(sources)
         for at, (what, program) in enumerate(operator.ahead):
-            step = f"{name}, {what}"
-            make_ahead = partial(program, step, *(lineage if at == 0 else ()))
-            step_ahead = Step(step, make_ahead, read, *limits, kind=kind, detail=detail)
-            read = ((self.add_step(step_ahead), 0),)
-        make = partial(operator.make, name, *lineage, by_row=by_row)
-        number = self.add_step(
-            Step(
-                name,
-                make,
-                read,
-                *limits,
-                waits=waits,
-                kind=kind,
-                detail=detail,
-                is_keyed=operator.is_keyed,
-            )
+            part = f"{name}, {what}"
+            make_part = partial(program, part, *(lineage if at == 0 else ()))
+            ahead = PlannedOperator(part, make_part, read, *limits, kind=kind, detail=detail)
+            read = ((self.add_planned(ahead), 0),)
+        planned = PlannedOperator(
+            name,
+            partial(operator.make, name, *lineage, by_row=by_row),
+            read,
+            *limits,
+            waits=operator.waits,
+            kind=kind,
+            detail=detail,
+            is_keyed=operator.is_keyed,
         )
+        number = self.add_planned(planned)
         for port in range(len(operator.ports)):
             self.sources[Outlet(operator, port)] = number, port
             self.stacks[number, port] = left
@@ -175,20 +172,20 @@ class _Planner:
         if outlet not in self.numbered:
             source = self.sources[outlet]
             name = f"{self.names[outlet.operator]}, numbered"
-            step = Step(name, partial(Number, name), (source,), numbers=True)
-            numbered = self.numbered[outlet] = self.add_step(step), 0
+            planned = PlannedOperator(name, partial(Number, name), (source,), numbers=True)
+            numbered = self.numbered[outlet] = self.add_planned(planned), 0
             self.stacks[numbered] = (*self.stacks[source], spot)
         return self.numbered[outlet]
 
     def only_by_row(self, operator: Operator) -> bool:
-        """Return whether what works in lots does not here. Raises GraphError if it has to."""
-        if operator.in_lots and operator.program_by_row is None:
+        """Return whether a batch operator works row by row here. Raises GraphError if it cannot."""
+        if operator.in_chunks and operator.program_by_row is None:
             join = self.names[self.next_join(operator)]
             raise GraphError(
-                f"{self.names[operator]!r} is handed many rows at once, and its outputs meet those "
-                f"of others row by row at {join!r}: an operator with receive() can do that"
+                f"{self.names[operator]!r} receives many rows at once, but its outputs are merged "
+                f"with others row by row at {join!r}: use an operator with receive()"
             )
-        return operator.in_lots
+        return operator.in_chunks
 
     def next_join(self, operator: Operator) -> Operator:
         """Find the first join of branches that an operator's outputs come to."""
@@ -200,9 +197,9 @@ class _Planner:
                 return each
         raise AssertionError(f"no join after {operator!r}")
 
-    def add_step(self, step: Step) -> int:
-        self.steps.append(step)
-        return len(self.steps) - 1
+    def add_planned(self, planned: PlannedOperator) -> int:
+        self.planned.append(planned)
+        return len(self.planned) - 1
 
 
 def _common_prefix(stacks: list[Spots]) -> Spots:

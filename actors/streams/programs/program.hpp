@@ -1,4 +1,4 @@
-// How a program calls a function of the user's, and how far its event time has come.
+// Calls of a user's function by a program, and the progress of its event time.
 #pragma once
 
 #include <Python.h>
@@ -10,7 +10,7 @@
 
 namespace callboard {
 
-// How far event time has come somewhere, as a number: for those who look. Any thread notes, and any reads.
+// The progress of event time at one place, as a number. Any thread writes and reads it.
 class EventProgress {
 public:
     void note(double time) {
@@ -24,8 +24,8 @@ private:
     Atomic<double> time_{std::numeric_limits<double>::quiet_NaN()};
 };
 
-// PyObject_CallOneArg() for one function and many rows: how it is called is found out once. An answer that
-// nobody would await is an error.
+// PyObject_CallOneArg() for one function and many rows: its vectorcall is looked up once. A coroutine as the
+// answer is an error.
 inline PyObject* call_one(vectorcallfunc how, PyObject* function, PyObject* row) {
     PyObject* arguments[] = {nullptr, row};  // the first is for the callee to use
     PyObject* const answer = how == nullptr

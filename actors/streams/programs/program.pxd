@@ -38,7 +38,7 @@ cdef class Batch:
 
 
 cdef class Part:
-    # The outputs of one share of a divided batch.
+    # The outputs of one sub-batch of a divided batch.
     cdef list outs        # of its rows, one after the other
     cdef dict errors      # row -> what it raised
     cdef dict marks       # row of a watermark, or one past the last row -> [(born, outputs, error)]
@@ -49,7 +49,7 @@ cdef class DividedBatch:
     cdef Division division
     cdef Batch batch
     cdef list keys        # of all rows of the batch
-    cdef list parts       # one for each share
+    cdef list parts       # one for each sub-batch
     cdef object error     # None, or the StreamError that ends the run at the end of this round
 
     cdef int begin(self, Batch batch, Py_ssize_t partitions) except -1
@@ -70,7 +70,7 @@ cdef class Ending:
 
 cdef struct Exit:
     Py_ssize_t port
-    void* reader              # the program there if it takes lots of native values, else NULL; borrowed
+    void* reader              # the program there if it takes chunks of native values, else NULL; borrowed
 
 
 cdef class Program:
@@ -81,10 +81,10 @@ cdef class Program:
     cdef readonly tuple ports        # the names of the outputs; the first is the main one
     cdef readonly str errors         # "fail", "skip" or "side"
     cdef public bint releases_gil
-    cdef public object tally         # of the run's rows that do not come through; see running/tally.py
+    cdef public object row_counts    # of rows that do not come through; see running/row_counts.py
     cdef Py_ssize_t failures         # the port of failures, or -1
     cdef dict sides                  # name -> port of the other outputs beside the main one, or None
-    cdef bint in_lots                # it takes and gives lots of native values
+    cdef bint in_chunks              # it takes and gives chunks of native values
     cdef bint may_part               # the outputs of a row may leave in parts
     cdef bint parts                  # they do, where there are many
     cdef double ns_per_row           # it wants no further input for so long after a row; mostly 0
@@ -93,7 +93,7 @@ cdef class Program:
     # In a flow: see rounds.pyx.
     cdef Ending ending
     cdef Stage* stage
-    cdef vector[bint] from_lots      # for each input, whether a lot comes there that is to be read as rows
+    cdef vector[bint] from_chunks      # for each input, whether a chunk comes there that is to be read as rows
     cdef vector[Exit] exits          # its edges, in the order of ports
     cdef vector[int64_t] passed      # for each port, how many rows left by it
     cdef bint rests                  # after rows, as ns_per_row says
@@ -103,10 +103,10 @@ cdef class Program:
     cpdef process(self, Batch batch, list into)
     cpdef process_many(self, list batches, list into)
     cpdef DividedBatch divide(self, Batch batch)
-    cpdef process_share(self, DividedBatch divided, uint32_t number)
+    cpdef process_sub_batch(self, DividedBatch divided, uint32_t number)
     cpdef gather(self, DividedBatch divided, list into)
     cpdef bint wants_heartbeats(self)
-    cpdef tuple held(self)
+    cpdef tuple waiting_rows(self)
     cpdef tuple work_of_lanes(self)
     cpdef bint count_keys(self, int most)
     cpdef tuple hot_keys(self)

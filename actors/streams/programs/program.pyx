@@ -1,15 +1,15 @@
-"""Programs: what the stages of a graph do with batches of rows.
+"""Programs: the work of a graph's stages on batches of rows.
 
 A run hands each stage's program its batches, round by round. A round has one batch on each edge of the graph, often
 an empty one. How many threads may be in one program at once is its `kind`:
 
     stateless     any number, on different rounds, in any order
     stateful      one at a time, rounds in order
-    partitioned   the same by process(); or divided, where divide() is stateless, process_share() is
+    partitioned   the same by process(); or divided, where divide() is stateless, process_sub_batch() is
                   stateful for each partition by itself, and gather() is stateless. A run uses one
                   of the two ways for a program from its first round to its last.
 
-A program with several inputs has process_many() of its own, and is stateful.
+A program with several inputs overrides process_many(), and is stateful.
 """
 
 import cython
@@ -36,11 +36,11 @@ cdef Py_ssize_t nowhere = -1
 
 @cython.final
 cdef class Watermark:
-    """A punctuation among the rows: no row with an earlier time than `time` is expected any more.
+    """A punctuation among the rows: no row with a time before `time` is expected any more.
 
-    `time` is whatever the rows' times can be compared with, infinity for one; ValueError: NaN or None.
-    Operators pass watermarks on; windows by event time that end at `time` or before close. A
-    watermark is an input of an operator like any row, so serial numbers count it.
+    `time` is anything that can be compared with the rows' times, including infinity. NaN and None raise ValueError.
+    Operators forward watermarks; windows by event time that end at `time` or before are closed. A watermark is an input
+    of an operator like any row, so serial numbers count it.
     """
 
     def __init__(self, time):
@@ -62,12 +62,12 @@ cdef class Watermark:
 
 cdef int check_comparable(time) except -1:
     if time is None or time != time:
-        raise ValueError(f"a watermark's time is one that can be compared, not {time!r}")
+        raise ValueError(f"a watermark's time must be comparable, got {time!r}")
     return 0
 
 
 cdef double time_as_number(object instant) noexcept:
-    """Return an instant as a number, a datetime's in seconds since 1970; not a number: infinity, or what is none."""
+    """Return an instant as a number, a datetime's in seconds since 1970; NaN for infinity and other types."""
     cdef double number
     try:
         number = instant.timestamp() if isinstance(instant, datetime) else instant
@@ -96,7 +96,7 @@ cdef class Batch:
         self.end = end
 
     cpdef Batch follower(self):
-        """An empty batch for what a program makes of this one. Its `first` is the run's to set."""
+        """Return an empty batch for the outputs of this one. The run sets its `first`."""
         cdef Batch batch = Batch.__new__(Batch)
         batch.rows = []
         batch.final = self.final
@@ -142,8 +142,8 @@ cdef class DividedBatch:
 
     @property
     def partitions(self):
-        """Those that the batch concerns, one for each share."""
-        return [self.division.share(number).partition for number in range(self.division.count())]
+        """Those that the batch concerns, one for each sub-batch."""
+        return [self.division.sub_batch(number).partition for number in range(self.division.count())]
 
 
 cdef class Ending:
@@ -187,8 +187,8 @@ cdef class Program:
     """The base of all programs.
 
     `errors` says what an exception of the user's code means. "fail" raises StreamError, and the outputs of the rows
-    before are in `into`; "skip" tells the tally; "side" puts a FailedRow on the port "failures". Either way a row
-    that raised gives nothing else.
+    before are in `into`; "skip" counts the row in `row_counts`; "side" puts a FailedRow on the port "failures". Either
+    way a row that raised has no other output.
     """
 
     def __init__(self, str name, *, str kind="stateless", tuple ports=("out",), str errors="fail",
@@ -205,21 +205,21 @@ cdef class Program:
 
     @property
     def needs_no_order(self):
-        """Whether several threads may be at work on it, each on a round of its own."""
+        """Whether several threads may work on it at once, on different rounds."""
         return self.kind == "stateless" and self.ns_per_row == 0
 
     cpdef Py_ssize_t divided_among(self, int lanes) except -1:
-        """Return in how many partitions so many lanes share it, and have so many from now on."""
+        """Choose the number of partitions for a number of lanes, and return it."""
         return self.partitions
 
     cdef int enter(self, Ending ending, int position, int inputs) except -1:
-        """Be a part of a run, and of no other, at this place of its graph, with so many inputs."""
+        """Become a part of this run alone, at this place of its graph, with this number of inputs."""
         if self.stage != NULL:
-            raise RuntimeError(f"the program of {self.name!r} is in a run already")
+            raise RuntimeError(f"the program of {self.name!r} is already in a run")
         ending.positions[self.name] = position
         assert holds(inputs > 0)
         self.ending = ending
-        self.from_lots.resize(inputs)
+        self.from_chunks.resize(inputs)
         self.passed.resize(len(self.ports))
         return 0
 
@@ -255,20 +255,20 @@ cdef class Program:
         """Divide a batch among the partitions that have something to do with it."""
         raise NotImplementedError
 
-    cpdef process_share(self, DividedBatch divided, uint32_t number):
-        """Do a partition's share."""
+    cpdef process_sub_batch(self, DividedBatch divided, uint32_t number):
+        """Do a partition's sub-batch."""
         raise NotImplementedError
 
     cpdef gather(self, DividedBatch divided, list into):
-        """Append to `into` what the shares gave, in the order of the rows."""
+        """Append to `into` what the sub-batches gave, in the order of the rows."""
         raise NotImplementedError
 
     cpdef bint wants_heartbeats(self):
-        """Whether it wants to be called, as `looks_every` says, until something comes again. In any thread."""
+        """Whether it needs calls every `looks_every` seconds until something comes again. In any thread."""
         return False
 
-    cpdef tuple held(self):
-        """How many rows wait here for other inputs, and the numbers of these. In any thread."""
+    cpdef tuple waiting_rows(self):
+        """Return the number of rows that wait here for other inputs, and the numbers of these inputs. In any thread."""
         return 0, []
 
     cpdef tuple work_of_lanes(self):
@@ -292,13 +292,13 @@ cdef class Program:
     def serials(self, list numbers):
         cdef size_t port
         if <size_t>len(numbers) != self.passed.size():
-            raise ValueError(f"{self.name!r} has {self.passed.size()} outputs, and not {len(numbers)}")
+            raise ValueError(f"{self.name!r} has {self.passed.size()} outputs, got {len(numbers)}")
         for port in range(self.passed.size()):
             self.passed[port] = numbers[port]
 
     cpdef list snapshot(self, object kept):
-        """The state, while no batch is on its way: a tuple of values, and behind it Columns of the state's own
-        values; [] if there is none. `kept` is the KeptRows of the snapshot."""
+        """Return the state, while no batch is on its way: a tuple of values, and after it Columns; [] without a state.
+        `kept` is the SavedRows of the snapshot."""
         return []
 
     cpdef restore(self, tuple head, list columns, object kept, bint divided):
@@ -333,7 +333,7 @@ cdef class Program:
             self.end_with(StreamError(self.name, serial, row), error)
         failure = FailedRow(self.name, serial, row, error)
         if self.errors == "skip":
-            self.tally._skipped(failure)
+            self.row_counts._skipped(failure)
             return 0
         cdef Batch failures = into[self.failures]
         failures.rows.append(failure)
@@ -367,7 +367,7 @@ cdef class Program:
         cdef list ports = [self.sides[output.name] if type(output) is SideOutput else 0 for output in outputs]
         for port, output in zip(ports, outputs):  # none is appended if one names no side output
             if port == nowhere:
-                self.tally._late(self.name, output.row)
+                self.row_counts._late(self.name, output.row)
                 continue
             batch = into[port]
             batch.rows.append(output.row if port else output)
@@ -377,7 +377,7 @@ cdef class Program:
 
 
 class SideOutput:
-    """An output for the operator's side output `name`, rather than for its main one."""
+    """An output for the operator's side output `name`, instead of its main one."""
 
     __slots__ = ("name", "row")
 
@@ -400,8 +400,8 @@ class Raised:
 
 
 cdef list outputs_of(object result, Ending ending):
-    """The outputs of a row as a list; whatever made them is finished, or has raised, after this. An iterator, which may
-    have no end, is left when the run is cancelled: the round is dropped, so there are none."""
+    """Return the outputs of a row as a list; their maker has finished, or raised, after this. An iterator may be
+    endless, so a cancelled run leaves it, with no outputs: the round is dropped."""
     cdef list outputs
     if type(result) is list:
         return <list>result
@@ -445,5 +445,5 @@ cdef class Answering:
 
 
 def check_answer(answer):
-    """Refuse an answer that is a coroutine or an asynchronous generator. Raises TypeError."""
+    """Refuse a coroutine or an asynchronous generator as an answer. Raises TypeError."""
     refuse_unawaited(answer)

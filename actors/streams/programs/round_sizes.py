@@ -1,4 +1,4 @@
-"""The number of rows in a round, if the user does not specify it."""
+"""The size of rounds, unless the user specifies it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ LOOK_EVERY = 64  # rounds
 
 
 class Measured(Protocol):
-    """A graph at work."""
+    """The measured work of a running graph."""
 
     @property
     def admitted(self) -> int:
-        """How many rounds have come in."""
+        """The number of rounds that have come in."""
 
     @property
     def done(self) -> int:
-        """How many have left."""
+        """The number of rounds that have left."""
 
     def longest_ns(self) -> int:
         """Return how long a row took where it took longest since the last call; -1: none left."""

@@ -19,6 +19,6 @@ cdef void* output_of(
     Program program, int64_t serial, list into, bint final, object error, RowTotals& counts
 ) noexcept
 
-# Lots of native values, from and to rows.
-cdef Values* lot_of(list rows, Py_ssize_t* at) except? NULL
-cdef list rows_of(Values* lot)
+# Chunks of native values, from and to rows.
+cdef Values* chunk_of(list rows, Py_ssize_t* at) except? NULL
+cdef list rows_of(Values* chunk)

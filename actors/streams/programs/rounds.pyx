@@ -28,13 +28,13 @@ cdef Work work_of(Program program) noexcept:
     cdef Work work = divider_of(program)
     work.process = process
     work.pick = pick
-    work.share = do_share
+    work.process_sub_batch = do_sub_batch
     work.gather = gather
     return work
 
 
 cdef Work divider_of(Program program) noexcept:
-    """Return the function that the stage before it calls, whose one output goes on as it is."""
+    """Return the function that the dividing stage before it calls, whose one output is passed on unchanged."""
     cdef Work work
     work.self = <void*>program
     work.process = divide
@@ -44,7 +44,7 @@ cdef Work divider_of(Program program) noexcept:
 
 cdef void* process(void* this, int64_t serial, void** inputs, RowTotals& counts) noexcept with gil:
     cdef Program program = <Program>this
-    cdef list batches = [take(program, i, inputs) for i in range(program.from_lots.size())]
+    cdef list batches = [take(program, i, inputs) for i in range(program.from_chunks.size())]
     assert holds(serial >= 0 and program.ending is not None)
     if is_dropped(program, serial):
         return NULL
@@ -64,17 +64,17 @@ cdef void* process(void* this, int64_t serial, void** inputs, RowTotals& counts)
         program.process_many(batches, into)
     except BaseException as raised:
         error = named(program.name, raised)
-    if program.rests:  # others of a fused stage may want to rest, too
+    if program.rests:  # other members of a fused stage may have to rest, too
         program.stage.rest_until(max(program.stage.not_before(), monotonic_ns()
                                      + <int64_t>min(program.ns_per_row * len(batch.rows), 1e18)))
-        if is_dropped(program, serial):  # cancelled meanwhile
+        if is_dropped(program, serial):  # cancelled by now
             program.stage.rest_until(0)
     return output_of(program, serial, into, batch.final, error, counts)
 
 
 cdef bint hand_on(Program program, list into) except -1:
-    """Hand on what is in `into`, in the middle of the round, and leave empty batches in its place. If it cannot go on
-    now, leave it there. False: the run has ended by that."""
+    """Pass on the outputs in `into`, in the middle of the round, and replace them by empty batches. If that is not
+    possible now, leave them. False: the run has ended by that."""
     cdef RowTotals counts
     cdef Batch batch, part
     cdef list parts = list(into)
@@ -84,7 +84,7 @@ cdef bint hand_on(Program program, list into) except -1:
     cdef void* output
     if not program.stage.may_hand_on_part(serial):
         return True
-    for port in range(len(into)):  # no exception from here on: stages behind are entered
+    for port in range(len(into)):  # no exception from here on: later stages have been entered
         part, batch = into[port], empty[port]
         batch.hide()
         batch.round = serial
@@ -96,29 +96,29 @@ cdef bint hand_on(Program program, list into) except -1:
     if program.ending.stopped_at.load() > serial:
         return True
     for batch in into:
-        batch.final = False  # nothing comes behind the failure
+        batch.final = False  # no output follows the failure
     return False
 
 
 cdef Batch take(Program program, size_t which, void** inputs):
-    """Take over what came by an input; None for an empty batch."""
-    cdef Values* lot
+    """Take over the batch that came by an input; None for an empty one."""
+    cdef Values* chunk
     cdef Batch batch
     if inputs[which] == NULL:
         return None
-    if not program.from_lots[which]:
+    if not program.from_chunks[which]:
         batch = <Batch>inputs[which]
         Py_DECREF(batch)
         return batch
-    lot = <Values*>inputs[which]
-    assert holds(lot.first >= 0 and not (lot.final and lot.error != NULL))
-    batch = Batch(rows_of(lot), lot.first, lot.final)
-    if lot.error != NULL:
-        batch.error = <object>lot.error
-    if lot.drop():
-        if lot.error != NULL:
+    chunk = <Values*>inputs[which]
+    assert holds(chunk.first >= 0 and not (chunk.final and chunk.error != NULL))
+    batch = Batch(rows_of(chunk), chunk.first, chunk.final)
+    if chunk.error != NULL:
+        batch.error = <object>chunk.error
+    if chunk.drop():
+        if chunk.error != NULL:
             Py_DECREF(batch.error)
-        lot.free()
+        chunk.free()
     return batch
 
 
@@ -146,7 +146,7 @@ cdef Batch whole(list batches, Ending ending):
 
 
 cdef int64_t rows_among(list rows) noexcept:
-    """How many of these are rows: watermarks are among them, and are counted nowhere."""
+    """The number of rows among these, without watermarks, which are never counted."""
     cdef Py_ssize_t at
     cdef int64_t count = 0
     for at in range(len(rows)):
@@ -155,7 +155,7 @@ cdef int64_t rows_among(list rows) noexcept:
 
 
 cdef int64_t note_rows(Program program, list rows) noexcept:
-    """rows_among(), which notes the last watermark for those who look how far event time has come."""
+    """rows_among(), which also notes the last watermark as the progress of event time."""
     cdef Py_ssize_t at
     cdef int64_t count = 0
     cdef object mark = None
@@ -185,7 +185,7 @@ cdef list fresh(Program program, Batch batch):
 
 
 cdef object named(str name, object raised):
-    """The error of the run for what a program raised. The programs name what user code raised."""
+    """The run's error for an exception of a program. The programs name the exceptions of user code."""
     if isinstance(raised, StreamError):
         return raised
     error = StreamError(name, None, None)
@@ -239,25 +239,25 @@ cdef void discard(void* this, void* output) noexcept with gil:
 
 
 cdef void* native_batch(Batch batch, Program reader) noexcept:
-    """A batch as a lot of native values for its reader. A row that is none is an error of the reader's."""
-    cdef Values* lot = NULL
+    """A batch as a chunk of native values for its reader. A row that has no native value is an error of the reader."""
+    cdef Values* chunk = NULL
     cdef Py_ssize_t at = 0
     cdef object error = batch.error
     try:
-        lot = lot_of(batch.rows, &at)
+        chunk = chunk_of(batch.rows, &at)
     except Exception as raised:
         error = StreamError(reader.name, batch.first + at, batch.rows[at])
         error.__cause__ = raised
-    if lot == NULL:
+    if chunk == NULL:
         if not batch.final and error is None:
             return NULL
-        lot = Values.make(0)
-    lot.first = batch.first
-    lot.final = batch.final and error is None
+        chunk = Values.make(0)
+    chunk.first = batch.first
+    chunk.final = batch.final and error is None
     if error is not None:
         Py_INCREF(error)
-        lot.error = <void*>error
-    return <void*>lot
+        chunk.error = <void*>error
+    return <void*>chunk
 
 
 # --- divided programs ------------------------------------------------------------------------------------
@@ -285,19 +285,19 @@ cdef void* divide(void* this, int64_t serial, void** inputs, RowTotals& counts) 
     return <void*>&divided.division
 
 
-cdef void do_share(void* this, Division& division, uint32_t number, RowTotals& counts) noexcept with gil:
+cdef void do_sub_batch(void* this, Division& division, uint32_t number, RowTotals& counts) noexcept with gil:
     cdef Program program = <Program>this
     cdef DividedBatch divided = <DividedBatch>division.batch
     assert holds(number < division.count() and &division == &divided.division)
-    for at in division.share(number).rows:
+    for at in division.sub_batch(number).rows:
         counts.taken += type(divided.batch.rows[at]) is not Watermark
     if is_dropped(program, division.serial):
         return
     try:
-        program.process_share(divided, number)
+        program.process_sub_batch(divided, number)
         counts.given += len((<Part>divided.parts[number]).outs)
     except BaseException as raised:
-        with cython.critical_section(divided):  # other shares may fail just now
+        with cython.critical_section(divided):  # other sub-batches may fail just now
             divided.error = named(program.name, raised)
 
 
@@ -309,7 +309,7 @@ cdef void* gather(void* this, Division& division) noexcept with gil:
     cdef Part part
     cdef int64_t serial = division.serial
     cdef object error = divided.error
-    cdef bint complete = error is divided.batch.error  # else a share broke off, and is not whole
+    cdef bint complete = error is divided.batch.error  # else a sub-batch broke off, and is not whole
     Py_DECREF(divided)  # which the division lies in
     if is_dropped(program, serial):
         return NULL
@@ -321,19 +321,19 @@ cdef void* gather(void* this, Division& division) noexcept with gil:
         error = named(program.name, raised)
     output = output_of(program, serial, into, divided.batch.final, error, more)
     for part in divided.parts:
-        more.given -= len(part.outs)  # which the shares have counted; what came at watermarks is left
+        more.given -= len(part.outs)  # which the sub-batches have counted; what came at watermarks is left
     program.stage.note(more, 0, 0, False)
     return output
 
 
-cdef Values* lot_of(list rows, Py_ssize_t* at) except? NULL:
-    """The rows as native values; null if there are none. Watermarks end here.
+cdef Values* chunk_of(list rows, Py_ssize_t* at) except? NULL:
+    """Return the rows as native values; null without rows. Watermarks end here.
 
-    Raises TypeError or ValueError for a row that is no native value, and leaves `at` on it."""
+    Raises TypeError or ValueError for a row without a native value, and leaves `at` on it."""
     cdef Output out
     cdef Node node
     cdef Value value
-    cdef Values* lot
+    cdef Values* chunk
     out.expect(len(rows))
     at[0] = -1
     try:
@@ -351,21 +351,21 @@ cdef Values* lot_of(list rows, Py_ssize_t* at) except? NULL:
                 value.tag = node.tag
                 out.take_over(value)
     except BaseException as error:
-        lot = out.take()
-        if lot != NULL:
-            lot.free()
+        chunk = out.take()
+        if chunk != NULL:
+            chunk.free()
         if isinstance(error, OverflowError):
             raise ValueError(f"{rows[at[0]]} does not fit into the 64 bits of a native integer") from None
         raise
     return out.take()
 
 
-cdef list rows_of(Values* lot):
-    """The values as Python objects; the lot keeps what it holds."""
+cdef list rows_of(Values* chunk):
+    """The values as Python objects; the chunk keeps its references."""
     cdef list rows = []
     cdef Node node
-    cdef const Value* value = lot.begin()
-    cdef const Value* end = value + lot.count()
+    cdef const Value* value = chunk.begin()
+    cdef const Value* end = value + chunk.count()
     while value < end:
         if value.kind == Kind.integer and value.tag == 0:
             rows.append(value.integer)

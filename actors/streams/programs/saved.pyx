@@ -16,7 +16,7 @@ from uuid import UUID
 # Values of other types may change once the stream goes on.
 cdef set PLAIN = {type(None), bool, int, float, complex, str, bytes, date, datetime, time, timedelta, Decimal, UUID}
 cdef int DEEPEST = 64
-cdef bint HAS_GIL = has_gil()  # elsewhere threads count references apart
+cdef bint HAS_GIL = has_gil()  # without it each thread counts its own references
 
 cdef Py_ssize_t AHEAD = 16  # values that memory is asked for before they are looked at
 
@@ -37,12 +37,12 @@ cdef extern from "Python.h":
 
 @cython.final
 cdef class Columns:
-    """Values of as many states as a column is long. Those of the columns that `plain` numbers do not change. They are
-    encoded in pieces of so many.
+    """Columns of values, with an entry for each state. The values in the columns numbered by `plain` do not change. A
+    `piece` of them is encoded at a time.
 
     `keys`  says that the first column has keys, in the form in which they are compared
-    `refs`  how many references there are to a value that the program alone has; 0: it is not known
-    `late`  whose states the second column has
+    `refs`  the number of references to a value that the program alone has; 0: unknown
+    `late`  the Late whose states are the second column
     """
 
     cdef list columns
@@ -61,8 +61,7 @@ cdef class Columns:
         return len(self.columns[0])
 
     def can_wait(self):
-        """Tell whether all values may be encoded when the stream goes on: they stay as they are, or nobody else has
-        them."""
+        """Tell whether all values may be encoded after the pause: they are immutable, or nobody else refers to them."""
         cdef Py_ssize_t refs = self.refs if HAS_GIL else 0
         can = all([at in self.plain or stay(column, refs) for at, column in enumerate(self.columns)])
         if not can:
@@ -80,7 +79,7 @@ cdef class Columns:
         return parts
 
     def let_go(self):
-        """Say that no further piece is wanted."""
+        """Note that no further piece will be requested."""
         if self.late is not None:
             with self.late.lock:
                 self.late.is_over = True
@@ -88,9 +87,9 @@ cdef class Columns:
 
 @cython.final
 cdef class Late:
-    """The states of a table's keys. In any thread.
+    """The states of a table's keys, which may be encoded after the cut. Safe in every thread.
 
-    Each of them is nobody else's, so that it changes in no other way.
+    The table alone refers to each of them, so nothing else changes it.
     """
 
     def __init__(self, list keys, list states):
@@ -119,7 +118,7 @@ cdef class Late:
 
 
 cdef object copied(object value):
-    """A copy down to what cannot change, of a value that stays(): it is a tree, and not deep."""
+    """A copy, down to immutable values, of a value that stays(): it is a tree, and not deep."""
     if type(value) is list:
         return [copied(each) for each in <list>value]
     if type(value) is tuple:
@@ -132,10 +131,10 @@ cdef object copied(object value):
 
 
 cdef bint stay(list values, Py_ssize_t refs) except -1:
-    """Whether nobody else can change these, of which there are so many references if a program alone has them."""
+    """Whether no other code can change these. A value has `refs` references if the program alone has it."""
     cdef Py_ssize_t at, n = len(values)
     for at in range(n):
-        if at + AHEAD < n:  # they are all over the memory
+        if at + AHEAD < n:  # they are scattered in memory
             prefetch(PyList_GET_ITEM(values, at + AHEAD))
         if not stays(PyList_GET_ITEM(values, at), refs, 0):
             return False
@@ -143,8 +142,8 @@ cdef bint stay(list values, Py_ssize_t refs) except -1:
 
 
 cdef bint stays(PyObject* value, Py_ssize_t refs, int depth) except -1:
-    """The same of one, which is looked at without a further reference. In a value that a program alone has, each has
-    one."""
+    """The same for one value, examined without a further reference. Within a value that a program alone has, each part
+    has one reference."""
     cdef PyTypeObject* kind = Py_TYPE(value)
     cdef PyObject* each
     cdef PyObject* key
@@ -180,6 +179,6 @@ cdef bint stays(PyObject* value, Py_ssize_t refs, int depth) except -1:
 
 
 cdef bint is_batch(cls) except -1:
-    """Whether values are Arrow's record batches, for which nobody need import pyarrow."""
+    """Whether values are Arrow's record batches, without importing pyarrow."""
     # Not `type cls`: that takes no class of a metaclass, such as an enumeration.
     return cls.__name__ == "RecordBatch" and cls.__module__ == "pyarrow.lib"

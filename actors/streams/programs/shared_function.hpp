@@ -1,4 +1,4 @@
-// A function and its copies: which are there, and whether they are alike.
+// Tools for copies of a function: numbers of threads, and whether a copy still acts as the function does.
 #pragma once
 
 #include <Python.h>
@@ -22,7 +22,7 @@ inline bool is_like(PyObject* copy, PyObject* function) {
         PyFunction_GET_KW_DEFAULTS(copy) == PyFunction_GET_KW_DEFAULTS(function);
 }
 
-// Whether a cell of a function's closure has a value, and nobody else refers to it.
+// Whether a cell of a function's closure has a value, and no other reference.
 inline bool has_alone(PyObject* function, Py_ssize_t number) {
     PyObject* const closure = PyFunction_GET_CLOSURE(function);
     PyObject* const cell = PyTuple_GET_ITEM(closure, number);

@@ -1,4 +1,4 @@
-# Functions of the user's that several lanes call at a time.
+# Users' functions that several lanes call at a time.
 from libc.stdint cimport uint64_t
 
 cdef extern from "callboard/streams/programs/thread_slots.hpp" namespace "callboard":

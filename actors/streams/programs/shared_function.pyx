@@ -1,7 +1,7 @@
-"""Functions of the user's that several lanes call at a time.
+"""Users' functions that several lanes call at a time.
 
 Without an interpreter lock a call counts references to its function and to the cells of the function's closure. Lanes
-that call one function wait for each other at these counts. So each thread calls a copy of its own. It belongs to that
+that call one function wait for each other at these counts. So each thread calls its own copy. It belongs to that
 thread, which counts without atomic operations.
 
 Copies differ from the function in nothing that code can see. They have its code, its globals and its defaults. If
@@ -53,7 +53,7 @@ cdef class SharedFunction:
         del self.slots
 
     cdef object here(self):
-        """Return the calling thread's copy; the function itself where there are too many threads."""
+        """Return the calling thread's copy, or the function itself if there are too many threads."""
         cdef uint64_t thread = thread_number()
         cdef size_t slot = self.slots.find(thread)
         if slot == most_slots:
@@ -90,5 +90,5 @@ cdef bint assigns(code) except -1:
 
 
 def shared(function):
-    """Return what programs keep of a function that several lanes may call at a time: see own()."""
+    """Return what programs keep instead of a function that several lanes may call at a time: see own()."""
     return SharedFunction(function) if not has_gil() and is_nested_function(function) else function

@@ -1,4 +1,4 @@
-// Which slot of a table is whose: each thread has one, and finds it without a lock.
+// The slots of a table: each thread has one, and finds it without a lock.
 //
 // A thread looks for a number that it wrote itself. So whether it sees those of others, or not yet, does not
 // matter, and all is relaxed. It took its slot under the table's lock, after it saw all slots before it taken.
@@ -27,7 +27,7 @@ public:
         return most;
     }
 
-    // By that thread, with the table's lock, if it has no slot. Returns `most` if all are taken.
+    // Called by that thread under the table's lock, if it has no slot. Returns `most` if all are taken.
     std::size_t take(std::uint64_t thread) {
         assert(find(thread) == most);
         for (std::size_t slot = 0; slot < most; ++slot) {

@@ -1,4 +1,4 @@
-// Answers of a user's function that nobody would await: a coroutine, or an asynchronous generator, as of a lambda
+// Answers of a user's function that are never awaited: a coroutine, or an asynchronous generator, as of a lambda
 // or a decorator around an `async` function.
 //
 // For most values that is a look at their type: those that can be awaited, or iterated over by `async for`, have
@@ -38,11 +38,11 @@ inline int refuse(PyObject* value, const char* who, const char* why) {
 // 0, or -1 with a TypeError.
 inline int refuse_unawaited(PyObject* answer) {
     if (!is_async(answer) || !is_unawaited(answer)) return 0;
-    return refuse(answer, "a function", "nobody would await: it is to return a value");
+    return refuse(answer, "a function", "is never awaited: return a value");
 }
 
 // Whether an answer is true; -1 with an error. An object that can be awaited, or a generator, would be true
-// whatever comes of it.
+// whatever its result.
 inline int is_true(PyObject* answer) {
     if (answer == Py_True) return 1;
     if (answer == Py_False || answer == Py_None) return 0;

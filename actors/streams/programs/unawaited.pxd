@@ -1,4 +1,4 @@
-# Answers of a user's function that nobody would await: see unawaited.hpp.
+# Answers of a user's function that would never be awaited: see unawaited.hpp.
 cdef extern from "callboard/streams/programs/unawaited.hpp" namespace "callboard":
     int refuse_unawaited(object answer) except -1
     bint is_true(object answer) except -1

@@ -1,1 +1,1 @@
-"""Graphs at work, in an actor system or on the calling thread."""
+"""Running graphs, in an actor system or on the calling thread."""

@@ -1,10 +1,10 @@
-"""Builds the stages, pools and lanes of a run, by the threading models of the plan's parts.
+"""Builds the stages, pools and lanes of a run, by the threading models of the plan's pipelines.
 
     dynamic     all such stages in one pool, with a lane for each worker; native operators that need
                 no order, one behind the other, are one stage, unless a heuristic is to choose
-    manual      a thread's steps fused into a stage; a pool with a lane for each thread but the
+    manual      a thread's operators fused into a stage; a pool with a lane for each thread but the
                 caller's, who works on its stage when it has admitted a round
-    dedicated   a stage and a pool for each operator; its lane has a thread of its own
+    dedicated   a stage and a pool for each operator; its lane has a dedicated thread
     assigned    the same; its lane lives on a worker, as other actors do, and can move
 
 With one lane, an operator is one stage that is not divided, with a ring for each input, which has
@@ -29,20 +29,21 @@ from callboard.scheduling.placement import Fixed, PlacementPolicy
 from callboard.scheduling.team import Team
 from callboard.scheduling.worker import WorkerThread
 from callboard.streams.native import NativeProgram
+from callboard.streams.planning.pipelines import Pipeline
 from callboard.streams.planning.plan import Plan
-from callboard.streams.planning.units import Unit
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.rows.answers import Answers
 from callboard.streams.running.call_lock import worker_here
 from callboard.streams.running.flow import GraphFlow, NativeLane
 from callboard.streams.running.graph_builder import LONGEST_CHAIN, GraphBuilder
 from callboard.streams.running.inspection import record_slices
+from callboard.streams.running.options import RunSettings
 from callboard.system import ActorSystem
 from callboard.timers import Timer
 
 
 class PythonLane(Actor[object]):
-    """A lane that holds the interpreter. Any message means: look for work."""
+    """A lane that holds the interpreter. Any message makes it look for work."""
 
     _instead_of_waiting = (
         "in a function of a stream use stream.ask(ref, in_flight=n), or stream.map(function, "
@@ -66,16 +67,16 @@ class PythonLane(Actor[object]):
         if seconds == 0:
             self.ref.tell(None)  # other actors of this worker first
         elif seconds is not None:
-            if self.alarm is not None:  # a round that came meanwhile woke the lane before it
+            if self.alarm is not None:  # a round woke the lane before it
                 self.alarm.cancel()
             self.alarm = self.after(seconds, None)
 
     def on_stop(self) -> None:
-        """Keep nobody from being idle."""
+        """Let the team be idle."""
         self._note_rest(False)
 
     def _note_rest(self, rests: bool) -> None:
-        """Keep the team from idleness while rows wait: a timer alone does not."""
+        """Keep the team from counting as idle while rows wait: a timer alone does not."""
         if rests != self.rests:
             self.rests = rests
             self.team.add_waiting(1 if rests else -1)
@@ -116,7 +117,7 @@ class Lanes(list[ActorRef[Any]]):
         return lane
 
     def stop(self) -> None:
-        """Have all of them end."""
+        """Stop all lanes."""
         for lane in self:
             lane.stop()
 
@@ -127,8 +128,8 @@ _MOST_LANES = 64  # of a pool: a bit of a word for each; the workers beyond have
 
 
 @dataclass(frozen=True)
-class LaneSite:
-    """Where an operator runs: its model, and a thread, or a lane that lives on a worker."""
+class OperatorThread:
+    """The place of an operator: its model, and a thread, or a lane that lives on a worker."""
 
     model: Model
     thread: str = ""
@@ -144,23 +145,23 @@ class LaneSite:
 
 
 @dataclass
-class Crew:
-    """The lanes of a run, and what they work on."""
+class Deployment:
+    """The lanes of a run, and the stages that they work on."""
 
     lanes: Lanes
-    sites: list[LaneSite]
-    """The site of each step."""
+    threads: list[OperatorThread]
+    """The thread of each operator."""
     has_caller: bool = False
-    """Some steps are run by the thread that sends."""
+    """Some operators are run by the thread that sends."""
     released: bool = False
-    """Some steps need no interpreter lock."""
+    """Some operators need no interpreter lock."""
     is_dynamic: bool = False
     workers: Sequence[WorkerThread] = ()
     assigned: list[tuple[int, ActorRef[Any], bool]] = field(default_factory=list)
     """(pool, lane, whether it follows the token) of each assigned operator."""
 
     def shared_pools(self) -> list[int]:
-        """List the pools whose operators have no thread of their own."""
+        """List the pools whose operators share the workers."""
         pools = [_DYNAMIC] if self.is_dynamic else []
         return pools + [pool for pool, _, _ in self.assigned]
 
@@ -179,32 +180,32 @@ class Crew:
         ]
 
 
-def build(
+def deploy(
     system: ActorSystem,
     flow: GraphFlow,
     plan: Plan,
     programs: Sequence[Program],
-    units: Sequence[Unit],
-    placement: PlacementPolicy,
+    settings: RunSettings,
     *,
     chains: bool,
-) -> Crew:
-    """Make a flow of programs, one for each step of the plan, and give it its lanes.
+) -> Deployment:
+    """Make a flow of programs, one for each operator of the plan, and give it its lanes.
 
     With `chains`, neighbours may be one stage.
     """
     builder = _Builder(system, flow, plan, programs)
-    return builder.build(builder.chained(units) if chains else units, placement)
+    pipelines = builder.chained(settings.pipelines) if chains else settings.pipelines
+    return builder.build(pipelines, settings.placement)
 
 
-def lane_of(unit: Unit) -> object:
-    """Return what has the one lane that works on a unit: a thread, or the unit.
+def lane_of(pipeline: Pipeline) -> object:
+    """Return the owner of a pipeline's only lane: a thread, or the pipeline.
 
-    None: all lanes of the pool do, or the caller does.
+    None: all lanes of the pool work on it, or the caller does.
     """
-    if unit.model == "dynamic":
+    if pipeline.model == "dynamic":
         return None
-    return (unit.thread or None) if unit.model == "manual" else unit
+    return (pipeline.thread or None) if pipeline.model == "manual" else pipeline
 
 
 class _Builder:
@@ -215,157 +216,170 @@ class _Builder:
         self.flow = flow
         self.stages = GraphBuilder(flow)
         self.programs = programs
-        self.sources = [step.sources for step in plan.steps]
-        self.max_workers = [step.max_workers for step in plan.steps]
+        self.sources = [operator.sources for operator in plan.operators]
+        self.max_workers = [operator.max_workers for operator in plan.operators]
         manual = system._runtime.manual
         self.workers = _MANUAL_LANES if manual else system.config.workers
         self.locked = has_gil() and not manual
-        self.crew = Crew(
+        self.deployment = Deployment(
             Lanes(system, flow),
-            [LaneSite("dynamic")] * len(programs),
+            [OperatorThread("dynamic")] * len(programs),
             workers=system._runtime.team.workers,
         )
 
-    def build(self, units: Sequence[Unit], placement: PlacementPolicy) -> Crew:
-        crew = self.crew
-        of_lanes: dict[object, list[Unit]] = {}
-        for unit in units:
-            of_lanes.setdefault(lane_of(unit), []).append(unit)
+    def build(self, pipelines: Sequence[Pipeline], placement: PlacementPolicy) -> Deployment:
+        deployment = self.deployment
+        of_lanes: dict[object, list[Pipeline]] = {}
+        for pipeline in pipelines:
+            of_lanes.setdefault(lane_of(pipeline), []).append(pipeline)
         pools: dict[object, int] = {}  # of the same lanes
-        for unit in units:
-            crew.released |= any(map(self.is_free, unit.steps))
-            if unit.model == "dynamic":
-                crew.is_dynamic = True
-                self.add_dynamic(unit)
-            elif (lane := lane_of(unit)) is None:
-                crew.has_caller = True
-                self.stages.add_called(self.members(unit), not self.is_mixed([unit]))
-                self.settle([unit], LaneSite("manual", "the caller"))
+        for pipeline in pipelines:
+            deployment.released |= any(map(self.is_free, pipeline.operators))
+            if pipeline.model == "dynamic":
+                deployment.is_dynamic = True
+                self.add_dynamic(pipeline)
+            elif (lane := lane_of(pipeline)) is None:
+                deployment.has_caller = True
+                self.stages.add_called(self.members(pipeline), not self.is_mixed([pipeline]))
+                self.settle([pipeline], OperatorThread("manual", "the caller"))
             else:
                 if lane not in pools:
                     pools[lane] = self.flow.add_pool(latest=True)
                 # The program runs on the lane's kind: on another kind it would wait for ever.
-                self.add_undivided(unit, self.runs_on(of_lanes[lane]), pools[lane])
+                self.add_undivided(pipeline, self.runs_on(of_lanes[lane]), pools[lane])
         self.stages.connect()
         if (records := self.system._runtime.records) is not None:
             records.note_operators(partial(record_slices, self.flow))
         try:
-            if crew.is_dynamic:
-                self.add_dynamic_lanes(units)
+            if deployment.is_dynamic:
+                self.add_dynamic_lanes(pipelines)
             for lane, pool in pools.items():
                 self.add_lane(pool, of_lanes[lane], placement)
-            if not crew.lanes:  # by one the system knows the run: dead letters name it
-                crew.lanes.add(_DYNAMIC, "python")
+            if not deployment.lanes:  # by one the system knows the run: dead letters name it
+                deployment.lanes.add(_DYNAMIC, "python")
         except BaseException:
-            crew.lanes.stop()
+            deployment.lanes.stop()
             raise
-        return crew
+        return deployment
 
     # --- stages ----------------------------------------------------------------------------------
 
-    def chained(self, units: Sequence[Unit]) -> list[Unit]:
-        """Join dynamic units whose steps can be a chain: see scheduling/flow/chain.hpp."""
+    def chained(self, pipelines: Sequence[Pipeline]) -> list[Pipeline]:
+        """Join dynamic pipelines whose operators can be a chain: see scheduling/flow/chain.hpp."""
         edges = Counter(source for sources in self.sources for source, _ in sources)
-        joined: list[Unit] = []
-        place: dict[int | None, int] = {}  # of the unit that ends with a step, among these
-        for unit in units:
-            if unit.model == "dynamic" and self.may_chain(unit.steps[0]):
-                (step,) = unit.steps
-                before = self.sources[step][0][0]
+        joined: list[Pipeline] = []
+        place: dict[int | None, int] = {}  # of the pipeline that ends with an operator, among these
+        for pipeline in pipelines:
+            if pipeline.model == "dynamic" and self.may_chain(pipeline.operators[0]):
+                (number,) = pipeline.operators
+                before = self.sources[number][0][0]
                 at = place.pop(before, None) if edges[before] == 1 else None
-                if at is not None and len(joined[at].steps) < LONGEST_CHAIN:
-                    joined[at] = Unit("dynamic", (*joined[at].steps, step))
-                    place[step] = at
+                if at is not None and len(joined[at].operators) < LONGEST_CHAIN:
+                    joined[at] = Pipeline("dynamic", (*joined[at].operators, number))
+                    place[number] = at
                     continue
-                place[step] = len(joined)
-            joined.append(unit)
+                place[number] = len(joined)
+            joined.append(pipeline)
         return joined
 
-    def may_chain(self, step: int) -> bool:
-        program = self.programs[step]
-        is_limited = self.max_workers[step] is not None
+    def may_chain(self, number: int) -> bool:
+        program = self.programs[number]
+        is_limited = self.max_workers[number] is not None
         return isinstance(program, NativeProgram) and program.needs_no_order and not is_limited
 
-    def is_free(self, step: int) -> bool:
-        """Return whether a step needs no interpreter lock, or there is none."""
-        return self.programs[step].releases_gil or not self.locked
+    def is_free(self, number: int) -> bool:
+        """Return whether an operator runs without an interpreter lock."""
+        return self.programs[number].releases_gil or not self.locked
 
-    def runs_on(self, units: Sequence[Unit]) -> str:
+    def runs_on(self, pipelines: Sequence[Pipeline]) -> str:
         if not self.locked:
             return "all"
-        free = all(self.is_free(step) for unit in units for step in unit.steps)
+        free = all(self.is_free(number) for pipeline in pipelines for number in pipeline.operators)
         return "native" if free else "python"
 
-    def is_mixed(self, units: Sequence[Unit]) -> bool:
-        """Return whether workers on units should let the interpreter go for some of them."""
-        programs = [self.programs[step] for unit in units for step in unit.steps]
+    def is_mixed(self, pipelines: Sequence[Pipeline]) -> bool:
+        """Return whether workers should release the interpreter for some of these pipelines."""
+        programs = [
+            self.programs[number] for pipeline in pipelines for number in pipeline.operators
+        ]
         return any(isinstance(program, NativeProgram) for program in programs)
 
-    def members(self, unit: Unit) -> list[tuple[int, Program, Any]]:
-        for step in unit.steps:
-            if self.system._runtime.manual and isinstance(self.programs[step], Answers):
+    def members(self, pipeline: Pipeline) -> list[tuple[int, Program, Any]]:
+        for number in pipeline.operators:
+            if self.system._runtime.manual and isinstance(self.programs[number], Answers):
                 raise ConfigError(
-                    f"{self.programs[step].name!r} waits for answers, and a thread of a manual "
+                    f"{self.programs[number].name!r} waits for answers, and a thread of a manual "
                     "system cannot: its threading is 'assigned' there, not 'manual'"
                 )
-        return [(step, self.programs[step], self.sources[step]) for step in unit.steps]
+        return [
+            (number, self.programs[number], self.sources[number]) for number in pipeline.operators
+        ]
 
-    def add_dynamic(self, unit: Unit) -> None:
-        if len(unit.steps) > 1:
-            self.stages.add_chain(self.members(unit), self.runs_on([unit]), self.workers, _DYNAMIC)
+    def add_dynamic(self, pipeline: Pipeline) -> None:
+        if len(pipeline.operators) > 1:
+            members, runs_on = self.members(pipeline), self.runs_on([pipeline])
+            self.stages.add_chain(members, runs_on, self.workers, _DYNAMIC)
             return
-        (step,) = unit.steps
-        program = self.programs[step]
-        free = self.is_free(step)
-        lanes = min(self.workers, self.max_workers[step] or self.workers) if free else 1
+        (number,) = pipeline.operators
+        program = self.programs[number]
+        free = self.is_free(number)
+        lanes = min(self.workers, self.max_workers[number] or self.workers) if free else 1
         by_parts = (
             program.kind == "partitioned"
             and free
             and (lanes > 1 or isinstance(program, NativeProgram))
         )
         partitions = program.divided_among(lanes) if by_parts else 0
-        sources = self.sources[step]
-        self.stages.add(step, program, sources, self.runs_on([unit]), partitions, lanes, _DYNAMIC)
+        sources = self.sources[number]
+        self.stages.add(
+            number, program, sources, self.runs_on([pipeline]), partitions, lanes, _DYNAMIC
+        )
 
-    def add_undivided(self, unit: Unit, runs_on: str, pool: int) -> None:
-        waits = any(isinstance(self.programs[step], Answers) for step in unit.steps)
-        if unit.model == "manual" or (len(unit.steps) > 1 and not waits):
-            self.stages.add_fused(self.members(unit), runs_on, pool)
+    def add_undivided(self, pipeline: Pipeline, runs_on: str, pool: int) -> None:
+        waits = any(isinstance(self.programs[number], Answers) for number in pipeline.operators)
+        if pipeline.model == "manual" or (len(pipeline.operators) > 1 and not waits):
+            self.stages.add_fused(self.members(pipeline), runs_on, pool)
             return
-        for step in unit.steps:  # of one that waits for answers, each has a stage: no lane waits
-            program, sources = self.programs[step], self.sources[step]
-            self.stages.add(step, program, sources, runs_on, 0, 1, pool)
+        for number in pipeline.operators:  # a stage for each, as no lane waits for answers
+            program, sources = self.programs[number], self.sources[number]
+            self.stages.add(number, program, sources, runs_on, 0, 1, pool)
 
     # --- lanes -----------------------------------------------------------------------------------
 
-    def add_dynamic_lanes(self, units: Sequence[Unit]) -> None:
+    def add_dynamic_lanes(self, pipelines: Sequence[Pipeline]) -> None:
         """Give each worker a lane; with an interpreter lock, one lane works on what needs that."""
-        free = any(self.is_free(unit.steps[0]) for unit in units if unit.model == "dynamic")
+        free = any(self.is_free(one.operators[0]) for one in pipelines if one.model == "dynamic")
         python = 1 if self.locked else self.workers
         native = self.workers if self.locked and free else 0
         kind = "python" if self.locked else "all"
         lanes = [(kind, at) for at in range(python)] + [("native", at) for at in range(native)]
         for works_on, at in lanes[:_MOST_LANES]:
             placement = Fixed(at % self.system.config.workers)
-            self.crew.lanes.add(_DYNAMIC, works_on, placement=placement, worker=at)
+            self.deployment.lanes.add(_DYNAMIC, works_on, placement=placement, worker=at)
         self.system._runtime.team.follow_level(self.flow)
 
-    def add_lane(self, pool: int, units: Sequence[Unit], placement: PlacementPolicy) -> None:
+    def add_lane(
+        self, pool: int, pipelines: Sequence[Pipeline], placement: PlacementPolicy
+    ) -> None:
         """Give a pool its one lane."""
-        crew = self.crew
-        works_on = self.runs_on(units)
-        keeps = not self.is_mixed(units)
-        if units[0].model == "assigned":
-            lane = crew.lanes.add(pool, works_on, keeps_interpreter=keeps, placement=placement)
+        deployment = self.deployment
+        works_on = self.runs_on(pipelines)
+        keeps = not self.is_mixed(pipelines)
+        if pipelines[0].model == "assigned":
+            lane = deployment.lanes.add(
+                pool, works_on, keeps_interpreter=keeps, placement=placement
+            )
             follows = works_on == "python" and self.workers > 1
-            crew.assigned.append((pool, lane, follows))
-            self.settle(units, LaneSite("assigned", lane=lane))
+            deployment.assigned.append((pool, lane, follows))
+            self.settle(pipelines, OperatorThread("assigned", lane=lane))
         else:
-            lane = crew.lanes.add(pool, works_on, keeps_interpreter=keeps, dedicated=True)
+            lane = deployment.lanes.add(pool, works_on, keeps_interpreter=keeps, dedicated=True)
             worker = lane.worker
-            self.settle(units, LaneSite(units[0].model, "" if worker is None else worker.name))
+            self.settle(
+                pipelines, OperatorThread(pipelines[0].model, "" if worker is None else worker.name)
+            )
 
-    def settle(self, units: Sequence[Unit], site: LaneSite) -> None:
-        for unit in units:
-            for step in unit.steps:
-                self.crew.sites[step] = site
+    def settle(self, pipelines: Sequence[Pipeline], thread: OperatorThread) -> None:
+        for pipeline in pipelines:
+            for number in pipeline.operators:
+                self.deployment.threads[number] = thread

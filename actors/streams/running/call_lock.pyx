@@ -1,4 +1,4 @@
-"""Locks for the calls of a run, and who the caller is: an actor or a thread, and its worker.
+"""Locks for the calls of a run, and the caller: an actor or a thread, and its worker.
 
 Such a call may be interrupted. Ctrl-C comes between any two steps of a function in Python: between those that take a
 lock and remember that, too. Here it does not come.
@@ -14,8 +14,7 @@ from callboard.scheduling.worker cimport worker_here as scheduling_worker
 
 
 def caller_here():
-    """Return the caller, as one that rows may come from: the actor in whose handler that is, else the thread. An
-    actor may go from thread to thread."""
+    """Return the sender of rows: the actor in whose handler this is, else the thread. An actor may change threads."""
     actor = actor_here()
     return threading.current_thread() if actor is None else actor
 
@@ -27,7 +26,7 @@ def worker_here():
 
 @cython.final
 cdef class CallLock:
-    """A lock. Each call that wants it has a LockHold of its own."""
+    """A lock for the calls of a run. Each call takes it by its own LockHold."""
 
     cdef object lock
     cdef object holder  # the thread's number, or None
@@ -36,7 +35,7 @@ cdef class CallLock:
         self.lock = threading.Lock()
 
     def hold(self):
-        """Return a call's part in it; the call has not got it yet."""
+        """Return a hold for a call, which does not have the lock yet."""
         cdef LockHold hold = LockHold.__new__(LockHold)
         hold.lock = self
         return hold
@@ -48,13 +47,13 @@ cdef class CallLock:
 
 @cython.final
 cdef class LockHold:
-    """A call's part in a lock, of one thread."""
+    """One call's hold of a lock, by one thread."""
 
     cdef CallLock lock
     cdef bint has
 
     def acquire(self, double seconds=0.0):
-        """Take the lock within so many seconds; whether it was free by then."""
+        """Take the lock, if it is free within `seconds`. Return whether it was."""
         if not self.lock.lock.acquire(True, seconds):
             return False
         self.has = True
@@ -62,7 +61,7 @@ cdef class LockHold:
         return True
 
     def release(self):
-        """Let the lock go, if this call has it."""
+        """Release the lock, if this call has it."""
         if self.has:
             self.has = False
             self.lock.holder = None
@@ -70,9 +69,9 @@ cdef class LockHold:
 
     @property
     def is_inner(self):
-        """Whether another call has it that this one is in the middle of, and cannot wait for."""
+        """Whether an outer call of this thread has the lock, so that waiting would never end."""
         return not self.has and self.lock.holder == PyThread_get_thread_ident()
 
     def is_free(self):
-        """Tell whether nobody has it."""
+        """Tell whether no call has it."""
         return not self.lock.locked()

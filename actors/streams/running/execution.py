@@ -1,4 +1,4 @@
-"""A graph at work in an actor system: it takes rows, lets callers wait, and ends."""
+"""A running graph in an actor system: it takes rows, lets callers wait, and ends."""
 
 from __future__ import annotations
 
@@ -10,37 +10,33 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from callboard.core import checks
 from callboard.core.errors import AskCancelled, ConfigError
 from callboard.core.log import log
 from callboard.observing.layout import GraphShape
-from callboard.observing.wait import WaitRecord
+from callboard.observing.wait_report import WaitRecord
 from callboard.rows.batches import Batches
 from callboard.scheduling.flow.heuristics import LastInPipeline
-from callboard.scheduling.worker import on_worker
 from callboard.streams.checks import MOST, check_entry
-from callboard.streams.errors import RunEnded, RunError, RunTimeout
+from callboard.streams.errors import RunError, RunTimeout
 from callboard.streams.planning.plan import Plan, close, collected_by, result_of, start
-from callboard.streams.planning.units import units_of
 from callboard.streams.programs.program import Batch
 from callboard.streams.programs.round_sizes import MOST_ROWS, RoundSizes
 from callboard.streams.programs.rows.answers import Answers, UnorderedAnswers
 from callboard.streams.running import options
-from callboard.streams.running.build import build
+from callboard.streams.running.build import deploy
 from callboard.streams.running.call_lock import CallLock, LockHold
 from callboard.streams.running.flow import GraphFlow
-from callboard.streams.running.heartbeat import ExtraRounds, Heartbeat, add_round, beat
+from callboard.streams.running.heartbeat import RoundTimer, add_round, beat
 from callboard.streams.running.inspection import waits_of_operators
-from callboard.streams.running.lifecycle import Lifecycle
+from callboard.streams.running.lifecycle import Lifecycle, ProgramCloser
 from callboard.streams.running.output_buffer import OutputBuffers
-from callboard.streams.running.results import Outlook
-from callboard.streams.running.row_counts import DeadLetterTally
-from callboard.streams.running.snapshotting import Recovery, Snapshotting
-from callboard.streams.running.stall_detector import StallDetector, what_it_waits_for
+from callboard.streams.running.row_counts import DeadLetterCounts
+from callboard.streams.running.snapshotting import Snapshotting
 from callboard.streams.running.statistics import figures_of
+from callboard.streams.running.waiting import LOOK, Outlook, Waiting
 from callboard.streams.snapshots.cut import Cut, cut_of
 from callboard.streams.snapshots.snapshot import Snapshot
 from callboard.system import ActorSystem
@@ -48,18 +44,14 @@ from callboard.system import ActorSystem
 if TYPE_CHECKING:
     from callboard.remote.wire.codec import Codec, Types
 
-LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
-HELP = 0.001  # how often one that keeps a worker busy looks whether there is work for it
-
 
 class Execution:
-    """A graph at work, until `finish()` or `cancel()`.
+    """A running graph, until `finish()` or `cancel()`.
 
-    It takes rows in the order of their arrival. Its methods may be called from any thread, and from
-    actors, which then help with the work while they wait.
+    It takes rows in the order of their arrival. Any thread may call its methods. An actor that
+    waits in one of them helps with the work.
     """
 
-    _closed = True  # until it has begun
     life: Lifecycle
 
     def __init__(
@@ -69,26 +61,24 @@ class Execution:
         *,
         batch_size: int | None,
         restore: Any,
-        **settings: Any,
+        **given: Any,
     ) -> None:
         if batch_size is not None:
             batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
         elif system._runtime.manual:  # where a seed decides all, and no clock does
             batch_size = MOST_ROWS
         self.batch_size = batch_size or MOST_ROWS  # at most
-        self.system = system
-        self.plan = plan
+        self.system, self.plan = system, plan
         self.lock = CallLock()  # of senders
         self.ending = CallLock()  # of finish() and cancel()
         self.sent = dict.fromkeys(plan.entries, 0)
         self._started = False  # the first round is on its way
         self.has_last_round = False  # it is on its way
-        recovery = Recovery(restore, plan, system)
-        self.snapshots = Snapshotting(recovery)
+        self.snapshots = Snapshotting(restore, plan, system)
         try:
-            self._build(**settings)
+            self._build(**given)
         except BaseException:
-            recovery.end()
+            self.snapshots.end()
             raise
         self.experiment = threading.Lock()
         # An experiment slows the sender down here.
@@ -96,54 +86,41 @@ class Execution:
         self._size = batch_size or RoundSizes(self.flow, system.config.workers).next
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
         # fills the window, and leaves the interpreter to the lane until all is done.
-        window = self.flow.window
-        self._refill = window if not self.crew.released else max(1, window // 2)
+        self._refill = max(1, self.flow.window // (2 if self.deployment.released else 1))
         timers = system._runtime.timers
-        self._heartbeat = Heartbeat(timers, self.programs, partial(beat, weakref.ref(self)))
-        extra = ExtraRounds(timers, partial(add_round, weakref.ref(self)))
+        self._every = min([p.looks_every for p in self.programs if p.looks_every > 0], default=0.0)
+        self._heartbeat = RoundTimer(timers, partial(beat, weakref.ref(self), self._every))
+        extra = RoundTimer(timers, partial(add_round, weakref.ref(self)))
         for program in self.programs:
             if isinstance(program, UnorderedAnswers):
                 program.add_round = extra.ask
         try:
-            if (restored := recovery.restored) is not None:
+            if (restored := self.snapshots.restored) is not None:
                 self.sent.update(restored.position)
-                numbers = range(len(self.programs))
-                restored._restore_into(
-                    self.programs, [bool(self.flow.partitions(each)) for each in numbers]
-                )
-                self._heartbeat.begin()
+                divided = [bool(self.flow.partitions(at)) for at in range(len(self.programs))]
+                restored._restore_into(self.programs, divided)
+                self._begin_heartbeat()
             self.snapshots.begin(self)
         except BaseException:
             self.end()
             raise
 
-    def _build(
-        self,
-        *,
-        threading: Any,
-        placement: Any,
-        policy: Any,
-        window: int,
-        time_slice: float,
-        markers: int,
-        hot_keys: int,
-    ) -> None:
+    def _build(self, hot_keys: int, **given: Any) -> None:
         """Make programs, stages and lanes, and let the system know the run."""
         system, plan = self.system, self.plan
         runtime = system._runtime
-        units = units_of(plan.steps, options.threading(threading, system.config))
-        self.placement = options.placement(placement, system.config, units)
-        heuristic = options.heuristic(policy, system.config, units)
+        settings = options.settings(plan, system.config, **given)
+        self.placement = settings.placement
         self.flow = flow = GraphFlow(
-            heuristic or LastInPipeline(),
-            options.power_of_two("window", window),
-            options.short_time("time_slice", time_slice),
-            checks.whole("markers", markers, 0, MOST, error=ConfigError),
+            settings.heuristic or LastInPipeline(),
+            settings.window,
+            settings.time_slice,
+            settings.markers,
             runtime.manual,
         )
-        self.tally = DeadLetterTally(system.dead_letters, runtime.timers.now)
+        self.row_counts = DeadLetterCounts(system.dead_letters, runtime.timers.now)
         self.context = copy_context()  # of functions that the caller's thread calls
-        self.programs = self.context.run(plan.make_programs, self.tally)
+        self.programs = self.context.run(plan.make_programs, self.row_counts)
         self.outputs = OutputBuffers(collected_by(self.programs))
         seed = getattr(system, "seed", None)  # the runs of a manual system are the same each time
         asks = False
@@ -154,25 +131,22 @@ class Execution:
         self.begun = time.monotonic()
         try:
             options.hot_keys(hot_keys, self.programs)
-            self.crew = build(
-                system,
-                flow,
-                plan,
-                self.programs,
-                units,
-                self.placement,
-                chains=heuristic is None and not runtime.manual,
-            )
+            chains = settings.heuristic is None and not runtime.manual
+            self.deployment = deploy(system, flow, plan, self.programs, settings, chains=chains)
         except BaseException:
             close(self.programs)
             raise
-        self._stalls = StallDetector(flow, runtime.team.workers, self.crew.shared_pools())
-        self._closing = Lock()
         self._interrupted = False
-        self.tally.lane = self.crew.lanes[0]
-        self._closed = False
-        self.life = Lifecycle(system, flow, self.crew, asks=asks)
+        self.row_counts.lane = self.deployment.lanes[0]
+        self.life = life = Lifecycle(system, flow, self.deployment, asks=asks)
+        end = partial(_end_unfinished, weakref.ref(self))
+        self.waiting = Waiting(system, flow, self.deployment, self.programs, life, end)
+        self._closing = ProgramCloser(flow, self.programs)
         system._observer.add_graph(self)
+
+    def _begin_heartbeat(self) -> None:
+        if self._every > 0:
+            self._heartbeat.ask(self._every)
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -186,12 +160,13 @@ class Execution:
     ) -> None:
         """Send rows into the graph, in order. See `Run.send`.
 
-        With `is_given_up`, rows are taken only when there is room for them, and AskCancelled is
-        raised soon after it says yes, when those that were taken have gone in.
+        With `is_given_up`, rows are taken only when there is room for them. Soon after it returns
+        True, AskCancelled is raised; the rows that were taken have gone in by then.
         """
-        check_entry(entry, self.sent)
+        if type(entry) is not str or entry not in self.sent:
+            check_entry(entry, self.sent)
         number = list(self.sent).index(entry)
-        deadline = options.deadline("send()", timeout)
+        deadline = None if timeout is None else options.deadline("send()", timeout)
         self.life.check_caller("send()")
         batches = Batches("send()", rows, self._size, is_given_up)
         sent = 0
@@ -204,12 +179,10 @@ class Execution:
                 try:
                     self._begin_sending(hold, deadline)
                     self.check_takes_rows(deadline)
-                    self._await_room(deadline)
-                    # Last: what was on its way has come by then. A batch that is taken only when
-                    # there is room has waited already; if it is given up, no taker may come again.
-                    while is_given_up is None and self._await_takers(hold, deadline):
-                        self._await_room(deadline)
-                    if self.flow.is_stopped:  # meanwhile
+                    # A batch that is taken only when there is room has waited for takers already.
+                    # If it is given up, no taker may come again.
+                    self._await_room(hold, deadline, for_takers=is_given_up is None)
+                    if self.flow.is_stopped:  # by now
                         self.check_takes_rows(deadline)
                     self._admit({number: Batch(batch, self.sent[entry])})
                     self.sent[entry] += len(batch)
@@ -217,14 +190,14 @@ class Execution:
                     hold.release()
                 sent += len(batch)
                 batches.taken = []
-                self._heartbeat.begin()
+                self._begin_heartbeat()
                 self._raise_interruption()
             if not sent:
                 self.check_takes_rows(deadline)
         except BaseException as error:
             if error is not batches.raised and batches.raised is not None:
-                error.__context__ = batches.raised  # which is not to be had from `rows` again
-            with suppress(Exception):  # an exception of the caller's may refuse attributes
+                error.__context__ = batches.raised  # `rows` would not raise it again
+            with suppress(Exception):  # a user's exception may refuse attributes
                 error.sent, error.unsent = sent, batches.taken  # type: ignore[attr-defined]
             raise
 
@@ -242,7 +215,7 @@ class Execution:
                     if deadline is not None and time.monotonic() >= deadline:
                         raise
             else:
-                raise AskCancelled(f"a send to {self!r} was given up")
+                raise AskCancelled(f"a send to {self!r} was cancelled")
             batch = next(batches, None)
             if batch is None:
                 return
@@ -254,18 +227,18 @@ class Execution:
         if self.snapshots.turn.locked():
             turn = self.snapshots.turn.hold()
             try:
-                if not self.acquire(turn, deadline):
+                if not self.waiting.acquire(turn, deadline):
                     raise RunTimeout(f"a snapshot of {self!r} is being taken")
             finally:
                 turn.release()
-        if not self.acquire(hold, deadline):
-            raise RunTimeout(f"another sender waits for room in {self!r}, too")
+        if not self.waiting.acquire(hold, deadline):
+            raise RunTimeout(f"another sender is already waiting for room in {self!r}")
 
     def _admit(self, batches: dict[int, Batch]) -> None:
         if not self._started:
             start(self.programs)
             self._started = True
-        if self.crew.has_caller:
+        if self.deployment.has_caller:
             self.context.run(self.admit_round, batches)
         else:
             self.admit_round(batches)
@@ -274,13 +247,14 @@ class Execution:
         """Raise why the run takes no rows, if it does not: a failure when it is final."""
         self.system._runtime.refuse_fork()
         if not self.life.takes_rows:
-            self._await_failure(deadline)
+            self.waiting.for_failure(deadline)
             raise self.life.why_no_rows()
 
     def _raise_interruption(self) -> None:
-        """Raise what an operator on the caller's thread raised and is for the thread, as Ctrl-C."""
-        failure = self.flow.failure if self.crew.has_caller and not self._interrupted else None
-        cause = None if failure is None else failure.__cause__
+        """Raise what an operator on the caller's thread raised for that thread, such as Ctrl-C."""
+        if self._interrupted or not self.deployment.has_caller:
+            return
+        cause = getattr(self.flow.failure, "__cause__", None)
         if cause is not None and not isinstance(cause, Exception):
             self._interrupted = True
             raise cause
@@ -298,16 +272,17 @@ class Execution:
         hold = self.lock.hold()
         try:
             self._begin_sending(hold, deadline)
-            self._await_room(deadline)
-            while self._await_takers(hold, deadline):
-                self._await_room(deadline)
+            self._await_room(hold, deadline, for_takers=True)
         finally:
             hold.release()
-        self._await_failure(deadline)
+        self.waiting.for_failure(deadline)
         self.life.check_not_stopped()
 
-    def _await_room(self, deadline: float | None) -> None:
-        """Wait until a round can be admitted. The caller has the lock, so it is the next."""
+    def _await_room(self, hold: LockHold, deadline: float | None, *, for_takers: bool) -> None:
+        """Wait until a round can be admitted, and `for_takers` until outputs have been taken.
+
+        The caller has the lock, so its round is the next.
+        """
         flow = self.flow
         self._rest(deadline)
         while not flow.has_room:
@@ -315,16 +290,21 @@ class Execution:
             flow.note_held_back(True)
             try:
                 # Many rounds at once: to wake a sender costs more than a round.
-                in_time = self.wait(flow.admitted - flow.window + self._refill, deadline)
+                in_time = self.waiting.until(flow.admitted - flow.window + self._refill, deadline)
             finally:
                 flow.note_held_back(False)
             if not in_time:
-                raise RunTimeout(f"no room came in time in {self!r}: {self.slowest()}")
+                raise RunTimeout(
+                    f"no room became free in time in {self!r}: {self.waiting.slowest()}"
+                )
             if self.life.ended:
-                raise self.life.why_ended(f"{self!r} ended meanwhile")
+                raise self.life.why_ended(f"{self!r} has ended")
+        # Last: the outputs of rounds on their way have come by then.
+        if for_takers and self._await_takers(hold, deadline):
+            self._await_room(hold, deadline, for_takers=True)
 
     def _rest(self, deadline: float | None) -> None:
-        """Rest as an operator wants that the caller's thread runs: see throttle()."""
+        """Rest as long as an operator on the caller's thread asks for: see throttle()."""
         while seconds := self.flow.callers_rest:
             if deadline is not None:
                 if time.monotonic() >= deadline:
@@ -332,14 +312,14 @@ class Execution:
                 seconds = min(seconds, max(0.0, deadline - time.monotonic()))
             time.sleep(min(seconds, LOOK))
             if self.flow.is_stopped:
-                self._await_failure(deadline)
+                self.waiting.for_failure(deadline)
                 raise self.life.why_ended(f"{self!r} was cancelled")
 
     def _await_takers(self, hold: LockHold, deadline: float | None) -> bool:
-        """Wait until those who have results() have taken enough. Raises RunTimeout and RunEnded;
-        RunError if they could not.
+        """Wait until takers of results() have made room. Raises RunTimeout and RunEnded, and
+        RunError if they cannot.
 
-        True: the lock was let go for a snapshot meanwhile, which a taker may be waiting for.
+        True: the lock was free in between, for a snapshot that a taker may be waiting for.
         """
         let_go = False
         for buffer in self.outputs:
@@ -353,81 +333,21 @@ class Execution:
                 self.check_takes_rows(deadline)
                 why = f"{len(buffer)} outputs of {buffer.name!r} wait to be taken by results()"
                 if deadline is not None and time.monotonic() >= deadline:
-                    raise RunTimeout(f"no room came in time in {self!r}: {why}")
+                    raise RunTimeout(f"no room became free in time in {self!r}: {why}")
                 self.life.check_wait("send()", f"await asend(), as {why}", for_others=why)
                 if buffer.loop is threading.current_thread():
                     raise RunError(f"send() would block the event loop, on which {why}")
-                if not self.system.is_run_here:
+                if not self.system._is_run_here:
                     buffer.wait_for_taker(LOOK)
                 elif not self.system._run_until(buffer.has_room, None):
                     raise RunError(f"{self!r} waits, and nothing is ready: {why}")
         return let_go
 
-    # --- waiting ----------------------------------------------------------------------------------
-
-    def acquire(self, hold: LockHold, deadline: float | None) -> bool:
-        """Acquire a lock, whose holder may wait for lanes. False: the deadline passed."""
-        while not hold.acquire():
-            if hold.is_inner:  # as where that call runs a system whose actor makes this one
-                raise RunError(
-                    f"a call of this thread is sending to {self!r}, or ending it: another one in "
-                    "the middle of that waits for itself"
-                )
-            if deadline is not None and time.monotonic() >= deadline:
-                return False
-            runs_here = self.system.is_run_here
-            if runs_here:  # what another thread's call waits for; the clock stands still
-                self.system._run_until(hold.is_free, 0.0)
-            elif self._help():
-                continue
-            if hold.acquire(HELP if runs_here or on_worker() else LOOK):
-                break
-        return True
-
-    def _help(self) -> bool:
-        """Work for a slice, on a worker's thread: it waits for what it would do itself."""
-        return on_worker() and self.flow.help(self.crew.pools_here())
-
-    def wait(self, rounds: int, deadline: float | None) -> bool:
-        """Wait until so many rounds are done. False: the deadline passed."""
-        while self.flow.done < rounds:
-            if self.life.ended:  # by a cancel() that did not wait for an operator; no lane goes on
-                raise self.life.why_ended(f"{self!r} was cancelled")
-            if deadline is not None and time.monotonic() >= deadline:
-                return False
-            self.wait_a_turn(rounds)
-        return True
-
-    def wait_for_all(self) -> None:
-        """Wait until all that was let in is done."""
-        self.wait(self.flow.admitted, None)
-
-    def wait_a_turn(self, rounds: int) -> None:
-        """Wait for a moment, or work, unless so many rounds are done."""
-        flow, system = self.flow, self.system
-        if system.is_run_here:
-            if not system._run_until(lambda: flow.done >= rounds, None):
-                raise RunError(f"{self!r} waits, and nothing is ready in {system!r}")
-        elif not self._help():
-            flow.wait_until_done(rounds, HELP if on_worker() else LOOK)
-            self._stalls.look()
-            system._runtime.refuse_fork()
-            if system.is_closed:
-                self._end_unfinished()  # what came so far is not the result
-                raise RunEnded(f"{system!r} was stopped before {self!r} ended")
-
-    def _await_failure(self, deadline: float | None) -> None:
-        """Wait until a failure is final: till then an earlier row's may take its place."""
-        if self.flow.failure is None or self.life.ended or self.system.is_closed:
-            return
-        if not self.wait(self.flow.admitted, deadline):
-            raise RunTimeout(f"{self!r}, and has rounds on their way still: {self.slowest()}")
-
     # --- snapshots --------------------------------------------------------------------------------
 
     def snapshot(self, types: Types = (), timeout: float | None = None) -> Snapshot:
-        """Wait until no row is on its way, and take the state. See `Run.snapshot`."""
-        codec = self.snapshots.recovery.codec_of(types)
+        """Wait until no row is in flight, and take the state. See `Run.snapshot`."""
+        codec = self.snapshots.codec_of(types)
         deadline = options.deadline("snapshot()", timeout)
         self.life.check_caller("snapshot()", by_any_caller=True)
         self.life.check_wait("snapshot()", "await asnapshot()", for_operators=True)
@@ -437,19 +357,19 @@ class Execution:
         """Take the states, while nothing changes them."""
         return cut_of(self.plan, self.programs, self.sent.copy(), self.outputs.rows(), codec)
 
-    # --- what comes of them -----------------------------------------------------------------------
+    # --- results ----------------------------------------------------------------------------------
 
     def outlook(self) -> Outlook:
-        """Look what may still come. Outputs that came before the end are there after this look."""
+        """Tell what may still come. When this returns, outputs from before the end are there."""
         flow = self.flow
-        ended = self.life.ended  # first: what came before the end is seen by all later looks
+        ended = self.life.ended  # read first: all later reads see what came before the end
         may_end = self.has_last_round or flow.failure is not None or flow.is_stopped
         done, admitted = flow.done, flow.admitted
         is_idle = done >= admitted
         return Outlook(done, is_idle, ended or (may_end and is_idle))
 
     def finish(self, timeout: float | None = None) -> Any:
-        """Let the operators emit what they still hold, and return the results. See `Run.finish`."""
+        """Flush the operators, and return the results. See `Run.finish`."""
         deadline = options.deadline("finish()", timeout)
         self.life.check_caller("finish()")
         if not self.life.ended:
@@ -457,12 +377,13 @@ class Execution:
         self.life.finishing = True
         hold = self.ending.hold()
         try:
-            if not self.acquire(hold, deadline):
-                raise RunTimeout(f"{self!r} did not end in {timeout} s: {self.slowest()}")
-            if not self.life.ended:
+            in_time = self.waiting.acquire(hold, deadline)
+            if in_time and not self.life.ended:
                 self._flush(deadline)
-                if not self.wait(self.flow.admitted, deadline):
-                    raise RunTimeout(f"{self!r} did not end in {timeout} s: {self.slowest()}")
+                in_time = self.waiting.for_all(deadline)
+            if not in_time:
+                why = self.waiting.slowest()
+                raise RunTimeout(f"{self!r} did not end in {timeout} s: {why}")
             self.end()
         finally:
             hold.release()
@@ -476,7 +397,7 @@ class Execution:
             self._begin_sending(hold, deadline)
             if not self.has_last_round and not self.flow.is_stopped:
                 sent = enumerate(self.sent.values())
-                self._await_room(deadline)
+                self._await_room(hold, deadline, for_takers=False)
                 self._admit({entry: Batch([], rows, True) for entry, rows in sent})
                 self.has_last_round = True
         finally:
@@ -485,22 +406,22 @@ class Execution:
     # --- the end ----------------------------------------------------------------------------------
 
     def cancel(self, timeout: float = 5.0) -> None:
-        """Drop what is on its way, and end. See `Run.cancel`."""
+        """Drop the rows in flight, and end. See `Run.cancel`."""
         deadline = time.monotonic() + checks.seconds("cancel()'s timeout", timeout)
         if self.life.ended:
-            self._close(deadline)
+            self._closing.close(deadline)
             return
         self.flow.cancel()  # first: a finish() that has the lock waits for what this drops
-        for lane in self.crew.lanes:
+        for lane in self.deployment.lanes:
             if lane.is_alive:
                 lane.tell(0)  # it may rest
         if self.flow.is_at_work_here:  # where a call from elsewhere ends it, as after a failure
             return
         hold = self.ending.hold()
         try:
-            with suppress(RunError):  # another call ended it meanwhile, or its system was stopped
-                if self.acquire(hold, deadline) and not self.life.ended:
-                    self.wait(self.flow.admitted, deadline)
+            with suppress(RunError):  # another call ended it, or its system was stopped
+                if self.waiting.acquire(hold, deadline) and not self.life.ended:
+                    self.waiting.for_all(deadline)
             self.end()
         finally:
             hold.release()
@@ -508,53 +429,32 @@ class Execution:
     def end(self) -> None:
         """End, and let lanes and programs go."""
         if self.life.end():  # a waiter ends a run whose system was stopped; several may
-            self._stalls.end()
+            self.waiting.stalls.end()
             self.system._runtime.team.unfollow(self.flow)
-            self.crew.lanes.stop()
+            self.deployment.lanes.stop()
             self.system._observer.note_end(self)
-        self._close()
-        self.snapshots.recovery.end()  # the directory of snapshots goes
-
-    def _close(self, deadline: float = 0.0) -> None:
-        """Let programs go; a later call does if an operator is in a row still at the deadline."""
-        while not self._closed and self._may_touch_programs():
-            if self.flow.is_at_work_here or time.monotonic() >= deadline:
-                return
-            time.sleep(HELP)
-        with self._closing:
-            closed, self._closed = self._closed, True
-        if not closed:
-            close(self.programs)
-
-    def _may_touch_programs(self) -> bool:
-        """Tell whether a lane may. After a cancel the rows that are left are dropped, and touch
-        none.
-        """
-        flow = self.flow
-        if flow.done == flow.admitted:
-            return False
-        return not flow.is_stopped or self.is_anybody_at_work()
+        self._closing.close()
+        self.snapshots.end()  # lets the directory of snapshots go
 
     def is_anybody_at_work(self) -> bool:
         """Tell whether an operator is in the middle of a row."""
-        return any(operator.workers for _, operator in self.flow.operators())
+        return self._closing.is_anybody_at_work()
 
     def leave_waits(self) -> None:
-        """Cancel it if its threads wait for answers: its system is being stopped. In any thread."""
+        """Cancel the run if its threads wait for answers: its system stops. Any thread."""
         if any(isinstance(each, Answers) and each.holds_thread for each in self.programs):
             self.flow.cancel()
 
     def end_with_system(self) -> None:
-        """End, as its system has stopped: close files and sinks. In any thread."""
-        is_left = (
-            self.system._shutdown.leave_by is not None
-        )  # by the end of `with`, and not by stop()
-        if is_left and self.flow.admitted and not self.flow.is_stopped:
+        """End because the system has stopped: close files and sinks. Any thread."""
+        by_with = self.system._shutdown.leave_by is not None  # and not by stop()
+        if by_with and self.flow.admitted and not self.flow.is_stopped:
             entries = ", ".join(self.plan.entries)
             log.warning("a run was never finished", run=repr(self), entries=entries)
-        self._end_unfinished()
+        self.end_unfinished()
 
-    def _end_unfinished(self) -> None:
+    def end_unfinished(self) -> None:
+        """Drop the rows in flight, and end, because the system has stopped."""
         if not self.flow.is_stopped:
             self.life.ends_with_system = True
         self.flow.cancel()
@@ -567,12 +467,12 @@ class Execution:
                 warn(f"{self!r} was never finished", ResourceWarning, 2, self)
             self.flow.cancel()
             self.flow.leave_answers()  # before the collector empties the refs of lanes
-            self._stalls.end()
-            self.crew.lanes.stop()
+            self.waiting.stalls.end()
+            self.deployment.lanes.stop()
             if not self.flow.admitted:  # no lane is in them
                 close(self.programs)
 
-    # --- what can be seen -------------------------------------------------------------------------
+    # --- for observers ----------------------------------------------------------------------------
 
     @property
     def ended(self) -> bool:
@@ -580,21 +480,24 @@ class Execution:
         return self.life.ended
 
     def waits(self) -> list[WaitRecord]:
-        """Say of each operator, and of the rows to come in, why nothing is done there."""
+        """Say why each operator, and the entries, are waiting."""
         return waits_of_operators(self.flow, self.plan.names_of_inputs())
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of the run, of each entry and of each operator so far, for JSON."""
         seconds = time.monotonic() - self.begun
-        return figures_of(self.flow, self.tally, repr(self), seconds, [*self.sent.values()])
+        return figures_of(self.flow, self.row_counts, repr(self), seconds, [*self.sent.values()])
 
     def shape(self) -> GraphShape:
-        """Return what the run looks like: entries, and operators by their numbers."""
+        """Return the picture of the graph: entries, and operators by their numbers."""
         return self.plan.shape()
-
-    def slowest(self) -> str:
-        """Say what it waits for."""
-        return what_it_waits_for(self.flow, self.programs)
 
     def __repr__(self) -> str:
         return repr(self.life)
+
+
+def _end_unfinished(reference: weakref.ref[Execution]) -> None:
+    """End a run without keeping it."""
+    run = reference()
+    if run is not None:
+        run.end_unfinished()

@@ -11,7 +11,7 @@ from callboard.streams.programs.program cimport Ending, Exit, Program
 
 
 # Where a program works.
-cdef struct Seat:
+cdef struct StagePlace:
     Stage* stage
     Stage* divider                # before it, or null
     KeyedStage* keyed             # the stage, if it has a divider
@@ -34,8 +34,8 @@ cdef class GraphFlow:
     cdef object __weakref__
     cdef Flow* flow
     cdef dict programs                # by their numbers in the plan
-    cdef dict places                  # by the same: where the program's seat is among these
-    cdef vector[Seat] seats
+    cdef dict place_numbers           # of programs, by the same, among these
+    cdef vector[StagePlace] places
     cdef list readers                 # until they are connected: (program or -1, port, program, input)
     cdef list of_stages               # the program of each stage, in the stages' order
     cdef tuple kept                   # (what the stages point to, the others or None)
@@ -47,7 +47,7 @@ cdef class GraphFlow:
     cdef bint keeps_interpreter       # lanes do, while they work on Python stages
     cdef FusedStage* caller           # what the caller's thread runs, or null
     cdef bint caller_keeps            # the interpreter, meanwhile
-    cdef int64_t slice_ns
+    cdef int64_t time_slice_ns
     cdef readonly uint32_t window
     cdef vector[Pool*] pools
     cdef bint connected               # the graph is whole
@@ -65,12 +65,12 @@ cdef class GraphFlow:
     cdef int check(self, bint connected) except -1
     cdef int keep(self, object what) except -1
     cdef Pool* pool(self, size_t number) except NULL
-    cdef Seat* seat(self, number) except NULL
+    cdef StagePlace* place(self, number) except NULL
     cdef void drop_all(self) noexcept
     cdef OperatorView view(self, Stage* stage)
     cdef Rest run(self, uint32_t lane) noexcept nogil
     cdef object next_turn(self, Rest rest)
-    cdef double share_of(self, Seat* seat) except -1
+    cdef double share_of(self, StagePlace* place) except -1
 
 
 cdef LaneKinds lanes_of(str kind) except? 0

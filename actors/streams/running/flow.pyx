@@ -39,29 +39,29 @@ cdef LaneKinds lanes_of(str kind) except? 0:
 
 @cython.no_gc_clear  # its end needs what it refers to
 cdef class GraphFlow:
-    """The stages of one run, once a GraphBuilder has made them, and what works on them."""
+    """The stages of one run, made by a GraphBuilder, and the lanes that work on them."""
 
     def __cinit__(self, Heuristic heuristic, uint32_t window, double slice_s, uint32_t marker_every,
                   bint one_by_one):
         cdef Settings settings
         settings.window = window
-        settings.slice_ns = <int64_t>(slice_s * 1e9)
-        settings.turn_ns = 4 * settings.slice_ns
+        settings.time_slice_ns = <int64_t>(slice_s * 1e9)
+        settings.activation_ns = 4 * settings.time_slice_ns
         settings.marker_every = marker_every
         settings.one_by_one = one_by_one
-        settings.tries_lanes = not has_gil()  # Python functions may share what they use
+        settings.tries_lanes = not has_gil()  # Python functions may share objects
         self.window = window
         self.one_by_one = one_by_one
         self.ending = Ending.__new__(Ending)
         # With an interpreter lock one lane runs Python, and keeps it. Without one several do, and a lane
-        # that is long at work without Python would keep the collector waiting.
+        # that works without Python for long would keep the collector waiting.
         self.keeps_interpreter = has_gil()
         self.heuristic = heuristic
         self.programs = {}
-        self.places = {}
+        self.place_numbers = {}
         self.readers = []
         self.of_stages = []
-        self.slice_ns = settings.slice_ns
+        self.time_slice_ns = settings.time_slice_ns
         self.flow = new Flow(settings)
         self.add_pool()
 
@@ -69,7 +69,7 @@ cdef class GraphFlow:
         del self.speed_up
         if self.flow == NULL:
             return
-        # No lane is left. Rows on their way are dropped, as after a failure.
+        # No lane is left. Rows in flight are dropped, as after a failure.
         cdef Pool* pool
         for pool in self.pools:
             pool.retire_lanes()  # the collector may have emptied their refs
@@ -79,7 +79,7 @@ cdef class GraphFlow:
         del self.flow
 
     def leave_answers(self):
-        """Have answers that come from now on wake no lane. Rows that wait for them are dropped."""
+        """Let answers that come from now on wake no lane. Rows that wait for them are dropped."""
         cdef Program program
         for program in self.programs.values():
             program.leave()
@@ -90,13 +90,13 @@ cdef class GraphFlow:
         return 0
 
     cdef int keep(self, object what) except -1:
-        """Let `what` live as long as the stages, which point to it. In tuples: the garbage collector finds
+        """Keep `what` alive as long as the stages, which point to it. In tuples: the garbage collector finds
         circles through them, and does not empty them before this object's end, as it may do with a list."""
         self.kept = (what, self.kept)
         return 0
 
-    cdef Seat* seat(self, number) except NULL:
-        return &self.seats[<size_t>self.places[number]]
+    cdef StagePlace* place(self, number) except NULL:
+        return &self.places[<size_t>self.place_numbers[number]]
 
     cdef Pool* pool(self, size_t number) except NULL:
         if number >= self.pools.size():
@@ -104,13 +104,13 @@ cdef class GraphFlow:
         return self.pools[number]
 
     def add_pool(self, *, bint latest=False):
-        """Add a pool, whose lanes choose among its operators, and return its number; one is there, number 0.
+        """Add a pool, whose lanes choose among its operators, and return its number; pool 0 always exists.
 
         It has a heuristic of the run's kind; with `latest` the latest operator is next, which costs least."""
         self.check(False)
         cdef unique_ptr[Chooser] chooser
         if not latest:
-            chooser.reset((<Heuristic>self.heuristic).chooser(self.slice_ns, <Ask>ask_heuristic, <void*>self))
+            chooser.reset((<Heuristic>self.heuristic).chooser(self.time_slice_ns, <Ask>ask_heuristic, <void*>self))
         self.pools.push_back(&self.flow.add_pool(move(chooser)))
         return self.pools.size() - 1
 
@@ -147,12 +147,12 @@ cdef class GraphFlow:
 
     @property
     def admitted(self):
-        """How many rounds have been admitted."""
+        """The number of rounds that have been admitted."""
         return self.flow.admitted()
 
     @property
     def done(self):
-        """How many rounds have left the graph."""
+        """The number of rounds that have left the graph."""
         return self.flow.done()
 
     @property
@@ -168,7 +168,7 @@ cdef class GraphFlow:
 
     @property
     def has_room(self):
-        """Another round can be admitted. Only who admits one takes the room."""
+        """Whether another round can be admitted. Only admitting one takes the room."""
         return self.flow.has_room()
 
     def note_held_back(self, bint waits):
@@ -182,7 +182,7 @@ cdef class GraphFlow:
 
     @property
     def held_back_ns(self):
-        """For how long senders have waited for room, in nanoseconds. Any thread."""
+        """The time for which senders have waited for room, in nanoseconds. Any thread."""
         with cython.critical_section(self):
             if self.held_back_since == 0:
                 return self.held_back_for
@@ -210,7 +210,7 @@ cdef class GraphFlow:
             else:
                 Py_INCREF(batch)
                 self.slots[i] = <void*>batch
-        assert holds(self.flow.has_room())  # which nobody else takes
+        assert holds(self.flow.has_room())  # which no one else takes
         self.rows_until.resize(self.window + 1)  # once: those on their way, and the latest that has left
         self.rows_until[self.flow.admitted() % (self.window + 1)] = self.rows
         self.flow.admit(self.slots.data())
@@ -225,7 +225,7 @@ cdef class GraphFlow:
 
     @property
     def callers_rest(self):
-        """For how many seconds an operator that the caller's thread runs wants no input."""
+        """The seconds for which an operator that the caller's thread runs takes no input."""
         if self.caller == NULL or self.caller.not_before() == 0:
             return 0.0
         return max(0.0, (self.caller.not_before() - monotonic_ns()) / 1e9)
@@ -249,7 +249,7 @@ cdef class GraphFlow:
         return longest // rows
 
     def wait_until_done(self, int64_t rounds, double seconds):
-        """Wait until so many rounds have left the graph, for `seconds` at most; whether they have."""
+        """Wait until `rounds` have left the graph, for `seconds` at most. Return whether they have."""
         cdef int64_t nanoseconds = <int64_t>(seconds * 1e9)
         cdef bint enough
         with nogil:
@@ -276,7 +276,7 @@ cdef class GraphFlow:
         return is_at_work(self.flow)
 
     def run_lane(self, uint32_t lane):
-        """Work as a lane of Python stages. None: the lane is idle; else the seconds after which it wants
+        """Work as a lane of Python stages. None: the lane is idle; else the seconds after which it needs
         another turn."""
         cdef Rest rest
         if lane >= self.lanes.size():
@@ -293,12 +293,12 @@ cdef class GraphFlow:
     cdef object next_turn(self, Rest rest):
         if rest.reason == RestReason.idle:
             return None
-        if rest.reason == RestReason.turn_over:
+        if rest.reason == RestReason.time_over:
             return 0.0
         return max(0.0, (rest.time - monotonic_ns()) / 1e9)
 
     def cancel(self):
-        """Drop what is on its way, and all that comes; also what throttled stages would rest before.
+        """Drop the rounds in flight and all later ones, also those for which throttled stages would rest.
 
         A lane that rests is to be sent a message."""
         self.drop_all()
@@ -308,29 +308,29 @@ cdef class GraphFlow:
     def operators(self):
         """The operators, in the order of the graph, as heuristics and statistics see them: what they are in
         the plan, and the views."""
-        cdef Seat* seat
+        cdef StagePlace* place
         cdef OperatorView view
         cdef list views = []
         for number in sorted(self.programs):
-            seat = self.seat(number)
-            if seat.divider != NULL:
-                views.append((number, self.view(seat.divider)))
-            view = self.view(seat.stage)
-            if seat.figures.are_there():
-                view.figures = seat.figures
+            place = self.place(number)
+            if place.divider != NULL:
+                views.append((number, self.view(place.divider)))
+            view = self.view(place.stage)
+            if place.figures.are_there():
+                view.figures = place.figures
                 view.name = (<Program>self.programs[number]).name
-                view.is_waited_at = seat.member == 0
+                view.is_waited_at = place.member == 0
             views.append((number, view))
         return views
 
     def partitions(self, number):
         """Return the rows and the busy seconds of each partition of an operator; none of one that is not divided."""
-        cdef Seat* seat = self.seat(number)
+        cdef StagePlace* place = self.place(number)
         cdef uint32_t partition
         cdef Figures figures
         cdef list found = []
-        for partition in range(seat.partitions):
-            figures = seat.keyed.figures_of(partition)
+        for partition in range(place.partitions):
+            figures = place.keyed.figures_of(partition)
             found.append((figures.taken(), figures.busy_ns() / 1e9))
         return found
 
@@ -374,7 +374,7 @@ cdef class GraphFlow:
             pool.observe(<SliceObserver*>self.speed_up)
 
     def end_experiment(self):
-        """Watch no more, and slow nobody down."""
+        """Stop watching, and slow nothing down."""
         cdef Pool* pool
         if self.speed_up == NULL:
             return
@@ -383,42 +383,42 @@ cdef class GraphFlow:
             pool.observe(NULL)
 
     def let_seem_faster(self, numbers, double part):
-        """From now on, let programs seem to need less time by this part: slow down all others; by 0.0, none."""
+        """From now on, let programs seem faster by this fraction: slow down all others. With 0.0, none seem faster."""
         cdef vector[double] weights
         cdef bint locked = False
-        cdef Seat* seat
+        cdef StagePlace* place
         if self.speed_up == NULL:
-            raise RuntimeError("let_seem_faster() is for an experiment, and there is none")
+            raise RuntimeError("let_seem_faster() is for an experiment, and none is running")
         weights.resize(self.flow.stages().size())
         for number in numbers:
-            seat = self.seat(number)
-            weights[seat.stage.position] += part * self.share_of(seat)
-            if seat.divider != NULL:
-                weights[seat.divider.position] = part
-            locked = locked or seat.stage.runs_on == python_lanes
+            place = self.place(number)
+            weights[place.stage.position] += part * self.share_of(place)
+            if place.divider != NULL:
+                weights[place.divider.position] = part
+            locked = locked or place.stage.runs_on == python_lanes
         with nogil:
             self.speed_up.set(weights, locked)
 
-    cdef double share_of(self, Seat* seat) except -1:
-        """The share of its stage's time that a program had: all of it, or as the samples say."""
+    cdef double share_of(self, StagePlace* place) except -1:
+        """The share of its stage's time that a program used: all of it, or the share of the samples."""
         cdef double mine, all_of_them = 0
         cdef size_t i
-        if not seat.figures.are_there():
+        if not place.figures.are_there():
             return 1.0
-        mine = seat.figures.busy_ns()
-        for i in range(self.seats.size()):
-            if self.seats[i].stage == seat.stage:
-                all_of_them += self.seats[i].figures.busy_ns()
+        mine = place.figures.busy_ns()
+        for i in range(self.places.size()):
+            if self.places[i].stage == place.stage:
+                all_of_them += self.places[i].figures.busy_ns()
         return min(1.0, mine / all_of_them) if all_of_them > 0 else 0.0
 
     def is_called(self, number):
         """Whether the caller's thread runs a program: it is on no lane."""
-        return self.caller != NULL and self.seat(number).fused == self.caller
+        return self.caller != NULL and self.place(number).fused == self.caller
 
     def admit_slowly(self, dict batches):
-        """Admit a round as try_admit() does, and slow the sender down as others are."""
+        """Admit a round as try_admit() does, and slow the sender down like other threads."""
         if self.speed_up == NULL:
-            raise RuntimeError("admit_slowly() is for an experiment, and there is none")
+            raise RuntimeError("admit_slowly() is for an experiment, and none is running")
         with nogil:
             self.speed_up.arrives()
         admitted = self.try_admit(batches)
@@ -428,15 +428,15 @@ cdef class GraphFlow:
         return admitted
 
     def moment(self, int64_t rounds, double seconds):
-        """Wait until so many rounds are done, and return how many are, when that was, and what is to come off the
-        time by then, in nanoseconds; None after `seconds`."""
+        """Wait until `rounds` are done. Return the rounds done, the time, and what is to be subtracted from it by then,
+        in nanoseconds; None after `seconds`."""
         cdef int64_t nanoseconds = <int64_t>(seconds * 1e9)
         cdef int64_t done, now
         cdef double inserted
         cdef bint enough
         if self.speed_up == NULL:
-            raise RuntimeError("moment() is for an experiment, and there is none")
-        with nogil:  # to have the interpreter again takes up to 5 ms
+            raise RuntimeError("moment() is for an experiment, and none is running")
+        with nogil:  # taking the interpreter again may need up to 5 ms
             enough = self.flow.wait_until_done(rounds, nanoseconds)
             done = self.flow.done()
             now = monotonic_ns()
@@ -474,7 +474,7 @@ cdef class NativeLane(NativeActor):
         if self.flow is None:
             return
         cdef Rest rest = self.flow.run(self.number)
-        if rest.reason == RestReason.turn_over:
+        if rest.reason == RestReason.time_over:
             self.send_integer(self.own_ref, 0)
         # Not `until`: throttled stages are for lanes that hold the interpreter.
 
@@ -510,15 +510,15 @@ cdef Stage* ask_heuristic(void* asker, const vector[Stage*]& stages) noexcept wi
         for view in views:
             if chosen is view:
                 return view.stage
-        problem = f"choose() returned {chosen!r}, which is none of {views!r}"
+        problem = f"choose() returned {chosen!r}, which is not one of {views!r}"
         error = None
     except BaseException as raised:
         problem = "choose() raised"
         error = raised
-    with cython.critical_section(flow):  # another lane's call may have failed meanwhile
+    with cython.critical_section(flow):  # another lane's call may have failed, too
         if flow.heuristic_failed:
             return NULL
         flow.heuristic_failed = True
-    log.error("a heuristic failed; its graph goes on with the last operator in the pipeline",
+    log.error("a heuristic failed; its graph continues with the last operator in the pipeline",
               heuristic=repr(flow.heuristic), problem=problem, exc_info=error)
     return NULL

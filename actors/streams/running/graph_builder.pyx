@@ -13,7 +13,7 @@ from callboard.streams.programs.program cimport Exit, Program
 from callboard.streams.programs.rounds cimport divider_of, work_of
 from callboard.streams.programs.rows.answers cimport Answers, answering_work_of
 from callboard.streams.programs.rows.stateful cimport Stateful
-from callboard.streams.running.flow cimport GraphFlow, Seat, lanes_of
+from callboard.streams.running.flow cimport GraphFlow, StagePlace, lanes_of
 
 LONGEST_CHAIN = most_members
 
@@ -21,14 +21,14 @@ cdef int MOST_WITHIN = 200  # calls of stages within each other: a thread's stac
 
 cdef Exit exit_to(Program reader, Py_ssize_t port):
     cdef Exit made = Exit(port, NULL)
-    if reader.in_lots:
+    if reader.in_chunks:
         made.reader = <void*>reader
     return made
 
 
 @cython.final
 cdef class GraphBuilder:
-    """Makes the stages of a graph, of programs that come in topological order. One for each graph."""
+    """Makes the stages of a graph from programs in topological order. One for each graph."""
 
     cdef GraphFlow graph
 
@@ -36,11 +36,11 @@ cdef class GraphBuilder:
         self.graph = graph
 
     def add(self, number, Program program, sources, str runs_on, int partitions, int most_lanes, size_t pool=0):
-        """Add a program to a pool. `sources` says for each input where it comes from: (number of a program,
+        """Add a program to a pool. `sources` has the source of each input: (number of a program,
         port), or (None, entry). `runs_on` is the kind of lanes that may work on it. With `partitions` it
-        works divided."""
+        is divided."""
         self.graph.check(False)
-        cdef Seat* seat
+        cdef StagePlace* place
         cdef Pool* into = self.graph.pool(pool)
         cdef LaneKinds kinds = lanes_of(runs_on)
         cdef NativeWork* native = NULL
@@ -51,26 +51,26 @@ cdef class GraphBuilder:
         if len(sources) > 1 and (partitions or is_shared):
             raise ValueError(f"the program of {program.name!r} has {len(sources)} inputs")
         self.add_program(number, program, sources)
-        seat = self.graph.seat(number)
+        place = self.graph.place(number)
         if partitions:
             if self.graph.one_by_one and isinstance(program, Stateful):
                 (<Stateful>program).numbers = {}  # so that one seed is one interleaving
             self.graph.of_stages.append(program)
-            seat.stage = seat.keyed = &self.graph.flow.add_keyed(
+            place.stage = place.keyed = &self.graph.flow.add_keyed(
                 into[0], divider_of(program) if native == NULL else native.divider(),
-                work_of(program) if native == NULL else native.shares(), kinds, most_lanes, partitions)
-            seat.partitions = partitions
-            seat.divider = self.graph.flow.stages()[seat.stage.position - 1].get()
+                work_of(program) if native == NULL else native.partition_work(), kinds, most_lanes, partitions)
+            place.partitions = partitions
+            place.divider = self.graph.flow.stages()[place.stage.position - 1].get()
         elif isinstance(program, Answers):
             answers = program
             answers.answering = &self.graph.flow.add_answering(into[0], answering_work_of(answers), kinds)
-            seat.stage = answers.answering
+            place.stage = answers.answering
         elif is_shared:
-            seat.stage = &self.graph.flow.add_shared(into[0], whole_work_of(program), kinds, most_lanes)
+            place.stage = &self.graph.flow.add_shared(into[0], whole_work_of(program), kinds, most_lanes)
         else:
-            seat.stage = &self.graph.flow.add_ordered(into[0], whole_work_of(program), kinds, len(sources))
-        seat.pool = pool
-        program.stage = seat.stage
+            place.stage = &self.graph.flow.add_ordered(into[0], whole_work_of(program), kinds, len(sources))
+        place.pool = pool
+        program.stage = place.stage
         self.graph.of_stages.append(program)
 
     def add_fused(self, members, str runs_on, size_t pool):
@@ -81,16 +81,16 @@ cdef class GraphBuilder:
         cdef LaneKinds kinds = lanes_of(runs_on)
         cdef FusedStage* fused = NULL
         cdef Program program
-        cdef Seat* seat
+        cdef StagePlace* place
         for number, program, sources in members:
             self.add_program(number, program, sources)
             if fused == NULL:
                 fused = &self.graph.flow.add_fused(into[0], kinds)
                 self.graph.of_stages.append(program)
-            seat = self.graph.seat(number)
-            program.stage = seat.stage = seat.fused = fused
-            seat.member = fused.add_member(whole_work_of(program), len(sources), program.looks_every > 0)
-            seat.figures = fused.figures_of(seat.member)
+            place = self.graph.place(number)
+            program.stage = place.stage = place.fused = fused
+            place.member = fused.add_member(whole_work_of(program), len(sources), program.looks_every > 0)
+            place.figures = fused.figures_of(place.member)
 
     def add_chain(self, members, str runs_on, int most_lanes, size_t pool=0):
         """Add native programs that need no order, each the only reader of the one before, as one stage."""
@@ -100,9 +100,9 @@ cdef class GraphBuilder:
         cdef LaneKinds kinds = lanes_of(runs_on)
         cdef Stage* stage = NULL
         cdef Program program
-        cdef Seat* seat
+        cdef StagePlace* place
         if not 0 < len(members) <= LONGEST_CHAIN or most_lanes < 1:
-            raise ValueError(f"a chain has 1 to {LONGEST_CHAIN} programs and a lane, not {len(members)}, {most_lanes}")
+            raise ValueError(f"expected 1 to {LONGEST_CHAIN} programs and a lane, got {len(members)}, {most_lanes}")
         chain = &self.graph.flow.make_chain(most_lanes)
         for i, (number, program, sources) in enumerate(members):
             if not isinstance(program, NativeProgram) or not program.needs_no_order or len(sources) != 1:
@@ -114,18 +114,18 @@ cdef class GraphBuilder:
                 else:
                     stage = &self.graph.flow.add_ordered(into[0], chain.work(), kinds, 1)
                 self.graph.of_stages.append(program)
-            seat = self.graph.seat(number)
-            program.stage = seat.stage = stage
-            seat.pool = pool
-            seat.member = i
-            seat.figures = chain.figures_of(i)
+            place = self.graph.place(number)
+            program.stage = place.stage = stage
+            place.pool = pool
+            place.member = i
+            place.figures = chain.figures_of(i)
             chain.add_member(whole_work_of(program))
 
     def add_called(self, members, bint keeps_interpreter):
         """The same, for the thread that admits rounds: it works on these within try_admit()."""
-        # On no lane: so their pool has none. Nobody waits there for a lock, or for a thread that wants the interpreter.
+        # Their pool has no lane. So nobody waits there for a lock, or for a thread that needs the interpreter.
         self.add_fused(members, "all", self.graph.add_pool(latest=True))
-        self.graph.caller = self.graph.seat(members[0][0]).fused
+        self.graph.caller = self.graph.place(members[0][0]).fused
         self.graph.caller_keeps = keeps_interpreter
 
     cdef int add_program(self, number, Program program, sources) except -1:
@@ -141,27 +141,27 @@ cdef class GraphBuilder:
         for to, (node, port) in enumerate(sources):
             self.graph.readers.append((-1 if node is None else node, port, number, to))
         self.graph.programs[number] = program
-        self.graph.places[number] = self.graph.seats.size()
-        self.graph.seats.resize(self.graph.seats.size() + 1)
-        assert holds(self.graph.seats.size() == <size_t>len(self.graph.programs))
+        self.graph.place_numbers[number] = self.graph.places.size()
+        self.graph.places.resize(self.graph.places.size() + 1)
+        assert holds(self.graph.places.size() == <size_t>len(self.graph.programs))
 
     def connect(self):
-        """Make the edges, when all programs are there."""
+        """Make the edges, when all programs have been added."""
         cdef size_t i
         self.graph.check(False)
         cdef Program program, reader
-        cdef Seat* source
-        cdef Seat* to
+        cdef StagePlace* source
+        cdef StagePlace* to
         cdef uint32_t number
         for node, port, reading, which in sorted(self.graph.readers):  # a program's edges in the order of its ports
             reader = self.graph.programs[reading]
-            to = self.graph.seat(reading)
-            source = self.graph.seat(node) if node >= 0 else NULL
+            to = self.graph.place(reading)
+            source = self.graph.place(node) if node >= 0 else NULL
             number = which
             if source != NULL:
                 program = self.graph.programs[node]
                 program.exits.push_back(exit_to(reader, port))
-                reader.from_lots[number] = program.in_lots and not reader.in_lots
+                reader.from_chunks[number] = program.in_chunks and not reader.in_chunks
                 if source.stage == to.stage:
                     if source.member >= to.member:
                         raise ValueError(f"the program of {reader.name!r} comes before that of {program.name!r}")
@@ -181,34 +181,34 @@ cdef class GraphBuilder:
             if isinstance(program, NativeProgram):
                 (<NativeProgram>program).native.edges = program.exits.size()
         self.find_parts()
-        for i in range(self.graph.seats.size()):
-            if self.graph.seats[i].fused != NULL:
-                self.graph.seats[i].fused.finish()
+        for i in range(self.graph.places.size()):
+            if self.graph.places[i].fused != NULL:
+                self.graph.places[i].fused.finish()
         self.graph.slots.resize(self.graph.entries.size())
         assert holds(self.graph.of_stages and <size_t>len(self.graph.of_stages) == self.graph.flow.stages().size())
         self.graph.flow.finish_graph()
         self.graph.connected = True
 
     cdef int find_parts(self) except -1:
-        """Have outputs leave in parts where all programs behind take such, by the same lanes, and are few."""
+        """Let outputs leave in parts if all later programs accept parts, on the same lanes, and are few."""
         cdef Program program
-        cdef Seat* seat
+        cdef StagePlace* place
         cdef dict readers = {}
         cdef dict depths = {}  # (lanes, program) that takes parts: how many calls are within each other, at most
         for node, _, reading, _ in self.graph.readers:
             readers.setdefault(node, []).append(reading)
         for number in sorted(self.graph.programs, reverse=True):
             program = self.graph.programs[number]
-            seat = self.graph.seat(number)
-            if seat.fused != NULL or seat.keyed != NULL or isinstance(program, Answers):
+            place = self.graph.place(number)
+            if place.fused != NULL or place.keyed != NULL or isinstance(program, Answers):
                 continue
-            lanes = (seat.pool, seat.stage.runs_on)
+            lanes = (place.pool, place.stage.runs_on)
             behind = [depths.get((lanes, reading), MOST_WITHIN) for reading in readers.get(number, ())]
             depth = 1 + max(behind, default=0)
             if depth > MOST_WITHIN:
                 continue
-            program.parts = seat.stage.gives_parts = program.may_part
-            if program.from_lots.size() == 1 and program.ns_per_row == 0 and program.looks_every == 0:
+            program.parts = place.stage.gives_parts = program.may_part
+            if program.from_chunks.size() == 1 and program.ns_per_row == 0 and program.looks_every == 0:
                 depths[lanes, number] = depth
         return 0
 

@@ -1,4 +1,4 @@
-from callboard.observing.wait import WaitRecord
+from callboard.observing.wait_report import WaitRecord
 from callboard.streams.running.flow import GraphFlow
 
 def record_slices(flow: GraphFlow, first: int) -> list[str]: ...

@@ -13,16 +13,16 @@ from callboard.streams.running.flow cimport GraphFlow
 
 from callboard._inside.answers.wait_cause import WaitReason
 from callboard.core.text import counted
-from callboard.observing.wait import WaitRecord
+from callboard.observing.wait_report import WaitRecord
 
 cdef extern from "callboard/core/monitoring/recorder.hpp" namespace "callboard" nogil:
     pass
 
 
 def record_slices(GraphFlow flow, uint64_t first):
-    """Have workers record each slice of work at an operator, before the first round. Return the operators' names.
+    """Make workers record each slice of work at an operator, before the first round. Return the operators' names.
 
-    Their numbers are `first` and those behind it. Operators that are run as one have one. Threads that are no workers,
+    Their numbers begin with `first`. Operators that are run as one have one number. Threads that are no workers,
     such as a sender's, record nothing.
     """
     cdef Pool* pool
@@ -66,9 +66,9 @@ cdef str name_of_stage(GraphFlow flow, Stage* stage):
 
 
 def waits_of_operators(GraphFlow flow, dict inputs):
-    """Say of each operator, and of the rows that are to come in, why nothing is done there. Any thread.
+    """Tell why operators are waiting, and why further rows cannot come in. Any thread.
 
-    `inputs` has the names of what each operator that has several inputs reads, by its name.
+    `inputs` maps each operator with several inputs to the names of these.
     """
     cdef Pool* pool
     cdef size_t i
@@ -89,14 +89,14 @@ def waits_of_operators(GraphFlow flow, dict inputs):
 
 
 cdef str fullest_stage(GraphFlow flow):
-    """Return the name of the operator that holds up the others: one that is at work, and has most to do."""
+    """Return the name of the operator that holds up the others: one that is working, and has the most rounds."""
     cdef size_t i
     last = max([(*work_at(flow, stage_at(flow, i)), i) for i in range(flow.flow.stages().size())])[-1]
     return name_of_stage(flow, stage_at(flow, last))
 
 
 cdef tuple work_at(GraphFlow flow, Stage* stage):
-    """Say whether an operator works or waits for answers, and how many rounds are there."""
+    """Tell whether an operator works or waits for answers, and how many rounds are there."""
     cdef Program program = <Program>flow.of_stages[stage.position]
     if isinstance(program, Answers) and (<Answers>program).rounds:
         return True, len((<Answers>program).rounds)
@@ -119,9 +119,9 @@ cdef object wait_of(GraphFlow flow, Stage* stage, list busy, dict inputs):
     if isinstance(program, Answers) and program.in_flight:
         return WaitRecord("operator", name, WaitReason.ANSWER, f"waits for {counted(program.in_flight, 'answer')}")
     if not has_input:
-        for held in flow.programs.values():
-            if (<Program>held).stage == stage and (words := held_in_words(held, inputs)):
-                return WaitRecord("operator", (<Program>held).name, WaitReason.INPUT, words)
+        for program in flow.programs.values():
+            if program.stage == stage and (words := input_words(program, inputs)):
+                return WaitRecord("operator", program.name, WaitReason.INPUT, words)
         return WaitRecord("operator", name, WaitReason.NO_INPUT, "has no input")
     if rests > 0:
         return WaitRecord("operator", name, WaitReason.TIMER, f"rests for {rests / 1e9:.3f} s, and {rows} wait")
@@ -132,9 +132,9 @@ cdef object wait_of(GraphFlow flow, Stage* stage, list busy, dict inputs):
     return WaitRecord("operator", name, WaitReason.QUEUED, f"has {rows} that wait for a worker")
 
 
-cdef str held_in_words(Program program, dict inputs):
-    """Say for which of its inputs a program holds rows; None: it holds none."""
-    rows, silent = program.held()
+cdef str input_words(Program program, dict inputs):
+    """Name the inputs for which a program holds rows; None: it holds none."""
+    rows, silent = program.waiting_rows()
     if not rows or not silent:
         return None
     names = [repr(inputs[program.name][which]) for which in silent]

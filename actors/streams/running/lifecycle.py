@@ -1,7 +1,9 @@
-"""The state of a run, and what a caller may do with it."""
+"""The state of a run, and the calls that it allows."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from enum import Enum
 from threading import Lock
 from typing import Any
@@ -10,14 +12,16 @@ from callboard.core.text import safe_repr
 from callboard.core.threads.blocking import refuse_to_block
 from callboard.scheduling.worker import on_worker, shares_worker_here
 from callboard.streams.errors import RunEnded, RunError
-from callboard.streams.running.build import Crew
+from callboard.streams.planning.plan import close
+from callboard.streams.programs.program import Program
+from callboard.streams.running.build import Deployment
 from callboard.streams.running.call_lock import caller_here
 from callboard.streams.running.flow import GraphFlow
 from callboard.system import ActorSystem
 
 
 class RunState(Enum):
-    """A step in the life of a run. Rows come in while it is RUNNING.
+    """A state of a run. Rows come in while it is RUNNING.
 
     RUNNING -> FINISHING -> FINISHED, and from either of the first two to CANCELLED or FAILED.
     """
@@ -32,19 +36,22 @@ class RunState(Enum):
     """An operator raised. While rows are on their way, an earlier row's failure may replace it."""
 
 
+HELP = 0.001  # seconds: how often a waiting worker looks whether there is work for it
 _STOPPED = RunState.CANCELLED, RunState.FAILED
 
 
 class Lifecycle:
-    """The state of one run. Says for each call whether it may be made, and may wait, here and now.
+    """The state of one run. It checks whether a call is allowed now, and may wait.
 
     `asks`: the graph waits for answers of actors. Any thread.
     """
 
-    def __init__(self, system: ActorSystem, flow: GraphFlow, crew: Crew, *, asks: bool) -> None:
+    def __init__(
+        self, system: ActorSystem, flow: GraphFlow, deployment: Deployment, *, asks: bool
+    ) -> None:
         self._system = system
         self._flow = flow
-        self._crew = crew
+        self._deployment = deployment
         self._asks = asks
         self._caller: Any = None  # the sender, where its thread runs operators
         self._lock = Lock()
@@ -70,7 +77,7 @@ class Lifecycle:
             ended, self.ended = self.ended, True
         return not ended
 
-    # --- what the run may still do ----------------------------------------------------------------
+    # --- checks of the state ----------------------------------------------------------------------
 
     @property
     def takes_rows(self) -> bool:
@@ -88,13 +95,13 @@ class Lifecycle:
             raise self.why_ended(f"{self!r} was cancelled, or its system was stopped")
 
     def why_ended(self, what: str) -> RunError:
-        """Say why the run does not go on: it failed, its system has stopped, or `what`."""
+        """Return the reason why the run has ended: it failed, its system has stopped, or `what`."""
         if self.ends_with_system:
             what = f"{self._system!r} was stopped before {self!r} ended"
         failure = self._flow.failure  # it is there before the flow stops
         return RunEnded(what) if failure is None else failure._again()
 
-    # --- who may call, and wait -------------------------------------------------------------------
+    # --- checks of callers ------------------------------------------------------------------------
 
     def check_caller(
         self, call: str, *, by_operators: bool = False, by_any_caller: bool = False
@@ -107,7 +114,7 @@ class Lifecycle:
         """
         if not by_operators and self._flow.is_at_work_here:
             raise RunError(f"{call} in an operator of {self!r} waits for that operator")
-        if by_any_caller or not self._crew.has_caller:
+        if by_any_caller or not self._deployment.has_caller:
             return
         here = caller_here()
         with self._lock:
@@ -115,8 +122,8 @@ class Lifecycle:
                 self._caller = here
         if self._caller is not here:
             raise RunError(
-                f"{call} by {safe_repr(here)}: {safe_repr(self._caller)} has called before, and "
-                f"runs the operators of {self!r} that are 'manual'"
+                f"{call} by {safe_repr(here)}: {safe_repr(self._caller)} called first, and runs "
+                f"the 'manual' operators of {self!r}"
             )
 
     def check_wait(
@@ -128,27 +135,60 @@ class Lifecycle:
         may need which the graph asks. `for_others` says what the user's other threads or actors
         have to do before the wait ends; they must be able to come.
         """
-        has_caller = self._crew.has_caller
+        has_caller = self._deployment.has_caller
         if for_others:
             if has_caller and self._caller is caller_here():
                 raise RunError(
-                    f"{call} waits for nobody, as others may not call {self!r}: {for_others}"
+                    f"{call} would wait forever, because other threads may not call {self!r}: "
+                    f"{for_others}"
                 )
             if shares_worker_here():
                 raise RunError(
-                    f"{call} in an actor without dedicated=True holds up its worker: {for_others}"
+                    f"{call} in an actor without dedicated=True blocks its worker: {for_others}"
                 )
-        if has_caller or self._system.is_run_here:
+        if has_caller or self._system._is_run_here:
             return
         if not on_worker():
             refuse_to_block(f"{call} of {self!r}", instead)
         elif for_operators and self._asks and shares_worker_here():
             raise RunError(
-                f"{call} of {self!r} would hold up the worker that an actor needs whom the graph "
-                f"asks: {instead}, or spawn this actor with dedicated=True"
+                f"{call} of {self!r} would block the worker of an actor that the graph asks: "
+                f"{instead}, or spawn this actor with dedicated=True"
             )
 
     def __repr__(self) -> str:
         flow = self._flow
         state = "failed" if flow.failure else "ended" if self.ended else "running"
         return f"<Run {state}, {flow.done} of {flow.admitted} rounds done>"
+
+
+class ProgramCloser:
+    """Closes the programs of a run once, when no lane is in them."""
+
+    def __init__(self, flow: GraphFlow, programs: Sequence[Program]) -> None:
+        self._flow = flow
+        self._programs = programs
+        self._lock = Lock()
+        self._closed = False
+
+    def close(self, deadline: float = 0.0) -> None:
+        """Let programs go; a later call does if an operator is in a row still at the deadline."""
+        while not self._closed and self._lanes_may_enter():
+            if self._flow.is_at_work_here or time.monotonic() >= deadline:
+                return
+            time.sleep(HELP)
+        with self._lock:
+            closed, self._closed = self._closed, True
+        if not closed:
+            close(self._programs)
+
+    def _lanes_may_enter(self) -> bool:
+        """Tell whether lanes may be in programs. After a cancel they only drop the rows left."""
+        flow = self._flow
+        if flow.done == flow.admitted:
+            return False
+        return not flow.is_stopped or self.is_anybody_at_work()
+
+    def is_anybody_at_work(self) -> bool:
+        """Tell whether an operator is in the middle of a row."""
+        return any(operator.workers for _, operator in self._flow.operators())

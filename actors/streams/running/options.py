@@ -1,9 +1,10 @@
-"""Checks of what a run, and its calls, are given."""
+"""Checks of the options of runs, and of their calls."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from callboard.core import checks
@@ -14,48 +15,68 @@ from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.policies import choose_heuristic, choose_placement
-from callboard.streams.planning.units import Unit
+from callboard.streams.checks import MOST
+from callboard.streams.planning.pipelines import Pipeline, pipelines_of
+from callboard.streams.planning.plan import Plan
 from callboard.streams.programs.program import Program
 
 MOST_HOT = 1000  # each takes a hundred counters at each keyed operator
 
 
-def heuristic(policy: Any, config: Config, units: Iterable[Unit]) -> Heuristic | None:
-    """Return the run's heuristic: its own, or the one that the configuration names, if any.
+@dataclass(frozen=True)
+class RunSettings:
+    """The checked options of a run, and the pipelines of its plan by its threading model."""
 
-    It chooses among dynamic operators; for others there is nothing to choose.
-    """
-    if policy is None:
-        return config.graph_heuristic
-    if isinstance(policy, Heuristic):
-        policy._check()
-        chosen = policy
-    else:
-        chosen = choose_heuristic(policy)
-    _refuse_useless("policy", policy, "dynamic", units)
-    return chosen
+    pipelines: Sequence[Pipeline]
+    placement: PlacementPolicy
+    """Chooses the workers of assigned operators."""
+    heuristic: Heuristic | None
+    """Chooses among dynamic operators; None: the configuration has none, either."""
+    window: int
+    time_slice: float
+    markers: int
 
 
-def threading(value: Any, config: Config) -> Model:
-    """Return the run's threading model: its own, or the one that the configuration names."""
-    if value is None:
-        return config.graph_threading
-    return cast("Model", checks.one_of("threading", value, MODELS, error=ConfigError))
+def settings(
+    plan: Plan,
+    config: Config,
+    *,
+    threading: Any,
+    placement: Any,
+    policy: Any,
+    window: int,
+    time_slice: float,
+    markers: int,
+) -> RunSettings:
+    """Check options of `ActorSystem.run`; the configuration has those that are None."""
+    model = config.graph_threading
+    if threading is not None:
+        model = cast("Model", checks.one_of("threading", threading, MODELS, error=ConfigError))
+    pipelines = pipelines_of(plan.operators, model)
+    chosen = choose_placement(config.graph_placement if placement is None else placement)
+    _refuse_useless("placement", placement, "assigned", pipelines)
+    heuristic = config.graph_heuristic
+    if policy is not None:
+        if isinstance(policy, Heuristic):
+            policy._check()
+        heuristic = policy if isinstance(policy, Heuristic) else choose_heuristic(policy)
+        _refuse_useless("policy", policy, "dynamic", pipelines)
+    return RunSettings(
+        pipelines,
+        chosen,
+        heuristic,
+        _power_of_two("window", window),
+        _short_time("time_slice", time_slice),
+        checks.whole("markers", markers, 0, MOST, error=ConfigError),
+    )
 
 
-def placement(value: Any, config: Config, units: Iterable[Unit]) -> PlacementPolicy:
-    """Return what chooses the homes of assigned operators; others have none to choose."""
-    chosen = choose_placement(config.graph_placement if value is None else value)
-    _refuse_useless("placement", value, "assigned", units)
-    return chosen
-
-
-def _refuse_useless(option: str, value: Any, model: Model, units: Iterable[Unit]) -> None:
-    models = {unit.model for unit in units}
+def _refuse_useless(option: str, value: Any, model: Model, pipelines: Iterable[Pipeline]) -> None:
+    models = {pipeline.model for pipeline in pipelines}
     if value is not None and model not in models:
         raise ConfigError(
             f"{option} is for operators whose threading is {model!r}, and all of this graph are "
-            f"{' or '.join(map(repr, sorted(models)))}: there is no use for {safe_repr(value)}"
+            f"{' or '.join(map(repr, sorted(models)))}, so {safe_repr(value)} has no effect"
         )
 
 
@@ -66,19 +87,21 @@ def hot_keys(most: Any, programs: Iterable[Program]) -> None:
         raise ConfigError("hot_keys is for keyed operators in Python, and this graph has none")
 
 
-def power_of_two(option: str, value: Any) -> int:
+def _power_of_two(option: str, value: Any) -> int:
     """Check that an option is a power of two."""
     number = checks.whole(option, value, 1, 2**20, error=ConfigError)
     if number & (number - 1):
-        raise ConfigError(f"{option} is a power of two, 2**20 at most, not {value!r}")
+        raise ConfigError(f"{option} must be a power of two up to 2**20, got {value!r}")
     return number
 
 
-def short_time(option: str, value: Any) -> float:
+def _short_time(option: str, value: Any) -> float:
     """Check that an option is a time of a second or less."""
     seconds = checks.seconds(option, value, zero=False, error=ConfigError)
     if seconds > 1:
-        raise ConfigError(f"{option} is in seconds, above 0 and 1 at most, not {value!r}")
+        raise ConfigError(
+            f"{option} must be a number of seconds above 0 and at most 1, got {value!r}"
+        )
     return seconds
 
 

@@ -1,4 +1,4 @@
-"""Buffers of outputs: what a run's collectors have, and `results()` has not taken yet."""
+"""Buffers of outputs that wait in a run's collectors until `results()` takes them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ T = TypeVar("T")
 
 
 class OutputBuffer(Generic[T]):
-    """The outputs that wait in a collector until somebody takes them; in any thread.
+    """The outputs in a collector that were not taken yet. Safe in every thread.
 
     Takers have a lock for what they take out of the collector's list, and lanes have none: they go
     on appending. On a list the copy of a slice, its deletion and an append are each atomic; without
     an interpreter lock, by the list's own. Appends only add at the end. So what is deleted is what
     was copied.
 
-    One iterator at a time takes: `hand_over()` says which. It is known by its hand, and not kept.
+    One iterator at a time takes: `hand_over()` says which. Its chunk identifies it; no reference
+    to it is kept.
     """
 
     def __init__(self, name: str, collected: list[T], limit: int | None) -> None:
@@ -35,8 +36,8 @@ class OutputBuffer(Generic[T]):
         """The thread whose event loop has the task that takes, if one does."""
         self._user: Callable[[], Any] | None = None
         self.is_free = True
-        """The taker has let go, and may take again as long as nobody else does."""
-        self.hand: list[T] = []
+        """The taker has let go. It may take again until another one does."""
+        self.chunk: list[T] = []
         """Outputs that are out of the collector's list, the last first. Its pop() needs no lock."""
         self._taker: weakref.ref[Any] | None = None
         self._collected = collected
@@ -44,31 +45,31 @@ class OutputBuffer(Generic[T]):
         self._taken = WaitQueue()
 
     def __len__(self) -> int:
-        # In this order: what a taker takes in hand meanwhile is counted twice, and not missed.
-        return len(self._collected) + len(self.hand)
+        # In this order: outputs that a taker moves just now are counted twice, not missed.
+        return len(self._collected) + len(self.chunk)
 
     def is_full(self) -> bool:
         """Tell whether senders wait."""
         return len(self) >= self.limit and not self._is_dropped()
 
     def has_room(self) -> bool:
-        """Tell whether senders that wait go on: to wake one costs more than an output."""
+        """Tell whether to wake waiting senders: to wake one costs more than an output."""
         return len(self) <= self.limit // 2 or self._is_dropped()
 
     def _is_dropped(self) -> bool:
         return self._taker is not None and self._taker() is None
 
     def hand_over(self, taker: object, limit: int | None) -> bool:
-        """Let another iterator take all that is there, with a hand of its own.
+        """Let another iterator take all outputs, with its own chunk.
 
-        False: the last one is there, has not let go, and who took by it may go on.
+        False: the last iterator is in use and has not let go.
         """
         with self._lock:
             if not self._may_be_replaced():
                 return False
             # No call between these, after which Ctrl-C comes, or another thread that takes from it.
-            old, left = self.hand, self.hand[:]
-            self.hand = left
+            old, left = self.chunk, self.chunk[:]
+            self.chunk = left
             del old[:]
             self._taker = weakref.ref(taker)
             self._user = self.loop = None
@@ -92,19 +93,19 @@ class OutputBuffer(Generic[T]):
         self.is_free = False
 
     def take_one(self) -> T:
-        """Take the first; raise IndexError if there is none."""
+        """Take the first output. Raises IndexError without one."""
         with self._lock:
-            fetches = not self.hand
+            fetches = not self.chunk
             if fetches:
                 # Half of what has a sender wait: it goes on while the rest of it is taken.
                 rows = self._collected[: (self.limit + 1) // 2]
-                hand, added, number = self.hand, rows[::-1], len(rows)
-                # In hand first: rows that are counted twice have a sender wait, rows that are in
-                # neither would let it go on. And no call between the two, after which Ctrl-C comes.
-                hand += added
+                chunk, added, number = self.chunk, rows[::-1], len(rows)
+                # Into the chunk first: rows that are counted twice make a sender wait, rows that
+                # are in neither would let it go on. No call is between the two: Ctrl-C comes there.
+                chunk += added
                 del self._collected[:number]
             try:
-                return self.hand.pop()
+                return self.chunk.pop()
             finally:
                 if fetches:
                     self._taken.notify_all()
@@ -115,7 +116,7 @@ class OutputBuffer(Generic[T]):
         with self._lock:
             with suppress(IndexError):
                 while True:  # one by one: others may do so, and have no lock
-                    rows.append(self.hand.pop())
+                    rows.append(self.chunk.pop())
             fetched = self._collected[:]
             del self._collected[: len(fetched)]
         self._taken.notify_all()
@@ -124,15 +125,15 @@ class OutputBuffer(Generic[T]):
     def rows(self) -> list[T]:
         """Return all that there are, and leave them to be taken."""
         with self._lock:
-            return self.hand[::-1] + self._collected
+            return self.chunk[::-1] + self._collected
 
     def unbind(self) -> None:
-        """Let senders go on, however many outputs there are."""
+        """Let senders continue, however many outputs there are."""
         self.limit = sys.maxsize
         self._taken.notify_all()
 
     def wait_for_taker(self, seconds: float) -> None:
-        """Wait until takers have made room, for `seconds` at most."""
+        """Wait for takers to make room, for `seconds` at most."""
         self._taken.wait_for(self.has_room, seconds)
 
 
@@ -160,7 +161,7 @@ class OutputBuffers:
         """Return the buffer of the collector of this name, or of the only one. Raises RunError."""
         collected = self.collected
         if not collected:
-            raise RunError(f"results() are what a collect() gets, and {run!r} has none")
+            raise RunError(f"results() needs a collect() in the graph, and {run!r} has none")
         if name is None and len(collected) == 1:
             (name,) = collected
         if not isinstance(name, str) or name not in collected:

@@ -1,6 +1,6 @@
-// Which flows the calling thread works on: an operator must not wait for its own.
+// The flows that the calling thread works on: an operator must not wait for its own flow.
 //
-// For one source only, flow.pyx: what is thread-local here exists once for each extension module that includes it.
+// For one source only, flow.pyx: a header's thread-local variables exist once for each module that includes it.
 #pragma once
 
 #include <cstdint>

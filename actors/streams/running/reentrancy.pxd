@@ -1,4 +1,4 @@
-# Which flows the calling thread works on: see reentrancy.hpp. For one source only, flow.pyx.
+# The flows that the calling thread works on: see reentrancy.hpp. Only flow.pyx may cimport it.
 from libc.stdint cimport uint32_t
 
 from callboard.scheduling.flow.flow cimport Pool, Rest

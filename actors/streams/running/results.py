@@ -6,7 +6,7 @@ import gc
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
@@ -14,7 +14,7 @@ from callboard.core.threads.blocking import in_thread, running_task
 from callboard.rows.batches import Batches, is_table
 from callboard.streams.checks import check_entry
 from callboard.streams.errors import RunError, RunTimeout
-from callboard.streams.running.lifecycle import Lifecycle
+from callboard.streams.running.execution import Execution
 from callboard.streams.running.output_buffer import OutputBuffer
 
 T = TypeVar("T")
@@ -22,111 +22,70 @@ Inputs = Iterator[tuple[str, list[Any]]]
 
 _MOMENT = 0.1  # seconds between a waiting sender's looks for something to hand out
 _INSTEAD = "send them by asend(), and give results() none"
-_GRACE = 1.0  # seconds that operators have to come to an end when nobody wants their outputs
-
-
-class Outlook(NamedTuple):
-    """The outlook of a run at one moment: what may still come of it."""
-
-    done: int
-    """How many rounds had left the graph."""
-    is_idle: bool
-    """No round was on its way."""
-    is_over: bool
-    """And none will be: all that it gives is there."""
-
-
-class ResultsSource(Protocol):
-    """A run as an iterator of its results needs it; the iterator keeps it."""
-
-    life: Lifecycle
-
-    def outlook(self) -> Outlook:
-        """Look what may still come."""
-
-    def wait_a_turn(self, rounds: int) -> None:
-        """Wait for a moment, or work, unless so many rounds are done."""
-
-
-class PulledSource(ResultsSource, Protocol):
-    """A run as results need it that send rows to it."""
-
-    def send(self, entry: str, rows: Iterable[Any], *, timeout: float | None = None) -> None:
-        """Send rows."""
-
-    def await_room(self, timeout: float) -> None:
-        """Wait until a batch may come in. Raises RunTimeout, and why the run ended before."""
-
-    def finish(self, timeout: float | None = None) -> Any:
-        """Finish the run."""
-
-    def cancel(self, timeout: float = ...) -> None:
-        """Cancel the run."""
-
-    def wait_for_all(self) -> None:
-        """Wait until all rows that were sent are done."""
+_GRACE = 1.0  # seconds that operators have to end when their outputs are not wanted
 
 
 class Results(Generic[T]):
     """An iterator of a collector's outputs, in order, as they are made. Made by `Run.results`.
 
-    It waits until something has come, and ends when the run was finished and all is taken. At a
-    failure the outputs before it are handed out, and then the run's StreamError is raised;
-    RunEnded, when the run was cancelled or its system stopped. The iterator keeps no reference to
-    outputs that it handed out. `async for` does the same without blocking the event loop. Several
-    threads may take, and each output goes to one.
+    It waits for outputs, and ends once the run is finished and all are taken. After a failure it
+    returns the outputs before it, and then raises the run's StreamError, or RunEnded if the run was
+    cancelled or its system stopped. It keeps no reference to outputs that it has returned. `async
+    for` does the same without blocking the event loop. Several threads may take outputs; each
+    output goes to one.
 
-    It lets go of the output when it is closed, dropped, or has raised, or when the thread or the
-    task that took is over. Then `Run.results()` gives another one, which goes on with the outputs
-    that are not taken. This one raises RunError from then on.
+    The iterator releases the collector when it is closed or dropped, has raised, or when the thread
+    or task that took from it has ended. It then raises RunError, and `Run.results()` returns a new
+    one, which continues with the outputs not taken yet.
     """
 
     __dir__ = public_names
 
-    def __init__(self, source: ResultsSource, buffer: OutputBuffer[T]) -> None:
+    def __init__(self, source: Execution, buffer: OutputBuffer[T]) -> None:
         self._source = source
         self._buffer = buffer
-        self._hand = buffer.hand
+        self._chunk = buffer.chunk
 
-    def take_over(self, limit: int | None) -> Self:
+    def _take_over(self, limit: int | None) -> Self:
         """Go on where the last iterator of the same outputs was. Raises RunError if it is at it."""
         if not self._buffer.hand_over(self, limit):
-            gc.collect()  # a traceback may keep an iterator that nobody can reach
+            gc.collect()  # a traceback may keep an unreachable iterator
             if not self._buffer.hand_over(self, limit):
                 raise RunError(
-                    f"somebody has the results() of {self._buffer.name!r} already: there is a new "
-                    "iterator when that one is closed or dropped, or has raised"
+                    f"the results() of {self._buffer.name!r} already have an iterator: close or "
+                    "drop it to get another one"
                 )
-        self._hand = self._buffer.hand
+        self._chunk = self._buffer.chunk
         return self
 
     @property
     def pending(self) -> int:
-        """How many outputs wait to be taken."""
+        """The number of outputs that wait to be taken."""
         return len(self._buffer)
 
     def take(self) -> list[T]:
-        """Return all outputs that there are, without waiting, whatever has become of the run."""
+        """Return all available outputs without waiting, even if the run has failed or ended."""
         self._source.life.check_caller("take()", by_operators=True)
         self._check_is_taker()
         return self._buffer.take_all()
 
     def close(self) -> None:
-        """Leave the outputs that are not taken to `finish()`, or to other `results()`: `send()`
-        waits for takers no more.
+        """Leave the outputs that are not taken to `finish()`, or to other `results()`.
+
+        `send()` no longer waits until outputs are taken.
         """
         if self._is_taker():
             self._buffer.unbind()
             self._buffer.is_free = True
 
     def _is_taker(self) -> bool:
-        return self._hand is self._buffer.hand
+        return self._chunk is self._buffer.chunk
 
     def _check_is_taker(self) -> None:
         if not self._is_taker():
             raise RunError(
-                f"this iterator had let go of {self._buffer.name!r}, and another call of "
-                "results() has it"
+                f"this iterator has released {self._buffer.name!r}, and another call of results() "
+                "has it"
             )
 
     def _let_go(self) -> None:
@@ -138,7 +97,7 @@ class Results(Generic[T]):
 
     def __next__(self) -> T:
         try:
-            return self._hand.pop()
+            return self._chunk.pop()
         except IndexError:
             return self._next()
 
@@ -171,7 +130,7 @@ class Results(Generic[T]):
             return False
         others = "no row is on its way" if outlook.is_idle else ""
         source.life.check_wait("results()", "take them by `async for`", for_others=others)
-        source.wait_a_turn(outlook.done + 1)
+        source.waiting.for_a_moment(outlook.done + 1)
         return True
 
     def __aiter__(self) -> Self:
@@ -179,7 +138,7 @@ class Results(Generic[T]):
 
     async def __anext__(self) -> T:
         try:
-            return self._hand.pop()
+            return self._chunk.pop()
         except IndexError:
             return await self._anext()
 
@@ -206,7 +165,7 @@ class Results(Generic[T]):
         """Raise RunError where `async for` would block."""
 
     def __repr__(self) -> str:
-        return f"<Results of {self._buffer.name!r}, {self.pending} untaken>"
+        return f"<Results of {self._buffer.name!r}, {self.pending} pending>"
 
 
 class PulledResults(Results[T]):
@@ -216,9 +175,7 @@ class PulledResults(Results[T]):
     go. Batches in work have a second to come to an end. One thread at a time takes.
     """
 
-    _source: PulledSource
-
-    def __init__(self, source: PulledSource, buffer: OutputBuffer[T], inputs: Inputs) -> None:
+    def __init__(self, source: Execution, buffer: OutputBuffer[T], inputs: Inputs) -> None:
         super().__init__(source, buffer)
         self._pulling = _pull(source, buffer, inputs)
         self._turn = threading.Lock()  # held by the sender
@@ -227,8 +184,8 @@ class PulledResults(Results[T]):
         self._source.life.check_wait("results() with rows", _INSTEAD)
         if not self._turn.acquire(blocking=False):
             raise RunError(
-                f"results() with rows is for one taker at a time, and another one, or the rows "
-                f"themselves, takes those of {self._source!r}"
+                "results() with rows allows one reader at a time, and another one, or the rows "
+                f"themselves, is reading from {self._source!r}"
             )
         try:
             return next(self._pulling, False) or self.pending > 0
@@ -297,7 +254,7 @@ def _next_of(batches: Batches) -> list[Any] | None:
 
 
 def _pull(
-    source: PulledSource, buffer: OutputBuffer[Any], inputs: Inputs
+    source: Execution, buffer: OutputBuffer[Any], inputs: Inputs
 ) -> Generator[bool, None, None]:
     """Send a batch, and have the outputs so far handed out, until all is sent; then finish."""
     sent = 0
@@ -314,7 +271,7 @@ def _pull(
             error.sent = sent + getattr(error, "sent", 0)  # type: ignore[attr-defined]
         if isinstance(error, Exception):  # the outputs of the rows before it come first
             with suppress(RunError):
-                source.wait_for_all()
+                source.waiting.for_all()
             while len(buffer):
                 yield True
         source.cancel(_GRACE)
@@ -324,7 +281,7 @@ def _pull(
 class _Sending:
     """Rows that are sent once, by however many calls that time out."""
 
-    def __init__(self, source: PulledSource, entry: str, rows: list[Any]) -> None:
+    def __init__(self, source: Execution, entry: str, rows: list[Any]) -> None:
         self._source = source
         self._entry = entry
         self._rows = rows
@@ -343,7 +300,7 @@ class _Sending:
 
 
 def _patiently(call: Callable[..., Any], buffer: OutputBuffer[Any]) -> Iterator[bool]:
-    """Call until it comes to an end in time, and have the outputs so far handed out meanwhile."""
+    """Call until it ends in time; yield between the calls to hand out outputs."""
     while True:
         try:
             call(timeout=_MOMENT)

@@ -14,8 +14,7 @@ from callboard.streams.errors import FailedRow
 
 
 class RowCounts:
-    """Counts, by operator, the inputs that were skipped, the rows that were late (`lates`), and
-    those that a zip had no partners for (`unpaireds`).
+    """Counts rows that are skipped, late (`lates`) or without partners (`unpaireds`), by operator.
 
     It keeps the first `kept` failures. Programs call `skipped()`, `late()` and `unpaired()` from
     any thread.
@@ -51,20 +50,20 @@ class RowCounts:
             self.unpaireds[operator] += 1
         self._tell("unpaired", row)
 
-    def totals(self) -> tuple[int, int, int]:
+    def _totals(self) -> tuple[int, int, int]:
         """Return how many were skipped, late and unpaired, while others go on counting."""
         with self._lock:
             return self.skips.total(), self.lates.total(), self.unpaireds.total()
 
     def _seconds(self) -> float:
-        """Return the time of the run's clock, in seconds. This one stands still."""
+        """Return the time of the run's clock, in seconds; here it stands still."""
         return 0.0
 
     def _tell(self, reason: str, what: Any, error: Exception | None = None) -> None:
-        """Tell others what was counted: nobody."""
+        """Report a dropped row; here to no one."""
 
 
-class DeadLetterTally(RowCounts):
+class DeadLetterCounts(RowCounts):
     """Counts, and makes dead letters of what it counts; their recipient is the run's first lane."""
 
     def __init__(self, dead_letters: DeadLetters, now: Callable[[], float]) -> None:

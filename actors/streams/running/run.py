@@ -1,28 +1,29 @@
-"""Run, the handle by which users send rows to a graph at work, and take its results."""
+"""Run, the users' handle on a running graph: it sends rows and takes results."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from callboard._inside.answers.future import Future
 from callboard.core import checks
 from callboard.core.errors import ConfigError, WouldBlock
-from callboard.core.handles import CopiedAsItself
 from callboard.core.markup import paragraph
-from callboard.in_thread import InThread, Sending, until_done
+from callboard.run_handle import CANCEL, RunHandle
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.policies import choose_placement
 from callboard.streams.errors import RunError, StreamError
-from callboard.streams.experiments.experiment import predict, predict_all
 from callboard.streams.experiments.what_if import WhatIf, WhatIfs
 from callboard.streams.planning.plan import Plan
-from callboard.streams.running.execution import HELP, LOOK, Execution
+from callboard.streams.running.execution import Execution
+from callboard.streams.running.experiment import predict, predict_all
+from callboard.streams.running.lifecycle import HELP
 from callboard.streams.running.results import PulledResults, Results, inputs_of
 from callboard.streams.running.statistics import Progress, RunStatistics, collect
+from callboard.streams.running.waiting import LOOK
 from callboard.streams.snapshots.snapshot import Snapshot
 from callboard.system import ActorSystem
 
@@ -31,24 +32,22 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", covariant=True)
 T = TypeVar("T")
-V = TypeVar("V")
 
-CANCEL = 5.0  # seconds that a cancelled run may take
 _LEAVE = 10.0  # seconds that lanes which have ended their last round may take to be gone
 
 
-class Run(CopiedAsItself, Generic[R]):
-    """A graph at work. Made by `ActorSystem.run`; a context manager: leaving it finishes the run.
+class Run(RunHandle[R]):
+    """A running graph. Made by `ActorSystem.run`; a context manager: leaving it finishes the run.
 
-    In a coroutine use `async with`; if that is cancelled while it is left, the run is cancelled.
+    In a coroutine use `async with`. A cancellation while leaving it cancels the run.
 
-    Its methods may be called from any thread, and from actors, which then help with the work while
-    they wait.
+    Any thread may call its methods. An actor that waits in one of them helps with the work.
     """
 
     def __init__(self, system: ActorSystem, plan: Plan, **options: Any) -> None:
+        self._system = system
         self._work = Execution(system, plan, **options)
-        self.tally = self._work.tally
+        self.row_counts = self._work.row_counts
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -60,17 +59,24 @@ class Run(CopiedAsItself, Generic[R]):
     def send(self, entry: str, rows: Iterable[Any], *, timeout: float | None = None) -> None:
         """Send rows into the graph, in order. Rows of several senders are ordered by arrival.
 
-        Waits while `window` rounds are on their way, or too many `results()` are not taken. Raises
-        RunTimeout if there is still no room after `timeout` seconds, the run's StreamError once the
-        run has failed, and RunEnded when it was finished or cancelled, be it meanwhile. For the
-        error it waits until no earlier row can fail any more. While the iterator of `rows` blocks,
-        `timeout` is not looked at. If `rows` raises, the rows before that are sent. If there are
-        none, it raises why the run takes no more, and never waits for room.
+        Waits while `window` batches are in flight, or while `results()` has too many outputs
+        pending. If `rows` raises, the rows before that are sent.
 
-        Each exception says what became of the rows: `sent` of them went in, and `unsent` are those
-        that were taken from `rows` and did not go in. So no row is lost with an iterator.
+        Each exception says what happened to the rows: `sent` of them went in, and `unsent` were
+        taken from `rows` but did not go in. So no row of an iterator is lost.
 
-        An operator of the same run gets CallboardError: it would wait for itself.
+        Args:
+            entry: The name of the entry.
+            rows: Any iterable. An empty one never waits; it only raises if the run takes no more
+                rows.
+            timeout: The longest wait for room in seconds. It does not limit how long the iterator
+                of `rows` blocks.
+
+        Raises:
+            RunTimeout: There was no room in time.
+            StreamError: An operator failed. It is raised once no earlier row can fail any more.
+            RunEnded: The run was finished or cancelled, maybe during this call.
+            RunError: An operator of this run made the call, and would wait for itself.
         """
         self._work.send(entry, rows, timeout=timeout)
 
@@ -81,21 +87,21 @@ class Run(CopiedAsItself, Generic[R]):
         *,
         timeout: float | None = None,
     ) -> Awaitable[None]:
-        """Like send(), but return at once what is to be awaited in an event loop.
+        """Like send(), but return an awaitable, for an event loop.
 
-        Another thread goes through `rows`, a batch at a time, when there is room for it. A
-        cancelled `await`, or `cancel()`, ends that: the rows that were taken go in, and the others
-        are left in `rows`. Only then is the cancellation raised, so rows that are sent next come
-        behind. A second cancellation does not wait, as for a `next()` of `rows` that blocks.
-        `asyncio.create_task()` wants a coroutine, and this is none: use `asyncio.ensure_future()`.
+        Another thread iterates over `rows`, a batch at a time, when there is room. Cancelling the
+        `await`, or `cancel()`, ends that: the rows that were taken go in, and the others stay in
+        `rows`. Only then is the cancellation raised, so rows that are sent next follow these. A
+        second cancellation does not wait, in case a `next()` of `rows` blocks. The awaitable is not
+        a coroutine: use `asyncio.ensure_future()` instead of `asyncio.create_task()`.
 
-        Rows of an asynchronous iterable are sent one after the other as they come, by the `await`
-        itself; `timeout` is for each of them. A row that was taken, and had no room because of
-        other senders, is `unsent` of the cancellation, as of other exceptions.
+        Rows of an asynchronous iterable are sent one by one as they arrive, by the `await` itself;
+        `timeout` applies to each of them. A row that was taken and found no room is in `unsent` of
+        the exception.
         """
         if isinstance(rows, AsyncIterable) and not isinstance(rows, Iterable):
             return self._pour(entry, rows, timeout)
-        return self._soon(
+        return self._begin(
             "send", partial(self._work.send, entry, rows, timeout=timeout), may_give_up=True
         )
 
@@ -112,53 +118,51 @@ class Run(CopiedAsItself, Generic[R]):
     ) -> Results[Any]:
         """Return an iterator of a collector's outputs, in order, as they are made. See Results.
 
-        `name` says which, if there are several. One iterator at a time has it; when that one is
-        closed or dropped, or has raised, another call gives one that goes on with the outputs that
-        are not taken. `finish()` returns only outputs that were not taken.
+        A collector has one iterator at a time. When that is closed or dropped, or has raised,
+        another call returns one that continues with the outputs not taken yet; `finish()` returns
+        only these. A caller's thread that runs operators, and an actor that is not dedicated, must
+        use `take()`: waiting would block the senders, so it raises RunError.
 
-        Without `rows`, others send: another thread, or another task by `asend()`. While
-        `limit` outputs wait to be taken, `send()` waits. Batches on their way by then, `window` at
-        most, still come. Where operators run in the caller's thread, that one takes too, by
-        `take()`: RunError if it would wait for itself. The same holds for an actor that is not
-        dedicated, as it would hold up its worker.
+        Args:
+            rows: Rows for the iterator to send itself, a batch at a time; it finishes the run when
+                they end. Then one thread is enough, and at most `window` batches are in flight.
+                They are rows of the graph's only entry; or rows by entry, as a dict of iterables,
+                whose batches take turns, or as pairs in order of arrival. If the iterable raises,
+                the iterator returns the outputs of the rows before that, then raises the exception,
+                with `sent` and `unsent` as in `send()`, and the run is cancelled, as it is when the
+                iterator is dropped. While the iterable blocks, for example on a socket, no output
+                is returned: run the graph with `batch_size=1, window=1` to get the outputs of each
+                row first. Without `rows`, another thread sends, or another task with `asend()`.
+            name: The collector, if there are several.
+            limit: `send()` waits while this many outputs are pending. Batches in flight, `window`
+                at most, still add to them. It does not apply with `rows`.
 
-        With `rows` the iterator sends them itself, a batch at a time, and finishes the run. One
-        thread is enough, at most `window` batches are on their way, and there is no `limit`. While
-        it waits in `rows`, as for a socket, it hands nothing out, so the last outputs come with the
-        next rows. Run the graph with `batch_size=1, window=1` to have those of each row first, or
-        send from elsewhere, and take the results without `rows`.
-
-        `rows` is an iterable for the one entry of a graph. Or it has rows by their entries: a dict
-        of iterables, which are sent in turns, a batch of each, or pairs in the order of their
-        arrival. If they raise, the outputs of the rows before are handed out. Then their exception
-        is raised, with `sent` and `unsent` as by `send()`, and the run is cancelled, as when the
-        iterator is dropped.
-
-        Raises RunError if there is no such collector, or somebody takes from it.
+        Raises:
+            RunError: There is no such collector, or it has an iterator.
         """
         work = self._work
         work.life.check_caller("results()", by_operators=True)
         limit = checks.whole("limit", limit, 1, error=ConfigError)
         buffer = work.outputs.of(name, work)
         if rows is None:
-            return Results(work, buffer).take_over(limit)
+            return Results(work, buffer)._take_over(limit)
         inputs = inputs_of(rows, work.plan.entries, work.batch_size)
-        return PulledResults(work, buffer, inputs).take_over(None)
+        return PulledResults(work, buffer, inputs)._take_over(None)
 
     # --- snapshots --------------------------------------------------------------------------------
 
     @property
     def position(self) -> dict[str, int]:
-        """How many rows of each entry went in, with those of the snapshot that it goes on with."""
+        """The number of rows of each entry so far, including those of a restored snapshot."""
         return self._work.sent.copy()
 
     def snapshot(self, types: Types = (), timeout: float | None = None) -> Snapshot:
-        """Return the state of all operators, with the rows that it is of as its `position`.
+        """Return the state of all operators. Its `position` says which rows it contains.
 
-        Senders wait until no row is on its way, and while the state is taken. Rows that were sent
-        are in it, and what they gave has left: collected outputs that were not taken are in the
-        state, and so is how far files were written. A run made with `restore=SnapshotStore(...)`
-        writes it to that directory, too, and has the `types` from there.
+        Senders wait until no row is in flight and the state is copied. It contains all rows sent so
+        far, collected outputs that were not taken, and the lengths of written files. A run made
+        with `restore=SnapshotStore(...)` also writes it to that directory, with the `types` from
+        there.
 
         Raises SnapshotError if an operator cannot be saved, RunTimeout after `timeout` seconds, and
         the errors of `send()` if the run failed or has ended.
@@ -166,20 +170,24 @@ class Run(CopiedAsItself, Generic[R]):
         return self._work.snapshot(types, timeout)
 
     def asnapshot(self, types: Types = (), timeout: float | None = None) -> Future[Snapshot]:
-        """Like snapshot(), but return a future at once, to be awaited in an event loop."""
-        return self._soon("snapshot", lambda: self.snapshot(types, timeout))
+        """Like snapshot(), but return a future to await in an event loop."""
+        return self._begin("snapshot", lambda: self.snapshot(types, timeout))
 
     # --- the end ---------------------------------------------------------------------------------
 
     def finish(self, timeout: float | None = None) -> R:
-        """Let the operators emit what they still hold, wait for it, and return the results.
+        """Flush the operators, wait for their outputs, and return the result.
 
-        These are the outputs of the graph's collector, without those taken from `results()`; a dict
-        of lists by name with several collectors, None without one. From the call on, the run takes
-        no more rows: `send()` raises RunEnded.
+        From now on the run takes no more rows: `send()` raises RunEnded.
 
-        Raises the StreamError of a run that failed, RunEnded of one that was cancelled, and
-        RunTimeout after `timeout` seconds; then the run goes on, and finish() may be called again.
+        Returns:
+            The outputs of the graph's collector, without those taken from `results()`; a dict of
+            lists by name with several collectors, None without one.
+
+        Raises:
+            StreamError: The run failed.
+            RunEnded: The run was cancelled, or its system stopped.
+            RunTimeout: `timeout` seconds have passed. The run continues; call finish() again.
         """
         result: R = self._work.finish(timeout)
         return result
@@ -211,90 +219,45 @@ class Run(CopiedAsItself, Generic[R]):
                 error.sent, error.unsent = sent, unsent  # type: ignore[attr-defined]
             raise
 
-    def afinish(self, timeout: float | None = None) -> Future[R]:
-        """Like finish(), but return a future at once, to be awaited in an event loop."""
-        return self._soon("finish", lambda: self.finish(timeout))
-
-    def _soon(self, what: str, call: Callable[..., V], *, may_give_up: bool = False) -> Future[V]:
-        """Call where the loop of the caller goes on, unless the calling thread does the work."""
-        work = self._work
-        name = f"{work.system.name}-{what}"
-        if not (work.crew.has_caller or work.system.is_run_here):
-            if may_give_up:
-                return Sending(name, lambda future: call(is_given_up=lambda: future.is_given_up))
-            return InThread(name, lambda _: call())
-        called: Future[V] = Future()
-        try:
-            called.set_result(call())
-        except Exception as error:
-            called.set_exception(error)
-        return called
-
     def cancel(self, timeout: float = CANCEL) -> None:
-        """Drop the rows on their way, and end. Waits for operators in the middle of a batch,
-        `timeout` seconds at most; called again, it goes on waiting. Calls of send() and finish()
-        that wait meanwhile raise RunEnded.
+        """End the run, and drop the rows in flight. Waiting send() and finish() raise RunEnded.
 
-        Once no operator is in the middle of a row, the files of sinks are closed. A function of the
-        run may call it, too, as when it has seen enough. Then it does not wait, and the next call
-        of finish() or cancel() elsewhere closes the files, or the end of the system does.
+        This waits, at most `timeout` seconds, for operators in the middle of a batch; call it again
+        to wait longer. The files of sinks are closed once no operator is in the middle of a row. A
+        function of the run may also call it, for example when it has seen enough. Then it does not
+        wait, and the next finish() or cancel() elsewhere closes the files, or the end of the system
+        does.
         """
         if not self._work.ended:
-            self._work.life.check_wait("cancel()", "await acancel()")
+            self._refuse_loop("cancel()", "await acancel()")
         self._work.cancel(timeout)
 
-    def acancel(self, timeout: float = CANCEL) -> Future[None]:
-        """Like cancel(), but return a future at once, to be awaited in an event loop."""
-        return self._soon("cancel", lambda: self._work.cancel(timeout))
+    def _cancel(self, timeout: float) -> None:
+        self._work.cancel(timeout)
 
-    def __enter__(self) -> Self:
-        try:
-            self._work.life.check_wait("the end of `with`", "use `async with`")
-        except WouldBlock:
-            self._work.cancel(0.0)
-            raise
-        return self
+    @property
+    def _works_here(self) -> bool:
+        return self._work.deployment.has_caller or self._system._is_run_here
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
-    ) -> None:
-        if kind is None:
-            self.finish()
-        else:
-            with self._work.system._shutdown.leaving(error) as left:
-                self.cancel(min(CANCEL, left))
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
-    ) -> None:
-        try:
-            if kind is None:
-                await self.afinish()
-        finally:
-            if not self._work.ended:
-                with self._work.system._shutdown.leaving(error) as left:
-                    cancellation = await until_done(self.acancel(min(CANCEL, left)))
-                if cancellation is not None:
-                    raise cancellation
+    def _refuse_loop(self, call: str, instead: str) -> None:
+        self._work.life.check_wait(call, instead)
 
     # --- what can be seen ------------------------------------------------------------------------
 
     @property
     def failure(self) -> StreamError | None:
-        """The error by which the run failed; None if it has not. While rows are on their way, that
-        of an earlier one may take its place.
+        """The error that failed the run; None if there was none.
+
+        While rows are in flight, the error of an earlier row may replace it.
         """
         failure = self._work.flow.failure
         return None if failure is None else failure._again()
 
     def statistics(self) -> RunStatistics:
-        """Say how the run does: rows, costs and queues of each operator, and latencies.
+        """Return the figures of the run: rows, costs and queues of each operator, and latencies.
 
-        A worker counts when it turns to something else, so until then the latest rows are not in
-        it; those of a finished run all are.
+        A worker adds its rows when it switches to other work, so the latest rows may be missing
+        until the run is finished.
         """
         work, flow = self._work, self._work.flow
         at_work = flow.done < flow.admitted  # for as long as an operator likes
@@ -304,25 +267,30 @@ class Run(CopiedAsItself, Generic[R]):
                 break
             time.sleep(HELP)
         seconds = time.monotonic() - work.begun
-        return collect(flow, self.tally, flow.rows, seconds, work.crew.sites, work.programs)
+        return collect(
+            flow, self.row_counts, flow.rows, seconds, work.deployment.threads, work.programs
+        )
 
     def _repr_html_(self) -> str:
         """Show the run's state and figures, for notebooks."""
         return paragraph(repr(self)) + self.statistics()._repr_html_()
 
     def rebalance(self, policy: Any = None) -> int:
-        """Let a placement policy, or the name of one, arrange the `assigned` operators anew; return
-        how many move. Without one it is the run's.
+        """Let a placement policy move the `assigned` operators. Return how many move.
 
-        The policy is handed the operators' lanes, which are actors, and move as those do: no row is
-        lost or reordered. Raises RunError in a run without such operators; PolicyError,
-        ConfigError; CallboardError if there may be no more threads.
+        The policy, by default the run's, places the operators' lanes, which are actors. No row is
+        lost or reordered.
+
+        Raises:
+            RunError: The run has no such operators.
+            PolicyError, ConfigError: The policy failed, or there is no such policy.
+            CallboardError: A new thread is needed and cannot be made.
         """
         work = self._work
         runtime = work.system._runtime
         runtime.refuse_fork()
         chosen = work.placement if policy is None else choose_placement(policy)
-        lanes = [lane for _, lane, _ in work.crew.assigned]
+        lanes = [lane for _, lane, _ in work.deployment.assigned]
         if not lanes:
             raise RunError(
                 f"rebalance() moves operators whose threading is 'assigned', and {self!r} has none"
@@ -344,19 +312,22 @@ class Run(CopiedAsItself, Generic[R]):
     def what_if(
         self, operator: str | None = None, faster: float = 0.2, *, seconds: float = 4.0
     ) -> WhatIf | WhatIfs:
-        """Predict how many more rows the run would do if an operator took less time: by a part of
-        it, 0.2 for a fifth. Without an operator, of each in turn, the largest gain first.
+        """Predict how many more rows the run would process if an operator took less time.
 
-        Nothing gets faster for that. While the operator works, all others are slowed down, and so
-        is the sender; then that time is taken off (virtual speed-up: Coz, SOSP 2015). The run is
-        slower by that for about half of `seconds`, which an answer takes for each operator. Its
-        outputs are the same. Others send meanwhile, as fast as the run takes rows: the answer is
-        for the rows that come now.
+        While the operator works, all others and the sender are slowed down; that time is then
+        subtracted (virtual speed-up: Coz, SOSP 2015). The outputs are the same, and the run is
+        slower for about half of the time. Other threads must send rows as fast as the run takes
+        them: the prediction is about these rows.
 
-        Raises RunError if there is no such operator, if the caller's thread runs it, in a manual
-        system, during another experiment, and if too few rows come; RunEnded if the run has ended,
-        or its StreamError, also meanwhile; ConfigError; CallboardError in an operator.
-        WouldBlock in an event loop, where `awhat_if()` is awaited.
+        Args:
+            operator: Its name. By default the results for all operators, the largest gain first.
+            faster: The part of its time that the operator would save: 0.2 is a fifth.
+            seconds: The length of the experiment for each operator.
+
+        Raises:
+            RunError: There is no such operator, the caller's thread runs it, too few rows are sent,
+                another experiment is running, or the system is manual.
+            RunEnded, StreamError: The run has ended or failed.
         """
         if operator is None:
             return predict_all(self._work, faster, seconds)
@@ -373,15 +344,13 @@ class Run(CopiedAsItself, Generic[R]):
     def awhat_if(
         self, operator: str | None = None, faster: float = 0.2, *, seconds: float = 4.0
     ) -> Future[WhatIf] | Future[WhatIfs]:
-        """Like what_if(), but return a future at once, to be awaited in an event loop."""
+        """Like what_if(), but return a future to await in an event loop."""
         if operator is None:
-            return self._soon("what-if", lambda: self.what_if(None, faster, seconds=seconds))
-        return self._soon("what-if", lambda: self.what_if(operator, faster, seconds=seconds))
+            return self._begin("what-if", lambda: self.what_if(None, faster, seconds=seconds))
+        return self._begin("what-if", lambda: self.what_if(operator, faster, seconds=seconds))
 
     def progress(self, total: int | None = None, *, every: float = 0.5) -> Progress:
-        """Show how the run gets on within a `with` block, on stderr or in a notebook. See
-        Progress.
-        """
+        """Show the progress within a `with` block, on stderr or in a notebook. See Progress."""
         return Progress(self.statistics, total, every=every)
 
     def __repr__(self) -> str:

@@ -26,19 +26,21 @@ def pairs(
             check_entry(name, entries)
         return inputs.items()
     if isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable) or is_table(inputs):
-        raise GraphError(f"inputs are rows by their entries, not {safe_repr(inputs)}")
+        raise GraphError(f"inputs must be rows by their entries, got {safe_repr(inputs)}")
     return inputs
 
 
-def run(plan: Plan, inputs: Iterable[Pair], batch_size: int, tally: RowCounts) -> Any:
+def run(plan: Plan, inputs: Iterable[Pair], batch_size: int, row_counts: RowCounts) -> Any:
     """Run a graph, and return its result."""
-    context = copy_context()  # what functions set in its variables is nobody else's
-    programs = context.run(plan.make_programs, tally)
+    context = copy_context()  # so that variables which functions set stay here
+    programs = context.run(plan.make_programs, row_counts)
     try:
         rounds = _Rounds(plan, programs)
         for pair in inputs:
             if not isinstance(pair, tuple) or len(pair) != 2:
-                raise GraphError(f"inputs are pairs of an entry and rows, not {safe_repr(pair)}")
+                raise GraphError(
+                    f"inputs must be pairs of an entry and rows, got {safe_repr(pair)}"
+                )
             name, rows = pair
             check_entry(name, plan.entries)
             for batch in Batches("run_sequentially()", rows, batch_size):
@@ -51,7 +53,7 @@ def run(plan: Plan, inputs: Iterable[Pair], batch_size: int, tally: RowCounts) -
 
 class _Rounds:
     def __init__(self, plan: Plan, programs: list[Program]) -> None:
-        self.steps = [*zip(plan.steps, programs, strict=True)]
+        self.operators = [*zip(plan.operators, programs, strict=True)]
         self.started = False
         self.passed_entries = [0] * len(plan.entries)
         self.passed = [[0] * len(program.ports) for program in programs]
@@ -59,7 +61,7 @@ class _Rounds:
     def send(self, entry: int | None, rows: list[Any]) -> None:
         """Take a batch for an entry through the graph; or, for None, the end of the stream."""
         if not self.started:
-            start(program for _, program in self.steps)
+            start(program for _, program in self.operators)
             self.started = True
         final = entry is None
         entries = [Batch([], final=final) for _ in self.passed_entries]
@@ -68,8 +70,8 @@ class _Rounds:
         _count(entries, self.passed_entries)
         outputs: list[list[Batch]] = []
         error: StreamError | None = None
-        for (step, program), passed in zip(self.steps, self.passed, strict=True):
-            batches = [entries[p] if n is None else outputs[n][p] for n, p in step.sources]
+        for (operator, program), passed in zip(self.operators, self.passed, strict=True):
+            batches = [entries[p] if n is None else outputs[n][p] for n, p in operator.sources]
             into = [batches[0].follower() for _ in passed]
             try:
                 program.process_many(batches, into)

@@ -1,4 +1,4 @@
-"""Detection of stalled runs, and threads that help them on.
+"""Detection of stalled runs, and threads that help them.
 
 Where workers are shared, an operator that waits for another one's progress may hold the worker
 which that one needs. On an interpreter with a lock, one worker at a time runs the Python operators
@@ -28,7 +28,7 @@ _NAP = 0.005  # seconds between two looks of a thread that has nothing to do
 
 
 class StallDetector:
-    """Has another thread work on rows that wait while operators stay in the middle of others.
+    """Starts a thread that works on waiting rows while operators are stuck in other rows.
 
     The thread works on `pools`. The log says so once. There is one more such thread each time that
     the run stands still again, as far as there are operators.
@@ -45,7 +45,7 @@ class StallDetector:
         self._helpers = 0
 
     def look(self) -> None:
-        """Look whether the run gets on. Threads that wait for the run call this now and then."""
+        """Check for progress. Threads that wait for the run call this repeatedly."""
         done, now = self._flow.done, time.monotonic()
         if done != self._done:
             self._done, self._since = done, now
@@ -63,9 +63,9 @@ class StallDetector:
         self._helpers += 1
         if self._helpers == 1:
             log.warning(
-                "rows wait for a worker, while operators stay in the middle of others; another "
-                "thread works on the rows that wait. An operator that waits for another one needs "
-                "a thread of its own, as by threading='dedicated'",
+                "rows are waiting for a worker, while operators are still busy with other rows; "
+                "another thread processes the waiting rows. An operator that waits for another one "
+                "needs a separate thread, such as by threading='dedicated'",
                 at_work=_names(at_work),
                 waiting=_names(waiting),
                 exception="".join(self._stacks()),
@@ -82,7 +82,7 @@ class StallDetector:
                 flow.wait_until_done(flow.done + 1, _NAP)
 
     def _stacks(self) -> list[str]:
-        """Say where workers are, as far as they are in Python."""
+        """Return the stacks of workers that are in Python."""
         frames = current_frames()
         found = []
         for worker in self._workers:
@@ -93,7 +93,7 @@ class StallDetector:
 
 
 def what_it_waits_for(flow: GraphFlow, programs: Sequence[Program]) -> str:
-    """Say at which operator most rows wait, which are in a row, and which wait for answers."""
+    """Name the operator where most rows wait, those in a row, and those that wait for answers."""
     operators = [operator for _, operator in flow.operators()]
     slow = max(operators, key=lambda operator: operator.queued)
     said = f"the operator {slow.name!r} has about {counted(round(slow.queued), 'row')} waiting"

@@ -14,14 +14,14 @@ from callboard.observing.progress_line import ProgressLine
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.programs.joins.join_in_lanes import LanePrograms
 from callboard.streams.programs.program import Program
-from callboard.streams.running.build import LaneSite
+from callboard.streams.running.build import OperatorThread
 from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.row_counts import RowCounts
 
 
 @dataclass(frozen=True)
 class PartitionStatistics:
-    """A partition of keys, so far. `busy` is in seconds, estimated from one of 64 rounds."""
+    """A partition of keys, until now. `busy` is in seconds, estimated from one of 64 rounds."""
 
     rows: int
     busy: float
@@ -29,7 +29,7 @@ class PartitionStatistics:
 
 @dataclass(frozen=True)
 class OperatorStatistics:
-    """An operator, so far. `cost` (of a row) and `busy` are in seconds; `queued` is an estimate.
+    """An operator, until now. `cost` (of a row) and `busy` are in seconds; `queued` is an estimate.
 
     `threading` is its threading model. `thread` is the name of the thread, or of the worker that is
     its home; it is empty for a `dynamic` operator, which any worker runs.
@@ -89,7 +89,7 @@ class Latency:
     """(upper bound, count) by powers of two of a microsecond."""
 
 
-# The latest rounds are those that ended in so many nanoseconds, so many at the most.
+# The latest rounds: those that ended within this time, and at most this many.
 RECENT_NS = 10_000_000_000
 MOST_RECENT = 256
 # How many operators the text of statistics has, and how much of a name.
@@ -99,7 +99,7 @@ MOST_OF_NAME = 32
 
 @dataclass(frozen=True, repr=False)
 class RunStatistics:
-    """A run, so far. `seconds` since it began; `throughput` in rows sent a second of it.
+    """A run, until now: `seconds` since it began, and `throughput` in rows sent per second.
 
     Watermarks are no rows, here and in operators. The text is a line, and a table of operators.
     """
@@ -175,10 +175,10 @@ def _table(operators: Sequence[OperatorStatistics]) -> Iterator[str]:
 
 def collect(
     flow: GraphFlow,
-    tally: RowCounts,
+    row_counts: RowCounts,
     rows: int,
     seconds: float,
-    sites: Sequence[LaneSite],
+    threads: Sequence[OperatorThread],
     programs: Sequence[Program],
 ) -> RunStatistics:
     """Read a flow's counters. Any thread."""
@@ -187,8 +187,8 @@ def collect(
     begun = [one for one in middle if one[2]]
     operators = flow.operators()
     lags = lags_of(flow)
-    skipped, late, unpaired = tally.totals()
-    last = dict(operators)  # of an operator in several steps, the one that works
+    skipped, late, unpaired = row_counts._totals()
+    last = dict(operators)  # of an operator with several programs, the one that works
     return RunStatistics(
         rows=rows,
         rounds=flow.admitted,
@@ -210,38 +210,38 @@ def collect(
                 cost=operator.cost,
                 selectivity=operator.selectivity,
                 busy=operator.busy,
-                threading=sites[step].model,
-                thread=sites[step].where,
-                lanes=programs[step].work_of_lanes() if last[step] is operator else (),
-                partitions=_partitions(flow, step, programs) if last[step] is operator else (),
-                hot_keys=programs[step].hot_keys() if last[step] is operator else (),
-                watermark_lag=lags.get(step),
+                threading=threads[number].model,
+                thread=threads[number].where,
+                lanes=programs[number].work_of_lanes() if last[number] is operator else (),
+                partitions=_partitions(flow, number, programs) if last[number] is operator else (),
+                hot_keys=programs[number].hot_keys() if last[number] is operator else (),
+                watermark_lag=lags.get(number),
             )
-            for step, operator in operators
+            for number, operator in operators
         ),
     )
 
 
 def figures_of(
-    flow: GraphFlow, tally: RowCounts, run: str, seconds: float, entries: list[int]
+    flow: GraphFlow, row_counts: RowCounts, run: str, seconds: float, entries: list[int]
 ) -> dict[str, Any]:
     """Read the counters of a run, its entries and its operators, for JSON. Any thread."""
-    skipped, late, unpaired = tally.totals()
+    skipped, late, unpaired = row_counts._totals()
     lags = lags_of(flow)
     times = recent_latency(flow)
     operators = [
         {
             "name": view.name,
-            "step": step,
+            "number": number,
             "rows_in": view.taken,
             "rows_out": view.given,
             "queued": view.queued,
             "workers": view.workers,
             "cost": view.cost,
             "busy": view.busy,
-            "watermark_lag": lags.get(step),
+            "watermark_lag": lags.get(number),
         }
-        for step, view in flow.operators()
+        for number, view in flow.operators()
     ]
     return {
         "run": run,
@@ -257,19 +257,19 @@ def figures_of(
 
 
 def _partitions(
-    flow: GraphFlow, step: int, programs: Sequence[Program]
+    flow: GraphFlow, number: int, programs: Sequence[Program]
 ) -> tuple[PartitionStatistics, ...]:
-    if isinstance(programs[step], LanePrograms):  # each lane has all rows
+    if isinstance(programs[number], LanePrograms):  # each lane has all rows
         return ()
-    return tuple(PartitionStatistics(rows, busy) for rows, busy in flow.partitions(step))
+    return tuple(PartitionStatistics(rows, busy) for rows, busy in flow.partitions(number))
 
 
 def lags_of(flow: GraphFlow) -> dict[int, float]:
     """Return how far the watermark of each operator that has one is behind. Any thread."""
     newest, watermarks = flow.event_times()
     return {
-        step: max(newest - mark, 0.0)
-        for step, mark in watermarks.items()
+        number: max(newest - mark, 0.0)
+        for number, mark in watermarks.items()
         if mark is not None and newest is not None
     }
 
@@ -308,7 +308,7 @@ _WIDTH = 20  # of the bar
 
 
 class Progress(ProgressLine):
-    """Shows how a run gets on, from entering to leaving the context, on a thread of its own.
+    """Shows the progress of a run, from entering to leaving the context, on a separate thread.
 
     On a terminal, and in a notebook, it is one line, redrawn `every` seconds; elsewhere a new line
     every 10 seconds. It has the rows done, of `total` if that is known, and rows a second since the

@@ -1,1 +1,1 @@
-"""SnapshotStore: the state of a run at one cut, as bytes, in files and back in a run."""
+"""Snapshots: the state of a run as bytes, in files, and restored into a run."""

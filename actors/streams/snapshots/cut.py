@@ -1,9 +1,9 @@
 """A cut: the states of all programs while the stream is paused.
 
-Values that others can change are encoded meanwhile, such as objects of users' classes. The others
-are only noted, and encoded when the stream goes on: numbers, texts, times, tuples of these, and
-lists and dictionaries that nobody else has. Their columns are cut into pieces, so that no piece
-keeps the interpreter for long.
+Values that others can change, such as objects of users' classes, are encoded during the pause. The
+others are only noted, and encoded after it: numbers, texts, times, tuples of these, and lists and
+dictionaries without another reference. Their columns are cut into pieces, so that no piece holds
+the interpreter for long.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from callboard.core.text import safe_str
 from callboard.streams.errors import SnapshotError
-from callboard.streams.planning.plan import Plan, Step
-from callboard.streams.programs.joins.kept import KeptRows
+from callboard.streams.planning.plan import Plan, PlannedOperator
+from callboard.streams.programs.joins.window_rows import SavedRows
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.rows.sinks import Call, Collect
 from callboard.streams.programs.saved import Columns
-from callboard.streams.snapshots.snapshot import Piece, Snapshot, StepState
+from callboard.streams.snapshots.snapshot import OperatorState, Piece, Snapshot
 
 if TYPE_CHECKING:
     from callboard.remote.wire.codec import Codec
 
 
 class _Noted(NamedTuple):
-    step: Step
+    operator: PlannedOperator
     serials: list[int]
     head: bytes | None
     parts: list[Columns | list[Piece]]
@@ -33,16 +33,18 @@ class _Noted(NamedTuple):
 
 
 class Cut:
-    """The parts of a snapshot. `take()` is for the pause, and `encoded()` for the time after."""
+    """The parts of a snapshot. `take()` runs during the pause, `encoded()` afterwards."""
 
     def __init__(self, codec: Codec, position: dict[str, int]) -> None:
         self._codec = codec
         self._position = position
-        self._kept = KeptRows()
+        self._kept = SavedRows()
         self._noted: list[_Noted] = []
         self._files: list[Any] = []
 
-    def take(self, step: Step, program: Program, parts: list[Any] | None = None) -> None:
+    def take(
+        self, operator: PlannedOperator, program: Program, parts: list[Any] | None = None
+    ) -> None:
         """Take the state of a program, or these parts of it. Raises SnapshotError."""
         columns: list[Columns] = []
         try:
@@ -54,8 +56,8 @@ class Cut:
                 part.let_go()
             if isinstance(error, SnapshotError) or not isinstance(error, Exception):
                 raise
-            raise _unsaved(step, error) from error
-        self._noted.append(_Noted(step, program.serials, encoded, noted))
+            raise _unsaved(operator, error) from error
+        self._noted.append(_Noted(operator, program.serials, encoded, noted))
         if isinstance(program, Call) and program.place is not None:
             self._files.append(program.place)
 
@@ -67,33 +69,33 @@ class Cut:
             raise SnapshotError(f"a row in a join cannot be saved: {safe_str(error)}") from error
 
     def encoded(self, pause: float) -> Snapshot:
-        """Encode what is left, when the stream goes on. Raises SnapshotError."""
+        """Encode the remaining state, while the stream continues. Raises SnapshotError."""
         try:
             return self._encoded(pause)
         finally:
             self.let_go()
 
     def let_go(self) -> None:
-        """Want no more of the programs."""
+        """Release the programs' states."""
         for noted in self._noted:
             for part in noted.parts:
                 if not isinstance(part, list):
                     part.let_go()
 
     def _encoded(self, pause: float) -> Snapshot:
-        steps = []
-        for step, serials, head, parts in self._noted:
+        operators = []
+        for operator, serials, head, parts in self._noted:
             try:
                 pieces = [piece for part in parts for piece in self._pieces_of(part)]
             except Exception as error:
-                raise _unsaved(step, error) from error
-            sources = [[*source] for source in step.sources]
-            said = step.name, step.kind, step.detail, sources
-            steps.append(StepState(*said, serials, head, pieces, step.is_keyed))
+                raise _unsaved(operator, error) from error
+            sources = [[*source] for source in operator.sources]
+            said = operator.name, operator.kind, operator.detail, sources
+            operators.append(OperatorState(*said, serials, head, pieces, operator.is_keyed))
         kept = list(self._pieces_of(self._kept_rows))
         for place in self._files:
             place.sync()
-        return Snapshot(self._position, steps, kept, self._codec, pause)
+        return Snapshot(self._position, operators, kept, self._codec, pause)
 
     def _noted_part(self, part: Columns) -> Columns | list[Piece]:
         return part if part.can_wait() else list(self._pieces_of(part))
@@ -119,9 +121,9 @@ def cut_of(
     """
     cut = Cut(codec, position)
     try:
-        for step, program in zip(plan.steps, programs, strict=True):
+        for operator, program in zip(plan.operators, programs, strict=True):
             collected = outputs.get(program.name) if isinstance(program, Collect) else None
-            cut.take(step, program, None if collected is None else [(), Columns([collected])])
+            cut.take(operator, program, None if collected is None else [(), Columns([collected])])
         cut.take_kept()
     except BaseException:
         cut.let_go()
@@ -129,8 +131,8 @@ def cut_of(
     return cut
 
 
-def _unsaved(step: Step, error: Exception) -> SnapshotError:
+def _unsaved(operator: PlannedOperator, error: Exception) -> SnapshotError:
     return SnapshotError(
-        f"operator {step.name!r} ({step.kind}) has a state that cannot be saved: "
+        f"operator {operator.name!r} ({operator.kind}) has a state that cannot be saved: "
         f"{safe_str(error)}. A class of yours has snapshot() and restore(), or is one of types="
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from callboard.core import checks
 from callboard.core.errors import ConfigError
+from callboard.core.handles import public_names
 from callboard.core.log import log
 from callboard.core.monitoring.private_files import private, read_file
 from callboard.streams.errors import RunError, SnapshotError
@@ -26,16 +27,23 @@ _SUFFIX = ".snapshot"
 
 
 class SnapshotStore:
-    """A directory with the last two snapshots of a run; made with the first one.
+    """A directory with the last two snapshots of a run, created with the first one.
 
-    `system.run(graph, restore=SnapshotStore(directory, every=10))` goes on with the newest snapshot
-    that is whole, or begins anew if there is none. The run writes one `every` so many seconds, on a
-    thread of its own, and at each call of `run.snapshot()`. Without `every` only those calls write.
-    One run at a time has the directory.
+    `system.run(graph, restore=SnapshotStore(directory, every=10))` continues from the newest intact
+    snapshot, or starts from the beginning without one. Only one run at a time may use the
+    directory.
 
-    `types` are the classes of rows and states: dataclasses, enumerations, NamedTuples and
-    exceptions, as a list or as a dict by their names. Raises ConfigError for others.
+    Args:
+        directory: Its path.
+        every: The number of seconds after which the run writes a snapshot, on a separate thread. It
+            also writes one at each `run.snapshot()`, and by default only then.
+        types: The classes of rows and states: dataclasses, enumerations, NamedTuples and
+            exceptions, as a list, or as a dict by name.
+
+    Raises ConfigError for other values.
     """
+
+    __dir__ = public_names
 
     def __init__(
         self,
@@ -52,23 +60,22 @@ class SnapshotStore:
         self._lock = threading.RLock()  # a run that the garbage collector ends lets go at any time
         self._file: int | None = None  # which says that a run has the directory
 
-    def paths(self) -> list[Path]:
+    def _paths(self) -> list[Path]:
         """Return the files of snapshots, the newest first."""
         found = [path for path in self.directory.glob(f"*{_SUFFIX}") if path.stem.isdecimal()]
         return sorted(found, key=_number_of, reverse=True)
 
-    def newest(self) -> Snapshot | None:
-        """Read the newest snapshot that is whole, and log those that are not, or that cannot be
-        read; None: there is none.
+    def _newest(self) -> Snapshot | None:
+        """Read the newest whole snapshot; None: there are no snapshots. Broken ones are logged.
 
         Raises SnapshotError if all are broken, or the newest is of a later version.
         """
         broken = ""
-        for path in self.paths():
+        for path in self._paths():
             try:
                 return Snapshot._read(read_file(path), self.codec, f"the file {str(path)!r}")
             except (SnapshotError, OSError) as error:
-                if isinstance(error, SnapshotError) and error.is_of_a_later_version:
+                if isinstance(error, SnapshotError) and error._is_of_a_later_version:
                     raise
                 broken = broken or str(error)
                 log.warning("a snapshot is broken", path=str(path), error=str(error))
@@ -78,7 +85,7 @@ class SnapshotStore:
 
     # --- for a run --------------------------------------------------------------------------------
 
-    def open(self) -> None:
+    def _open(self) -> None:
         """Take the directory; a new one is for its user alone.
 
         Raises RunError if another run has it, and OSError.
@@ -98,7 +105,7 @@ class SnapshotStore:
                 raise
             self._file = file
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Let another run have it, once no snapshot is being written."""
         with self._lock:
             file, self._file = self._file, None
@@ -106,16 +113,16 @@ class SnapshotStore:
                 fcntl.flock(file, fcntl.LOCK_UN)  # a forked process may have the file open as well
                 os.close(file)
 
-    def save(self, snapshot: Snapshot) -> None:
+    def _save(self, snapshot: Snapshot) -> None:
         """Write one, and remove those before the last two. Nothing, if the run has ended."""
         with self._lock:
             if self._file is None:
                 return
-            paths = self.paths()
+            paths = self._paths()
             number = _number_of(paths[0]) + 1 if paths else 1
             snapshot.save(self.directory / f"{number:012}{_SUFFIX}")
             for path in paths[_KEPT - 1 :]:
-                with suppress(IsADirectoryError):  # not one of ours
+                with suppress(IsADirectoryError):  # a directory of someone else
                     path.unlink(missing_ok=True)
 
 
@@ -124,7 +131,7 @@ def _number_of(path: Path) -> int:
 
 
 class Periodic:
-    """Calls `act()` every so many seconds on a thread, until it is stopped or that returns False.
+    """Calls `act()` periodically on a thread, until it is stopped or that returns False.
 
     The thread does not keep the process alive.
     """

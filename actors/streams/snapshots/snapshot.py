@@ -1,8 +1,8 @@
 """A snapshot: its parts, its bytes, and how a run resumes from it.
 
-The bytes are a head, and one msgpack array behind it: the positions of the entries, the states of
-the steps in the plan's order, and the rows that joins share. The head has the version of that, its
-length, and the checksum of both. States are encoded by `state_codec`, each in pieces of its own.
+The bytes are a head, followed by one msgpack array: the positions of the entries, the states of the
+operators in the plan's order, and the rows that joins share. The head has the version of that, its
+length, and the checksum of both. States are encoded by `state_codec`, each in separate pieces.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from callboard.core.monitoring.private_files import new_file, read_file
 from callboard.core.text import safe_str
 from callboard.frequency.results import Counted, Estimate, Frequent
 from callboard.streams.errors import FailedRow, SnapshotError
-from callboard.streams.planning.plan import Plan, Step
-from callboard.streams.programs.joins.kept import KeptRows
+from callboard.streams.planning.plan import Plan, PlannedOperator
+from callboard.streams.programs.joins.window_rows import SavedRows
 from callboard.streams.programs.program import Program, Watermark
 from callboard.streams.programs.windows.window import Window
 
@@ -90,7 +90,7 @@ def _batch_from(data: bytes) -> Any:
     return batch
 
 
-# The first one did not say which steps have keys. The checksum of the second was of its body alone.
+# Version 1 did not say which operators have keys. The checksum of version 2 was of its body alone.
 VERSION = 3
 
 _HEAD = Struct("!10sHIQ")
@@ -99,15 +99,15 @@ _MAGIC = b"callboard\n"
 _FREE = ("ask", "map", "to")
 
 Piece = list[bytes]
-"""The columns of so many values, each by itself."""
+"""Columns of values, each encoded separately."""
 
 
 def _checksum(version: int, body: Buffer) -> int:
     return zlib.crc32(body, version if version > 2 else 0)
 
 
-class StepState(NamedTuple):
-    """A step, and its state."""
+class OperatorState(NamedTuple):
+    """An operator of the plan, with its state."""
 
     name: str
     kind: str
@@ -120,34 +120,30 @@ class StepState(NamedTuple):
     is_keyed: bool | None = None
     """None: a snapshot of version 1 does not say."""
 
-    def what_differs(self, step: Step, number: int) -> str:
-        """Say what a step of a plan has that this one had not; nothing if they are the same."""
-        if (self.name, self.kind) != (step.name, step.kind):
+    def what_differs(self, operator: PlannedOperator, number: int) -> str:
+        """Say how an operator of a plan differs from this one; empty if they are the same."""
+        named = f"operator {number}, {operator.name!r} ({operator.kind}),"
+        if (self.name, self.kind) != (operator.name, operator.kind):
             return (
-                f"operator {number} is {step.name!r} ({step.kind}) in the graph, and was "
+                f"operator {number} is {operator.name!r} ({operator.kind}) in the graph, and was "
                 f"{self.name!r} ({self.kind}) in the snapshot"
             )
-        if self.kind not in _FREE and self.detail != step.detail:
-            return (
-                f"operator {number}, {step.name!r} ({step.kind}), is {step.detail!r} in the graph, "
-                f"and was {self.detail!r} in the snapshot"
-            )
-        if self.is_keyed not in (None, step.is_keyed):
-            now, then = ("keys", "none") if step.is_keyed else ("no keys", "some")
-            return (
-                f"operator {number}, {step.name!r} ({step.kind}), has {now} in the graph, and had "
-                f"{then} in the snapshot"
-            )
-        if self.sources != [[*source] for source in step.sources]:
-            return f"operator {number}, {step.name!r} ({step.kind}), reads other streams now"
+        if self.kind not in _FREE and self.detail != operator.detail:
+            was = f"was {self.detail!r} in the snapshot"
+            return f"{named} is {operator.detail!r} in the graph, and {was}"
+        if self.is_keyed not in (None, operator.is_keyed):
+            now, then = ("keys", "none") if operator.is_keyed else ("no keys", "some")
+            return f"{named} has {now} in the graph, and had {then} in the snapshot"
+        if self.sources != [[*source] for source in operator.sources]:
+            return f"{named} reads other streams now"
         return ""
 
 
 class Snapshot:
-    """The state of a run at one cut: of all its operators, with the rows that this state is of.
+    """The state of all operators of a run at one point, and the position in its input.
 
-    Made by `Run.snapshot()`, `load()` or `from_bytes()`, and taken back by
-    `system.run(graph, restore=snapshot)`, any number of times.
+    Made by `Run.snapshot()`, `load()` or `from_bytes()`, and restored by `system.run(graph,
+    restore=snapshot)`, any number of times.
     """
 
     __dir__ = public_names
@@ -155,13 +151,13 @@ class Snapshot:
     def __init__(
         self,
         position: dict[str, int],
-        steps: Sequence[StepState],
+        operators: Sequence[OperatorState],
         kept: Sequence[Piece],
         codec: Codec,
         pause: float = 0.0,
     ) -> None:
         self._position = position
-        self._steps = steps
+        self._operators = operators
         self._kept = kept
         self.codec = codec
         self.pause = pause
@@ -169,28 +165,28 @@ class Snapshot:
 
     @property
     def position(self) -> dict[str, int]:
-        """How many rows of each entry the state contains: a source goes on behind them."""
+        """The number of rows of each entry in the state. A source continues after them."""
         return self._position.copy()
 
     # --- bytes ------------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """Return it as bytes, with a version and a checksum."""
-        body: bytes = msgpack.packb([[*self._position.items()], self._steps, self._kept])
+        """Return the snapshot as bytes, with a version and a checksum."""
+        body: bytes = msgpack.packb([[*self._position.items()], self._operators, self._kept])
         return _HEAD.pack(_MAGIC, VERSION, _checksum(VERSION, body), len(body)) + body
 
     @classmethod
     def from_bytes(cls, data: bytes, types: Types = ()) -> Snapshot:
-        """Read what `to_bytes()` has written. `types` are those that `SnapshotStore` takes.
+        """Read the bytes of `to_bytes()`. `types` are those of `SnapshotStore`.
 
         Raises SnapshotError for a snapshot that is broken, or of a later version.
         """
         return cls._read(data, state_codec(types), "the snapshot")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write it to a file, which is there whole, and on the disk, or as it was before.
+        """Write the snapshot to a file, atomically and durably.
 
-        The file is for its user alone. Raises OSError.
+        Only its owner can read the file. Raises OSError.
         """
         path = Path(path)
         draft = path.with_name(f"{path.name}.new")
@@ -212,29 +208,31 @@ class Snapshot:
 
     @classmethod
     def load(cls, path: str | PathLike[str], types: Types = ()) -> Snapshot:
-        """Read a file. Raises OSError, and SnapshotError as `from_bytes()`."""
+        """Read a snapshot from a file. Raises OSError, and SnapshotError like `from_bytes()`."""
         return cls._read(read_file(Path(path)), state_codec(types), f"the file {str(path)!r}")
 
     @classmethod
     def _read(cls, data: bytes, codec: Codec, what: str) -> Snapshot:
         if len(data) < _HEAD.size or not data.startswith(_MAGIC):
-            raise SnapshotError(f"{what} is no snapshot: it begins with {data[:10]!r}")
+            raise SnapshotError(f"{what} is not a snapshot: it begins with {data[:10]!r}")
         _, version, seal, length = _HEAD.unpack_from(data)
         body = memoryview(data)[_HEAD.size :]
         if len(body) != length:
-            raise SnapshotError(f"{what} is broken: it has {len(body)} bytes, and not {length}")
+            raise SnapshotError(f"{what} is broken: expected {length} bytes, got {len(body)}")
         found = _checksum(version, body)
         if found != seal:
-            raise SnapshotError(f"{what} is broken: its checksum is {found:08x}, not {seal:08x}")
+            raise SnapshotError(
+                f"{what} is broken: expected the checksum {seal:08x}, got {found:08x}"
+            )
         if version > VERSION:
             error = SnapshotError(
                 f"{what} is a snapshot of version {version}, and this release reads {VERSION}"
             )
-            error.is_of_a_later_version = True
+            error._is_of_a_later_version = True
             raise error
         try:
-            position, steps, kept = msgpack.unpackb(body)
-            return cls(dict(position), [StepState(*step) for step in steps], kept, codec)
+            position, operators, kept = msgpack.unpackb(body)
+            return cls(dict(position), [OperatorState(*each) for each in operators], kept, codec)
         except (ValueError, TypeError) as error:
             raise SnapshotError(f"{what} is broken: {safe_str(error)}") from error
 
@@ -248,13 +246,13 @@ class Snapshot:
                 f"the graph's entries are {', '.join(plan.entries)}, and those of the snapshot "
                 f"{', '.join(entries)}"
             )
-        for number, (state, step) in enumerate(zip_longest(self._steps, plan.steps)):
+        for number, (state, one) in enumerate(zip_longest(self._operators, plan.operators)):
             if state is None:
-                what = f"operator {number}, {step.name!r} ({step.kind}), is not in the snapshot"
-            elif step is None:
+                what = f"operator {number}, {one.name!r} ({one.kind}), is not in the snapshot"
+            elif one is None:
                 what = f"operator {number}, {state.name!r} ({state.kind}), is not in the graph"
             else:
-                what = state.what_differs(step, number)
+                what = state.what_differs(one, number)
             if what:
                 raise SnapshotError(f"the snapshot is of another graph: {what}")
 
@@ -264,17 +262,19 @@ class Snapshot:
         gc.disable()  # which would look through all that is made here, and stays
         try:
             try:
-                kept = KeptRows([self._decoded(piece) for piece in self._kept])
+                kept = SavedRows([self._decoded(piece) for piece in self._kept])
             except Exception as error:
                 text = safe_str(error)
                 raise SnapshotError(f"the rows of its joins cannot be read: {text}") from error
-            for state, program, is_divided in zip(self._steps, programs, divided, strict=True):
+            for state, program, is_divided in zip(self._operators, programs, divided, strict=True):
                 self._give(state, program, kept, is_divided)
         finally:
             if collects:
                 gc.enable()
 
-    def _give(self, state: StepState, program: Program, kept: KeptRows, is_divided: bool) -> None:
+    def _give(
+        self, state: OperatorState, program: Program, kept: SavedRows, is_divided: bool
+    ) -> None:
         try:
             program.serials = state.serials
             if state.head is not None:
@@ -283,7 +283,7 @@ class Snapshot:
                 program.restore(head, columns, kept, is_divided)
         except Exception as error:
             raise SnapshotError(
-                f"operator {state.name!r} cannot go on with its state: {safe_str(error)}"
+                f"operator {state.name!r} cannot continue from its state: {safe_str(error)}"
             ) from error
 
     def _decoded(self, piece: Piece) -> list[list[Any]]:

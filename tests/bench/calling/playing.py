@@ -1,9 +1,9 @@
-"""Plays calls: the main thread calls a function elsewhere n times, `at_once` in each lot.
+"""Plays calls: the main thread calls a function elsewhere n times, `at_once` in each batch.
 
     callboard   asks an actor of this process
     pool        asks an actor in a process of its own
     ray         calls a method of Ray's actor, which is in a process of its own
-    pipe        a process that answers on a pipe: a lot and its answers have to fit into its buffers
+    pipe        a process that answers on a pipe, whose buffer has to hold a batch and its answers
 
 All answers have to be right. Processes are there before the clock starts.
 """
@@ -33,14 +33,14 @@ class PlainNext:
 
 
 def run(n: int, *, by: str, at_once: int = 1) -> Result:
-    lots = [[*range(first, min(first + at_once, n))] for first in range(0, n, at_once)]
+    batches = [[*range(first, min(first + at_once, n))] for first in range(0, n, at_once)]
     got: list[int] = []
     with BY[by]() as call_all:
         call_all([0])
         elsewhere = cpu_of_children()
         watch = Watch()
-        for lot in lots:
-            got += call_all(lot)
+        for batch in batches:
+            got += call_all(batch)
         spent = watch.stop()
         spent["cpu"] += cpu_of_children() - elsewhere
     return Result(n, got=hash(tuple(got)), want=hash(tuple(range(1, n + 1))), **spent)
@@ -50,21 +50,21 @@ def run(n: int, *, by: str, at_once: int = 1) -> Result:
 def by_actor() -> Iterator[CallAll]:
     with ActorSystem(workers=1) as system:
         ref = system.spawn(Next)
-        yield lambda lot: [answer.result(60.0) for answer in [ref.ask(each) for each in lot]]
+        yield lambda batch: [answer.result(60.0) for answer in [ref.ask(each) for each in batch]]
 
 
 @contextmanager
 def by_pool() -> Iterator[CallAll]:
     with ActorSystem(workers=1) as system:
         pool = system.pool(Next, processes=1)
-        yield lambda lot: [answer.result(60.0) for answer in [pool.ask(each) for each in lot]]
+        yield lambda batch: [answer.result(60.0) for answer in [pool.ask(each) for each in batch]]
 
 
 @contextmanager
 def by_ray() -> Iterator[CallAll]:
     with ray_with(1) as ray:
         receive: Any = ray.remote(PlainNext).remote().receive
-        yield lambda lot: ray.get([receive.remote(each) for each in lot])
+        yield lambda batch: ray.get([receive.remote(each) for each in batch])
 
 
 def answer_on(pipe: Connection) -> None:
@@ -79,10 +79,10 @@ def by_pipe() -> Iterator[CallAll]:
     process = multiprocessing.get_context("fork").Process(target=answer_on, args=(theirs,))
     process.start()
 
-    def call_all(lot: list[int]) -> list[int]:
-        for each in lot:
+    def call_all(batch: list[int]) -> list[int]:
+        for each in batch:
             ours.send(each)
-        return [ours.recv() for _ in lot]
+        return [ours.recv() for _ in batch]
 
     yield call_all
     ours.send(None)

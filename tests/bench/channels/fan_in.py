@@ -11,8 +11,8 @@ def run(
     n: int, *, by: str = "callboard", capacity: int = 16, producers: int = 16, **options: Any
 ) -> Result:
     library = LIBRARIES[by](**options)
-    lot = n // producers
-    values = lot * producers
+    chunk = n // producers
+    values = chunk * producers
     sends, receive = library.fan_in(capacity, producers)
     parts: list[Planned] = [
         (Producer, send, range(place, values, producers)) for place, send in enumerate(sends)

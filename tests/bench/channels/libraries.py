@@ -1,4 +1,4 @@
-"""How each library makes channels and runs parts, the way that library is meant to be used.
+"""Channels and tasks of each library, used as its authors intend.
 
 A task of asyncio or anyio is a coroutine on one event loop, trio's likewise; callboard derives a
 class from the part and its own `Task`, so that nothing stands between. A thread has the queue's own

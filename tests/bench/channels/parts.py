@@ -1,4 +1,4 @@
-"""What the tasks of the benchmarks do, in words that every library understands.
+"""The work of the tasks in benchmarks, in terms that every library has.
 
 A part is given the ends of its channels as functions: `send(value)` and `receive()`. A task awaits
 them in `run()`. A thread calls them in `block()`, and they block. The part that has the answer

@@ -1,4 +1,4 @@
-"""What a value through a channel is held against: messages to an actor with `async def receive`.
+"""Messages to an actor with `async def receive`, for comparison with values through a channel.
 
 Both actors have the same worker. The sender tells as many as a channel would hold, and goes on
 after the receiver has had its turn.
@@ -29,14 +29,14 @@ class Counting(Actor[int]):
 
 
 class Sending(Actor[int]):
-    def __init__(self, to: ActorRef[int], count: int, lot: int) -> None:
+    def __init__(self, to: ActorRef[int], count: int, chunk: int) -> None:
         self.to = to
         self.count = count
-        self.lot = lot
+        self.chunk = chunk
 
     def receive(self, first: int) -> None:
         tell = self.to.tell
-        following = min(first + self.lot, self.count)
+        following = min(first + self.chunk, self.count)
         for number in range(first, following):
             tell(number)
         if following < self.count:

@@ -1,4 +1,4 @@
-"""A plain thread sends a number to a task and waits for what comes back, n times.
+"""A plain thread sends a number to a task and waits for the answer, n times.
 
     callboard   the thread uses its ends with `put` and `get`, which block
     asyncio     the thread calls the event loop with `call_soon_threadsafe`, and waits at a queue

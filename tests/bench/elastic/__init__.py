@@ -1,1 +1,1 @@
-"""The elastic level of workers, beside the fixed ones: graphs of known cost, and plain actors."""
+"""The elastic level of workers, against fixed ones: graphs of known cost, and plain actors."""

@@ -1,4 +1,4 @@
-"""Actors that compute: each has a message of its own that it sends to itself, again and again.
+"""Actors that compute: each sends a message to itself, again and again.
 
 Native ones are `natives/actors.pyx`; those in Python want a build without an interpreter lock. All
 that was sent must have been handled.

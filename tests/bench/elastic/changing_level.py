@@ -1,4 +1,4 @@
-"""A change of level: how long the call takes, and how long until all that is suspended rests.
+"""A change of level: how long the call takes, and how long until all suspended workers rest.
 
 The level goes from 2 to 1 and back, n times, in the middle of work. A worker that is suspended
 rests at the end of its dispatch, and its lanes with it.
@@ -34,10 +34,10 @@ def run(n: int, *, beside: str = "graph", measure: str = "rest", quantile: str =
     look of the controller, which measures, decides, and changes nothing.
     """
     busy = {"graph": busy_graph, "actors": busy_actors}[beside]
-    elasticity = {"period": 1e6, "ceiling": 1.0}  # this thread looks, and nobody else
+    config = {"elasticity": {"period": 1e6, "ceiling": 1.0}}  # this thread looks, and nobody else
     taken: list[float] = []
     outcomes: list[list[Any]] = []
-    with ActorSystem(workers=(2, 2), elasticity=elasticity) as system, busy(system, outcomes):
+    with ActorSystem(workers=(2, 2), config=config) as system, busy(system, outcomes):
         team = system._runtime.team
         controller: Any = team.controller
         for _ in range(n):

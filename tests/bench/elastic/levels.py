@@ -1,4 +1,4 @@
-"""How the level of a system is chosen: fixed, or found by a strategy."""
+"""The choice of a system's level: fixed, or found by a strategy."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ def system_of(workers: int, strategy: str, period: float, least: int = 1) -> Act
     if not strategy:
         return ActorSystem(workers=workers)
     options = {"period": period, "ceiling": 1.0}
-    system = ActorSystem(workers=(least, workers), elasticity=options)
+    system = ActorSystem(workers=(least, workers), config={"elasticity": options})
     if strategy == "trends":
         controller: Any = system._runtime.team.controller
         controller._strategy = Trends(least, workers, ceiling=1.0)

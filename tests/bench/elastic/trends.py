@@ -14,9 +14,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from callboard.scheduling.elasticity.decision import Decision, rate, stays, stuck, workers
+from callboard.scheduling.elasticity.decision import Decision, rate, stuck, workers
 from callboard.scheduling.elasticity.level_bounds import stepped
 from callboard.scheduling.elasticity.measurement import Measurement
+
+
+def stays(count: int) -> str:
+    """Return "1 worker stays", "2 workers stay"."""
+    return f"{workers(count)} {'stays' if count == 1 else 'stay'}"
 
 
 @dataclass

@@ -1,1 +1,1 @@
-"""Counting what is frequent: streams as in Das et al. 2009, section 5."""
+"""Counting frequent keys: streams as in Das et al. 2009, section 5."""

@@ -1,4 +1,4 @@
-"""Errors: by how much the worst count of a summary is above the true one, as two threads count."""
+"""Errors: by how much a summary's worst count exceeds the true one, while two threads count."""
 
 from collections import Counter
 from threading import Thread

@@ -1,4 +1,4 @@
-"""Memory: the MB that a summary of keys holds, beside what holds them all."""
+"""Memory: the MB that a summary of keys takes, compared with tables of all keys."""
 
 import ctypes
 import gc

@@ -1,4 +1,4 @@
-"""asyncio: a task an actor, over an `asyncio.Queue`; the main program runs the loop to wait."""
+"""asyncio: a task for each actor, over an `asyncio.Queue`; the main program runs the loop."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -1,4 +1,4 @@
-"""What a benchmark may ask of a host."""
+"""The interface of a host for benchmarks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Pykka: the behaviour's class and `pykka.ThreadingActor` in one; a thread an actor."""
+"""Pykka: the behaviour's class and `pykka.ThreadingActor` in one; a thread for each actor."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The standard library alone: a thread an actor, over a `queue.SimpleQueue`."""
+"""The standard library alone: a thread for each actor, over a `queue.SimpleQueue`."""
 
 from queue import SimpleQueue
 from threading import Thread

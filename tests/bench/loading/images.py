@@ -1,4 +1,4 @@
-"""Samples of a data loader: pictures in memory, and what is done to each.
+"""Samples of a data loader: pictures in memory, and the processing of each.
 
 Pillow and NumPy let the interpreter lock go for most of the work, so threads share it.
 """

@@ -1,4 +1,4 @@
-"""How a net is run: as callboard runs nets, or as a task or a thread for each entity."""
+"""Ways to run a net: as callboard runs nets, or with a task or a thread for each entity."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Two trivial boxes in series, beside the two bare calls with the dict between them.
+"""Two trivial boxes in series, compared with two bare calls that pass the dict.
 
 An operation is a record through both.
 """

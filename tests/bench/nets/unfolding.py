@@ -1,4 +1,4 @@
-"""What a replica of a star takes in memory: bytes for each of n boxes, made by one record."""
+"""The memory of a star's replica: bytes for each of n boxes, made by one record."""
 
 from pathlib import Path
 from resource import getpagesize

@@ -42,14 +42,14 @@ def run(n: int, *, query: str, by: str, **options: Any) -> Result:
 
 
 def handed_over(events: Events, query: str, made: Callable[[str], Any]) -> list[tuple[str, Any]]:
-    """Cut each stream into lots, which are handed over by the times at which they are full."""
-    lots = []
+    """Cut each stream into chunks, which are handed over by the times at which they are full."""
+    chunks = []
     for name in READS[query]:
         rows, times = made(name), getattr(events, name)["time"].to_numpy()
         for begin in range(0, len(times), BATCH):
-            lot = rows[begin : begin + BATCH]
-            lots.append((times[min(begin + BATCH, len(times)) - 1], name, lot))
-    return [(name, lot) for _, name, lot in sorted(lots, key=itemgetter(0))]
+            chunk = rows[begin : begin + BATCH]
+            chunks.append((times[min(begin + BATCH, len(times)) - 1], name, chunk))
+    return [(name, chunk) for _, name, chunk in sorted(chunks, key=itemgetter(0))]
 
 
 def feed(graph: Graph[Any], parts: list[tuple[str, Any]], **options: Any) -> tuple[float, Any]:
@@ -63,8 +63,8 @@ def feed(graph: Graph[Any], parts: list[tuple[str, Any]], **options: Any) -> tup
 
 
 def by_rows(query: str, events: Events, **options: Any) -> Answer:
-    lots = handed_over(events, query, lambda name: rows.rows_of(events, name))
-    seconds, out = feed(rows.GRAPHS[query](), lots, **options)
+    chunks = handed_over(events, query, lambda name: rows.rows_of(events, name))
+    seconds, out = feed(rows.GRAPHS[query](), chunks, **options)
     return seconds, of_rows(query, out)
 
 
@@ -76,8 +76,8 @@ def batches_of(events: Events, query: str) -> list[tuple[str, pa.RecordBatch]]:
 
 
 def by_batches(query: str, events: Events, **options: Any) -> Answer:
-    lots = [(name, [batch]) for name, batch in batches_of(events, query)]
-    seconds, out = feed(batches.GRAPHS[query](), lots, **options)
+    chunks = [(name, [batch]) for name, batch in batches_of(events, query)]
+    seconds, out = feed(batches.GRAPHS[query](), chunks, **options)
     return seconds, of_batches(query, out)
 
 

@@ -1,4 +1,4 @@
-"""The native programs, compiled on demand into the build folder; who is missing is said so."""
+"""The native programs, compiled on demand into the build folder; missing ones are reported."""
 
 import os
 import shutil

@@ -2,7 +2,7 @@
 // before them gives consecutive numbers. A sink behind them checks that each comes out once, in order, with 1
 // added by each operator.
 //
-// Batches and the work on them are callboard's: an operator reads one lot and writes another, because others
+// Batches and the work on them are callboard's: an operator reads one chunk and writes another, because others
 // might read the first. So the measurement shows only the scheduling.
 #pragma once
 

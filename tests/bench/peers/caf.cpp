@@ -124,10 +124,10 @@ behavior ends(peer* self, int64_t n, int64_t stages, const actor& report) {
         [=](put_atom, const actor& first) { self->state.peers.push_back(first); },
         [=](int64_t value) {
             auto& state = self->state;
-            int64_t lot = 1;
-            if (value < 0) lot = 1024;
+            int64_t chunk = 1;
+            if (value < 0) chunk = 1024;
             else state.total += value == state.got++ + stages;
-            for (; lot > 0 && state.sent < n; --lot) self->send(state.peers[0], state.sent++);
+            for (; chunk > 0 && state.sent < n; --chunk) self->send(state.peers[0], state.sent++);
             if (state.got == n) self->send(report, state.total);
         },
     };

@@ -3,7 +3,7 @@
 // The source's thread becomes a scheduler thread when all is sent, and is counted as one: with one worker it is
 // alone, and whatever moves before the end of the rows moves because rings are full.
 //
-// Usage: free_ports adding ROWS WORKERS OPERATORS BATCH [RING]; a batch of 0 is row by row, without a lot around
+// Usage: free_ports adding ROWS WORKERS OPERATORS BATCH [RING]; a batch of 0 is row by row, without a chunk around
 // it. A port's ring holds what was fastest: 8 batches (of 2 to 64), or 256 rows (of 16 to 1,024). Prints one line
 // of JSON.
 

@@ -1,4 +1,4 @@
-// Which element a key has: a chained hash table that is read without locks.
+// The map of keys to elements: a chained hash table that is read without locks.
 //
 // Das et al. 2009, section 4.3.1. A chain is a line of slots, and further lines when it is full; it never gets
 // shorter. A slot has an element, with six bits of its hash in those of the address that are zero, or nothing.

@@ -1,4 +1,4 @@
-// A lock of one word, whose waiters look for a moment and then sleep: Drepper 2011, "Futexes are tricky", section 6.
+// A lock of one word, whose waiters spin for a moment and then sleep: Drepper 2011, "Futexes are tricky", section 6.
 //
 // Ten of them fit where one std::mutex does, so a lock lies in one line with what it guards. How often to look is
 // the user's choice: a lock that is held for a few dozen nanoseconds is free before a waiter would be asleep. It is

@@ -1,4 +1,4 @@
-// Stages with the structures that ours are measured against: another reorder buffer, another queue of partitions.
+// Stages with structures that callboard's are measured against: another reorder buffer, another queue of partitions.
 #pragma once
 
 #include <algorithm>

@@ -1,1 +1,1 @@
-"""What goes between processes: rows and asks for a served system, beside bare sockets and HTTP."""
+"""Rows and asks to a system served by another process, compared with bare sockets and HTTP."""

@@ -1,4 +1,4 @@
-"""What the benchmarks' servers serve: an actor that adds up rows, and answers."""
+"""The application of the benchmarks' servers: an actor that adds up rows, and answers."""
 
 import time
 from typing import Any

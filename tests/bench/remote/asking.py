@@ -1,4 +1,4 @@
-"""Ask one thing at a time, of an actor in another process; beside a bare socket that says it again.
+"""Ask one thing at a time of an actor in another process, compared with a socket that echoes it.
 
 Measured is the median time until the answer, in microseconds.
 """

@@ -1,4 +1,4 @@
-"""The bare end of a socket: `discard` reads all and says how much it was, `echo` says it again."""
+"""The bare end of a socket: `discard` reads all and reports its size, `echo` sends it back."""
 
 import socket
 import sys

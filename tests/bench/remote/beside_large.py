@@ -10,7 +10,7 @@ from collections.abc import Callable
 from threading import Thread
 
 from callboard.remote import Connection
-from callboard.remote.protocol.kinds import ENTRY, HELLO, MAGIC, SEQUENCE, VERSION, MessageKind
+from callboard.remote.protocol.kinds import MAGIC, VERSION, MessageKind
 from callboard.remote.protocol.server_side import ServerLimits
 from callboard.remote.wire.codec import VERSION as ENCODING
 from callboard.remote.wire.codec import Codec
@@ -43,11 +43,11 @@ class Other:
 
     def __init__(self, path: str, kind: str) -> None:
         body, self._items = largest(kind)
-        self._ask = frame(MessageKind.ASK, ENTRY.pack(0), body)
+        self._ask = frame(MessageKind.ASK, MessageKind.TELL.pack(0), body)
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(path)
         self._splitter = Splitter(1 << 20)
-        self._send(frame(MessageKind.HELLO, HELLO.pack(MAGIC, VERSION, ENCODING)))
+        self._send(frame(MessageKind.HELLO, MessageKind.HELLO.pack(MAGIC, VERSION, ENCODING)))
         self.right = False
 
     def _send(self, data: bytes) -> tuple[int, bytes]:
@@ -62,7 +62,7 @@ class Other:
         right = 0
         for _ in range(frames):
             kind, body = self._send(self._ask)
-            answer = CODEC.decode(body[SEQUENCE.size :])
+            answer = CODEC.decode(body[MessageKind.ANSWER.layout.size :])
             right += kind == MessageKind.ANSWER and answer == self._items
         self.right = right == frames
 

@@ -4,21 +4,15 @@ A row is an int, a text and a float. `commit` ends when the rows are on disk, `a
 has them all, and has written its state; `tell` when the actor has handled them.
 """
 
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from callboard import Actor, ActorSystem
 from callboard.remote import Connection, PersistentActor, connect
+from remote.processes import server
 from savina.result import Result
 
-BENCH = Path(__file__).parents[1]
 LIMIT = 120.0  # seconds
 
 
@@ -60,23 +54,6 @@ def build(system: ActorSystem) -> dict[str, Any]:
     return {"told": system.spawn(Told), "kept": system.spawn(Kept)}
 
 
-@contextmanager
-def served() -> Iterator[Connection]:
-    with tempfile.TemporaryDirectory() as folder:
-        url = f"unix:{folder}/s"
-        command = [sys.executable, "-m", "callboard", "serve", "remote.committing:build"]
-        options = ["--bind", url, "--state", f"{folder}/state", "--log-level", "WARNING"]
-        server = subprocess.Popen([*command, *options], cwd=BENCH, stdout=subprocess.PIPE)
-        try:
-            assert server.stdout is not None
-            server.stdout.readline()
-            with connect(url, timeout=LIMIT) as connection:
-                yield connection
-        finally:
-            server.terminate()
-            server.communicate()
-
-
 def tell(connection: Connection, rows: list[Any], batch: int) -> str:
     connection.ref("told").tell_many(rows)
     connection.flush()
@@ -108,7 +85,10 @@ def run(size: int, by: str = "commit", batches: int = 5) -> Result:
     rows = [(number, f"name {number}", number * 0.5) for number in range(size)]
     way = {"tell": tell, "commit": commit, "apply": apply}[by]
     numbers = count()
-    with served() as connection:
+    with (
+        server("remote.committing", state=True) as (url, _),
+        connect(url, timeout=LIMIT) as connection,
+    ):
         entry = way(connection, rows, next(numbers))
         settle(connection)
         begin = time.perf_counter()

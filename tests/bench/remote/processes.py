@@ -1,4 +1,4 @@
-"""The processes at the other end: a server of callboard's, or a few lines around a bare socket."""
+"""The processes at the other end: a callboard server, or a few lines around a bare socket."""
 
 import socket
 import subprocess
@@ -14,22 +14,28 @@ BENCH = Path(__file__).parents[1]
 
 
 @contextmanager
-def served() -> Iterator[Connection]:
-    """Serve `app` in a process of its own, and connect to it over a Unix socket."""
+def server(module: str, *options: str, state: bool = False) -> Iterator[tuple[str, int]]:
+    """Serve a module's `build` in a process, at a Unix socket; yield its address and process id."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"unix:{folder}/s"
-        command = [sys.executable, "-m", "callboard", "serve", "remote.app:build", "--bind", url]
-        server = subprocess.Popen(
-            [*command, "--log-level", "WARNING"], cwd=BENCH, stdout=subprocess.PIPE
-        )
+        command = [sys.executable, "-m", "callboard", "serve", f"{module}:build", "--bind", url]
+        command += ["--log-level", "WARNING", *options]
+        command += ["--state", f"{folder}/state"] if state else []
+        process = subprocess.Popen(command, cwd=BENCH, stdout=subprocess.PIPE)
         try:
-            assert server.stdout is not None
-            server.stdout.readline()
-            with connect(url) as connection:
-                yield connection
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield url, process.pid
         finally:
-            server.terminate()
-            server.communicate()
+            process.terminate()
+            process.communicate()
+
+
+@contextmanager
+def served() -> Iterator[Connection]:
+    """Serve `app`, and connect to it."""
+    with server("remote.app") as (url, _), connect(url) as connection:
+        yield connection
 
 
 @contextmanager

@@ -3,29 +3,23 @@
 A row is an int and a text, which is its key. Each executor has one core; a first batch warms up.
 """
 
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 from callboard import ActorSystem
-from callboard.remote import PersistentActor, connect_sharded
+from callboard.remote import connect_sharded
 from callboard.spark import deliver, session
+from remote.committing import Kept
+from remote.processes import server
 from savina.result import Result
 
-BENCH = Path(__file__).parents[1]
 LIMIT = 300.0  # seconds
 
 
-class Kept(PersistentActor):
-    """Adds up what is committed."""
-
-    def __init__(self) -> None:
-        self.rows = self.total = 0
+class KeptBatches(Kept):
+    """Adds up the batches that are committed."""
 
     def apply(self, row: Any) -> None:
         import pyarrow.compute as pc
@@ -33,35 +27,19 @@ class Kept(PersistentActor):
         self.rows += row.num_rows
         self.total += pc.sum(row.column("id")).as_py()
 
-    def answer(self, query: Any) -> Any:
-        return [self.rows, self.total]
-
-    def snapshot(self) -> Any:
-        return [self.rows, self.total]
-
-    def restore(self, state: Any) -> None:
-        self.rows, self.total = state
-
 
 def build(system: ActorSystem) -> dict[str, Any]:
-    return {"kept": system.spawn(Kept)}
+    return {"kept": system.spawn(KeptBatches)}
 
 
 @contextmanager
 def served(count: int) -> Iterator[list[str]]:
     with ExitStack() as ends:
-        folder = ends.enter_context(tempfile.TemporaryDirectory())
-        urls = [f"unix:{folder}/{index}" for index in range(count)]
-        for index, url in enumerate(urls):
-            command = [sys.executable, "-m", "callboard", "serve", "remote.sharding:build"]
-            options = ["--bind", url, "--shard", f"{index}/{count}", "--log-level", "WARNING"]
-            options += ["--state", f"{folder}/state-{index}"]
-            server = subprocess.Popen([*command, *options], cwd=BENCH, stdout=subprocess.PIPE)
-            ends.callback(server.communicate)
-            ends.callback(server.terminate)
-            assert server.stdout is not None
-            server.stdout.readline()
-        yield urls
+        shards = [
+            server("remote.sharding", "--shard", f"{index}/{count}", state=True)
+            for index in range(count)
+        ]
+        yield [ends.enter_context(shard)[0] for shard in shards]
 
 
 def answers(urls: list[str]) -> list[int]:

@@ -1,4 +1,4 @@
-"""The Mandelbrot network of Prokesch 2011, section 6.2: which assignment and which priorities help.
+"""The Mandelbrot network of Prokesch 2011, section 6.2, under several placements and priorities.
 
 A splitter hands eight strips to eight chains of four boxes each; a collector and a merge put them
 together again. The boxes of a chain are spawned one after the other, so with turns two workers have

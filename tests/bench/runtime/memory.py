@@ -1,4 +1,4 @@
-"""Memory: what a million idle actors hold, each of which has handled a message, with their refs."""
+"""Memory: a million idle actors, each of which has handled a message, with their refs."""
 
 from pathlib import Path
 from resource import getpagesize

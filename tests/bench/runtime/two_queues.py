@@ -1,4 +1,4 @@
-"""What an ask is held against: two threads that answer each other over two SimpleQueues."""
+"""Two threads that answer each other over two SimpleQueues, for comparison with an ask."""
 
 from queue import SimpleQueue
 from threading import Thread

@@ -85,12 +85,12 @@ class Consumer(Behaviour):
 def run(host: Host, n: int) -> Result:
     producers: list[Ref] = []
     consumers: list[Ref] = []
-    lot = n // PRODUCERS
-    items = lot * PRODUCERS
+    batch = n // PRODUCERS
+    items = batch * PRODUCERS
     buffer = host.spawn(Buffer, items, host.done)
     for place in range(PRODUCERS):
-        lots = range(place, items, PRODUCERS)
-        producers.append(host.spawn(Producer, place, producers, lots, buffer))
+        batches = range(place, items, PRODUCERS)
+        producers.append(host.spawn(Producer, place, producers, batches, buffer))
     consumers += [host.spawn(Consumer, place, consumers, buffer) for place in range(CONSUMERS)]
     begin = perf_counter()
     host.feed_all(producers + consumers, [START])

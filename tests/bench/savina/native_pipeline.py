@@ -1,4 +1,4 @@
-"""The pipeline as the native programs play it: 1,000 stages and 16,384 items on their way.
+"""The pipeline as the native programs play it: 1,000 stages and 16,384 items in flight.
 
 So many that two workers with half the stages each both have enough to do.
 """

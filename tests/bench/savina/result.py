@@ -1,4 +1,4 @@
-"""What a run of a benchmark hands back."""
+"""The results that a benchmark's run returns."""
 
 from dataclasses import dataclass
 from typing import Any

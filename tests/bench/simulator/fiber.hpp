@@ -1,4 +1,4 @@
-// A fiber: a function on a stack of its own. A switch is a few nanoseconds: no system call, unlike swapcontext().
+// A fiber: a function with its own stack. A switch is a few nanoseconds: no system call, unlike swapcontext().
 #pragma once
 
 #include <setjmp.h>

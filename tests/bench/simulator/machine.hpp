@@ -47,7 +47,7 @@ struct Parameters {
     double wake_ns = 2000;       // for the thread that wakes another
     double woken_ns = 20000;     // until that one runs
     double switch_ns = 2000;     // from a thread to another on one core
-    double slice_ns = 3e6;       // of a thread, while others wait for a core
+    double time_slice_ns = 3e6;       // of a thread, while others wait for a core
     int cores = 2;
     int of_socket = 1 << 20;     // cores of a socket
     int first_cache = 512;       // lines
@@ -309,7 +309,7 @@ private:
     void give_way() {
         Thread& me = *current_;
         if (events_.empty() || me.time <= events_.top().time) return;
-        if (!waiting_.empty() && (me.is_preempted || me.time - me.got_core > parameters.slice_ns)) {
+        if (!waiting_.empty() && (me.is_preempted || me.time - me.got_core > parameters.time_slice_ns)) {
             me.is_preempted = false;
             leave_core(me);
             waiting_.push_back(&me);

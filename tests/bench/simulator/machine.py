@@ -32,7 +32,7 @@ def measure(rounds: int = 7) -> dict[str, Any]:
     """
     wanted = [f"{f}:{r}" for f in FLOPS for r in ROWS if f * r <= ALL_AT_MOST]
     (machine,) = call("parameters", wanted)
-    machine |= {"far_ns": 3 * machine["near_ns"], "slice_ns": 3e6, "exposed": 1.0}
+    machine |= {"far_ns": 3 * machine["near_ns"], "time_slice_ns": 3e6, "exposed": 1.0}
     fit_alone(machine, rounds)
     machine["kept_ns"] = round(kept(machine), 1)
     fit_together(machine, rounds)

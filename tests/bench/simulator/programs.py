@@ -12,7 +12,7 @@ ROOT = HERE.parents[2]
 BUILD = ROOT / "build" / "bench" / "simulator"
 CXX = os.environ.get("CXX", "c++")
 CXXFLAGS = ("-std=c++17", "-O3", "-march=native", "-pthread", "-DNDEBUG")
-FLOORS = ("core", "mailbox", "scheduling")
+LAYERS = ("core", "mailbox", "scheduling")
 PATIENCE = 600  # seconds
 
 
@@ -20,10 +20,10 @@ def compiled(name: str) -> Path:
     """Build a program of this folder, unless it is newer than its sources; return its path."""
     include = BUILD / "include" / "callboard"
     include.mkdir(parents=True, exist_ok=True)
-    for floor in FLOORS:
-        if not (include / floor).exists():
-            (include / floor).symlink_to(ROOT / floor)
-    sources = [path for folder in (HERE, *(ROOT / floor for floor in FLOORS))
+    for layer in LAYERS:
+        if not (include / layer).exists():
+            (include / layer).symlink_to(ROOT / layer)
+    sources = [path for folder in (HERE, *(ROOT / layer for layer in LAYERS))
                for path in folder.rglob("*.[hc]pp")]  # fmt: skip
     target = BUILD / name
     first = []
@@ -115,5 +115,5 @@ class Kept:
 
 PARAMETERS = (
     *("instructions_ns", "update_ns", "second_cache_ns", "exposed", "near_ns", "far_ns", "kept_ns"),
-    *("row_line_ns", "clock_ns", "wake_ns", "woken_ns", "switch_ns", "slice_ns"),
+    *("row_line_ns", "clock_ns", "wake_ns", "woken_ns", "switch_ns", "time_slice_ns"),
 )

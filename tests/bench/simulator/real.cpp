@@ -1,4 +1,4 @@
-// The graphs of shapes.hpp on real threads: what the simulator is held against. Prints one line of JSON.
+// The graphs of shapes.hpp on real threads: the reference for the simulator. Prints one line of JSON.
 //
 // Lanes are pinned, if each can have a core, and the sender is not. All rounds are seen to come out in order.
 #include <ctime>

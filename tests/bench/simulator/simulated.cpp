@@ -58,7 +58,7 @@ void read_parameters() {
         {"row_line_ns", &simulated::Parameters::row_line_ns},
         {"clock_ns", &simulated::Parameters::clock_ns},               {"wake_ns", &simulated::Parameters::wake_ns},
         {"woken_ns", &simulated::Parameters::woken_ns},               {"switch_ns", &simulated::Parameters::switch_ns},
-        {"slice_ns", &simulated::Parameters::slice_ns}};
+        {"time_slice_ns", &simulated::Parameters::time_slice_ns}};
     std::string line;
     while (std::getline(std::cin, line)) {
         std::istringstream words(line);

@@ -1,4 +1,4 @@
-"""Predictions beside the real runtime, on the machine that was measured, or for more cores."""
+"""Predictions against the real runtime, on the machine that was measured, or for more cores."""
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence

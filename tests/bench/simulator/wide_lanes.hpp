@@ -1,4 +1,4 @@
-// Bits of more lanes than a word has: in place of pool.hpp's words of 64, when the simulator is compiled.
+// Bit sets for more than 64 lanes, which replace the words of pool.hpp when the simulator is compiled.
 #pragma once
 
 #include <cstdint>

@@ -4,16 +4,15 @@ The band join is that of Gulisano et al. 2015 (ScaleJoin), section VI: x an inte
 32 bits, uniform in 1 to 10,000, and a band of 10 on both; a pair of rows in 250,000 matches.
 """
 
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from callboard import ActorSystem
 from callboard.streams import Band, Equal, Graph, Predicate, entry
 from savina.result import Result
+from streams.timing import timed
 
 BATCH = 8_192
 VALUES = 10_000
@@ -67,17 +66,11 @@ def run(
     )
     graph: Graph[Any] = pairs.collect()
     arriving = [
-        (name, some.slice(begin, BATCH))
+        (name, [some.slice(begin, BATCH)])
         for begin in range(0, n // 2, BATCH)
         for name, some in (("left", left), ("right", right))
     ]
-    with ActorSystem(workers=1) as system:
-        run = system.run(graph, batch_size=1, **options)
-        begin = perf_counter()
-        for name, some in arriving:
-            run.send(name, [some])
-        out = run.finish()
-        seconds = perf_counter() - begin
+    seconds, out = timed(graph, arriving, batch_size=1, **options)
     found = sum(3 * pc.sum(some["t"]).as_py() + pc.sum(some["t_right"]).as_py() for some in out)
     want = wanted(by, left, right, window)
     return Result(2 * (n // 2), seconds, got=[sum(map(len, out)), found], want=want)

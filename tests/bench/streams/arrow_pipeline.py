@@ -1,15 +1,14 @@
 """Map, filter and a count for each key on Arrow batches: a function call for each 65,536 rows."""
 
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from callboard import ActorSystem
 from callboard.streams import Graph, entry
 from savina.result import Result
+from streams.timing import timed
 
 BATCH = 65_536
 KEYS = 100
@@ -45,12 +44,7 @@ def run(n: int, *, workers: int = 1, **options: Any) -> Result:
     ]
     kept = entry("batches").map_batches(scale).map_batches(keep)
     graph: Graph[Any] = kept.stateful(Counts).collect()
-    with ActorSystem(workers=workers) as system:
-        run = system.run(graph, batch_size=1, **options)
-        begin = perf_counter()
-        run.send("batches", batches)
-        [got] = run.finish()
-        seconds = perf_counter() - begin
+    seconds, [got] = timed(graph, [("batches", batches)], workers, batch_size=1, **options)
     scaled = values * 3 + 1
     want = np.bincount(scaled[scaled % 4 != 0] % KEYS, minlength=KEYS).tolist()
     return Result(n, seconds, got=got, want=want)

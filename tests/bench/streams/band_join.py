@@ -18,13 +18,13 @@ from datetime import UTC, datetime, timedelta
 from time import perf_counter
 from typing import Any
 
-from callboard import ActorSystem
 from callboard.streams import Band, Stream, entry
 from savina.result import Result
 from streams.band_rows import BAND, Pair, R, S, are_near, digest, pair, partners, rows
+from streams.timing import in_turns, timed
 
 Found = Sequence[tuple[Any, ...]]
-LOT = 512  # rows of a stream that are sent one after the other
+CHUNK = 512  # rows of a stream that are sent one after the other
 
 
 def run(n: int, *, by: str = "graph", within: int = 500, **options: Any) -> Result:
@@ -43,14 +43,8 @@ def joined(within: int, where: str = "band") -> Stream[Pair]:
 def by_graph(
     lefts: list[R], rights: list[S], within: int, where: str = "band", **options: Any
 ) -> tuple[float, Found]:
-    with ActorSystem() as system:
-        run = system.run(joined(within, where).collect(), **options)
-        begin = perf_counter()
-        for at in range(0, len(lefts), LOT):
-            run.send("r", lefts[at : at + LOT])
-            run.send("s", rights[at : at + LOT])
-        found = run.finish()
-        return perf_counter() - begin, found
+    graph = joined(within, where).collect()
+    return timed(graph, in_turns(CHUNK, r=lefts, s=rights), None, **options)
 
 
 # --- in plain Python, and in Bytewax --------------------------------------------------------------

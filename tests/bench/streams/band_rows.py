@@ -1,4 +1,4 @@
-"""The rows of the join's benchmark in Gulisano et al. 2015, section VI, and what must come of them.
+"""The rows of the join's benchmark in Gulisano et al. 2015, section VI, and their pairs.
 
 A row of either stream comes at each time. Values are uniform in 1 to 10,000, and partners differ by
 10 at most in both: 1 of 250,000 comparisons finds some.

@@ -1,36 +1,27 @@
-"""Who worked on a folder within an hour of another, in the real stream of commits: a self-join.
+"""Two authors in one folder within an hour, in the real stream of commits: a self-join.
 
 The query is that of `examples/side_by_side.py`: pairs of commits by different authors, each
 commit's visit of a folder counted once.
 """
 
-import sys
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from callboard import ActorSystem
 from savina.result import Result
+from streams.real_changes import first_changes  # before the examples: it says where these are
+from streams.timing import timed
 
-ROOT = Path(__file__).parents[3]
-sys.path.append(str(ROOT / "examples"))
-
-from changes import read_changes  # noqa: E402
-from sessions import Change  # noqa: E402
-from side_by_side import HOUR, Visit, pairs, visit_of  # noqa: E402
-
-WHOLE = ROOT.parent / "shared/data/changes.csv.gz"
-SAMPLE = ROOT / "examples/data/changes-sample.csv.gz"
+from sessions import Change  # isort: skip
+from side_by_side import HOUR, Visit, pairs, visit_of  # isort: skip
 
 Found = Sequence[tuple[Any, Any]]
 """Pairs of visits, or of rows with the same values."""
 
 
 def run(n: int, *, by: str = "graph", **options: Any) -> Result:
-    with (WHOLE if WHOLE.exists() else SAMPLE).open("rb") as file:
-        changes = [change for _, change in zip(range(n), read_changes(file), strict=False)]
+    changes = first_changes(n)
     want = by_plain_python(changes)[1]
     seconds, found = BY[by](changes, **options)
     return Result(len(changes), seconds, got=digest(found), want=digest(want))
@@ -45,12 +36,7 @@ def digest(found: Found) -> list[int]:
 
 
 def by_graph(changes: list[Change], **options: Any) -> tuple[float, Found]:
-    with ActorSystem() as system:
-        run = system.run(pairs, **options)
-        begin = perf_counter()
-        run.send("changes", changes)
-        found = run.finish()
-        return perf_counter() - begin, found
+    return timed(pairs, [("changes", changes)], None, **options)
 
 
 def by_plain_python(changes: list[Change]) -> tuple[float, Found]:

@@ -1,4 +1,4 @@
-"""How long after a pair is ready it comes out of a band join at half load, in microseconds.
+"""The time from when a pair is ready to its output, in a band join at half load, in microseconds.
 
 Rows are sent one by one, in turns: first as fast as they go in, which is the capacity; then at half
 that rate, evenly. A row is ready, and so a pair whose later row it is, when the other stream has

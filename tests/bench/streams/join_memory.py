@@ -1,4 +1,4 @@
-"""Memory of a band join: how many MB a process grew by, joining n rows with 100,000 in the window.
+"""Memory of a band join: the growth of a process in MB, with 100,000 of n rows in the window.
 
 Rows are made one by one, and none is held but by the join, or by a deque in plain Python.
 """
@@ -54,9 +54,9 @@ def join(n: int, take: Callable[[tuple[R, S]], None]) -> None:
     with ActorSystem() as system:
         run = system.run(graph, window=4)
         both = rows(n)
-        while lot := list(islice(both, 512)):
-            run.send("r", [r for r, _ in lot])
-            run.send("s", [s for _, s in lot])
+        while chunk := list(islice(both, 512)):
+            run.send("r", [r for r, _ in chunk])
+            run.send("s", [s for _, s in chunk])
         run.finish()
 
 

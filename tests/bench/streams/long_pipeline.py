@@ -3,14 +3,13 @@
 `tbb` and `free_ports` of `peers` play the same. How fast depends on who runs which operator when.
 """
 
-from time import perf_counter
 from typing import Any
 
-from callboard import ActorSystem
 from callboard.streams import Graph, entry
 from natives import load
 from savina.result import Result
 from streams.playing import LOW_BITS
+from streams.timing import timed
 
 OPERATORS = load("streams")
 
@@ -24,12 +23,8 @@ def run(
     """
     rows = [i << LOW_BITS for i in range(n)]
     sum_of_all = sum(rows) + operators * n
-    with ActorSystem(workers=workers) as system:
-        run = system.run(adding(operators, serial=serial), **options)
-        begin = perf_counter()
-        run.send("rows", rows)
-        got = run.finish()
-        seconds = perf_counter() - begin
+    graph = adding(operators, serial=serial)
+    seconds, got = timed(graph, [("rows", rows)], workers, **options)
     return Result(n * operators, seconds, got=got, want=[n, sum_of_all >> 1, True])
 
 

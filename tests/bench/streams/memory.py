@@ -1,4 +1,4 @@
-"""Memory: the most MB that a process held that fed a graph n rows, as fast as it takes them."""
+"""Memory: the peak MB of a process that feeds a graph n rows, as fast as it takes them."""
 
 from resource import RUSAGE_SELF, getrusage
 
@@ -8,7 +8,7 @@ from savina.result import Quantity
 from streams.python_pipeline import KEYS, is_kept, key_of, scale
 
 PERIOD = 4 * KEYS
-"""So many rows: as many are kept of each such lot."""
+"""So many rows: as many are kept of each such chunk."""
 
 
 def run(n: int) -> Quantity:

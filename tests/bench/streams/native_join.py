@@ -12,12 +12,13 @@ from callboard import ActorSystem
 from callboard.streams import entry
 from natives import load
 from savina.result import Result
+from streams.timing import in_turns
 from usage import Watch
 
 BITS, DISTANCE = 20, 2
 WITHIN = 5_000
 """Rows of each stream that are in the window."""
-LOT = 512
+CHUNK = 512
 
 Pair = tuple[int, int]
 
@@ -30,9 +31,8 @@ def run(n: int, *, lanes: int, workers: int) -> Result:
     with ActorSystem(workers=workers) as system:
         run = system.run(joined.collect())
         watch = Watch()
-        for at in range(0, len(lefts), LOT):
-            run.send("left", lefts[at : at + LOT])
-            run.send("right", rights[at : at + LOT])
+        for name, some in in_turns(CHUNK, left=lefts, right=rights):
+            run.send(name, some)
         found = run.finish()
         spent = watch.stop()
         (compared,) = {each.lanes for each in run.statistics().operators if each.lanes} or {(1,)}

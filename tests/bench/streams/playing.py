@@ -1,4 +1,4 @@
-"""What the modules for native operators share: rows, a run, and what must come out of it."""
+"""Runs of native operators: rows, a run, and its expected output."""
 
 from collections.abc import Callable
 from time import perf_counter

@@ -6,12 +6,11 @@ with an interpreter lock one worker runs all Python operators, so more show noth
 
 import gc
 from collections.abc import Callable, Iterable
-from time import perf_counter
 from typing import Any
 
-from callboard import ActorSystem
 from callboard.streams import Graph, entry
 from savina.result import Result
+from streams.timing import timed
 
 KEYS = 256
 TURNS = {"light": 0, "middling": 28, "heavy": 280}  # about 0.1, 2 and 20 us a call on CPython 3.13
@@ -127,12 +126,7 @@ def run(n: int, *, operator: str = "map", cost: str = "light", workers: int = 1)
     rows = list(range(n))
     gc.disable()
     try:
-        with ActorSystem(workers=workers) as system:
-            run = system.run(graph_by(TURNS[cost]))
-            begin = perf_counter()
-            run.send("rows", rows)
-            got = run.finish()
-            seconds = perf_counter() - begin
+        seconds, got = timed(graph_by(TURNS[cost]), [("rows", rows)], workers)
     finally:
         gc.enable()
     want = plainly(TURNS[cost], rows)

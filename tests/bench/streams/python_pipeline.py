@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import Any
 
-from callboard import ActorSystem
 from callboard.streams import entry
 from savina.result import Result
+from streams.timing import timed
 
 KEYS = 100
 
@@ -34,12 +34,7 @@ def run(n: int, *, by: str = "graph", batch_size: int = 512) -> Result:
 
 def by_graph(rows: list[int], batch_size: int) -> tuple[float, Counts]:
     graph = entry("rows").map(scale).filter(is_kept).key_by(key_of).count().collect()
-    with ActorSystem(workers=1) as system:
-        run = system.run(graph, batch_size=batch_size)
-        begin = perf_counter()
-        run.send("rows", rows)
-        got = run.finish()
-        return perf_counter() - begin, got
+    return timed(graph, [("rows", rows)], batch_size=batch_size)
 
 
 def by_generators(rows: list[int], _: int) -> tuple[float, Counts]:

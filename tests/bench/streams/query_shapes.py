@@ -1,7 +1,7 @@
 """The five queries' shapes (table 1 of the paper): kind, cost and selectivity of each operator.
 
-Costs are ten times those that the Python operators of `queries` had on 30,000 rows of a shop, in
-microseconds for a row, and selectivities are theirs.
+Costs are ten times those of the Python operators in `examples/tpcxbb` on 30,000 rows of a shop, in
+microseconds for a row. Selectivities are theirs.
 """
 
 SL, PS, SF = "stateless", "partitioned stateful", "stateful"

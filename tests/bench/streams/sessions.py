@@ -1,23 +1,15 @@
 """Sessions in the real stream of commits: by the built-in window, a class, plain Python, pandas."""
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from callboard import ActorSystem
 from callboard.streams import Graph, KeyedStream, SessionWindow, Window, entry
 from savina.result import Result
+from streams.real_changes import first_changes  # before the example: it says where that is
+from streams.timing import timed
 
-ROOT = Path(__file__).parents[3]
-sys.path.append(str(ROOT / "examples"))
-
-from changes import read_changes  # noqa: E402
-from sessions import PAUSE, Change  # noqa: E402
-
-WHOLE = ROOT.parent / "shared/data/changes.csv.gz"
-SAMPLE = ROOT / "examples/data/changes-sample.csv.gz"
+from sessions import PAUSE, Change  # isort: skip
 
 Found = list[tuple[int, Window[int]]]
 """For each session the author, its bounds, and how many changes it has."""
@@ -32,8 +24,7 @@ def author_of(change: Change) -> int:
 
 
 def run(n: int, *, by: str = "ordered", **options: Any) -> Result:
-    with (WHOLE if WHOLE.exists() else SAMPLE).open("rb") as file:
-        changes = [change for _, change in zip(range(n), read_changes(file), strict=False)]
+    changes = first_changes(n)
     want = by_plain_python(changes)[1]
     seconds, got = BY[by](changes, **options)
     return Result(len(changes), seconds, got=digest(got), want=digest(want))
@@ -80,12 +71,7 @@ def of(make: Callable[[Any], Graph[Found]], every: int = 0) -> Callable[..., tup
         if every:
             stream = stream.watermarks(time_of, every=every)
         graph = make(stream.key_by(author_of))
-        with ActorSystem(workers=1) as system:
-            run = system.run(graph, **options)
-            begin = perf_counter()
-            run.send("changes", changes)
-            found = run.finish()
-            return perf_counter() - begin, found
+        return timed(graph, [("changes", changes)], **options)
 
     return play
 

@@ -1,4 +1,4 @@
-"""The five queries' shapes, of native operators: no GIL is measured."""
+"""The five queries' shapes, made of native operators, so that the GIL plays no part."""
 
 from typing import Any
 

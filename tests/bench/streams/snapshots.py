@@ -1,4 +1,4 @@
-"""A snapshot of n keys: how long it takes, and how long the stream stands still, in ms.
+"""A snapshot of n keys: its time, and the pause of the stream, in ms.
 
 `measured` is "whole", which encodes it and writes it to a file; "pause", in which no row goes on;
 or "restore", which reads it and makes a run of it. `state` is what a key has: "counts", "pairs" of

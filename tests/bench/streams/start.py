@@ -1,4 +1,4 @@
-"""What it takes to make and to start a graph of many operators, in microseconds for an operator.
+"""The time to define and to start a graph of many operators, in microseconds for an operator.
 
 `phase` is "define", which makes the graph; "start", which makes a run of it; or "end", which sends
 a row through and waits until the run has ended.

@@ -1,4 +1,4 @@
-"""Without an interpreter lock, constants of functions that several threads run are not counted."""
+"""Without an interpreter lock, references to constants that threads share are not counted."""
 
 import subprocess
 import sys

@@ -44,7 +44,7 @@ def test_without_threads_only_event_loops_work(monkeypatch: pytest.MonkeyPatch, 
         assert system.spawn(Waits).ask("x").result(30) == "x"
         error = system.spawn(Waits, event_loop=True).ask("x").exception(30)
     assert isinstance(error, CallboardError)
-    assert "an actor with event_loop=True needs an event loop of asyncio" in str(error)
+    assert "an actor with event_loop=True needs an asyncio event loop" in str(error)
 
 
 def test_an_imported_library_that_patches_nothing_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:

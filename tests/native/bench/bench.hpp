@@ -1,5 +1,5 @@
-// Tools of the benchmarks: interleaved rounds, medians, a table in Markdown, and how busy the
-// machine was with other things meanwhile.
+// Tools of the benchmarks: interleaved rounds, medians, a table in Markdown, and how busy other programs keep the
+// machine.
 //
 // All candidates of a case run one after the other in each round, so that a slow minute of the
 // machine falls on all of them alike. Threads are pinned, so that two run on two cores: a scheduler

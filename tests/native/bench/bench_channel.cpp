@@ -114,12 +114,12 @@ double two_cores(Number capacity, Number values) {
 template <class Pipe>
 double one_core(Number capacity, Number values) {
     Pipe pipe(capacity);
-    const Number lot = std::min<Number>(capacity, 64);
+    const Number chunk = std::min<Number>(capacity, 64);
     Number wrong = 0;
     const auto begin = monotonic_ns();
-    for (Number i = 0; i < values; i += lot) {
-        for (Number j = 1; j <= lot; ++j) pipe.send(i + j);
-        for (Number j = 1; j <= lot; ++j) wrong += pipe.receive() != i + j;
+    for (Number i = 0; i < values; i += chunk) {
+        for (Number j = 1; j <= chunk; ++j) pipe.send(i + j);
+        for (Number j = 1; j <= chunk; ++j) wrong += pipe.receive() != i + j;
     }
     bench::require(wrong == 0, "a value is out of order");
     return per_value(begin, values);

@@ -1,4 +1,4 @@
-// What a round costs a pipeline, beside the work: stages of each kind, on one lane and on two, with the
+// The overhead of a round in a pipeline, besides the work: stages of each kind, on one lane and on two, with the
 // non-blocking and with the lock-based reorder buffer. The first lane also admits the rounds, so that no
 // third thread takes a core. Every run checks that all rounds left, in order.
 //
@@ -56,7 +56,7 @@ struct Worker {
         division->add_to(static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(inputs[0]) % 8));
         return division;
     }
-    static void share(void* self, Division& division, std::uint32_t, RowTotals& counts) {
+    static void process_sub_batch(void* self, Division& division, std::uint32_t, RowTotals& counts) {
         ++counts.taken, ++counts.given;
         static_cast<Worker*>(self)->work(division.batch);
     }
@@ -91,7 +91,7 @@ double pass(Shape shape, std::int64_t rounds) {
     Pool& pool = flow.add_pool(std::make_unique<ChooseLatest>(true));
     Worker worker{static_cast<int>(shape.cost_ns * speed)};
     const Work divider{&worker, Worker::divide, nullptr, End::discard, nullptr, nullptr};
-    const Work work{&worker, Worker::process, nullptr, End::discard, Worker::share, Worker::gather};
+    const Work work{&worker, Worker::process, nullptr, End::discard, Worker::process_sub_batch, Worker::gather};
     Stage* last = nullptr;
     for (int i = 0; i < shape.stages; ++i) {
         Stage& stage = shape.kind == Kind::keyed

@@ -1,4 +1,4 @@
-// What a backlog costs, in time and in memory, with each kind of spare nodes; and what spare nodes cost
+// The cost of a backlog, in time and in memory, with each kind of spare nodes; and what spare nodes cost
 // that wait in many mailboxes. Every run checks that all messages arrived in order.
 #include <sys/wait.h>
 #include <thread>

@@ -1,5 +1,5 @@
 // A lane of a join against the bare comparison, with the rows of the paper (paper_rows.hpp), in windows of 5, 10 and
-// 15 minutes with so many rows of each side in a second.
+// 15 minutes with a given number of rows of each side per second.
 //
 // The bare comparison is one flat array of each column, which each row walks through with the same two intervals, and
 // nothing else: no blocks, no time, nothing stored. Every run of every candidate has the same rows, and checks

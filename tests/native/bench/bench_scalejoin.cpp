@@ -228,7 +228,7 @@ void measure_latency() {
 // The comparisons of running lanes in slices of 100 ms. Rows of S come within half a second, so hardly a row of R is too old:
 // each is compared with all that a lane has stored, and rows are what there is to count.
 void measure_running() {
-    constexpr std::int64_t slice_ns = 100'000'000;
+    constexpr std::int64_t time_slice_ns = 100'000'000;
     std::printf("Comparisons of lanes that run, in slices of 100 ms, window of 300 s\n\n");
     bench::head("lanes", {"slices", "10**9 comparisons/s of a lane", "standard deviation, %", "most"});
     const Case one(300, 700, 1000 * per_second);
@@ -238,16 +238,16 @@ void measure_running() {
         std::int64_t begin = 0, end = outcome.progress[0].back().time;
         for (const auto& lane : outcome.progress) begin = std::max(begin, lane[0].time), end = std::min(end, lane.back().time);
         std::vector<double> means, deviations;
-        for (std::int64_t from = begin; from + slice_ns <= end; from += slice_ns) {
+        for (std::int64_t from = begin; from + time_slice_ns <= end; from += time_slice_ns) {
             double sum = 0, squares = 0;
             std::vector<double> compared;
             for (const auto& lane : outcome.progress) {
-                compared.push_back(stored * (rows_at(lane, from + slice_ns) - rows_at(lane, from)));
+                compared.push_back(stored * (rows_at(lane, from + time_slice_ns) - rows_at(lane, from)));
                 sum += compared.back();
             }
             const double mean = sum / lanes;
             for (double each : compared) squares += (each - mean) * (each - mean);
-            means.push_back(mean / slice_ns);
+            means.push_back(mean / time_slice_ns);
             deviations.push_back(100 * std::sqrt(squares / lanes) / mean);
         }
         bench::require(!means.empty(), "the run was shorter than a slice");
@@ -299,7 +299,7 @@ void measure_balance() {
     for (const auto& [name, lanes, sources] : cases) {
         std::vector<std::unique_ptr<JoinWindows<std::int64_t>>> windows;
         for (std::uint64_t lane = 0; lane < lanes; ++lane) {
-            const JoinSettings<std::int64_t> settings{{}, JoinRule::three_step, window_s * 1000, lanes, lane};
+            const JoinSettings<std::int64_t> settings{JoinPredicate{}, JoinRule::three_step, window_s * 1000, lanes, lane};
             windows.push_back(std::make_unique<JoinWindows<std::int64_t>>(settings, JoinColumns{}));
         }
         std::vector<double> means, deviations;

@@ -41,13 +41,13 @@ namespace {
 
 constexpr std::uint32_t alphabet = 5000000, capacity = 10000;
 constexpr std::uint64_t seed = 0x2545f4914f6cdd1d;
-constexpr std::size_t lot = 500;           // so many elements a saturated thread reads and counts at once
+constexpr std::size_t chunk = 500;           // so many elements a saturated thread reads and counts at once
 constexpr std::size_t query_rate = 50000;  // elements of all streams for each query
 constexpr int read_turns = 2;              // a read that fails takes so many pauses: about as long as to count
 
 using Counting = Summary<IntegerKeys>;
 
-// The floor: one lock around a whole lot, and the sequential counters at their best.
+// The floor: one lock around a whole chunk, and the sequential counters at their best.
 class UnderMutex final : public Counting {
 public:
     explicit UnderMutex(unsigned) : counters_(capacity, seed) {}
@@ -153,10 +153,10 @@ double count_stream(Counting& summary, unsigned stream, const std::vector<std::i
     const auto fails = static_cast<std::uint64_t>(load.failing * 0x1p64);
     std::size_t next_query = query_rate * (stream + 1) / load.streams;  // streams take turns
     for (std::size_t at = 0; at < keys.size();) {
-        std::size_t end = std::min(at + lot, keys.size());
+        std::size_t end = std::min(at + chunk, keys.size());
         if (load.failing > 0) {  // what was read until a read fails
             end = at;
-            while (end < keys.size() && end < at + lot && random_number(stream, reads++) >= fails) ++end;
+            while (end < keys.size() && end < at + chunk && random_number(stream, reads++) >= fails) ++end;
         }
         if (end != at) summary.add(stream, keys.data() + at, nullptr, end - at);
         if (load.failing > 0)

@@ -1,4 +1,4 @@
-// What orders and divides rows, against the paper's other schemes, in pipelines of native operators of a known cost:
+// Structures that order or divide rows, against the paper's others, in pipelines of native operators of a known cost:
 // figures 9 to 14 of Prasaad et al. 2018, section 7. Every run checks that all rows came out, and in order, by what
 // the same pipeline gives on one thread.
 //
@@ -8,8 +8,7 @@
 //   OPERATOR   KIND:NS:SELECTIVITY, NS for a row and so many rows out for one in: SL, stateless; PS, keyed by what is
 //              even; PR, keyed by ranges of a position that sigma and mean distribute; SF, stateful
 //   scheme     hybrid or non_blocking (ours), partitioned, shared (keyed operators), locked (reordering)
-//   measure    rate; latency, the mean time from a round's beginning to its end, in ms; or cost, in us: what a row
-//              takes a lane at the first operator, with the time in which it waits to put the row in its order
+//   measure    rate; or latency, the mean time from a round's beginning to its end, in ms
 //   tuple      bytes of memory that belong to a row: each operator reads and writes all of them
 //   state      the same of a keyed operator's partition; rows have a tuple then
 //   batch, window, markers, partitions, sigma, mean, and ct=1 for the heuristic of the same name
@@ -200,12 +199,12 @@ std::vector<std::int64_t> rows_of(const Load& load) {
 
 // One batch after the other.
 template <class Take>
-void in_lots(const std::vector<std::int64_t>& rows, std::size_t batch, Take&& take) {
+void in_chunks(const std::vector<std::int64_t>& rows, std::size_t batch, Take&& take) {
     for (std::size_t begin = 0; begin < rows.size(); begin += batch) {
         const std::size_t end = std::min(rows.size(), begin + batch);
-        Output lot(end - begin);
-        for (std::size_t i = begin; i < end; ++i) lot.push_integer(rows[i]);
-        take(lot.take());
+        Output chunk(end - begin);
+        for (std::size_t i = begin; i < end; ++i) chunk.push_integer(rows[i]);
+        take(chunk.take());
     }
 }
 
@@ -215,7 +214,7 @@ struct Parked {
 };
 
 struct Outcome {
-    double seconds, cpu, latency_ms, cost_us;
+    double seconds, cpu, latency_ms;
 };
 
 double cpu_seconds() {
@@ -231,7 +230,7 @@ Outcome play(const Load& load, const std::vector<std::int64_t>& rows, End& end) 
     settings.marker_every = load.markers;
     Flow flow(settings);
     std::unique_ptr<Chooser> chooser = std::make_unique<ChooseLatest>(true);
-    if (load.by_throughput) chooser = std::make_unique<ChooseByThroughput>(100'000'000, settings.slice_ns);
+    if (load.by_throughput) chooser = std::make_unique<ChooseByThroughput>(100'000'000, settings.time_slice_ns);
     Pool& pool = flow.add_pool(std::move(chooser));
     const auto lanes = static_cast<std::uint32_t>(load.lanes);
     std::vector<std::unique_ptr<Operator>> operators;
@@ -244,7 +243,7 @@ Outcome play(const Load& load, const std::vector<std::int64_t>& rows, End& end) 
     for (const Kind& kind : load.kinds) {
         operators.push_back(std::make_unique<Operator>(kind, load, end.tuples, true));
         NativeWork& native = operators.back()->native;
-        connect(kind.is_keyed() ? add_keyed<Queue, Buffer>(flow, pool, native.divider(), native.shares(), all_lanes,
+        connect(kind.is_keyed() ? add_keyed<Queue, Buffer>(flow, pool, native.divider(), native.partition_work(), all_lanes,
                                                            lanes, load.partitions)
                 : kind.name == "SL" ? add_shared<Buffer>(flow, pool, native.whole(), all_lanes, lanes)
                                     : flow.add_ordered(pool, native.whole(), all_lanes, 1));
@@ -267,12 +266,12 @@ Outcome play(const Load& load, const std::vector<std::int64_t>& rows, End& end) 
         });
     const auto begin = monotonic_ns();
     const double begin_cpu = cpu_seconds();
-    in_lots(rows, load.batch, [&](Values* values) {
+    in_chunks(rows, load.batch, [&](Values* values) {
         if (!flow.has_room())
             bench::require(flow.wait_until_done(flow.admitted() - settings.window / 2, patience), "no room");
         end.tuples.fill(values->begin(), values->count());
-        void* lot = values;
-        flow.admit(&lot);
+        void* chunk = values;
+        flow.admit(&chunk);
     });
     bench::require(flow.wait_until_done(flow.admitted(), patience), "a round is missing");
     const auto spent = monotonic_ns() - begin;
@@ -283,9 +282,7 @@ Outcome play(const Load& load, const std::vector<std::int64_t>& rows, End& end) 
     double latency = 0;
     const auto times = flow.markers().finished();
     for (const auto& one : times) latency += static_cast<double>(one.left - one.begun) / 1e6;
-    const Stage& first = *flow.stages().front();
-    return {static_cast<double>(spent) / 1e9, cpu, times.empty() ? 0 : latency / static_cast<double>(times.size()),
-            static_cast<double>(first.busy_ns()) / 1e3 / static_cast<double>(first.taken())};
+    return {static_cast<double>(spent) / 1e9, cpu, times.empty() ? 0 : latency / static_cast<double>(times.size())};
 }
 
 Outcome play(const Load& load) {
@@ -302,13 +299,13 @@ Outcome play(const Load& load) {
     std::vector<std::unique_ptr<Operator>> operators;
     for (const Kind& kind : load.kinds)
         operators.push_back(std::make_unique<Operator>(kind, load, tuples_alone, false));
-    in_lots(rows, load.batch, [&](Values* lot) {
-        tuples_alone.fill(lot->begin(), lot->count());
+    in_chunks(rows, load.batch, [&](Values* chunk) {
+        tuples_alone.fill(chunk->begin(), chunk->count());
         for (auto& each : operators)
-            if (lot != nullptr) lot = each->native.alone(lot, each->kind.is_keyed());
-        if (lot == nullptr) return;
-        want.take(lot->begin(), lot->count());
-        want.native.let_go(lot);
+            if (chunk != nullptr) chunk = each->native.alone(chunk, each->kind.is_keyed());
+        if (chunk == nullptr) return;
+        want.take(chunk->begin(), chunk->count());
+        want.native.let_go(chunk);
     });
     bench::require(end.count == want.count, "a row is missing, or there twice");
     bench::require(end.in_order && end.sum == want.sum, "a row is out of order");
@@ -342,8 +339,7 @@ int one(int count, char** words) {
     if (given.count("scheme")) load.scheme = given["scheme"];
     const auto outcome = play(load);
     if (given["measure"] != "rate")
-        std::printf("{\"value\": %.9f, \"got\": 1, \"want\": 1}\n",
-                    given["measure"] == "cost" ? outcome.cost_us : outcome.latency_ms);
+        std::printf("{\"value\": %.9f, \"got\": 1, \"want\": 1}\n", outcome.latency_ms);
     else
         std::printf("{\"operations\": %lld, \"seconds\": %.9f, \"cpu\": %.9f, \"got\": 1, \"want\": 1}\n",
                     static_cast<long long>(load.rows), outcome.seconds, outcome.cpu);

@@ -38,7 +38,7 @@ struct TakeAll {
             Node* node = own_;
             if (__builtin_expect(node != nullptr, 1)) {
                 own_ = node->next.load(callboard::relaxed);
-                --held_;
+                --count_;
                 return node;
             }
             if (taken_ == nullptr) taken_ = list.take_all();
@@ -49,11 +49,11 @@ struct TakeAll {
         }
 
         void give(Node* node, List& list) {
-            if (__builtin_expect(held_ < own_limit, 1)) {
+            if (__builtin_expect(count_ < own_limit, 1)) {
                 node->next.store(own_, callboard::relaxed);
                 own_ = node;
-                ++held_;
-            } else if (list.held() < list_limit) {
+                ++count_;
+            } else if (list.size() < list_limit) {
                 list.give(node, node, 1);
             } else {
                 delete node;
@@ -69,7 +69,7 @@ struct TakeAll {
         static constexpr std::uint32_t own_limit = 512, list_limit = 8192;
         Node* own_{nullptr};
         Node* taken_{nullptr};
-        std::uint32_t held_{0};
+        std::uint32_t count_{0};
     };
 };
 

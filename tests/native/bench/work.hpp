@@ -1,4 +1,4 @@
-// Work of a known cost: turns of a generator, calibrated to the machine.
+// Work of a known cost: steps of a random number generator, calibrated to the machine.
 #pragma once
 
 #include <algorithm>

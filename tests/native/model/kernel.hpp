@@ -1,4 +1,4 @@
-// In place of the system calls that the structures make. Each is said in the checker's own operations, so what the
+// In place of the system calls that the structures make. Each is expressed by the checker's own operations, so what the
 // kernel may do is explored as well.
 #pragma once
 
@@ -33,7 +33,7 @@ public:
 
     void wake() { woken_.fetch_add(1, callboard::relaxed); }
 
-    // Sleeps until the bell rings, as a thread that listens to descriptors does.
+    // Sleeps until the eventfd can be read, as a thread that polls descriptors does.
     void listen() {
         begin_attempt();
         if (rung_.load(callboard::relaxed) == 0) model::wait();

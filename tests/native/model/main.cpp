@@ -1,4 +1,4 @@
-// The program of a file of tests: runs all executions of each, and says how many there were.
+// The program of a file of tests: runs all executions of each, and prints how many there were.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -34,7 +34,7 @@ struct Actor {
     }
 
     // System messages first, until there are none and the actor may take others. False: it waits, and is nobody's.
-    bool attend() {
+    bool handle_system() {
         for (;;) {
             for (Node* node = cell.take_system(); node != nullptr;) {
                 Node* const following = node->next.load(relaxed);
@@ -58,7 +58,7 @@ struct Actor {
         CHECK(inside == 1);
         for (;;) {
             model::begin_attempt();
-            if ((suspended != 0 || cell.has_system()) && !attend()) return;
+            if ((suspended != 0 || cell.has_system()) && !handle_system()) return;
             Node* spent = nullptr;
             if (Node* const node = cell.head.pop(spent)) {
                 count(node, messages);

@@ -1,7 +1,6 @@
 // Channels between a sender and a receiver that wait for each other, with capacities 0, 1 and 2. A lost wake-up is a
 // wait that nobody ends, so the checker finds it.
-#include "callboard/channels/kernel/channel.hpp"
-#include "model.hpp"
+#include "channel_user.hpp"
 
 using namespace callboard;
 using model::Plain;
@@ -9,36 +8,8 @@ using model::together;
 
 namespace {
 
-using Parcel = Plain<int>;
-// Each look tries to make the word light, so both ways to look meet.
-using Pipe = Channel<Parcel*, BasicConcurrent<0>>;
 // Where the kernel has no barrier, each look is counted.
 using PipeWithoutBarrier = Channel<Parcel*, BasicConcurrent<1000>>;
-
-// A user that waits for nothing but its wake-up, which it keeps.
-struct User : Wakeable {
-    User() : Wakeable{note} {}
-
-    void sleep() {
-        model::await([this] { return woken.load(acquire) != waits; });
-        ++waits;
-    }
-    // Returns once it is ready; nobody holds this user then.
-    void wait_for(Waitable& place) {
-        if (place.announce(this)) sleep();
-    }
-
-    Atomic<int> woken{0};
-    int waits = 0;
-    Plain<int> alive{1};
-
-private:
-    static void note(Wakeable* self) {
-        auto* const user = static_cast<User*>(self);
-        CHECK(user->alive == 1);
-        user->woken.fetch_add(1, release);
-    }
-};
 
 template <class Pipe>
 void send(Pipe& channel, User& user, Parcel* parcel) {
@@ -95,7 +66,7 @@ MODEL("a receiver that waits hears of the end, after all that was sent before") 
              });
 }
 
-MODEL("a sender that waits hears that the receiver has closed, and what it brought is there") {
+MODEL("a sender that waits sees that the receiver has closed, and its value is there") {
     Pipe channel(1);
     Parcel parcels[2] = {1, 2};
     Plain<int> sent{0};
@@ -114,7 +85,7 @@ MODEL("a sender that waits hears that the receiver has closed, and what it broug
     CHECK(channel.receive_nowait(left) == Transfer::ended);
 }
 
-MODEL("who sees the end sees what was done before it") {
+MODEL("a thread that sees the end sees all that was done before it") {
     Pipe channel(1);
     Parcel parcel;
     Plain<int> done{0};

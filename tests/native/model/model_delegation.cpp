@@ -64,7 +64,7 @@ MODEL("two threads with two requests and one with one: each is served once") {
     CHECK(resource.served == 5);
 }
 
-MODEL("a thread that owns by trying takes what others have delegated") {
+MODEL("a thread that owns by trying takes the requests of others") {
     Resource resource;
     together(
         [&] {
@@ -82,7 +82,7 @@ MODEL("a thread that owns by trying takes what others have delegated") {
     CHECK(resource.claims.try_own());
 }
 
-MODEL("who finds no request because the owner took it sees what the owner did before") {
+MODEL("a thread that finds no request because the owner took it sees all that the owner did before") {
     Resource resource;
     Plain<int> done{0};
     together(
@@ -149,7 +149,7 @@ MODEL("counted: three threads, a request each, are served by one thread at a tim
     CHECK(counted.served == 3);
 }
 
-MODEL("counted: what a request brings is there when it is due") {
+MODEL("counted: a request's contents are there when it is due") {
     Counted counted;
     Atomic<int> brought{0};
     const auto ask = [&] {
@@ -164,7 +164,7 @@ MODEL("counted: what a request brings is there when it is due") {
     CHECK(counted.served == 2);
 }
 
-MODEL("counted: who owns by trying sees what the last owner did") {
+MODEL("counted: a thread that owns by trying sees all that the last owner did") {
     Counted counted;
     together([&] { counted.ask(); },
              [&] {

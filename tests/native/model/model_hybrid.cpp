@@ -63,7 +63,7 @@ MODEL("hybrid, room for two values: a worker that has served enough passes the p
     each_is_served_in_order(2, {0, 0, 0}, 1);
 }
 
-MODEL("hybrid: who goes to sleep sees a value, or its producer sees a sleeper") {
+MODEL("hybrid: a worker that goes to sleep sees a value, or its producer sees a sleeper") {
     Queue queue(2, 1, 2);
     Atomic<int> sleeps{0};
     Plain<int> stays{0}, is_called{0};

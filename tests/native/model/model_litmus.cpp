@@ -105,13 +105,13 @@ MODEL("coherence: two readers see two writes in one order", "1212 2121") {
         came_to({at.a, at.b, at.c, at.d});
 }
 
-MODEL("coherence: a thread reads what it wrote, or what is newer", "1 2", 3) {
+MODEL("coherence: a thread reads its own write, or a newer one", "1 2", 3) {
     Shared at;
     together([&] { at.x.store(1, relaxed), at.a = at.x.load(relaxed); }, [&] { at.x.store(2, relaxed); });
     came_to({at.a});
 }
 
-MODEL("coherence: what was read is older than what is written then", "01 21", 4) {
+MODEL("coherence: a read value is older than a later write", "01 21", 4) {
     Shared at;
     together([&] { at.a = at.x.load(relaxed), at.x.store(1, relaxed), at.b = at.x.load(relaxed); },
              [&] { at.x.store(2, relaxed); });

@@ -35,7 +35,7 @@ struct Mailbox {
             model::begin_attempt();
             if (receive() != 0) continue;
             if (head.try_idle(tail)) return;
-            model::end_attempt();  // a linking gap
+            model::end_attempt();  // the queue is unlinked
         }
     }
 
@@ -96,7 +96,7 @@ MODEL("a chain of two, and two messages of another: each is received once, and i
     box.end(4);
 }
 
-MODEL("a signal is not lost, whatever is pushed meanwhile") {
+MODEL("a signal is not lost beside pushes") {
     Mailbox box;
     Plain<int> looked{0};
     Atomic<int> elsewhere{0};

@@ -1,4 +1,4 @@
-// The parker, on a modelled futex and a modelled bell.
+// The parker, on a modelled futex and a modelled eventfd.
 #include "callboard/core/threads/parker.hpp"
 #include "model.hpp"
 
@@ -6,7 +6,7 @@ using namespace callboard;
 using model::Plain;
 using model::together;
 
-MODEL("what was written before an unpark is seen after the park") {
+MODEL("writes before an unpark are seen after the park") {
     model::Kernel kernel;
     Parker parker;
     Plain<int> written{0};
@@ -71,7 +71,7 @@ MODEL("a park whose time is up leaves nothing behind, and no unpark is lost") {
              });
 }
 
-MODEL("an owner that looks at descriptors is woken by its bell, or does not look") {
+MODEL("an owner that polls descriptors is woken by its eventfd, or does not poll") {
     model::Kernel kernel;
     Parker parker;
     Plain<int> written{0};

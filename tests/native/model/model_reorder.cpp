@@ -62,7 +62,7 @@ MODEL("room for two values: a worker brings the last two first") {
     line.end(4);
 }
 
-MODEL("who sees that all before a serial number have been sent sees what that did") {
+MODEL("a thread that sees that all before a serial number have been sent sees all effects of this") {
     Line line(2);
     together([&] { line.send(0); }, [&] { line.send(1); },
              [&] {

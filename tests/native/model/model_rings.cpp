@@ -111,17 +111,17 @@ MODEL("one to one, room for one value: each arrives once, and in order") { one_t
 MODEL("one to one, room for two values: each arrives once, and in order") { one_to_one(2); }
 MODEL("one to many, room for one value: each arrives once") { one_to_many(1); }
 MODEL("one to many, room for two values: each arrives once") { one_to_many(2); }
-MODEL("one to many, room for one value: each arrives once beside what is skipped") { one_to_many_skipping(1); }
-MODEL("one to many, room for two values: each arrives once beside what is skipped") { one_to_many_skipping(2); }
+MODEL("one to many, room for one value: each arrives once beside skipped numbers") { one_to_many_skipping(1); }
+MODEL("one to many, room for two values: each arrives once beside skipped numbers") { one_to_many_skipping(2); }
 MODEL("many to many, room for one value: each arrives once") { many_to_many(1); }
 MODEL("many to many, room for two values: each arrives once") { many_to_many(2); }
 
-MODEL("one to many: who goes to sleep sees a value, or its producer sees a sleeper") {
+MODEL("one to many: a consumer that goes to sleep sees a value, or its producer sees a sleeper") {
     Spmc<int> ring(1);
     goes_to_sleep([&] { CHECK(ring.try_push(1)); }, [&] { return ring.size(); });
 }
 
-MODEL("many to many: who goes to sleep sees a value, or its producer sees a sleeper") {
+MODEL("many to many: a consumer that goes to sleep sees a value, or its producer sees a sleeper") {
     Worklist<Plain<int>> list(1);
     goes_to_sleep([&] { CHECK(list.push(1) == 0); }, [&] { return list.size(); });
 }

@@ -1,37 +1,12 @@
 // A selector between senders that race to wake its user, and a user that waits, withdraws, and takes members away.
-#include "callboard/channels/kernel/channel.hpp"
 #include "callboard/channels/kernel/selection.hpp"
-#include "model.hpp"
+#include "channel_user.hpp"
 
 using namespace callboard;
 using model::Plain;
 using model::together;
 
 namespace {
-
-using Parcel = Plain<int>;
-// Each look tries to make the word light, so both ways to look meet.
-using Pipe = Channel<Parcel*, BasicConcurrent<0>>;
-
-struct User : Wakeable {
-    User() : Wakeable{note} {}
-
-    void sleep() {
-        model::await([this] { return woken.load(acquire) != waits; });
-        ++waits;
-    }
-
-    Atomic<int> woken{0};
-    int waits = 0;
-    Plain<int> alive{1};
-
-private:
-    static void note(Wakeable* self) {
-        auto* const user = static_cast<User*>(self);
-        CHECK(user->alive == 1);
-        user->woken.fetch_add(1, release);
-    }
-};
 
 // Two channels, and a selector that ends before them: nobody may touch it, or its members, after that.
 struct Two {

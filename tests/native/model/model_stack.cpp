@@ -39,7 +39,7 @@ MODEL("each item is taken once, as it was pushed") {
     CHECK(first + second + take(stack) == 7);
 }
 
-MODEL("who finds a stack empty because it was taken sees what the taker did before") {
+MODEL("a thread that finds a stack empty because it was taken sees all that the taker did before") {
     Stack<Item> stack;
     Plain<int> done{0};
     stack.push(new Item(1));
@@ -49,7 +49,7 @@ MODEL("who finds a stack empty because it was taken sees what the taker did befo
              });
 }
 
-MODEL("who pushes and then looks for a sleeper is seen, or sees it") {
+MODEL("a thread that pushes and then looks for a sleeper is seen, or sees it") {
     Stack<Item> stack;
     Atomic<int> sleeps{0};
     Plain<int> stays{0}, is_called{0};
@@ -77,7 +77,7 @@ MODEL("a list's nodes are taken once, as they were given") {
     delete left;
 }
 
-MODEL("a list that ends while others free what it has too much") {
+MODEL("a list that ends while another thread frees its surplus") {
     model::Kernel kernel;
     Surplus surplus(0);
     auto* const list = new FreeList;

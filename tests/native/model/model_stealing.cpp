@@ -97,7 +97,7 @@ MODEL("one cell: it is fetched by its worker or by a thief, once") {
     pair.check_each_was_dispatched(1);
 }
 
-MODEL("one cell: a thief comes after what its worker did without the lock") {
+MODEL("one cell: a thief comes after all that its worker did without the lock") {
     Pair pair;
     Cell pinned{nullptr, nullptr, 0};
     together(
@@ -136,7 +136,7 @@ MODEL("a watcher that goes to sleep sees that another works, or is called by its
     together([&] { pair.begin_work(), pair.busy.put(&pair.cells[0]); }, [&] { (void)sleep(pair.other, -1); });
 }
 
-MODEL("a worker that begins to work sees what is announced to it, or a sleeper is called") {
+MODEL("a worker that begins to work sees an announced cell, or a sleeper is called") {
     Pair pair;
     begin_sleeping(pair.other);
     Plain<int> is_seen{0};

@@ -1,4 +1,4 @@
-"""Expressions as Python's functions, against C's rules."""
+"""Expressions compiled to Python functions, against C's rules."""
 
 import ast
 import operator

@@ -42,7 +42,7 @@ def test_operators_bind_as_in_c_and_min_and_max_before_products(text: str, brack
     assert parse_expression(text) == parse_expression(bracketed)
 
 
-def test_an_expression_is_what_it_says() -> None:
+def test_an_expression_has_the_value_of_its_text() -> None:
     assert parse_expression("a - 2 >= #b ? abs -c : !a") == Conditional(
         Binary(">=", Binary("-", A, Constant(2)), TagValue("<#b>")),
         Unary("abs", Unary("-", C)),

@@ -174,7 +174,7 @@ def test_a_box_keeps_its_options_and_takes_the_texts_name() -> None:
     assert inner(net) == Box("f", declared, str, BoxOptions(concurrency=3))
 
 
-def test_a_box_keeps_the_order_of_its_own_arguments() -> None:
+def test_a_box_keeps_the_order_of_its_arguments() -> None:
     own = BoxSignature(("y", "x"), (("b", "a"),))
     text = "net n { box f ((x, y) -> (a, b)); } connect f;"
     assert inner(parse(text, {"f": Box("f", own, max)})).signature == own
@@ -204,7 +204,7 @@ def test_a_net_may_stand_for_a_declared_box() -> None:
 def test_a_net_may_be_declared_and_given() -> None:
     given = {"f": A >> B}
     assert inner(parse("net f ({x} -> {x}); net n connect f;", given)).body == Serial(A, B)
-    with pytest.raises(NetSyntaxError, match="no net among `boxes`"):
+    with pytest.raises(NetSyntaxError, match="not a net among `boxes`"):
         parse("net f; net n connect f;", BOXES)
 
 
@@ -251,5 +251,5 @@ def test_a_misspelt_name_is_told_beside_the_missing_one() -> None:
 
 @pytest.mark.parametrize("boxes", [[A], A, str, "a"])
 def test_boxes_are_given_by_their_names(boxes: Any) -> None:
-    with pytest.raises(TypeError, match="`boxes` has functions by their names, such as"):
+    with pytest.raises(TypeError, match="`boxes` must be a dict from names to functions, such as"):
         parse("net n connect a;", boxes)

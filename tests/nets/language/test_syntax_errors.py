@@ -76,11 +76,13 @@ def test_a_rule_after_one_without_a_condition_is_refused() -> None:
 
 
 def test_a_text_is_a_string() -> None:
-    with pytest.raises(TypeError, match="a text is expected, not bytes"):
+    with pytest.raises(TypeError, match="expected a string, got bytes"):
         parse_pattern(b"{a}")  # type: ignore[arg-type]
 
 
-def test_without_lark_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_lark_the_error_names_the_package_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     real = builtins.__import__
 
     def without_lark(name: str, *arguments: Any, **options: Any) -> Any:

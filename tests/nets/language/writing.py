@@ -1,4 +1,4 @@
-"""Nets into texts, from which the language makes the same terms."""
+"""Writes nets as texts, which are parsed to the same terms."""
 
 from __future__ import annotations
 

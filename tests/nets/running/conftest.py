@@ -1,4 +1,4 @@
-"""What tests of runs share: systems of one worker and of two, and their dead letters."""
+"""Fixtures of tests of runs: systems of one worker and of two, and their dead letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes that end when the test says so, and what tests of runs share."""
+"""Helpers of tests of runs, and boxes that end when the test says so."""
 
 from __future__ import annotations
 

@@ -99,19 +99,6 @@ def test_outputs_of_failed_calls_do_not_show(system: ActorSystem, kind: str) -> 
     assert set(calls.values()) == {3}
 
 
-def test_the_last_try_decides(system: ActorSystem) -> None:
-    calls: list[int] = []
-
-    async def never(x: int) -> int:
-        calls.append(x)
-        raise ConnectionError(x)
-
-    run = system.run(box(never, "(x) -> (y)", retries=3, backoff=0.0))
-    with pytest.raises(BoxError, match="ConnectionError"):
-        run.ask({"x": 1}).result(TIMEOUT)
-    assert calls == [1] * 4
-
-
 def test_backoff_doubles(manual: ManualSystem) -> None:
     at: list[float] = []
 
@@ -140,19 +127,6 @@ def test_a_call_that_takes_too_long_has_failed(system: ActorSystem, kind: str) -
         [output] = run.ask({"x": 2}).result(TIMEOUT)
     assert output == {"y": 2}
     assert run.finish(TIMEOUT) == []
-
-
-def test_a_call_that_took_too_long_is_repeated(system: ActorSystem) -> None:
-    tries: list[int] = []
-
-    async def second_time(x: int) -> int:
-        tries.append(x)
-        if len(tries) == 1:
-            await asyncio.Event().wait()
-        return x
-
-    run = system.run(box(second_time, "(x) -> (y)", timeout=0.02, retries=100, backoff=0.0))
-    assert run.ask({"x": 1}).result(TIMEOUT) == [{"y": 1}]
 
 
 @pytest.mark.parametrize("kind", ["here", "async"])

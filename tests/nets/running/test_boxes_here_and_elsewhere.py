@@ -130,20 +130,6 @@ def test_methods_objects_and_classes_with_arguments(system: ActorSystem, functio
     assert run.ask({"x": 1}).result(TIMEOUT) == [{"y": "m1"}]
 
 
-def test_each_replica_has_an_instance_of_a_class_with_arguments(system: ActorSystem) -> None:
-    class Sum:
-        def __init__(self, start: int) -> None:
-            self.sum = start
-
-        def __call__(self, x: int) -> int:
-            self.sum += x
-            return self.sum
-
-    run = system.run(split(box(partial(Sum, 10), "(x) -> (y)"), "<k>"))
-    run.send([{"x": 1, "<k>": k} for k in (0, 1, 0)], timeout=TIMEOUT)
-    assert values_of(run.finish(TIMEOUT), "y") == [11, 11, 12]
-
-
 def check(system: ActorSystem, net: Net, generates: bool) -> None:
     run = system.run(net)
     answers = [values_of(run.ask({"x": x}).result(TIMEOUT), "y") for x in range(4)]

@@ -94,7 +94,7 @@ def test_no_record_is_lost_on_a_manual_system(name: str, end: str, seed: int) ->
         if end == "cancel":
             run.cancel()
         else:
-            run._conductor.tell(Close())  # outputs stay where they are
+            run._coordinator.tell(Close())  # outputs stay where they are
         run.tell({"x": NUMBER, "<k>": 0})  # too late
         check(end, run, letters, swallowed, [*range(NUMBER + 1)])
 

@@ -11,7 +11,7 @@ import pytest
 from callboard import ActorSystem, DeadLetter, Future
 from callboard.nets import Box, BoxError, Net, NetError, NetOperator, box, ordered
 from callboard.nets import filter as filtering
-from callboard.nets.running.conductor import Conductor
+from callboard.nets.running.coordinator import Coordinator
 from callboard.nets.running.messages import Take
 from tests.nets.running.gate import TIMEOUT, rows, send_all, values_of
 
@@ -122,9 +122,9 @@ def test_a_fault_of_the_run_is_raised(system: ActorSystem, monkeypatch: pytest.M
     def fails(*_: object) -> None:
         raise ArithmeticError("a fault")
 
-    monkeypatch.setattr(Conductor, "_let_in", fails)
+    monkeypatch.setattr(Coordinator, "_let_in", fails)
     answer: Future[Any] = Future()
-    run._conductor.tell(Take(answer))  # before the record, as it is told from the same thread
+    run._coordinator.tell(Take(answer))  # before the record, as it is told from the same thread
     run.tell({"x": 1})
     with pytest.raises(NetError, match="a fault"):
         answer.result(TIMEOUT)

@@ -47,7 +47,7 @@ def calls() -> dict[str, tuple[Callable[[Any], Any], str]]:
 
 
 @pytest.mark.parametrize("name", list(calls()))
-async def test_a_call_that_would_wait_is_refused_and_says_what_to_await(name: str) -> None:
+async def test_a_call_that_would_wait_is_refused_and_names_its_awaitable(name: str) -> None:
     call, advice = calls()[name]
     async with ActorSystem(workers=1) as system:
         run = system.run(successor)
@@ -61,6 +61,6 @@ async def test_a_failed_block_cancels_the_run() -> None:
         with pytest.raises(KeyError):
             async with system.run(successor) as run:
                 raise KeyError
-        assert not [each for each in threading.enumerate() if each.name == "net-cancel"]
+        assert not [each for each in threading.enumerate() if each.name == f"{system.name}-cancel"]
         with pytest.raises(NetEnded):
             await run.afinish()

@@ -118,14 +118,14 @@ def test_records_that_a_net_skips_count_as_skipped_by_the_graph(
     graph = entry("rows").stateful(NetOperator, net, name="net").collect()
     records = rows(range(4))
     if how == "sequentially":
-        tally = RowCounts()
-        outputs: Any = graph.run_sequentially({"rows": records}, tally=tally)
-        failures, skipped = tally.failures, tally.skips.total()
+        counts = RowCounts()
+        outputs: Any = graph.run_sequentially({"rows": records}, row_counts=counts)
+        failures, skipped = counts.failures, counts.skips.total()
     else:
         run = system.run(graph)
         run.send("rows", records)
         outputs = run.finish(TIMEOUT)
-        failures, skipped = run.tally.failures, run.statistics().skipped
+        failures, skipped = run.row_counts.failures, run.statistics().skipped
         assert [letter.message for letter in letters] == failures
         assert {letter.reason for letter in letters} == {"skipped"}
     assert values_of(outputs, "y") == [1, 1, 3, 3]
@@ -164,19 +164,6 @@ def test_an_operator_passes_base_exceptions_on() -> None:
             operator.receive({"x": 1})
 
 
-def test_a_wrong_output_is_an_error_by_the_options() -> None:
-    def generator(x: int) -> Any:
-        yield x
-        yield {"z": x} if x else x
-
-    several: list[dict[str, Any]] = [{}, {"threads": True}]
-    for options in several:
-        operator = NetOperator(box(generator, "(x) -> (y)", errors="variant", **options))
-        [output] = operator.receive({"x": 1, "more": 2})
-        assert sorted(output) == ["error", "more"]
-        assert operator.receive({"x": 0}) == [{"y": 0}, {"y": 0}]
-
-
 def test_records_left_in_cells_are_an_error_at_the_end() -> None:
     net = join(on="id", of=("a", "b"))
     operator = NetOperator(net)
@@ -204,20 +191,6 @@ def test_classes_have_an_instance_for_each_replica_in_an_operator() -> None:
     operator = NetOperator(split(box(Sum, "(x) -> (y)"), "<k>"))
     found = [operator.receive({"x": x, "<k>": x % 2}) for x in range(6)]
     assert [row["y"] for [row] in found] == [0, 1, 2, 4, 6, 9]
-
-
-def test_all_nan_have_one_replica() -> None:
-    class Count:
-        def __init__(self) -> None:
-            self.count = 0
-
-        def __call__(self, k: Any) -> tuple[Any, int]:
-            self.count += 1
-            return k, self.count
-
-    operator = NetOperator(split(box(Count, "(k) -> (k, <c>)"), "k"))
-    keys = [float("nan"), Decimal("nan"), 1.0, float("nan"), 1]
-    assert [operator.receive({"k": key})[0]["<c>"] for key in keys] == [1, 2, 1, 3, 2]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Records on their way and outputs that wait to be taken are bounded."""
+"""The numbers of records in flight and of outputs that wait to be taken are bounded."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_many_outputs_of_one_record_are_taken_bit_by_bit(system: ActorSystem) ->
 
 
 @pytest.mark.parametrize("window", [1, 3, 256])
-def test_a_window_bounds_what_is_on_its_way(system: ActorSystem, window: int) -> None:
+def test_a_window_bounds_the_records_on_their_way(system: ActorSystem, window: int) -> None:
     gate = Gate()
     run = system.run(box(gate.wait_here, "(x) -> (y)"), window=window)
     waits = within(lambda: run.send(rows(range(window + 5)), timeout=TIMEOUT))
@@ -110,7 +110,7 @@ def test_a_window_bounds_what_is_on_its_way(system: ActorSystem, window: int) ->
     assert gate.most == window
 
 
-def test_a_timeout_says_what_went_in(system: ActorSystem) -> None:
+def test_a_timeout_names_the_records_that_went_in(system: ActorSystem) -> None:
     gate = Gate()
     run = system.run(box(gate.wait_here, "(x) -> (y)"), window=3)
     with pytest.raises(NetTimeout) as caught:
@@ -143,7 +143,7 @@ def positive(x: int) -> int:
 
 @pytest.mark.parametrize("bad", [0, 3, 511, 512, 600])
 @pytest.mark.parametrize("row", [{"x": -1}, {"z": 1}, 7], ids=["box fails", "fits nowhere", "none"])
-def test_an_error_says_what_went_in(system: ActorSystem, bad: int, row: Any) -> None:
+def test_an_error_names_the_records_that_went_in(system: ActorSystem, bad: int, row: Any) -> None:
     run = system.run(positive)
     records = [*rows(range(bad)), row, *rows(range(100))]
     with pytest.raises((BoxError, RecordError)) as caught:

@@ -57,7 +57,7 @@ def test_an_actor_awaits_a_run(system: ActorSystem, net: Any, loop: bool) -> Non
 
 
 @pytest.mark.parametrize("net", [here, elsewhere], ids=["here", "elsewhere"])
-def test_an_actor_with_a_thread_of_its_own_blocks_on_a_run(system: ActorSystem, net: Any) -> None:
+def test_a_dedicated_actor_blocks_on_a_run(system: ActorSystem, net: Any) -> None:
     run = system.run(net)
     actor = system.spawn(Blocker, run, dedicated=True)
     assert [actor.ask(x).result(TIMEOUT) for x in range(10)] == list(range(0, 20, 2))

@@ -297,7 +297,7 @@ def check(
         "stopped",
         "failed",
         "unpaired",
-        "untaken",
+        "uncollected",
     }
     found = Counter(values_of(outputs, "x"))
     found.update(letter.message["x"] for letter in letters)
@@ -357,4 +357,4 @@ def test_a_run_that_everybody_has_dropped_comes_to_its_end(recipe: Any, feeders:
             assert time.monotonic() < deadline
             gc.collect()
         check(feeding, [], letters, world)
-        assert {letter.reason for letter in letters} <= {"skipped", "unpaired", "untaken"}
+        assert {letter.reason for letter in letters} <= {"skipped", "unpaired", "uncollected"}

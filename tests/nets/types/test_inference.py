@@ -88,7 +88,7 @@ def test_a_box_that_puts_its_errors_out_may_put_out_one() -> None:
     ],
     ids=str,
 )
-def test_a_serial_composition_needs_what_its_parts_lack(net: Net, expected: str) -> None:
+def test_a_serial_composition_needs_the_labels_that_its_parts_lack(net: Net, expected: str) -> None:
     assert type_of(net) == expected
 
 
@@ -110,7 +110,7 @@ def test_compositions_are_typed_alike_however_they_are_nested() -> None:
     ],
     ids=str,
 )
-def test_a_choice_takes_what_its_branches_take(net: Net, expected: str) -> None:
+def test_a_choice_takes_the_inputs_of_its_branches(net: Net, expected: str) -> None:
     assert type_of(net) == expected
 
 
@@ -134,7 +134,7 @@ def test_a_choice_takes_what_its_branches_take(net: Net, expected: str) -> None:
     ],
     ids=str,
 )
-def test_replication_needs_what_each_replica_needs(net: Net, expected: str) -> None:
+def test_replication_needs_the_inputs_of_each_replica(net: Net, expected: str) -> None:
     assert type_of(net) == expected
 
 
@@ -162,18 +162,6 @@ def test_a_choice_is_by_the_inputs_of_its_branches_as_inferred() -> None:
     long = b("(a) -> (b)") >> b("(b, c) -> (d)")
     typed = infer(b("(a) -> (z)") | long | b("-> (a)"))
     assert [child.inputs for child in typed.children] == [(frozenset("a"),), (frozenset("ac"),), ()]
-    assert [child.is_initialiser for child in typed.children] == [False, False, True]
-
-
-def test_the_input_type_of_a_part_is_found_by_its_term() -> None:
-    one, two = b("(a) -> (b)"), b("(b, c) -> (d)")
-    typed = infer(
-        Star(one | NamedNet("n", two, parse_signature("{b, c, x} -> {d}")), parse_patterns("{d}"))
-    )
-    (choice,) = typed.children
-    assert typed.inputs_of(choice.net) == (frozenset("a"), frozenset("bcx"))
-    assert typed.inputs_of(one) == (frozenset("a"),)
-    assert typed.inputs_of(two) == (frozenset("bc"),)
 
 
 def test_the_largest_variant_decides_about_surplus_labels() -> None:
@@ -197,7 +185,7 @@ def test_the_outputs_for_a_record_have_its_surplus_labels() -> None:
 def test_binding_tags_keep_records_out_of_branches_and_are_not_inherited() -> None:
     assert infer(b("(a) -> (b)")).outputs({"a", "<#i>", "c"}) is None
     assert infer(b("(a, <#i>) -> (b)")).outputs({"a", "<#i>", "c"}) == (frozenset("bc"),)
-    message = "puts out {b, <#i>}, and .* takes {b}. <#i> is a binding tag: only a variant that has"
+    message = "produces {b, <#i>}, and .* takes {b}. <#i> is a binding tag: only a variant that has"
     with pytest.raises(NetTypeError, match=message):
         infer(b("(a) -> (b, <#i>)") >> b("(b) -> (c)"))
     typed = infer(b("(a, <#i>) -> (b)") | b("(c) -> (d)"))
@@ -259,7 +247,7 @@ def test_a_net_with_too_many_outputs_counts_as_open() -> None:
     assert type_of(net) == "{x} -> ..."
 
 
-def test_a_net_with_too_many_ways_to_fit_takes_what_its_first_part_takes() -> None:
+def test_a_net_with_too_many_ways_to_fit_takes_the_inputs_of_its_first_part() -> None:
     net: Net = b("(x) -> (x)")
     for index in range(12):
         net = net >> (b(f"(x, a{index}) -> (x)") | b(f"(x, b{index}) -> (x)"))

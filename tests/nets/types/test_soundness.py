@@ -45,7 +45,7 @@ def gets_through(typed: Typed, labels: Variant) -> bool:
 
 @settings(max_examples=100)
 @given(nets)
-def test_each_input_type_gets_through_and_becomes_what_is_said(net: Net) -> None:
+def test_each_input_type_gets_through_and_becomes_an_inferred_output(net: Net) -> None:
     typed = typed_or_none(net)
     assume(typed is not None)
     assert typed is not None

@@ -1,4 +1,4 @@
-"""A connection that was pickled, or that a fork has copied, connects anew."""
+"""A connection that was pickled, or that a fork has copied, reconnects."""
 
 import copy
 import os
@@ -60,21 +60,21 @@ def test_threads_of_a_forked_child_share_one_new_connection(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
-    other = threading.Thread(target=lambda: found.append(connection.session))
+    other = threading.Thread(target=lambda: found.append(connection._own_session))
 
     class Copied:
         """What a fork has copied of the parent's session: the other thread comes upon it, too."""
 
         pid = -1
 
-        def forsake(self) -> None:
+        def _close_in_child(self) -> None:
             if other.ident is None:
                 other.start()
                 other.join(0.2)  # it may have to wait for this thread
 
-    parents = connection.session
+    parents = connection._own_session
     monkeypatch.setattr(connection, "_session", Copied())
-    found.append(connection.session)
+    found.append(connection._own_session)
     other.join(DEADLINE)
     assert len(found) == 2
     assert found[0] is found[1]

@@ -45,7 +45,7 @@ def test_the_end_of_async_with_says_what_was_not_handled(start: Start) -> None:
             connection.timeout = 0.05
             await connection.ref("gate").atell("is held up")
 
-    with pytest.raises(AskTimeout, match=r"not all that was sent to .* was handled in 0\.05 s; 1 "):
+    with pytest.raises(AskTimeout, match=r"not all messages to .* were handled in 0\.05 s; 1 "):
         asyncio.run(asyncio.wait_for(main(), DEADLINE))
 
 

@@ -1,4 +1,4 @@
-"""Messages on their way when a connection ends or its user is interrupted."""
+"""Messages in flight when a connection ends or its user is interrupted."""
 
 import pickle
 import socket
@@ -14,11 +14,11 @@ import pytest
 from callboard import Actor, ActorSystem, CallboardError
 from callboard.remote import Connection, Server, ServerLimits, connect
 from callboard.remote.errors import ConnectionLost, RemoteError
-from callboard.remote.protocol.kinds import SEQUENCE, MessageKind
-from callboard.remote.sockets.lent import DrivenLink
+from callboard.remote.protocol.kinds import MessageKind
+from callboard.remote.sockets.lendable_link import DrivenLink
 from callboard.remote.sockets.link import Link
 from callboard.remote.wire.codec import Codec
-from callboard.remote.wire.frames import Frame, frame
+from callboard.remote.wire.frames import Frame
 from tests.remote.conftest import DEADLINE, Gate, Start, eventually
 
 
@@ -49,14 +49,14 @@ def test_an_interrupted_send_shifts_no_answers(
             notes.ask("interrupted")
     with pytest.raises(ConnectionLost, match="interrupted while it sent"):
         owed.result(DEADLINE)
-    eventually(lambda: connection.session.server is not None, "it connects again")
+    eventually(lambda: connection._own_session.server is not None, "it connects again")
     assert notes.ask("later").result(DEADLINE) == "later"
 
 
 def test_frames_of_an_ended_connection_reach_no_other(connection: Connection) -> None:
-    session = connection.session
+    session = connection._own_session
     asked = connection.ref("gate").ask("wait")
-    answer = SEQUENCE.pack(1) + connection.codec.encode("of another")
+    answer = MessageKind.ANSWER.pack(1) + connection._codec.encode("of another")
     session._on_frames(object(), None, [Frame(MessageKind.ANSWER, answer)])  # type: ignore[arg-type]
     assert connection.ref("notes").ask("mine").result(DEADLINE) == "mine"
     assert not asked.done()
@@ -90,14 +90,14 @@ def test_a_callback_that_waits_for_its_own_thread_is_told(connection: Connection
     Gate.opened.set()
     assert first.result(DEADLINE) == 1
     eventually(lambda: raised, "the callback has run")
-    assert "would wait for what this very thread is to read" in raised[0]
+    assert "would wait for an answer that this thread must read" in raised[0]
     assert notes.ask(3).result(DEADLINE) == 3
 
 
 def test_a_flush_fails_if_an_ask_was_lost(connection: Connection) -> None:
     asked = connection.ref("gate").ask("wait")
     flushed = connection.aflush()
-    connection.session._io.call(lambda: connection.session._hang_up("for the test"))
+    connection._own_session._io.call(lambda: connection._own_session._hang_up("for the test"))
     with pytest.raises(ConnectionLost, match=r"0 messages .*, 1 asks not answered"):
         flushed.result(DEADLINE)
     with pytest.raises(ConnectionLost):
@@ -108,16 +108,16 @@ def test_a_flush_is_done_when_what_it_waits_for_is_withdrawn(start: Start) -> No
     server = start(limits=ServerLimits(messages=2))
     connection = connect(str(server.address), timeout=DEADLINE)
     server.stop()
-    eventually(lambda: connection.session.server is None, "the loss is noticed")
+    eventually(lambda: connection._own_session.server is None, "the loss is noticed")
     connection.timeout = 0.05
     flushed: list[Any] = []
-    withdraw = connection.session.withdraw
+    withdraw = connection._own_session.withdraw
 
     def flushing(submission: Any) -> bool:
         flushed.append(connection.aflush())
         return withdraw(submission)
 
-    connection.session.withdraw = flushing  # type: ignore[method-assign]
+    connection._own_session.withdraw = flushing  # type: ignore[method-assign]
     with pytest.raises(ConnectionLost, match="no connection or no credit"):
         connection.ref("notes").tell(1)
     assert flushed[0].result(DEADLINE) is None
@@ -171,7 +171,7 @@ def test_a_slow_pong_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         connection = Connection(f"unix:{tmp_path}/mute")
         asked = connection.ref("e").ask(1)
         with listener.accept()[0] as accepted:
-            accepted.sendall(frame(MessageKind.WELCOME, Codec().encode(said)))
+            accepted.sendall(MessageKind.WELCOME.frame(rest=Codec().encode(said)))
             with pytest.raises(ConnectionLost, match="no answer to a ping"):
                 asked.result(DEADLINE)
         assert next(looks) > 20

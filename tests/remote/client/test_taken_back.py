@@ -20,7 +20,7 @@ def test_a_flush_waits_for_no_ask_that_was_cancelled_or_timed_out(connection: Co
     assert not flushed.done()
     asked.cancel()
     assert flushed.exception(DEADLINE / 2) is None  # before the gate gives up
-    connection.session._io.call(lambda: connection.session._hang_up("for the test"))
+    connection._own_session._io.call(lambda: connection._own_session._hang_up("for the test"))
     connection.flush(DEADLINE)
 
 
@@ -29,7 +29,7 @@ def test_an_ask_cancelled_before_it_left_is_taken_back(start: Start, timeout: fl
     server = start()
     with connect(str(server.address), timeout=DEADLINE) as connection:
         server.stop()
-        eventually(lambda: connection.session.server is None, "the loss is noticed")
+        eventually(lambda: connection._own_session.server is None, "the loss is noticed")
         notes = connection.ref("notes")
         answer = notes.ask(1, timeout)
         flushed = connection.aflush()

@@ -19,7 +19,7 @@ from callboard.observing.opentelemetry import instrument, traceparent
 from callboard.remote import Server, connect, serve_entries
 from callboard.remote.protocol.client_side import ClientSide
 from callboard.remote.protocol.conversation import Submission
-from callboard.remote.protocol.kinds import HELLO, MAGIC, VERSION, MessageKind, Rejected
+from callboard.remote.protocol.kinds import MAGIC, VERSION, MessageKind, Rejected
 from callboard.remote.protocol.server_side import Delivery, ServerLimits, ServerSide
 from callboard.remote.wire.codec import VERSION as ENCODING
 from callboard.remote.wire.codec import Codec
@@ -70,7 +70,7 @@ def test_the_servers_spans_are_below_the_clients(is_instrumented: bool, tmp_path
 
 def greeted() -> ServerSide:
     side = ServerSide(CODEC, ServerLimits(), ["e"], b"".__eq__)
-    side.receive(Frame(MessageKind.HELLO, HELLO.pack(MAGIC, VERSION, ENCODING)))
+    side.receive(Frame(MessageKind.HELLO, MessageKind.HELLO.pack(MAGIC, VERSION, ENCODING)))
     return side
 
 
@@ -114,7 +114,7 @@ def test_a_wrong_trace_is_a_message_without_a_parent(tmp_path: Path) -> None:
 
 
 def test_traces_that_cannot_be_called_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="`traces` is a function, not '00-0af7"):
+    with pytest.raises(ConfigError, match="`traces` expects a function, got '00-0af7"):
         connect(f"unix:{os.fspath(tmp_path)}/s", traces=PARENT)
 
 
@@ -127,7 +127,9 @@ def test_a_trace_that_cannot_travel_is_an_error_of_its_call_alone(bad: Any, tmp_
         options: Any = {"traces": lambda: found.pop() if found else None}
         with connect(str(server.address), timeout=DEADLINE, **options) as connection:
             echo = connection.ref("echo")
-            with pytest.raises(TypeError, match=r"traces\(\) returns a traceparent, .*, not"):
+            with pytest.raises(
+                TypeError, match=r"traces\(\) must return None, or a traceparent .*, got"
+            ):
                 echo.ask(1)
             assert echo.ask(2).result(DEADLINE) == 2
         server.stop()

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from callboard.core.errors import ConfigError
 from callboard.remote import connect
-from callboard.remote.errors import ConnectionLost, ConnectionRejected, SecurityError
+from callboard.remote.errors import ConnectionLost, ConnectionRejected
 from callboard.remote.sockets import dialing, security
 from tests.remote.conftest import DEADLINE, Start, eventually, loss
 
@@ -53,14 +54,14 @@ def listening(tmp_path: Path) -> Iterator[Listening]:
     each.close()
 
 
-def a_stranger(connected: socket.socket, user: int | None = None) -> str | None:
+def an_untrusted_peer(connected: socket.socket, user: int | None = None) -> str | None:
     return None if user == NOBODY else f"user {NOBODY}, process 99"
 
 
 def test_strangers_get_no_secret(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dialing, "stranger", a_stranger)
+    monkeypatch.setattr(dialing, "untrusted_peer", an_untrusted_peer)
     with pytest.raises(
-        ConnectionRejected, match=r"user 65534, process 99 serves there.*server_user="
+        ConnectionRejected, match=r"got user 65534, process 99: nothing was sent.*server_user="
     ):
         connect(f"unix:{listening.path}", secret=SECRET, timeout=DEADLINE)
     listening.close = lambda: None  # type: ignore[method-assign]
@@ -69,7 +70,7 @@ def test_strangers_get_no_secret(listening: Listening, monkeypatch: pytest.Monke
 
 
 def test_a_named_user_is_no_stranger(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dialing, "stranger", a_stranger)
+    monkeypatch.setattr(dialing, "untrusted_peer", an_untrusted_peer)
 
     def is_said() -> bool:
         url = f"unix:{listening.path}"
@@ -99,7 +100,7 @@ def test_the_user_that_listens_is_asked_of_the_kernel(tmp_path: Path) -> None:
     try:
         with pytest.raises(ConnectionRejected, match=f"user {NOBODY}, "):
             connect(url, secret=SECRET, timeout=DEADLINE)
-        with pytest.raises(ConnectionRejected, match="and not the user 1 or root"):
+        with pytest.raises(ConnectionRejected, match="expected a server of the user 1 or root"):
             connect(url, secret=SECRET, timeout=DEADLINE, server_user="1")
         with pytest.raises(ConnectionLost):  # it is trusted, and says nothing
             connect(url, secret=SECRET, timeout=0.2, server_user=NOBODY)
@@ -118,7 +119,7 @@ def test_a_server_of_this_user_is_trusted(start: Start) -> None:
 
 @pytest.mark.parametrize("user", ["no such user", "", -1, 2**32, 1.5, True, "x\0"])
 def test_an_unknown_user_is_named(user: object) -> None:
-    with pytest.raises(SecurityError, match="user"):
+    with pytest.raises(ConfigError, match="user"):
         connect("unix:/nowhere", server_user=user)
 
 

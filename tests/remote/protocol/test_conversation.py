@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 from callboard import Future
 from callboard.remote.errors import ConnectionLost, RemoteCallError, RemoteError
 from callboard.remote.protocol.conversation import Conversation, Submission
-from callboard.remote.protocol.kinds import MessageKind, Parting
+from callboard.remote.protocol.kinds import Goodbye, MessageKind
 from callboard.remote.wire.frames import Splitter
 from tests.remote.network import (
     CODEC,
@@ -117,7 +117,7 @@ class Network(RuleBasedStateMachine):
         data = bytes(self.connection.to_client[:count])
         del self.connection.to_client[:count]
         for received in self.splitter.feed(data):
-            if isinstance(self.client.receive(received), Parting):
+            if isinstance(self.client.receive(received), Goodbye):
                 self.send()
                 self.drop()
                 return
@@ -156,9 +156,9 @@ class Network(RuleBasedStateMachine):
     def look_for_trouble(self) -> None:
         if self.client.lost:
             with pytest.raises(ConnectionLost) as caught:
-                self.client.raise_trouble()
+                self.client.raise_earlier_errors()
             self.lost += caught.value.unacknowledged
-        self.client.raise_trouble()
+        self.client.raise_earlier_errors()
 
     @rule(target=flushes)
     def flush(self) -> Any:
@@ -245,7 +245,7 @@ class KeptNetwork(Network):
 
     @invariant()
     def no_later_call_hears_of_it(self) -> None:
-        self.client.raise_trouble()
+        self.client.raise_earlier_errors()
 
     @invariant()
     def each_is_lost_once(self) -> None:
@@ -303,16 +303,16 @@ def test_a_told_message_that_is_refused_goes_to_who_wants_to_hear_of_losses() ->
     assert submissions == [told[1]]
     assert str(error) == "CodecError: no such type"
     assert not client._told
-    client.raise_trouble()
+    client.raise_earlier_errors()
 
 
 def test_the_error_of_what_was_told_and_failed_says_how_many_failed() -> None:
     client = Conversation(CODEC, SECRET)
     tell_and_fail(client, "CodecError", None, "MailboxFull")
     with pytest.raises(RemoteCallError) as raised:
-        client.raise_trouble()
+        client.raise_earlier_errors()
     assert str(raised.value) == "CodecError: no such type (the first of 2 failures)"
-    client.raise_trouble()
+    client.raise_earlier_errors()
 
 
 def lines_of(call: Callable[[], object]) -> int:

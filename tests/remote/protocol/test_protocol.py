@@ -7,28 +7,24 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callboard import ConfigError
-from callboard.remote.errors import ProtocolError
 from callboard.remote.protocol.client_side import ClientSide, Welcome
 from callboard.remote.protocol.kinds import (
-    CREDIT,
-    ENTRY,
-    SEQUENCE,
-    Farewell,
+    Goodbye,
+    GoodbyeReason,
     MessageKind,
-    Parting,
     Rejected,
-    farewell,
+    goodbye_frame,
 )
+from callboard.remote.protocol.requests import Layout
 from callboard.remote.protocol.server_side import (
+    ClientRequest,
     Delivery,
     Greeting,
     ServerLimits,
     ServerSide,
-    StagingRequest,
 )
-from callboard.remote.protocol.staged_rows import Layout, data_head
 from callboard.remote.wire.codec import Codec
-from callboard.remote.wire.frames import Frame, frame
+from callboard.remote.wire.frames import Frame, ProtocolError
 from tests.remote.conftest import hello
 
 CODEC = Codec()
@@ -37,7 +33,7 @@ WELCOME = {"entries": ["e"], "frame": 9999, "messages": 10, "bytes": 999, "idle"
 
 kinds = st.sampled_from([int(kind) for kind in MessageKind]) | st.integers(0, 255)
 bodies = st.binary(max_size=40) | st.builds(
-    lambda number, data: SEQUENCE.pack(number) + data,
+    lambda number, data: MessageKind.ANSWER.pack(number) + data,
     st.integers(0, 3),
     st.sampled_from([b"\xc0", b"\x92\xa1a\xa1b", b"\x80", b""]),
 )
@@ -48,6 +44,9 @@ def cut(data: bytes) -> Frame:
     return Frame(data[4], data[5:])
 
 
+TOLD = cut(MessageKind.TELL.frame(0, rest=CODEC.encode(1)))
+
+
 def greeted(messages: int = 10) -> ServerSide:
     side = ServerSide(CODEC, ServerLimits(messages=messages), ["e"], SECRET.__eq__)
     assert isinstance(side.receive(cut(hello(SECRET))), Greeting)
@@ -56,7 +55,7 @@ def greeted(messages: int = 10) -> ServerSide:
 
 def welcomed() -> ClientSide:
     side = ClientSide(CODEC, SECRET)
-    event = side.receive(Frame(MessageKind.WELCOME, CODEC.encode(WELCOME)))
+    event = side.receive(cut(MessageKind.WELCOME.frame(rest=CODEC.encode(WELCOME))))
     assert isinstance(event, Welcome)
     return side
 
@@ -71,7 +70,7 @@ def test_a_server_takes_any_frames_or_rejects_them(sent: list[Frame], known: boo
     try:
         for each in sent:
             event = side.receive(each)
-            if isinstance(event, Delivery | StagingRequest):
+            if isinstance(event, Delivery | ClientRequest):
                 taken += event.messages
             if isinstance(event, Delivery):
                 assert event.entry == 0
@@ -101,14 +100,14 @@ def test_a_client_takes_any_frames_or_rejects_them(sent: list[Frame], known: boo
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (frame(MessageKind.CREDIT, CREDIT.pack(6, 1)), "credit for 6 messages"),
-        (frame(MessageKind.CREDIT, CREDIT.pack(1, 1 << 40)), "credit for 1 messages"),
-        (frame(MessageKind.ANSWER, SEQUENCE.pack(2) + b"\xc0"), "delivery 2, which is no open ask"),
-        (frame(MessageKind.ANSWER, SEQUENCE.pack(9) + b"\xc0"), "delivery 9, which is no open ask"),
-        (frame(MessageKind.FAILED, SEQUENCE.pack(9) + b"\x92\xa0\xa0"), "delivery 9; there were 2"),
-        (frame(MessageKind.FAILED, SEQUENCE.pack(1) + b"\xc1"), "a FAILED cannot be read"),
-        (frame(MessageKind.PONG, b"\0" * 8 + b"\x01"), "a PONG cannot be read"),
-        (frame(MessageKind.WELCOME, b"\x80"), "a client gets no WELCOME"),
+        (MessageKind.CREDIT.frame(6, 1), "credit for 6 messages"),
+        (MessageKind.CREDIT.frame(1, 1 << 40), "credit for 1 messages"),
+        (MessageKind.ANSWER.frame(2, rest=b"\xc0"), "delivery 2, which is not an open ask"),
+        (MessageKind.ANSWER.frame(9, rest=b"\xc0"), "delivery 9, which is not an open ask"),
+        (MessageKind.FAILED.frame(9, rest=b"\x92\xa0\xa0"), "delivery 9; there were 2"),
+        (MessageKind.FAILED.frame(1, rest=b"\xc1"), "a FAILED cannot be read"),
+        (MessageKind.PONG.frame(rest=b"\0" * 8 + b"\x01"), "a PONG cannot be read"),
+        (MessageKind.WELCOME.frame(rest=b"\x80"), "a server may not send WELCOME"),
     ],
 )
 def test_a_server_that_says_what_cannot_be_is_found_out(data: bytes, said: str) -> None:
@@ -122,59 +121,57 @@ def test_a_server_that_says_what_cannot_be_is_found_out(data: bytes, said: str) 
 def test_credit_that_goes_back_is_found_out() -> None:
     side = welcomed()
     side.deliver(MessageKind.TELL_MANY, 0, (b"\x00\x90",), 2, 5)
-    side.receive(Frame(MessageKind.CREDIT, CREDIT.pack(3, 10)))
+    side.receive(cut(MessageKind.CREDIT.frame(3, 10)))
     assert side.unacknowledged == 2
     with pytest.raises(Rejected, match="credit for -1 messages"):
-        side.receive(Frame(MessageKind.CREDIT, CREDIT.pack(2, 10)))
+        side.receive(cut(MessageKind.CREDIT.frame(2, 10)))
 
 
 def test_an_answer_that_cannot_be_decoded_fails_its_ask_alone() -> None:
     side = welcomed()
     side.deliver(MessageKind.ASK, 0, (b"\xc0",), 1)
-    event: Any = side.receive(Frame(MessageKind.ANSWER, SEQUENCE.pack(1) + b"\xc1"))
+    event: Any = side.receive(cut(MessageKind.ANSWER.frame(1, rest=b"\xc1")))
     assert "cannot be decoded" in str(event.value)
     assert not side.asked
 
 
 def test_credit_for_staged_rows_waits_for_those_behind_them() -> None:
     side = greeted()
-    data = Frame(MessageKind.DATA, data_head(0, 0, Layout.ROWS, 1) + CODEC.encode_rows([1]))
+    data = cut(MessageKind.DATA.frame(0, 0, Layout.ROWS, 1, rest=CODEC.encode_rows([1])))
     first, last = side.receive(data), side.receive(data)
-    assert isinstance(first, StagingRequest)
-    assert isinstance(last, StagingRequest)
+    assert isinstance(first, ClientRequest)
+    assert isinstance(last, ClientRequest)
     assert side.handled(first) == b""
     size = first.size + last.size
-    assert side.handled(last) == frame(MessageKind.CREDIT, CREDIT.pack(0, size))
+    assert side.handled(last) == MessageKind.CREDIT.frame(0, size)
 
 
 def test_credit_waits_for_what_is_coming_but_not_for_ever() -> None:
     side = greeted(messages=100)
-    told = Frame(MessageKind.TELL, ENTRY.pack(0) + CODEC.encode(1))
-    first, last = side.receive(told), side.receive(told)
+    first, last = side.receive(TOLD), side.receive(TOLD)
     assert isinstance(first, Delivery)
     assert isinstance(last, Delivery)
     assert side.handled(first, lambda: True) == b""
-    assert side.owed() == b"", "another is on its way"
+    assert side.deferred_credit() == b"", "another is on its way"
     assert side.handled(last, lambda: True) == b""
-    credit = frame(MessageKind.CREDIT, CREDIT.pack(2, first.size + last.size))
-    assert side.owed() == credit
-    assert side.owed() == b""
+    credit = MessageKind.CREDIT.frame(2, first.size + last.size)
+    assert side.deferred_credit() == credit
+    assert side.deferred_credit() == b""
 
 
 def test_a_side_that_has_said_goodbye_waits_for_nothing() -> None:
     side = greeted()
-    told = side.receive(Frame(MessageKind.TELL, ENTRY.pack(0) + CODEC.encode(1)))
+    told = side.receive(TOLD)
     assert isinstance(told, Delivery)
-    side.goodbye(Farewell.DRAINING, "enough")
+    side.goodbye(GoodbyeReason.DRAINING, "enough")
     assert side.handled(told, lambda: True) != b""
 
 
 def test_a_quarter_of_the_credit_waits_for_nothing() -> None:
     side = greeted()
-    told = Frame(MessageKind.TELL, ENTRY.pack(0) + CODEC.encode(1))
     said = []
     for _ in range(10 // 4):
-        delivery = side.receive(told)
+        delivery = side.receive(TOLD)
         assert isinstance(delivery, Delivery)
         said.append(side.handled(delivery, lambda: True))
     assert said[-1] != b""
@@ -191,20 +188,20 @@ def test_nothing_is_delivered_beyond_credit() -> None:
 
 
 def test_a_goodbye_keeps_its_reason_and_text() -> None:
-    event = welcomed().receive(cut(farewell(Farewell.BUSY, "so many ünïcode")))
-    assert event == Parting(Farewell.BUSY, "so many ünïcode")
+    event = welcomed().receive(cut(goodbye_frame(GoodbyeReason.BUSY, "so many ünïcode")))
+    assert event == Goodbye(GoodbyeReason.BUSY, "so many ünïcode")
 
 
 @pytest.mark.parametrize(
     ("limits", "said"),
     [
-        ({"frame": 100}, "frame is a whole number from 4096"),
-        ({"messages": 0}, "messages is a whole number of 1 or more"),
-        ({"bytes": 0}, "bytes is a whole number of 1 or more"),
+        ({"frame": 100}, "frame must be a whole number from 4096"),
+        ({"messages": 0}, "messages must be a whole number of at least 1"),
+        ({"bytes": 0}, "bytes must be a whole number of at least 1"),
         ({"bytes": 1 << 20}, "the limit of bytes, 1048576, is less than that of a frame, 16777216"),
         ({"output": 1}, "the limit of output, 1, is less than that of a frame, 16777216"),
-        ({"connections": 1.5}, "connections is a whole number"),
-        ({"idle_time": 0}, "idle_time is a number of seconds above 0"),
+        ({"connections": 1.5}, "connections must be a whole number"),
+        ({"idle_time": 0}, "idle_time must be a number of seconds above 0"),
     ],
 )
 def test_limits_that_make_no_sense_are_refused(limits: Any, said: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from callboard import ActorStopped
 from callboard.remote import connect
-from callboard.remote.client import look
+from callboard.remote.client import health_command
 from tests.remote.conftest import DEADLINE, eventually
 
 APP = """
@@ -233,7 +233,7 @@ def test_a_signal_after_it_has_ended_by_itself_changes_nothing(serve: Serve) -> 
     status, _, errors = served.end()
     assert status == 1
     assert errors.endswith(
-        "callboard serve: all actors have stopped: there is nothing to serve any more\n"
+        "callboard serve: all actors have stopped: there is nothing left to serve\n"
     )
     assert "Traceback" not in errors
     connection.close()
@@ -276,8 +276,8 @@ def test_health_is_told_to_who_watches(tmp_path: Path, serve: Serve) -> None:
 
 def test_health_says_which_timeout_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
-        look.main(["unix:nobody", "--timeout", "0"])
-    assert "--timeout is a number of seconds above 0" in capsys.readouterr().err
+        health_command.main(["unix:nobody", "--timeout", "0"])
+    assert "--timeout must be a number of seconds above 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -285,12 +285,12 @@ def test_health_says_which_timeout_is_wrong(capsys: pytest.CaptureFixture[str]) 
     [
         (["app:nothing"], "has no 'nothing'"),
         (["nowhere:build"], "there is no module 'nowhere'"),
-        (["app"], "MODULE:NAME is wanted"),
-        (["os:name"], "os:name is no function of an actor system: 'posix'"),
-        (["app:build", "--log-level", "LOUD"], "--log-level is one of DEBUG, INFO, "),
+        (["app"], "expected MODULE:NAME"),
+        (["os:name"], "os:name must be a function of an actor system, got 'posix'"),
+        (["app:build", "--log-level", "LOUD"], "--log-level must be one of DEBUG, INFO, "),
         (["app:broken"], "build must return a ref"),
-        (["app:build", "--drain-timeout", "-1"], "--drain-timeout is a number of seconds"),
-        (["app:build", "--max-frame", "7"], "frame is a whole number from 4096"),
+        (["app:build", "--drain-timeout", "-1"], "--drain-timeout must be a number of seconds"),
+        (["app:build", "--max-frame", "7"], "frame must be a whole number from 4096"),
         (["app:build", "--tls-cert", "x"], "one of them is missing"),
         (["app:build", "--secret-file", "none"], "cannot be read"),
         (["app:build", "--config", "none.toml"], "none.toml"),

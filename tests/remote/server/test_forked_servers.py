@@ -62,7 +62,7 @@ def test_a_server_starts_though_a_child_lives_on(tmp_path: Path, pipe: tuple[int
         children = [connection.ref("forking").ask("fork").result(DEADLINE)]
         try:
             (peer,) = server._peers
-            link = connection.session._link
+            link = connection._own_session._link
             assert link is not None
             sockets = [server._listener.socket, peer._link._socket, link._socket]
             kept = {f"socket:[{os.fstat(each.fileno()).st_ino}]" for each in sockets}

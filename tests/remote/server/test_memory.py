@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from callboard.remote import Server
-from callboard.remote.protocol.kinds import ENTRY, MessageKind
-from callboard.remote.wire.frames import LENGTH, frame
+from callboard.remote.protocol.kinds import MessageKind
+from callboard.remote.wire.frames import LENGTH
 from tests.remote.conftest import RawClient, eventually, hello
 
 CLIENTS = 12
@@ -65,7 +65,7 @@ def test_large_frames_that_came_go_with_the_connection(
     client.send(hello())
     assert client.receive() is not None
     for _ in range(4):
-        client.send(frame(MessageKind.ASK, ENTRY.pack(0), b"\xc1" + bytes(3_000_000)))
+        client.send(MessageKind.ASK.frame(0, rest=b"\xc1" + bytes(3_000_000)))
         answer = client.receive()
         assert answer is not None
         assert answer.kind == MessageKind.FAILED

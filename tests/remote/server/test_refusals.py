@@ -1,4 +1,4 @@
-"""A client's error ends its connection with a reason; other connections go on."""
+"""A client's error ends its connection with a reason; other connections continue."""
 
 import hmac
 import socket
@@ -12,7 +12,7 @@ import pytest
 
 from callboard.remote import Connection, Server, ServerLimits, connect
 from callboard.remote.errors import ConnectionLost, ConnectionRejected, RemoteCallError
-from callboard.remote.protocol.kinds import CREDIT, ENTRY, ENTRY_ROWS, NONCE, Farewell, MessageKind
+from callboard.remote.protocol.kinds import GoodbyeReason, MessageKind
 from callboard.remote.server import server
 from callboard.remote.sockets.security import Secret
 from callboard.remote.wire.codec import Codec
@@ -37,109 +37,78 @@ def another(server: Server) -> Iterator[Connection]:
 
 
 def tell(entry: int, value: Any) -> bytes:
-    return frame(MessageKind.TELL, ENTRY.pack(entry), CODEC.encode(value))
+    return MessageKind.TELL.frame(entry, rest=CODEC.encode(value))
 
 
-BEFORE_HELLO = {
-    "a message": (tell(0, 1), Farewell.PROTOCOL, "begins with HELLO, not TELL"),
-    "another program": (
-        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-        Farewell.PROTOCOL,
-        "longer than the limit",
-    ),
-    "no magic": (frame(MessageKind.HELLO, b"x" * 12), Farewell.PROTOCOL, "no client of callboard"),
-    "half a HELLO": (frame(MessageKind.HELLO, b"x"), Farewell.PROTOCOL, "is shorter than"),
-    "a later version": (hello(version=2), Farewell.VERSION, "speaks version 2"),
-    "another encoding": (hello(encoding=9), Farewell.VERSION, "with encoding 9"),
-    "a frame that is long": (
-        LENGTH.pack(1 << 20) + b"\1",
-        Farewell.PROTOCOL,
-        "longer than the limit",
-    ),
-    "a frame that is empty": (LENGTH.pack(0), Farewell.PROTOCOL, "a frame of no bytes"),
-    "a secret that is long": (
-        hello(secret=b"x" * 2_000),
-        Farewell.PROTOCOL,
-        "longer than the limit",
-    ),
-}
+def welcomed(client: RawClient) -> RawClient:
+    client.send(hello())
+    assert client.receive() is not None
+    return client
 
 
-@pytest.mark.parametrize(("data", "reason", "text"), BEFORE_HELLO.values(), ids=[*BEFORE_HELLO])
-def test_a_client_without_a_hello_is_refused(
-    data: bytes,
-    reason: Farewell,
-    text: str,
-    server: Server,
-    raw: Raw,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    client = raw()
-    client.send(data)
-    said = client.farewell()
-    assert (said.reason, text in said.text) == (reason, True)
-    eventually(logged(caplog, "client refused", text), "it is in the log")
-    assert server.health()["refused"] == 1
+HTTP = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+WRONG_BYTES = [
+    (tell(0, 1), "must begin with HELLO, got TELL"),
+    (HTTP, "longer than the limit"),
+    (MessageKind.HELLO.frame(rest=b"x" * 12), "not a client of callboard"),
+    (MessageKind.HELLO.frame(rest=b"x"), "is shorter than"),
+    (hello(version=2), "speaks version 2"),
+    (hello(encoding=9), "with encoding 9"),
+    (LENGTH.pack(1 << 20) + b"\1", "longer than the limit"),
+    (LENGTH.pack(0), "a frame of no bytes"),
+    (hello(secret=b"x" * 2_000), "longer than the limit"),
+    (hello() + hello(), "may not send HELLO"),
+    (hello() + MessageKind.ANSWER.frame(0, rest=b"\0"), "may not send ANSWER"),
+    (hello() + MessageKind.CREDIT.frame(1, 1), "may not send CREDIT"),
+    (hello() + frame(77), "version 1 has no message of kind 77"),
+    (hello() + MessageKind.COMMIT.frame(), "COMMIT of 0 bytes is shorter than 8"),
+    (hello() + MessageKind.READ.frame(rest=bytes(5)), "READ of 5 bytes is shorter than 10"),
+    (hello() + MessageKind.RELEASE.frame(99, 0), "entry point 99"),
+    (hello() + tell(99, 1), "no entry point 99: there are 6"),
+    (hello() + MessageKind.TELL.frame(rest=b"\0"), "TELL of 1 bytes is shorter than 2"),
+    (hello() + MessageKind.PING.frame(rest=b"\0"), "PING of 1 bytes is shorter"),
+    (hello() + LENGTH.pack(0), "a frame of no bytes has no kind"),
+    (hello() + LENGTH.pack(1 << 30) + b"\x10", "longer than the limit"),
+    (hello() + MessageKind.GOODBYE.frame(255), "GOODBYE has an unknown reason: 255"),
+    (hello() + MessageKind.TELL_MANY.frame(0, 1 << 31, rest=b"\0\x90"), "beyond the credit"),
+]
 
 
-AFTER_HELLO = {
-    "a second HELLO": (hello(), "gets no HELLO"),
-    "an answer": (frame(MessageKind.ANSWER, b"\0" * 9), "gets no ANSWER"),
-    "credit": (frame(MessageKind.CREDIT, CREDIT.pack(1, 1)), "gets no CREDIT"),
-    "a kind that is not there": (frame(77), "no kind of message of version 1: 77"),
-    "half a COMMIT": (frame(MessageKind.COMMIT), "COMMIT of 0 bytes is shorter than 8"),
-    "half a READ": (frame(MessageKind.READ, bytes(5)), "READ of 3 bytes is shorter than 8"),
-    "a RELEASE of no entry": (frame(MessageKind.RELEASE, b"\0\x63" + bytes(8)), "entry point 99"),
-    "no entry point": (tell(99, 1), "no entry point 99: there are 6"),
-    "half a TELL": (frame(MessageKind.TELL, b"\0"), "TELL of 1 bytes is shorter than 2"),
-    "half a PING": (frame(MessageKind.PING, b"\0"), "PING of 1 bytes is shorter"),
-    "a frame of no bytes": (LENGTH.pack(0), "a frame of no bytes has no kind"),
-    "a frame above the limit": (LENGTH.pack(1 << 30) + b"\x10", "longer than the limit"),
-    "no reason to part": (frame(MessageKind.GOODBYE, b"\xff"), "no reason to part: 255"),
-    "more rows than credit": (
-        frame(MessageKind.TELL_MANY, ENTRY_ROWS.pack(0, 1 << 31), b"\0\x90"),
-        "beyond the credit",
-    ),
-}
-
-
-@pytest.mark.parametrize(("data", "text"), AFTER_HELLO.values(), ids=[*AFTER_HELLO])
+@pytest.mark.parametrize(("data", "text"), WRONG_BYTES, ids=[text for _, text in WRONG_BYTES])
 def test_a_client_that_breaks_the_protocol_is_refused(
     data: bytes, text: str, server: Server, raw: Raw, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = raw()
-    client.send(hello() + data)
-    said = client.farewell()
-    assert (said.reason, text in said.text) == (Farewell.PROTOCOL, True)
-    assert logged(caplog, "client refused", text)()
+    client.send(data)
+    said = client.goodbye()
+    is_of_another_version = data in (hello(version=2), hello(encoding=9))
+    assert said.reason.name == ("VERSION" if is_of_another_version else "PROTOCOL")
+    assert text in said.text
+    eventually(logged(caplog, "client refused", text), "it is in the log")
     assert server.health()["refused"] == 1
 
 
 @pytest.mark.parametrize("length", [0, 1 << 30])
 def test_messages_before_a_wrong_length_are_handled(length: int, raw: Raw) -> None:
-    client = raw()
-    client.send(hello())
-    assert client.receive() is not None
-    asked = frame(MessageKind.ASK, ENTRY.pack(2), CODEC.encode("seen"))  # of the gate
+    client = welcomed(raw())
+    asked = MessageKind.ASK.frame(2, rest=CODEC.encode("seen"))  # of the gate
     client.send(asked + LENGTH.pack(length) + b"\x10" * 100)
-    assert client.farewell().reason is Farewell.PROTOCOL
+    assert client.goodbye().reason is GoodbyeReason.PROTOCOL
     eventually(lambda: Gate.seen == ["seen"], "it is handled")
 
 
 def test_a_message_that_cannot_be_decoded_fails_alone(raw: Raw) -> None:
-    client = raw()
-    client.send(hello())
-    assert client.receive() is not None
-    client.send(frame(MessageKind.TELL, ENTRY.pack(0), b"\xc1") + tell(0, "good"))
-    client.send(frame(MessageKind.TELL_MANY, ENTRY_ROWS.pack(0, 2), CODEC.encode_rows([1])))
-    client.send(frame(MessageKind.BATCH, ENTRY.pack(0), b"\xff" * 100))
-    client.send(frame(MessageKind.ASK, ENTRY.pack(0), CODEC.encode("all")))
+    client = welcomed(raw())
+    client.send(MessageKind.TELL.frame(0, rest=b"\xc1") + tell(0, "good"))
+    client.send(MessageKind.TELL_MANY.frame(0, 2, rest=CODEC.encode_rows([1])))
+    client.send(MessageKind.BATCH.frame(0, rest=b"\xff" * 100))
+    client.send(MessageKind.ASK.frame(0, rest=CODEC.encode("all")))
     kinds, credited = [], 0
     while credited < 5 or MessageKind.ANSWER not in kinds:
         received = client.receive()
         assert received is not None
         if received.kind == MessageKind.CREDIT:
-            credited = CREDIT.unpack(received.body)[0]
+            credited = MessageKind.CREDIT.layout.unpack(received.body)[0]
         else:
             kinds.append(received.kind)
         if received.kind == MessageKind.ANSWER:
@@ -183,7 +152,7 @@ def test_secrets_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) 
 def test_a_silent_stranger_is_let_go(start: Start, tmp_path: Path) -> None:
     hasty = start(f"unix:{tmp_path}/hasty", limits=ServerLimits(handshake_time=0.05))
     client = RawClient(f"{tmp_path}/hasty")
-    assert client.farewell().reason is Farewell.IDLE
+    assert client.goodbye().reason is GoodbyeReason.IDLE
     eventually(lambda: hasty.health()["connections"] == 0, "the connection is gone")
     client.socket.close()
 
@@ -193,16 +162,14 @@ def test_a_silent_client_is_let_go_and_one_that_pings_is_not(start: Start, tmp_p
 
     def pass_a_minute() -> None:
         for peer in patient._peers:
-            peer._heard -= 61.0
+            peer._last_received -= 61.0
 
     def look() -> None:
         for peer in [*patient._peers]:
             peer._check_idleness()
 
     with connect(str(patient.address)) as connection:
-        client = RawClient(f"{tmp_path}/patient")  # half-open: it will never say anything again
-        client.send(hello())
-        assert client.receive() is not None
+        client = welcomed(RawClient(f"{tmp_path}/patient"))  # it will never say anything again
         patient._io.call(pass_a_minute)
         assert connection.health().result(DEADLINE)  # as its pings do
         came = [peer._link.received for peer in patient._peers]
@@ -213,15 +180,15 @@ def test_a_silent_client_is_let_go_and_one_that_pings_is_not(start: Start, tmp_p
         patient._io.call(pass_a_minute)
         assert connection.health().result(DEADLINE)
         patient._io.call(look)
-        said = client.farewell()
-        assert (said.reason, said.text) == (Farewell.IDLE, "silent for 60 s")
+        said = client.goodbye()
+        assert said == (GoodbyeReason.IDLE, "silent for 60 s")
         assert connection.ref("notes").ask(1).result(DEADLINE) == 1
         assert patient.health()["accepted"] == 2
         client.socket.close()
 
 
 def test_a_server_that_falls_silent_is_left(tmp_path: Path) -> None:
-    answers = [frame(MessageKind.WELCOME, CODEC.encode(
+    answers = [MessageKind.WELCOME.frame(rest=CODEC.encode(
         {"entries": ["e"], "frame": 4096, "messages": 9, "bytes": 4096, "idle": 0.06}
     ))]  # fmt: skip
     with socket.socket(socket.AF_UNIX) as listener:
@@ -252,12 +219,10 @@ def test_a_client_that_does_not_read_is_let_go_at_a_limit(
 ) -> None:
     limits = ServerLimits(frame=1 << 20, output=1 << 20, bytes=1 << 20)
     small = start(f"unix:{tmp_path}/small", limits=limits)
-    client = RawClient(f"{tmp_path}/small")
-    client.send(hello())
-    assert client.receive() is not None
+    client = welcomed(RawClient(f"{tmp_path}/small"))
     client.send(tell(0, "x" * 200_000))
     # Asks are small, answers are large; all of them are sent before the first is looked at.
-    client.send(frame(MessageKind.ASK, ENTRY.pack(0), CODEC.encode("all")) * 1_000)
+    client.send(MessageKind.ASK.frame(0, rest=CODEC.encode("all")) * 1_000)
     eventually(logged(caplog, "client left", "does not read"), "it is let go")
     eventually(lambda: small.health()["connections"] == 0, "it is forgotten")
     client.socket.close()
@@ -266,14 +231,10 @@ def test_a_client_that_does_not_read_is_let_go_at_a_limit(
 def test_a_client_that_does_not_read_is_not_read_either(start: Start, tmp_path: Path) -> None:
     limits = ServerLimits(frame=1 << 16, output=1 << 22)
     small = start(f"unix:{tmp_path}/small", limits=limits)
-    client = RawClient(f"{tmp_path}/small")
-    client.send(hello())
-    assert client.receive() is not None
+    client = welcomed(RawClient(f"{tmp_path}/small"))
     client.socket.settimeout(120)  # of all that is sent together
     pings = 100_000  # their answers are many times as long as the limit
-    sending = threading.Thread(
-        target=client.send, args=(frame(MessageKind.PING, NONCE.pack(1)) * pings,)
-    )
+    sending = threading.Thread(target=client.send, args=(MessageKind.PING.frame(1) * pings,))
     sending.start()
     (peer,) = small._peers
     eventually(lambda: not peer._link._is_reading, "nothing more is read")
@@ -288,11 +249,8 @@ def test_too_many_connections_are_turned_away(start: Start, tmp_path: Path) -> N
     small = start(f"unix:{tmp_path}/small", limits=ServerLimits(connections=2))
     first, second = connect(str(small.address)), connect(str(small.address))
     third = RawClient(f"{tmp_path}/small")
-    said = third.farewell()
-    assert (said.reason, said.text) == (
-        Farewell.BUSY,
-        "2 clients are connected, which is the limit",
-    )
+    said = third.goodbye()
+    assert said == (GoodbyeReason.BUSY, "2 clients are connected, which is the limit")
     third.socket.close()
     second.close()
     eventually(lambda: small.health()["connections"] == 1, "there is a place again")
@@ -318,12 +276,11 @@ def test_a_client_turned_away_tries_again(start: Start, tmp_path: Path) -> None:
 def test_unfinished_handshakes_do_not_take_all_places(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "_PATIENCE", DEADLINE)
+    monkeypatch.setattr(server, "_HANDSHAKE_GRACE", DEADLINE)
     small = start(f"unix:{tmp_path}/small", limits=ServerLimits(handshakes=2))
     clients = [RawClient(f"{tmp_path}/small") for _ in range(3)]
-    assert "2 clients have not said who they are" in clients[2].farewell().text
-    clients[0].send(hello())
-    assert clients[0].receive() is not None
+    assert "2 clients are in their handshake" in clients[2].goodbye().text
+    welcomed(clients[0])
     connect(str(small.address)).close()
     for client in clients:
         client.socket.close()
@@ -370,7 +327,7 @@ def test_a_client_that_was_refused_has_no_place_any_more(start: Start, tmp_path:
     for _ in range(3):
         clients.append(RawClient(f"{tmp_path}/small"))
         clients[-1].send(hello(OTHER.encode()))
-        assert clients[-1].farewell().reason is Farewell.SECRET
+        assert clients[-1].goodbye().reason is GoodbyeReason.SECRET
     connect(str(small.address), secret=SECRET).close()
     for client in clients:
         client.socket.close()
@@ -379,6 +336,6 @@ def test_a_client_that_was_refused_has_no_place_any_more(start: Start, tmp_path:
 def test_other_users_are_refused(
     raw: Raw, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(server, "stranger", lambda connected: "user 4711, process 1")
-    assert "user 4711" in raw().farewell().text
+    monkeypatch.setattr(server, "untrusted_peer", lambda connected: "user 4711, process 1")
+    assert "user 4711" in raw().goodbye().text
     assert logged(caplog, "client refused", "user 4711")()

@@ -9,10 +9,10 @@ import pytest
 from callboard import Actor, BoundedMailbox, MailboxFull
 from callboard.channels import Task
 from callboard.remote.errors import CodecError
-from callboard.remote.protocol import staged_rows
+from callboard.remote.protocol import requests
 from callboard.remote.protocol.kinds import MessageKind, Rejected
-from callboard.remote.protocol.server_side import Delivery, StagingRequest
-from callboard.remote.protocol.staged_rows import Layout, UploadRows
+from callboard.remote.protocol.requests import Layout, UploadRows
+from callboard.remote.protocol.server_side import ClientRequest, Delivery
 from callboard.remote.server.client_actor import ClientActor
 from callboard.remote.staging.entries import ActorEntry
 from callboard.remote.staging.stager import Stager
@@ -178,16 +178,16 @@ def staging() -> Generator[Staging, None, None]:
         yield system, stager, store
 
 
-def request(kind: MessageKind, content: Any) -> StagingRequest:
-    return StagingRequest(kind, 1, 1, 1, content)
+def request(kind: MessageKind, content: Any) -> ClientRequest:
+    return ClientRequest(kind, 1, 1, 1, content)
 
 
-def begin(upload: int) -> StagingRequest:
-    name = staged_rows.BatchName("j", 1)
-    return request(MessageKind.BEGIN, staged_rows.Begin(upload, 0, name, 0, upload))
+def begin(upload: int) -> ClientRequest:
+    name = requests.BatchName("j", 1)
+    return request(MessageKind.BEGIN, requests.Begin(upload, 0, name, 0, upload))
 
 
-def rows(upload: int, payload: bytes) -> StagingRequest:
+def rows(upload: int, payload: bytes) -> ClientRequest:
     return request(MessageKind.DATA, UploadRows(upload, 0, Layout.ROWS, 1, payload))
 
 
@@ -216,7 +216,7 @@ def test_messages_behind_large_rows_and_the_end_wait_for_them(staging: Staging) 
     stager.tell((one, None))
     run(system)
     assert store.added == [(1, 1)] * 3
-    assert store.dropped == [1], "as the client is gone"
+    assert store.dropped == [1], "as the client has disconnected"
 
 
 def test_large_rows_that_cannot_be_read_end_their_upload_alone(staging: Staging) -> None:
@@ -237,7 +237,7 @@ def test_a_commit_of_many_winners_is_read_in_slices(staging: Staging) -> None:
     one, other = FakePeer(said, "a"), FakePeer(said, "b")
     winners = [[at, 1, 1] for at in range(40_000)]
     for body in (CODEC.encode(["j", winners]), CODEC.encode(["j", winners, 1])):
-        stager.tell((one, request(MessageKind.COMMIT, staged_rows.PackedCommit(CODEC, 1, body))))
+        stager.tell((one, request(MessageKind.COMMIT, requests.PackedCommit(CODEC, 1, body))))
     stager.tell((other, begin(2)))
     run(system)
     assert store.added == [(-1, 40_000)]

@@ -11,7 +11,6 @@ from callboard import Actor, ActorSystem
 from callboard.remote import (
     PersistentActor,
     Server,
-    Shard,
     ShardedConnection,
     connect_sharded,
     serve_entries,
@@ -63,7 +62,7 @@ class Servers:
         for index in range(SHARDS):
             self.start(index)
 
-    def start(self, index: int, shard: Shard | None = None, *, keyed: bool = True) -> None:
+    def start(self, index: int, shard: str | None = None, *, keyed: bool = True) -> None:
         ends = self.ends[index]
         system = ends.enter_context(ActorSystem(workers=1))
         entries = serve_entries({"notes": system.spawn(Notes), "kept": system.spawn(Kept)})
@@ -72,7 +71,7 @@ class Servers:
             entries,
             self.urls[index],
             state=self.folder / f"state-{index}",
-            shard=(shard or Shard(index, SHARDS)) if keyed else None,
+            shard=(shard or f"{index}/{SHARDS}") if keyed else None,
         )
         ends.callback(server.stop)
 

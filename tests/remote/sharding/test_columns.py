@@ -96,8 +96,11 @@ def test_a_batch_of_one_shard_is_not_copied() -> None:
 def test_a_wrong_key_column_is_refused() -> None:
     key = ShardKey("k", SHARDS)
     for column, says in [
-        (pa.array([[1]]), "column 'k', of list<.*>, is no key: .*not a builtins.list"),
-        (pa.array([1], pa.timestamp("ns")), "column 'k', of timestamp.ns., is no key: .*lose data"),
+        (pa.array([[1]]), "column 'k', of list<.*>, cannot be a key: .*got a builtins.list"),
+        (
+            pa.array([1], pa.timestamp("ns")),
+            "column 'k', of timestamp.ns., cannot be a key: .*lose data",
+        ),
     ]:
         with pytest.raises(CodecError, match=says):
             divide_batch(pa.record_batch({"k": column}), key)
@@ -106,7 +109,7 @@ def test_a_wrong_key_column_is_refused() -> None:
     twice = pa.record_batch([pa.array([1]), pa.array([1])], ["k", "k"])
     with pytest.raises(CodecError, match="a batch has 2 columns 'k'"):
         divide_batch(twice, key)
-    with pytest.raises(CodecError, match="not a list"):
+    with pytest.raises(CodecError, match="got a list"):
         divide_batch([], key)
     with pytest.raises(ConfigError, match="divided by a column"):
         divide_batch(pa.record_batch({"k": [1]}), ShardKey(lambda row: row, SHARDS))

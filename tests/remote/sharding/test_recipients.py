@@ -1,4 +1,4 @@
-"""Any recipient does where a ref does: as a sink, an entry point, a timer's target."""
+"""Any recipient works where a ref does: as a sink, an entry point, a timer's target."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_timers_message_that_cannot_be_sent_is_logged(
 
 def test_a_timers_target_is_a_recipient(system: ActorSystem) -> None:
     failed = system.spawn(Alarm, print).ask(1)
-    with pytest.raises(TypeError, match="a timer's message goes to a ref or another recipient"):
+    with pytest.raises(TypeError, match="a timer's message expected a ref or another recipient"):
         failed.result(DEADLINE)
 
 

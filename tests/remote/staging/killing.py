@@ -1,4 +1,4 @@
-"""A server process to be killed, and a driver that commits to it all the while.
+"""A server process that is killed, and a driver that keeps committing to it.
 
 CALLBOARD_KILLS says how often (10), CALLBOARD_KILLS_SEED from which seed on (0).
 """

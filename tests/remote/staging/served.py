@@ -1,5 +1,6 @@
 """A server on a state directory, for tests that start it again, and what they do with it."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ class Served:
         return numbers
 
 
-def commit(connection: Connection, batch: int, rows: list[Any], entry: str = "it") -> None:
+def commit(connection: Connection, batch: int, rows: Iterable[Any], entry: str = "it") -> None:
     with connection.upload(entry, job="job", batch=batch) as upload:
         upload.send_many(rows)
     assert upload.staged is not None

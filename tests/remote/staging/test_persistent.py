@@ -173,7 +173,7 @@ def test_a_snapshot_or_restore_that_exits_is_an_error(error: BaseException, serv
     connection = served.start()
     commit(connection, 1, [1])
     applied(connection)
-    with pytest.raises(StateError, match=rf"its state back: .*{type(error).__name__}: gone"):
+    with pytest.raises(StateError, match=rf"restore its state: .*{type(error).__name__}: gone"):
         served.start(type("Unrestored", (Totals,), {"restore": leave}))
     connection = served.start(type("Unsaved", (Totals,), {"snapshot": leave}))
     commit(connection, 2, [2])
@@ -269,14 +269,16 @@ def test_clients_cannot_tell_it_anything(served: Served) -> None:
     ref = connection.ref("it")
     for told in (partial(ref.tell, 1), partial(ref.tell_many, [1, 2])):
         told()
-        with pytest.raises(RemoteCallError, match="Totals is PersistentActor: only staged rows"):
+        with pytest.raises(
+            RemoteCallError, match="Totals is a PersistentActor: only committed rows"
+        ):
             connection.flush()
     assert asked(connection) == (0, 0)
 
 
 def test_a_question_that_fails_harms_nobody(served: Served) -> None:
     connection = served.start()
-    for query, said in (("boom", "no booms"), ("key", "Totals has no row in work, and so no key")):
+    for query, said in (("boom", "no booms"), ("key", "Totals has no key outside of apply")):
         with pytest.raises(RemoteCallError, match=said):
             asked(connection, query)
     commit(connection, 1, [1])
@@ -305,9 +307,9 @@ def test_a_state_that_is_not_taken_back_is_said_at_the_start(served: Served) -> 
         def restore(self, state: Any) -> None:
             raise KeyError("sum")
 
-    with pytest.raises(StateError, match=r"'it' does not take its state back: KeyError\('sum'\)"):
+    with pytest.raises(StateError, match=r"'it' cannot restore its state: KeyError\('sum'\)"):
         served.start(Forgetful)
-    with pytest.raises(StateError, match="a state of 'it', which is not PersistentActor"):
+    with pytest.raises(StateError, match="a state of 'it', which is not a PersistentActor"):
         served.start(Notes)
 
 
@@ -319,7 +321,7 @@ def test_rows_for_an_entry_that_is_not_served_are_named(served: Served, tmp_path
     with ActorSystem(workers=1) as system:
         built = serve_entries({"notes": system.spawn(Notes)})
         with pytest.raises(
-            StateError, match=r"a state for \['it'\], and the entries .* \['notes'\]"
+            StateError, match=r"a state for \['it'\], but the served entries are \['notes'\]"
         ):
             Server(system, built, f"unix:{tmp_path}/x", state=tmp_path / "state")
 
@@ -376,14 +378,14 @@ def test_a_class_that_cannot_be_right_is_refused() -> None:
 
     with ActorSystem(workers=1) as system:
         for cls, said in [
-            (Async, r"Async.apply\(\) is async"),
-            (Generator, r"Generator.snapshot\(\) is a generator"),
-            (OwnReceive, "OwnReceive has a receive"),
-            (Never, "Never.snapshot_every is a whole number"),
+            (Async, r"Async.apply\(\) must not be async"),
+            (Generator, r"Generator.snapshot\(\) must not be a generator"),
+            (OwnReceive, "OwnReceive overrides receive"),
+            (Never, "Never.snapshot_every must be a whole number"),
         ]:
             with pytest.raises(ConfigError, match=said):
                 serve_entries({"it": system.spawn(cls)})
-        with pytest.raises(ConfigError, match="Totals is PersistentActor: it has its key"):
+        with pytest.raises(ConfigError, match="Totals is a PersistentActor: it has its key"):
             with_keys(system.spawn(Totals))
 
 
@@ -391,7 +393,7 @@ def test_it_wants_a_state_directory(tmp_path: Path) -> None:
     with (
         ActorSystem(workers=1) as system,
         pytest.raises(
-            StateError, match="the entry 'it' is PersistentActor: give a state directory"
+            StateError, match="the entry 'it' is a PersistentActor: give a state directory"
         ),
     ):
         Server(system, serve_entries({"it": system.spawn(Totals)}), f"unix:{tmp_path}/s")

@@ -17,7 +17,7 @@ from callboard.remote.errors import (
     StateError,
     UploadRefused,
 )
-from callboard.remote.protocol.published_rows import PublishedPiece
+from callboard.remote.protocol.requests import PublishedPiece
 from callboard.remote.storage import publications
 from callboard.remote.storage.journal import Journal
 from callboard.remote.storage.outbox import Outbox
@@ -98,7 +98,9 @@ def test_rows_not_yet_published_or_released_are_errors(served: Served) -> None:
     commit(connection, 1, [10_000])
     applied(connection)
     rows = connection.published("it")
-    with pytest.raises(NotPublished, match="row 10000 of 'it' is not published yet: 10000 were"):
+    with pytest.raises(
+        NotPublished, match="row 10000 of 'it' is not published yet: only 10000 rows are"
+    ):
         read(connection, 9_000, 10_001)
     with pytest.raises(NotPublished, match="row 10001 of 'it' is not published yet"):
         rows.release(10_001)
@@ -148,13 +150,13 @@ def test_a_batch_that_fails_publishes_nothing_and_later_everything_once(served: 
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([7], "a row to be published is a tuple or a list, not 7"),
-        ([(1,)], r"has the columns \['row', 'text'\], and \(1,\) has 1 values"),
+        ([7], "expected a published row as a tuple or a list, got 7"),
+        ([(1,)], r"expected values for the columns \['row', 'text'\], got \(1,\)"),
         ([("one", "a")], "column 'row': "),
         ([(1, 2)], "column 'text': "),
         ([(2**63, "a")], "column 'row': "),
         ([(None, "a")], "column 'row': None is not allowed"),
-        ([(1, "x" * 5_000)], "a published row takes .* bytes, and 4032 fit into a frame"),
+        ([(1, "x" * 5_000)], "a published row takes .* bytes, but 4032 fit into a frame"),
     ],
 )
 def test_a_row_of_other_columns_fails_its_batch(served: Served, rows: list[Any], said: str) -> None:
@@ -178,7 +180,7 @@ def test_pieces_fit_into_frames(served: Served) -> None:
 
 def test_only_apply_publishes(served: Served) -> None:
     connection = served.start()
-    with pytest.raises(RemoteCallError, match="Echo has no row in work, and only apply"):
+    with pytest.raises(RemoteCallError, match="Echo can publish in apply"):
         asked(connection, (1, "a"))
     assert asked(connection) == 0
 
@@ -209,11 +211,11 @@ def test_a_server_without_a_state_directory_publishes_nothing(start: Start) -> N
 
 def test_ranges_that_make_no_sense_are_refused(served: Served) -> None:
     rows = served.start().published("it")
-    with pytest.raises(ValueError, match="start is a whole number of 0 or more, not -1"):
+    with pytest.raises(ValueError, match="start must be a whole number of at least 0, got -1"):
         rows.read(-1, 0)
-    with pytest.raises(ValueError, match="end is a whole number of 5 or more, not 4"):
+    with pytest.raises(ValueError, match="end must be a whole number of at least 5, got 4"):
         rows.read(5, 4)
-    with pytest.raises(ValueError, match="end is a whole number"):
+    with pytest.raises(ValueError, match="end must be a whole number"):
         rows.release(-1)
 
 
@@ -227,7 +229,9 @@ def test_a_server_that_sends_other_rows_is_found_out(
     ((_, payload),) = outbox.take()
     connection = served.start()
     monkeypatch.setattr(publications, "read", lambda *_: PublishedPiece(first, rows, payload))
-    with pytest.raises(CodecError, match=f"row 3 was wanted, .* announced {rows} from {first} on"):
+    with pytest.raises(
+        CodecError, match=f"asked for row 3, got {rows} announced rows from {first} on"
+    ):
         read(connection, 3, 5)
 
 
@@ -246,11 +250,13 @@ def test_other_columns_are_refused_while_rows_wait_for_readers(served: Served) -
     applied(connection)
     with pytest.raises(
         StateError,
-        match=r"'it' has published rows with the columns \[row: int64, text: string\], which "
-        r"nobody has released, and its class publishes \[row: int64\]",
+        match=r"'it' has unreleased rows with the columns \[row: int64, text: string\], but its "
+        r"class publishes \[row: int64\]",
     ):
         served.start(Narrow)
-    with pytest.raises(StateError, match="'it' has published rows, and its class publishes none"):
+    with pytest.raises(
+        StateError, match="'it' has published rows, but its class no longer publishes any"
+    ):
         served.start(Silent)
     served.start().published("it").release(3)
     connection = served.start(Narrow)
@@ -272,9 +278,9 @@ def test_a_class_that_cannot_publish_is_refused() -> None:
 
     with ActorSystem(workers=1) as system:
         for cls, said in [
-            (Texts, "Texts.published is a pyarrow.Schema with columns, not 'row long'"),
-            (Empty, "Empty.published is a pyarrow.Schema with columns"),
-            (Seldom, "Seldom publishes rows, .* its snapshot_every is 1, not 2"),
+            (Texts, "Texts.published expects a pyarrow.Schema with columns, got 'row long'"),
+            (Empty, "Empty.published expects a pyarrow.Schema with columns"),
+            (Seldom, "Seldom publishes rows, .* its snapshot_every must be 1, got 2"),
         ]:
             with pytest.raises(ConfigError, match=said):
                 serve_entries({"it": system.spawn(cls)})

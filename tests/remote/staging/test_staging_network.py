@@ -22,14 +22,12 @@ from callboard.remote.errors import (
     NotUploaded,
     UploadRefused,
 )
-from callboard.remote.protocol import staged_rows
 from callboard.remote.protocol.conversation import Conversation
-from callboard.remote.protocol.kinds import PUBLISHING, MessageKind, Parting
-from callboard.remote.protocol.published_rows import row_body
-from callboard.remote.protocol.server_side import Greeting, StagingRequest
-from callboard.remote.protocol.staged_rows import BatchName, Layout, StagedAttempt
+from callboard.remote.protocol.kinds import Goodbye, MessageKind
+from callboard.remote.protocol.requests import BatchName, Layout, StagedAttempt, payload_checksum
+from callboard.remote.protocol.server_side import ClientRequest, Greeting
 from callboard.remote.staging.persistent import PersistentActor
-from callboard.remote.staging.service import Librarian
+from callboard.remote.staging.service import PublicationReader
 from callboard.remote.staging.stager import Stager
 from callboard.remote.staging.targets import PersistentTarget
 from callboard.remote.storage.journal import Journal, Publication
@@ -123,14 +121,14 @@ class StagingNetwork(RuleBasedStateMachine):
         )
         targets = [PersistentTarget(name, Nobody, CODEC, 0) for name in ENTRIES]  # type: ignore[arg-type]
         self.stager = Stager(self.store, targets, lambda number: None)
-        self.librarian = Librarian(self.journal, targets, lambda: None)
+        self.publication_reader = PublicationReader(self.journal, targets, lambda: None)
         self.journal.mark(0, {}, {entry: Publication(b"", PIECES) for entry in ENTRIES})
         self.readings: list[tuple[MessageKind, int, UploadRequest]] = []
         self.client = Conversation(CODEC, SECRET)
         self.connection: SimulatedConnection | None = None
         self.peer: SimulatedPeer | None = None
         self.splitter = Splitter(LIMITS.frame)
-        self.waiting: list[tuple[SimulatedPeer, StagingRequest]] = []
+        self.waiting: list[tuple[SimulatedPeer, ClientRequest]] = []
         self.attempts: list[Attempt] = []
         self.row = 0
         self.commits: list[tuple[int, list[Attempt], UploadRequest]] = []
@@ -154,8 +152,9 @@ class StagingNetwork(RuleBasedStateMachine):
     def begin(self, batch: int, partition: int, entry: str) -> None:
         number = len(self.attempts)
         upload = UploadConnection()
-        body = staged_rows.begin_body(number, BatchName("j", batch), partition, number)
-        submission = self.submit(UploadRequest(MessageKind.BEGIN, body, upload=upload, entry=entry))
+        numbers = number, partition, number, batch
+        begin = UploadRequest(MessageKind.BEGIN, numbers, b"j", upload=upload, entry=entry)
+        submission = self.submit(begin)
         self.attempts.append(Attempt(batch, partition, number, upload, submission))
 
     def open_attempts(self) -> list[Attempt]:
@@ -170,11 +169,12 @@ class StagingNetwork(RuleBasedStateMachine):
         rows = [*range(self.row, self.row + count)]
         self.row += count
         payload = CODEC.encode_rows(rows)
-        body = staged_rows.data_head(attempt.number, attempt.frames, Layout.ROWS, count) + payload
-        self.told.append(self.submit(UploadRequest(MessageKind.DATA, body, upload=attempt.upload)))
+        numbers = attempt.number, attempt.frames, Layout.ROWS, count
+        data = UploadRequest(MessageKind.DATA, numbers, payload, upload=attempt.upload)
+        self.told.append(self.submit(data))
         attempt.frames += 1
         attempt.rows += rows
-        attempt.checksum = staged_rows.checksum(payload, attempt.checksum)
+        attempt.checksum = payload_checksum(payload, attempt.checksum)
 
     @precondition(lambda self: self.open_attempts())
     @rule(data=st.data())
@@ -182,8 +182,8 @@ class StagingNetwork(RuleBasedStateMachine):
         self.end_it(data.draw(st.sampled_from(self.open_attempts())))
 
     def end_it(self, attempt: Attempt) -> None:
-        body = staged_rows.end_body(attempt.number, len(attempt.rows), attempt.checksum)
-        attempt.end = self.submit(UploadRequest(MessageKind.END, body, upload=attempt.upload))
+        numbers = attempt.number, len(attempt.rows), attempt.checksum
+        attempt.end = self.submit(UploadRequest(MessageKind.END, numbers, upload=attempt.upload))
 
     @precondition(lambda self: any(attempt.is_staged for attempt in self.attempts))
     @rule(data=st.data(), repeats=st.integers(1, 2))
@@ -194,16 +194,14 @@ class StagingNetwork(RuleBasedStateMachine):
             each.partition: each for each in self.attempts if each.batch == batch and each.is_staged
         }
         chosen = [staged[partition] for partition in sorted(staged)]
-        name = BatchName("j", batch)
-        body = staged_rows.commit_body(CODEC, name, [each.winner for each in chosen])
+        body = CODEC.encode(["j", [list(each.winner) for each in chosen]])
         for _ in range(repeats):
-            submission = self.submit(UploadRequest(MessageKind.COMMIT, body))
+            submission = self.submit(UploadRequest(MessageKind.COMMIT, (batch,), body))
             self.commits.append((batch, chosen, submission))
 
     @rule(batch=batches)
     def abort(self, batch: int) -> None:
-        body = staged_rows.abort_body(BatchName("j", batch))
-        self.told.append(self.submit(UploadRequest(MessageKind.ABORT, body)))
+        self.told.append(self.submit(UploadRequest(MessageKind.ABORT, (batch,), b"j")))
 
     @rule(
         kind=st.sampled_from([MessageKind.READ, MessageKind.READ, MessageKind.RELEASE]),
@@ -211,7 +209,7 @@ class StagingNetwork(RuleBasedStateMachine):
         row=st.integers(0, 6),
     )
     def read(self, kind: MessageKind, entry: str, row: int) -> None:
-        submission = self.submit(UploadRequest(kind, row_body(row), entry=entry))
+        submission = self.submit(UploadRequest(kind, (row,), entry=entry))
         self.readings.append((kind, row, submission))
 
     # --- the network ------------------------------------------------------------------------------
@@ -239,15 +237,15 @@ class StagingNetwork(RuleBasedStateMachine):
                 connection.splitter.limit = LIMITS.frame
                 connection.say(connection.side.welcome({}))
             else:
-                assert isinstance(event, StagingRequest)
+                assert isinstance(event, ClientRequest)
                 self.waiting.append((peer, event))
 
     @precondition(lambda self: self.waiting)
     @rule()
     def the_server_handles_a_request(self) -> None:
         peer, request = self.waiting.pop(0)
-        if request is not None and request.kind in PUBLISHING:
-            self.librarian.receive((peer, request))  # type: ignore[arg-type]
+        if request is not None and request.kind.group == "publishing":
+            self.publication_reader.receive((peer, request))  # type: ignore[arg-type]
         else:
             self.stager.receive((peer, request))
 
@@ -258,7 +256,7 @@ class StagingNetwork(RuleBasedStateMachine):
         data = bytes(self.connection.to_client[:count])
         del self.connection.to_client[:count]
         for received in self.splitter.feed(data):
-            assert not isinstance(self.client.receive(received), Parting)
+            assert not isinstance(self.client.receive(received), Goodbye)
             self.send()
 
     @precondition(lambda self: self.connection)

@@ -78,9 +78,9 @@ def test_a_refused_commit_succeeds_when_rows_were_released(served: Served) -> No
         with pytest.raises(
             UploadRefused,
             match=rf"batch 2 of the job 'job' is not committed: {kept} bytes of published rows "
-            rf"wait for readers, {kept} of them of the entry 'it', and 1 may\. Commit it again "
-            r"when some were released, as by connection\.published\('it'\)\.release\(\), or give "
-            "the server more by --max-published-bytes",
+            rf"wait for readers, {kept} of them of the entry 'it', and the limit is 1\. Commit it "
+            r"again after a release, as by connection\.published\('it'\)\.release\(\), or raise "
+            "the server's --max-published-bytes",
         ):
             connection.commit("job", 2, [upload.staged])
     assert health(connection)["committed"] == 1

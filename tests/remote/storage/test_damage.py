@@ -1,4 +1,4 @@
-"""Damage to the journal: it is said at the start, or all that was committed is there."""
+"""Damage to the journal is reported at the start, or all committed rows are there."""
 
 import random
 import shutil
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callboard.remote.errors import StateError
-from callboard.remote.protocol.staged_rows import (
+from callboard.remote.protocol.requests import (
     BatchName,
     Begin,
     Layout,
@@ -206,7 +206,7 @@ def test_a_log_with_a_lost_end_starts_no_server(killed: Path, tmp_path: Path, st
     log.write_bytes(data[: len(data) // 2])
     with pytest.raises(StateError, match=r"the end of its log is lost .*remove journal\.mark"):
         start(state=state)
-    (state / "journal.mark").unlink()  # which says: go on without it
+    (state / "journal.mark").unlink()  # continue without it
     journal = Journal(state / "journal.db")
     assert 0 < journal.last < BATCHES
     journal.close()
@@ -221,11 +221,15 @@ def test_a_log_with_a_lost_end_starts_no_server(killed: Path, tmp_path: Path, st
         ("UPDATE frames SET partition = 7 WHERE batch = 20 AND row = 20", "another checksum"),
         ("UPDATE frames SET row = row + 1 WHERE batch = 20 AND row = 20", "another checksum"),
         ("UPDATE positions SET batch = 99", "the state of 'it' has another checksum"),
-        ("UPDATE positions SET batch = 99, seal = seal_of(entry, 99, published, snapshot)", "99"),
+        (
+            "UPDATE positions SET batch = 99,"
+            " checksum = row_checksum(entry, 99, published, snapshot)",
+            "99",
+        ),
         ("UPDATE positions SET snapshot = x'00'", "the state of 'it' has another checksum"),
         ("DELETE FROM positions", "missing"),
         ("DELETE FROM publications", "the published rows of 'it'"),
-        ("UPDATE publications SET first = 0", "what 'it' has published"),
+        ("UPDATE publications SET first = 0", "the publication of 'it'"),
         ("DELETE FROM pieces WHERE first = 8", "published rows of 'it' are missing"),
         ("DROP TABLE positions", "'positions'"),
     ],

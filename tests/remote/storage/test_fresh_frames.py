@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from callboard.remote.protocol.staged_rows import BatchName, Begin, Layout, UploadRows
+from callboard.remote.protocol.requests import BatchName, Begin, Layout, UploadRows
 from callboard.remote.storage.parts import FreshFrames, JournalFrame, StagedPart
 
 

@@ -1,4 +1,4 @@
-"""A disk that is full, or that somebody else has, is an end to nothing."""
+"""A server survives a full disk: commits are refused, and work resumes when there is room."""
 
 import sqlite3
 import threading
@@ -9,7 +9,7 @@ import pytest
 
 from callboard.remote import PersistentActor
 from callboard.remote.errors import UploadRefused
-from callboard.remote.protocol.staged_rows import StagedAttempt
+from callboard.remote.protocol.requests import StagedAttempt
 from tests.remote.conftest import DEADLINE, eventually
 from tests.remote.staging.served import Served, applied, asked, commit, health
 

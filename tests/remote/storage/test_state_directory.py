@@ -12,8 +12,7 @@ import pytest
 
 from callboard.remote import Server, connect
 from callboard.remote.errors import StateError
-from callboard.remote.protocol.shard import Shard
-from callboard.remote.protocol.staged_rows import BatchName
+from callboard.remote.protocol.requests import BatchName
 from callboard.remote.storage.journal import Journal, Publication
 from callboard.remote.storage.outbox import Piece
 from callboard.remote.storage.state_directory import StateDirectory
@@ -50,9 +49,7 @@ def test_a_later_version_and_a_broken_file_are_refused(start: Start, state: Path
     with sqlite3.connect(state / "journal.db") as database:
         database.execute("PRAGMA user_version = 5")
     database.close()
-    with pytest.raises(
-        StateError, match="is of version 5, from a later callboard; this one knows 4"
-    ):
+    with pytest.raises(StateError, match="has version 5, of a later callboard; this one knows 4"):
         start(state=state)
     with sqlite3.connect(state / "journal.db") as database:
         database.execute("PRAGMA user_version = 4")
@@ -103,7 +100,7 @@ def no_umask() -> Iterator[None]:
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o770, 0o777])
 def test_files_of_an_old_directory_are_private(start: Start, state: Path, mode: int) -> None:
     state.mkdir(mode)
-    server = start(state=state, shard=Shard(0, 2))
+    server = start(state=state, shard="0/2")
     found = modes(state)
     assert {"journal.db", "journal.db-wal", "journal.mark", "lock", "shard"} <= found.keys()
     assert {name: mode for name, mode in found.items() if mode & 0o077} == {}
@@ -122,7 +119,7 @@ def test_a_directory_that_was_open_to_others_is_closed_to_them(
     server = start(state=state)
     assert {name: mode for name, mode in modes(state).items() if mode & 0o077} == {}
     assert stat.S_IMODE(state.stat().st_mode) == 0o755
-    assert "state closed to others" in caplog.text
+    assert "state directory closed to other users" in caplog.text
     server.stop()
 
 
@@ -132,7 +129,9 @@ def test_a_directory_of_another_user_is_refused(
     start(state=state).stop()
     mine = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
-    with pytest.raises(StateError, match=f"{state} belongs to the user {mine}, .* the user 4711"):
+    with pytest.raises(
+        StateError, match=f"{state} belongs to the user {mine}, .* as the user 4711"
+    ):
         StateDirectory(state)
 
 

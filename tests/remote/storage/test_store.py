@@ -24,14 +24,14 @@ from callboard.remote.errors import (
     RemoteError,
     UploadRefused,
 )
-from callboard.remote.protocol.staged_rows import (
+from callboard.remote.protocol.requests import (
     BatchName,
     Begin,
     Layout,
     StagedAttempt,
     UploadEnd,
     UploadRows,
-    checksum,
+    payload_checksum,
 )
 from callboard.remote.storage import publications
 from callboard.remote.storage.journal import Journal, Publication
@@ -127,7 +127,7 @@ class Machine(RuleBasedStateMachine):
             assert self.store.memory >= MEMORY
             assert self.store.disk >= FILES
             return
-        with pytest.raises(UploadRefused, match="is staged already"):
+        with pytest.raises(UploadRefused, match="is already staged"):
             self.store.begin(begun, entry)
         self.staged.append(Staged(name, entry, partition, self.attempt, self.now, part))
 
@@ -155,7 +155,7 @@ class Machine(RuleBasedStateMachine):
             return
         staged.rows += rows
         staged.frames += 1
-        staged.checksum = checksum(payload, staged.checksum)
+        staged.checksum = payload_checksum(payload, staged.checksum)
         staged.touched = self.now
 
     @precondition(lambda self: self.staged)
@@ -223,7 +223,7 @@ class Machine(RuleBasedStateMachine):
             assert self.store.commit(name, self.committed[name]) is None
             return
         if chosen and self.kept() >= PUBLISHED:
-            with pytest.raises(UploadRefused, match=f"{self.kept()} bytes .* and {PUBLISHED} may"):
+            with pytest.raises(UploadRefused, match=f"{self.kept()} bytes .* limit is {PUBLISHED}"):
                 self.store.commit(name, winners)
             return
         where = data.draw(st.sampled_from(["done", "done", "done", "before", "after"]))

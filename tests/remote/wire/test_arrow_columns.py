@@ -1,4 +1,4 @@
-"""Columns that refer to few bytes many times, or hold values without bytes, are found out early."""
+"""Columns that refer to few bytes many times, or hold values without bytes, are detected early."""
 
 import struct
 from collections.abc import Sequence
@@ -258,7 +258,7 @@ def test_a_view_of_a_null_that_leads_out_of_its_bytes_is_refused(kind: Any) -> N
     column = pa.Array.from_buffers(kind, 1, buffers)
     column.validate(full=True)
     for one in (column, lists_of(column)):
-        with pytest.raises(CodecError, match="a view leads out of the bytes that it refers to"):
+        with pytest.raises(CodecError, match="a view refers to bytes beyond its buffer"):
             read_batches(stream([batch_of(one)]))
 
 

@@ -75,7 +75,7 @@ def test_a_writer_that_failed_is_not_used_again(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_only_batches_are_written() -> None:
-    with pytest.raises(CodecError, match="RecordBatch, not a list"):
+    with pytest.raises(CodecError, match="RecordBatch, got a list"):
         write_batch([1])
 
 
@@ -161,5 +161,5 @@ def test_metadata_that_lead_out_of_themselves_are_refused() -> None:
 
 def test_a_message_that_is_not_a_batch_behind_a_schema_is_refused() -> None:
     schema = WHOLE[0][: WHOLE[0].index(b"\xff\xff\xff\xff", 4)]
-    with pytest.raises(CodecError, match=r"messages of kind \[1\] behind a schema"):
+    with pytest.raises(CodecError, match=r"behind a schema, got messages of kind \[1\]"):
         read_batches(schema * 2)

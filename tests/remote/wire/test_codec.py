@@ -158,7 +158,7 @@ def test_an_unknown_zone_arrives_as_its_offset(monkeypatch: pytest.MonkeyPatch) 
     arrived = CODEC.decode(encoded)
     assert arrived.tzinfo == timezone(timedelta(hours=1))
     assert instant(arrived) == instant(value)
-    with pytest.raises(CodecError, match="no zone 'Europe/Paris' is known here"):
+    with pytest.raises(CodecError, match="the zone 'Europe/Paris' is unknown here"):
         CODEC.decode(of_the_day)
 
 
@@ -391,7 +391,7 @@ def test_without_such_fields_they_are_what_the_constructor_makes_them() -> None:
 def test_a_dataclass_with_attributes_that_are_no_fields_is_refused() -> None:
     point = Point(1)
     object.__setattr__(point, "extra", 2)
-    with pytest.raises(CodecError, match=r"Point has attributes that are no fields.* extra\."):
+    with pytest.raises(CodecError, match=r"Point has attributes that are not fields.* extra\."):
         CODEC.encode([point])
 
 
@@ -416,15 +416,15 @@ def test_attributes_of_built_in_bases_are_not_reported_as_lost() -> None:
 
 @pytest.mark.parametrize("types", [[int], [Nameless], {"x": "Point"}, [None]])
 def test_only_dataclasses_and_enumerations_are_registered(types: Any) -> None:
-    with pytest.raises(ConfigError, match="several classes, not 5"):
+    with pytest.raises(ConfigError, match="classes, or a dict of names and classes, got 5"):
         Codec(5)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="only dataclasses and enumerations"):
+    with pytest.raises(ConfigError, match="expected a dataclass or an enumeration"):
         Codec(types)
 
 
 def test_two_types_of_one_name_are_refused() -> None:
     other: Any = dataclass(type("Point", (), {}))
-    with pytest.raises(ConfigError, match="two types are registered as 'Point'"):
+    with pytest.raises(ConfigError, match="two types have the name 'Point'"):
         Codec([Point, other])
 
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.remote.errors import ProtocolError
 from callboard.remote.wire import frames
-from callboard.remote.wire.frames import LENGTH, Misframed, Splitter, frame, head
+from callboard.remote.wire.frames import LENGTH, Misframed, ProtocolError, Splitter, frame, head
 
 LIMIT = 1 << 20
 

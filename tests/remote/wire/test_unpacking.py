@@ -1,4 +1,4 @@
-"""Bytes that were made to be work are refused early, and others have their turn in between."""
+"""Bytes that are made to cause much work are refused early, and others get their turns."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.remote.errors import CodecError
-from callboard.remote.protocol.staged_rows import Layout
+from callboard.remote.protocol.requests import Layout
 from callboard.remote.staging.targets import counting_rows
 from callboard.remote.wire import codec as codec_module
 from callboard.remote.wire.codec import Codec
@@ -157,7 +157,7 @@ def test_values_made_in_this_process_may_collide() -> None:
     keys = COLLIDING["ints"]
     encoded = CODEC.encode({"state": {*keys}})
     assert CODEC.decode(encoded, is_trusted=True) == {"state": {*keys}}
-    few = Codec(most_values=10)
+    few = Codec(max_values=10)
     assert few.decode(encoded, is_trusted=True) == {"state": {*keys}}
 
 
@@ -165,7 +165,7 @@ def test_values_made_in_this_process_may_collide() -> None:
     "item", [b"\x90", b"\x80", b"\xc7\1\1\x90", b"\xc7\1\2\x90", b"\xc7\1\3\x90", b"\1", b"\xa0"]
 )
 def test_more_values_than_may_be_are_refused_by_their_announcement(item: bytes) -> None:
-    codec = Codec(most_values=1_000)
+    codec = Codec(max_values=1_000)
     with pytest.raises(CodecError, match=r"more than 1000 values"):
         codec.decode(b"\xdc" + pack("!H", 1_000) + item * 1_000)
     with pytest.raises(CodecError, match=r"more than 1000 values"):
@@ -174,9 +174,9 @@ def test_more_values_than_may_be_are_refused_by_their_announcement(item: bytes) 
 
 
 def test_a_container_counts_as_four_values() -> None:
-    assert Codec(most_values=8).decode(b"\x91\x90") == [[]]
+    assert Codec(max_values=8).decode(b"\x91\x90") == [[]]
     with pytest.raises(CodecError, match="more than 7 values"):
-        Codec(most_values=7).decode(b"\x91\x90")
+        Codec(max_values=7).decode(b"\x91\x90")
 
 
 def taken(steps: Generator[None, None, Any]) -> tuple[int, Any]:
@@ -222,7 +222,7 @@ def test_slices_make_no_difference(value: Any, work: int) -> None:
 def test_rows_that_are_counted_hold_no_more_values_than_may_be(rows: list[Any], most: int) -> None:
     packed = CODEC.encode_rows(rows)
     try:
-        decoded = len(Codec(most_values=most).decode_rows(packed))
+        decoded = len(Codec(max_values=most).decode_rows(packed))
     except CodecError:
         decoded = -1
     assert count_plain_rows(packed, most) in (decoded, -1)
@@ -249,6 +249,6 @@ def test_colliding_keys_are_refused_in_staging(make: Callable[[list[Any], Codec]
 
 def test_rows_of_too_many_values_are_refused_when_they_are_staged() -> None:
     payload = CODEC.encode_rows([[1] * 100])
-    assert finish(counting_rows(Codec(most_values=120), Layout.ROWS, payload)) == 1
+    assert finish(counting_rows(Codec(max_values=120), Layout.ROWS, payload)) == 1
     with pytest.raises(CodecError, match="more than 100 values"):
-        finish(counting_rows(Codec(most_values=100), Layout.ROWS, payload))
+        finish(counting_rows(Codec(max_values=100), Layout.ROWS, payload))

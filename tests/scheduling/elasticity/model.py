@@ -1,4 +1,4 @@
-"""A system to be steered: its throughput is a curve of the level, under a load that may change."""
+"""A simulated system: its throughput is a function of the level, under a load that may change."""
 
 import itertools
 from collections.abc import Callable, Sequence

@@ -77,7 +77,7 @@ def test_a_decision_depends_on_measurements_alone(
 def test_a_measurement_that_is_not_a_number_changes_nothing(wrong: float) -> None:
     decision = Rates(1, 8).decide(Measurement(level=3, seconds=1.0, throughput=wrong, busy=3.0))
     assert decision.level == 3
-    assert decision.reason == "3 workers stay: what was measured are no numbers."
+    assert decision.reason == "3 workers stay: the measurements are not numbers."
 
 
 def test_a_short_period_after_a_change_is_not_acted_upon() -> None:

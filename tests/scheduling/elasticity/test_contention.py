@@ -1,4 +1,4 @@
-"""Workers that do no more than fewer would: they contend, or wait for a processor."""
+"""Contention: workers wait for each other or for a processor, so fewer would do as much."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A family of curves foretells the throughput of levels that were not tried."""
+"""A family of curves predicts the throughput of levels that were not tried."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ LEVELS = stepped(1, 64, 0.08)
 
 
 def best(measured: Mapping[int, float]) -> int:
-    return max(curves_up_to(64).foretell(measured, LEVELS), key=lambda each: each.mean).level
+    return max(curves_up_to(64).predict(measured, LEVELS), key=lambda each: each.mean).level
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ def test_few_measurements_show_the_best_level(measured: Mapping[int, float], lev
 
 def test_a_curve_has_no_unit() -> None:
     measured = {1: 1.0, 20: 9.0, 64: 5.0}
-    one = curves_up_to(64).foretell(measured, LEVELS)
-    other = curves_up_to(64).foretell({at: 1e6 * it for at, it in measured.items()}, LEVELS)
+    one = curves_up_to(64).predict(measured, LEVELS)
+    other = curves_up_to(64).predict({at: 1e6 * it for at, it in measured.items()}, LEVELS)
     for here, there in zip(one, other, strict=True):
         assert there.mean - here.mean == pytest.approx(math.log(1e6))
         assert there.gain == pytest.approx(here.gain)
@@ -40,7 +40,7 @@ def test_a_curve_has_no_unit() -> None:
 def test_measured_levels_are_predicted() -> None:
     """USL with a = 0.05 and b = 0.001."""
     measured = {n: 1000 * n / (1 + 0.05 * (n - 1) + 0.001 * n * (n - 1)) for n in (1, 8, 31, 64)}
-    for each in curves_up_to(64).foretell(measured, measured):
+    for each in curves_up_to(64).predict(measured, measured):
         assert math.exp(each.mean) == pytest.approx(measured[each.level], rel=0.05)
 
 

@@ -1,4 +1,4 @@
-"""Growth and backlogs, as a measurement of the load has them."""
+"""Growth and backlogs in a measurement of the load."""
 
 from dataclasses import replace
 

@@ -12,11 +12,11 @@ from callboard.scheduling.elasticity.rates import Elasticity
 @pytest.mark.parametrize(
     ("option", "error"),
     [
-        ({"period": 0}, "elasticity's period is a number of seconds above 0"),
-        ({"period": -1.0}, "elasticity's period is a number of seconds above 0"),
-        ({"period": float("nan")}, "elasticity's period is a number of seconds above 0"),
-        ({"ceiling": 80}, "elasticity's ceiling is a share, at least 0 and at most 1, not 80"),
-        ({"remember": 3}, "the file that elasticity remembers in is a path, not 3"),
+        ({"period": 0}, "elasticity's period must be a number of seconds above 0"),
+        ({"period": -1.0}, "elasticity's period must be a number of seconds above 0"),
+        ({"period": float("nan")}, "elasticity's period must be a number of seconds above 0"),
+        ({"ceiling": 80}, "expected a number from 0 to 1 as elasticity's ceiling, got 80"),
+        ({"remember": 3}, "expected a path as elasticity's `remember`, got 3"),
     ],
 )
 def test_a_wrong_option_is_an_error(option: dict[str, Any], error: str) -> None:

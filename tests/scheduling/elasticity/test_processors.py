@@ -1,4 +1,4 @@
-"""How much of the processors is used."""
+"""The measured use of the processors."""
 
 import threading
 import time

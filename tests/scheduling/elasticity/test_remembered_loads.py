@@ -71,7 +71,7 @@ def test_a_file_stays_small(tmp_path: Path) -> None:
 def test_a_file_of_something_else_is_an_error_and_stays_as_it_is(text: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=r"mine\.json is not a file in which elasticity"):
+    with pytest.raises(ConfigError, match=r"mine\.json is not a file of elasticity"):
         Remembered(path)
     assert path.read_text() == text
 
@@ -89,7 +89,7 @@ def test_an_unwritable_file_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptu
     (tmp_path / "folder").rmdir()
     with caplog.at_level(logging.WARNING, "callboard"):
         memory.learn("a", {1: 1.0})
-    assert "elasticity_not_remembered" in caplog.text
+    assert "elasticity could not be remembered" in caplog.text
     assert memory.recall("a", 1, 1.0) == {1: 1.0}
 
 

@@ -1,4 +1,4 @@
-"""The work of a team between two looks: workers and rows by their counters."""
+"""The work of a team between two readings: workers and rows by their counters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callboard.scheduling.elasticity.work_counts import Counts, WorkDone
+from callboard.scheduling.elasticity.work_counts import WorkCounts, WorkDone
 
 
 class Busy:
@@ -60,24 +60,24 @@ def costly_and_cheap() -> tuple[Graph, Operator, Operator]:
     return Graph([costly, cheap]), costly, cheap
 
 
-def look(counts: Counts, team: Team) -> WorkDone:
+def look(counts: WorkCounts, team: Team) -> WorkDone:
     subject: Any = team
     return counts.take(subject)
 
 
 def test_a_worker_that_was_added_is_busy_from_then_on() -> None:
-    counts, team = Counts(), Team()
+    counts, team = WorkCounts(), Team()
     look(counts, team)
     team.started = 2
     subject: Any = team
-    counts.meet(subject)
+    counts.add_new_workers(subject)
     counted = look(counts, team)
     assert counted.busy == pytest.approx(2 * counted.seconds)
 
 
 def test_the_busiest_partition_is_its_share_of_the_rows() -> None:
     graph, _, _ = costly_and_cheap()
-    counts, team = Counts(), Team(graph)
+    counts, team = WorkCounts(), Team(graph)
     for parts, share in (([], 0.0), ([(0, 0.0)], 0.0), ([(6, 0.0), (2, 0.0)], 0.75)):
         graph.parts[0] = parts
         assert look(counts, team).stages[0].busiest == share
@@ -85,7 +85,7 @@ def test_the_busiest_partition_is_its_share_of_the_rows() -> None:
 
 def test_the_same_work_counts_the_same_in_any_order() -> None:
     graph, costly, cheap = costly_and_cheap()
-    counts, team = Counts(), Team(graph)
+    counts, team = WorkCounts(), Team(graph)
     rows = []
     for period in range(60):
         costly.take(100)
@@ -100,7 +100,7 @@ def test_the_same_work_counts_the_same_in_any_order() -> None:
 
 def test_rows_are_counted_together_and_noise_in_their_costs_is_evened_out() -> None:
     graph, costly, cheap = costly_and_cheap()
-    counts, team = Counts(), Team(graph)
+    counts, team = WorkCounts(), Team(graph)
     for period in range(10):
         costly.take(100, times=9.0 if period == 3 else 1.0)
         cheap.take(50)
@@ -111,7 +111,7 @@ def test_rows_are_counted_together_and_noise_in_their_costs_is_evened_out() -> N
 
 def test_costs_that_all_rise_change_nothing() -> None:
     graph, costly, cheap = costly_and_cheap()
-    counts, team = Counts(), Team(graph)
+    counts, team = WorkCounts(), Team(graph)
     rows = []
     for period in range(10):
         for operator in (costly, cheap):
@@ -124,7 +124,7 @@ def test_costs_that_all_rise_change_nothing() -> None:
 def test_a_cost_that_rises_changes_little_though_the_first_look_came_too_early() -> None:
     graph, costly, cheap = costly_and_cheap()
     cheap.cost = costly.cost / 20
-    counts, team = Counts(), Team(graph)
+    counts, team = WorkCounts(), Team(graph)
     rows = []
     for period in range(600):
         cheap.take(3_200 if period == 0 else 100)  # so 31 rounds are on their way
@@ -138,7 +138,7 @@ def test_a_cost_that_rises_changes_little_though_the_first_look_came_too_early()
 def test_rows_of_stages_whose_time_is_not_known_count_as_one() -> None:
     graph, costly, _ = costly_and_cheap()
     costly.taken, costly.queued = 7, 5.0
-    counts, team = Counts(), Team(graph)
+    counts, team = WorkCounts(), Team(graph)
     counted = look(counts, team)
     assert counted.rows == pytest.approx(7)
     assert counted.waiting == counted.backlog == 5.0
@@ -151,12 +151,12 @@ def test_time_without_rows_is_not_charged() -> None:
     graph, costly, cheap = costly_and_cheap()
     costly.busy = 0.1  # for rounds without rows
     cheap.take(10)
-    assert look(Counts(), Team(graph)).rows == pytest.approx(10)
+    assert look(WorkCounts(), Team(graph)).rows == pytest.approx(10)
 
 
 def test_waiting_rows_have_a_cost() -> None:
     graph, costly, cheap = costly_and_cheap()
-    counts, team = Counts(), Team(graph)
+    counts, team = WorkCounts(), Team(graph)
     for operator in (costly, cheap):
         operator.take(1_000)
         operator.queued = 100.0
@@ -173,7 +173,7 @@ def test_waiting_rows_have_a_cost() -> None:
 
 def test_the_graph_whose_senders_wait_longest_counts() -> None:
     graphs = [costly_and_cheap()[0] for _ in range(2)]
-    counts, team = Counts(), Team(*graphs)
+    counts, team = WorkCounts(), Team(*graphs)
     assert look(counts, team).held_back == 0.0
     graphs[0].held_back_ns, graphs[1].held_back_ns = 10**9, 3 * 10**9
     assert look(counts, team).held_back == 3.0

@@ -1,4 +1,4 @@
-"""Which Java a session runs on."""
+"""The choice of the Java that a session runs on."""
 
 from __future__ import annotations
 

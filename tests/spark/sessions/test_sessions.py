@@ -63,7 +63,7 @@ def test_warnings_are_shown_to_those_who_ask_for_them(options: str) -> None:
 
 
 def test_a_level_that_spark_does_not_have_is_refused_with_those_that_it_has() -> None:
-    with pytest.raises(ConfigError, match=r"log_level is one of .*WARN, ERROR.*, not 'LOUD'"):
+    with pytest.raises(ConfigError, match=r"log_level must be one of .*WARN, ERROR.*, got 'LOUD'"):
         session(log_level="loud")
 
 

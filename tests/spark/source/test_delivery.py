@@ -105,5 +105,5 @@ def test_a_replayed_batch_counts_once(retrying: SparkSession, url: str, tmp_path
 
 
 def test_a_wrong_address_is_shown(retrying: SparkSession) -> None:
-    with pytest.raises(ConfigError, match="url is the address of a server, or of several, not 5"):
+    with pytest.raises(ConfigError, match="url expects one or several addresses, got 5"):
         deliver(retrying.range(1), 5, "sums", job="job")  # type: ignore[arg-type]

@@ -138,13 +138,13 @@ def test_a_server_that_is_killed_before_the_commits_gets_its_rows_anew(
 
 def test_servers_in_the_wrong_order_are_refused(cluster: SparkSession, shards: Shards) -> None:
     with pytest.raises(
-        ConnectionRejected, match="the server is shard 1/2, and shard 0/2 is wanted"
+        ConnectionRejected, match="expected shard 0/2, got a server that is shard 1/2"
     ):
         deliver(rows(cluster), shards.urls[::-1], "seen", by="k", job="order")
 
 
 def test_a_key_is_wanted_with_several_servers_only(cluster: SparkSession, shards: Shards) -> None:
-    with pytest.raises(ConfigError, match="several servers want by="):
+    with pytest.raises(ConfigError, match="several servers need by="):
         deliver(rows(cluster), shards.urls, "seen", job="none")
     with pytest.raises(ConfigError, match="by= is for a list of servers"):
         deliver(rows(cluster), shards.urls[0], "seen", job="none", by="k")

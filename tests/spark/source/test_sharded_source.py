@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,22 +15,15 @@ from callboard import ActorSystem
 from callboard.core.errors import ConfigError
 from callboard.remote import Server, connect_sharded, serve_entries, shard_of
 from callboard.remote.errors import UploadRefused
-from callboard.remote.protocol.shard import Shard
 from callboard.remote.storage.store import StagingStore
-from callboard.spark import register
 from callboard.spark.source.data_source import CallboardSource
 from callboard.spark.source.source_options import BY, SourceOptions
+from jobs import Failure, Query
 from sums import Echo, Sums, sums
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
 
 SHARDS = 2
-
-
-@pytest.fixture
-def known(retrying: SparkSession) -> SparkSession:
-    register(retrying)
-    return retrying
 
 
 @pytest.fixture
@@ -46,7 +39,7 @@ def urls(tmp_path: Path) -> Iterator[list[str]]:
                 entries,
                 f"unix:{tmp_path}/{index}",
                 state=tmp_path / f"state-{index}",
-                shard=Shard(index, SHARDS),
+                shard=f"{index}/{SHARDS}",
             )
             ends.callback(server.stop)
             found.append(str(server.address))
@@ -100,7 +93,7 @@ def test_rows_go_to_the_shards_of_their_keys_once(known: SparkSession, urls: lis
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_a_load_that_failed_between_two_commits_is_made_good(
-    known: SparkSession, urls: list[str], failure_of: Callable[[Callable[[], Any]], str], shard: int
+    known: SparkSession, urls: list[str], failure_of: Failure, shard: int
 ) -> None:
     frame = known.range(10_000, numPartitions=3)
     with refusing(shard):
@@ -112,10 +105,7 @@ def test_a_load_that_failed_between_two_commits_is_made_good(
 
 
 def test_a_stream_that_failed_between_two_commits_replays_the_batch(
-    known: SparkSession,
-    urls: list[str],
-    tmp_path: Path,
-    failure_of: Callable[[Callable[[], Any]], str],
+    known: SparkSession, urls: list[str], tmp_path: Path, failure_of: Failure
 ) -> None:
     def run() -> None:
         stream = known.readStream.schema("id long").parquet(str(tmp_path / "source"))
@@ -138,10 +128,10 @@ def test_a_stream_that_failed_between_two_commits_replays_the_batch(
 
 
 def test_servers_in_the_wrong_order_are_refused(
-    known: SparkSession, urls: list[str], failure_of: Callable[[Callable[[], Any]], str]
+    known: SparkSession, urls: list[str], failure_of: Failure
 ) -> None:
     shown = failure_of(lambda: append(known.range(3), urls[::-1]))
-    assert "the server is shard 1/2, and shard 0/2 is wanted" in shown
+    assert "expected shard 0/2, got a server that is shard 1/2" in shown
 
 
 # --- reads ----------------------------------------------------------------------------------------
@@ -174,53 +164,25 @@ def test_a_frame_has_the_rows_of_all_shards(known: SparkSession, urls: list[str]
     assert sorted(row.id for row in frame.collect()) == [*range(1_000)]
 
 
-class Query:
-    """A streaming query that is started again and again, and its batches."""
-
-    def __init__(self, spark: SparkSession, checkpoint: Path) -> None:
-        self.spark = spark
-        self.checkpoint = checkpoint
-        self.batches: list[tuple[int, list[int]]] = []
-
-    def run(self, urls: list[str]) -> None:
-        stream = self.spark.readStream.format("callboard").options(url=",".join(urls), entry="echo")
-
-        def take(batch: DataFrame, number: int) -> None:
-            self.batches.append((number, sorted(row.id for row in batch.collect())))
-
-        query = (
-            stream.load()
-            .writeStream.foreachBatch(take)
-            .option("checkpointLocation", str(self.checkpoint))
-            .trigger(availableNow=True)
-            .start()
-        )
-        assert query.awaitTermination(120)
-
-
 def test_a_stream_reads_all_shards(known: SparkSession, urls: list[str], tmp_path: Path) -> None:
-    query = Query(known, tmp_path / "checkpoint")
+    query = Query(known, tmp_path)
     publish(urls, 0, 100)
-    query.run(urls)
+    query.run(*urls)
     assert first_rows(urls) == [0, 0]
     publish(urls, 100, 150)
-    query.run(urls)
+    query.run(*urls)
     assert query.batches == [(0, [*range(100)]), (1, [*range(100, 150)])]
     assert first_rows(urls) == [count for count, _ in expected(range(100))]
 
 
 def test_a_checkpoint_of_other_servers_is_refused(
-    known: SparkSession,
-    urls: list[str],
-    tmp_path: Path,
-    failure_of: Callable[[Callable[[], Any]], str],
+    known: SparkSession, urls: list[str], tmp_path: Path, failure_of: Failure
 ) -> None:
-    query = Query(known, tmp_path / "checkpoint")
+    query = Query(known, tmp_path)
     publish(urls, 0, 10)
-    query.run(urls)
-    shown = failure_of(lambda: query.run(urls[:1]))
-    assert "'url' names: it has {'row of 0/2': " in shown
-    assert "and row is wanted" in shown
+    query.run(*urls)
+    shown = failure_of(lambda: query.run(urls[0]))
+    assert "the option 'url': expected row, got {'row of 0/2': " in shown
     assert len(query.batches) == 1
 
 
@@ -233,10 +195,13 @@ RIGHT = {"url": "unix:/first, unix:/second", "entry": "sums", "by": "id"}
     ("said", "error"),
     [
         ({"by": None}, "the option 'by' is missing: 'url' names 2 servers"),
-        ({"url": "unix:/first"}, "the option 'by', 'id', is for several servers, and 'url' names"),
-        ({"url": "unix:/first,,"}, "the option 'url' names nothing in a place: 'unix:/first,,'"),
-        ({"by": "id,"}, "the option 'by' names nothing in a place: 'id,'"),
-        ({"url": "unix:/first,there"}, "the option 'url': an address is unix:PATH .* not 'there'"),
+        ({"url": "unix:/first"}, "the option 'by', 'id', is for several servers: 'url' names"),
+        ({"url": "unix:/first,,"}, "the option 'url' has an empty part: 'unix:/first,,'"),
+        ({"by": "id,"}, "the option 'by' has an empty part: 'id,'"),
+        (
+            {"url": "unix:/first,there"},
+            "the option 'url': expected an address unix:PATH .* got 'there'",
+        ),
     ],
 )
 def test_a_wrong_option_is_named_with_its_value(said: dict[str, str | None], error: str) -> None:
@@ -247,7 +212,7 @@ def test_a_wrong_option_is_named_with_its_value(said: dict[str, str | None], err
 
 @pytest.mark.parametrize(("by", "names"), [("id", "id"), ("id , kind", ("id", "kind"))])
 def test_the_key_is_a_column_or_several(by: str, names: Any) -> None:
-    assert SourceOptions(RIGHT | {"by": by}).place(BY).by == names
+    assert SourceOptions(RIGHT | {"by": by}).remote_entry(BY).by == names
 
 
 def test_reading_takes_no_key() -> None:

@@ -17,17 +17,11 @@ from callboard.remote.errors import UploadRefused
 from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.server.peer import Peer
 from callboard.remote.storage.store import StagingStore
-from callboard.spark import register
 from callboard.spark.source.data_source import CallboardSource
+from jobs import Failure, forget_the_last_commit
 from sums import failing, health, sums
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
-
-
-@pytest.fixture
-def known(retrying: SparkSession) -> SparkSession:
-    register(retrying)
-    return retrying
 
 
 def append(frame: DataFrame, url: str, **options: str) -> None:
@@ -49,7 +43,7 @@ def test_a_retried_task_changes_nothing(known: SparkSession, url: str, tmp_path:
 
 
 def test_a_write_that_fails_leaves_nothing_and_may_be_tried_again(
-    known: SparkSession, url: str, tmp_path: Path, failure_of: Callable[[Callable[[], Any]], str]
+    known: SparkSession, url: str, tmp_path: Path, failure_of: Failure
 ) -> None:
     (tmp_path / "marks").mkdir()
     frame = known.range(10_000, numPartitions=1)  # no other task that is still at work
@@ -98,7 +92,7 @@ def failing_commits(*, is_done: bool) -> Iterator[None]:
 
 @pytest.mark.parametrize("is_done", [False, True])
 def test_a_commit_that_raises_may_be_replayed(
-    known: SparkSession, url: str, failure_of: Callable[[Callable[[], Any]], str], is_done: bool
+    known: SparkSession, url: str, failure_of: Failure, is_done: bool
 ) -> None:
     frame = known.range(1_000, numPartitions=2)
     with failing_commits(is_done=is_done):
@@ -110,12 +104,12 @@ def test_a_commit_that_raises_may_be_replayed(
 
 
 def test_a_refusal_is_readable_in_the_driver(
-    known: SparkSession, url: str, failure_of: Callable[[Callable[[], Any]], str]
+    known: SparkSession, url: str, failure_of: Failure
 ) -> None:
     frame = known.range(3)
     for what, said in (
         (frame.write.mode("append").option("entry", "nobody"), "no entry point 'nobody'"),
-        (frame.write.mode("overwrite").option("entry", "sums"), "cannot be taken back"),
+        (frame.write.mode("overwrite").option("entry", "sums"), "cannot be undone"),
         (frame.write.mode("append").option("entry", "sums").option("rows", 1), "option 'rows'"),
     ):
         assert said in failure_of(what.format("callboard").option("url", url).save)
@@ -157,13 +151,6 @@ class Stream:
     def run(self) -> None:
         assert self.start().awaitTermination(120)
 
-    def forget_the_last_commit(self) -> None:
-        """Be as if the query had been killed before it noted its last batch."""
-        commits = [file for file in (self.checkpoint / "commits").iterdir() if file.name.isdigit()]
-        last = max(commits, key=lambda file: int(file.name))
-        last.unlink()
-        (last.parent / f".{last.name}.crc").unlink(missing_ok=True)
-
 
 @pytest.fixture
 def stream(known: SparkSession, url: str, tmp_path: Path) -> Stream:
@@ -175,7 +162,7 @@ def test_a_batch_that_a_query_replays_counts_once(stream: Stream, url: str) -> N
     stream.feed(50)
     stream.run()
     assert sums(url)[0] == 150
-    stream.forget_the_last_commit()
+    forget_the_last_commit(stream.checkpoint)
     stream.run()
     assert sums(url)[0] == 150
     assert health(url)["staged_late"] == 1
@@ -186,7 +173,7 @@ def test_a_batch_that_a_query_replays_counts_once(stream: Stream, url: str) -> N
 
 @pytest.mark.parametrize("is_done", [False, True])
 def test_a_batch_whose_commit_raises_is_replayed(
-    stream: Stream, url: str, failure_of: Callable[[Callable[[], Any]], str], is_done: bool
+    stream: Stream, url: str, failure_of: Failure, is_done: bool
 ) -> None:
     stream.feed(100)
     with failing_commits(is_done=is_done):
@@ -235,13 +222,13 @@ RIGHT = {"url": "unix:/nowhere", "entry": "sums"}
     [
         ({"url": ""}, "the option 'url' is missing"),
         ({"entry": ""}, "the option 'entry' is missing"),
-        ({"url": "here"}, "the option 'url': an address is unix:PATH .* not 'here'"),
-        ({"secret": "x" * 32}, "a secret is no option.*'secretfile'"),
-        ({"timeout": "soon"}, "the option 'timeout' is a number of seconds .* not 'soon'"),
-        ({"timeout": "-1"}, r"the option 'timeout' is a number of seconds .* not -1\.0"),
+        ({"url": "here"}, "the option 'url': expected an address unix:PATH .* got 'here'"),
+        ({"secret": "x" * 32}, "a secret is not an option.*'secretfile'"),
+        ({"timeout": "soon"}, "the option 'timeout' must be a number of seconds .* got 'soon'"),
+        ({"timeout": "-1"}, r"the option 'timeout' must be a number of seconds .* got -1\.0"),
         ({"batch": "1"}, "the option 'batch', '1', needs a 'job'"),
-        ({"job": "j", "batch": "one"}, "the option 'batch' is a whole number .* not 'one'"),
-        ({"job": ""}, "the option 'job': a job's name has 1 to 1000 bytes, not 0"),
+        ({"job": "j", "batch": "one"}, "the option 'batch' must be a whole number .* got 'one'"),
+        ({"job": ""}, "the option 'job': a job's name must have 1 to 1000 bytes, got 0"),
         ({"path": "/x"}, "the option 'path' is not known here; the options are batch, by, "),
     ],
 )
@@ -267,5 +254,5 @@ def test_only_what_is_appended_is_taken() -> None:
     source = CallboardSource(dict(RIGHT))
     with pytest.raises(ConfigError, match=r"mode\('overwrite'\): .* use mode\('append'\)"):
         source.writer(StructType(), overwrite=True)
-    with pytest.raises(ConfigError, match=r"outputMode\('complete'\): .* cannot be taken back"):
+    with pytest.raises(ConfigError, match=r"outputMode\('complete'\): .* cannot be undone"):
         source.streamWriter(StructType(), overwrite=True)

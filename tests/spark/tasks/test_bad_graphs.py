@@ -1,4 +1,4 @@
-"""Graphs, options and functions that are of no use are refused, if possible on the driver."""
+"""Unusable graphs, options and functions are refused, if possible on the driver."""
 
 from __future__ import annotations
 
@@ -34,18 +34,14 @@ ARROW_METHODS = ["map_partitions", "map_in_arrow", "apply_in_arrow", "cogroup_in
     ("options", "method", "says"),
     [
         ({}, "map_partitions", "the collectors 'one', 'other': choose one by output="),
+        ({"output": "one"}, "map_in_arrow", "has the entries 'a', 'b': choose one by entry="),
+        ({"output": "one", "entry": "c"}, "map_in_arrow", "graph's entries 'a', 'b', got 'c'"),
+        ({"output": 7}, "foreach_partition", "collectors 'one', 'other', got 7"),
         (
             {"output": "one"},
-            "map_in_arrow",
-            "the graph has the entries 'a', 'b': choose one by entry=",
+            "cogroup_in_arrow",
+            "needs the entries ('left', 'right'), got ('a', 'b')",
         ),
-        (
-            {"output": "one", "entry": "c"},
-            "map_in_arrow",
-            "entry is one of the graph's entries 'a', 'b', not 'c'",
-        ),
-        ({"output": 7}, "foreach_partition", "collectors 'one', 'other', not 7"),
-        ({"output": "one"}, "cogroup_in_arrow", "the entries of a cogroup are ('left', 'right')"),
     ],
 )
 def test_a_graph_unfit_for_a_method_is_refused(options: Any, method: str, says: str) -> None:
@@ -57,7 +53,9 @@ def test_a_graph_unfit_for_a_method_is_refused(options: Any, method: str, says: 
 def test_a_graph_without_a_collector_can_only_be_fed() -> None:
     graph = spark_graph(entry("x").to(print))
     for method in ARROW_METHODS[:3]:
-        with pytest.raises(ConfigError, match="no collectors: only foreach_partition"):
+        with pytest.raises(
+            ConfigError, match="no collectors, which all functions but foreach_partition need"
+        ):
             getattr(graph, method)
 
 
@@ -66,7 +64,7 @@ def test_the_graph_a_function_makes_is_checked_in_the_task() -> None:
     with pytest.raises(ConfigError, match="the graph has the entries 'a', 'b': choose one"):
         list(function([1]))
     function = spark_graph(lambda system, context: 7).map_partitions  # type: ignore[arg-type,return-value]
-    with pytest.raises(ConfigError, match="a graph or a stream, not 7"):
+    with pytest.raises(ConfigError, match="a graph or a stream to run in tasks, got 7"):
         list(function([1]))
 
 
@@ -80,12 +78,12 @@ def test_an_entry_and_a_collector_are_chosen_by_name() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"rows": "list"}, "rows is one of batch, dict, tuple, not 'list'"),
+        ({"rows": "list"}, "rows must be one of batch, dict, tuple, got 'list'"),
         ({"drain_timeout": 0}, "drain_timeout"),
         ({"workers": 0}, "workers"),
         ({"config": 7}, "config expects a dict"),
-        ({"batchsize": 7}, "an option of a run is one of threading, placement"),
-        ({"schema": LongType()}, "schema is a StructType"),
+        ({"batchsize": 7}, "an option of a run must be one of threading, placement"),
+        ({"schema": LongType()}, "schema expects a StructType"),
     ],
 )
 def test_a_wrong_option_is_refused_at_the_call(options: Any, says: str) -> None:
@@ -95,13 +93,13 @@ def test_a_wrong_option_is_refused_at_the_call(options: Any, says: str) -> None:
 
 
 def test_an_option_of_a_run_is_checked_in_the_task() -> None:
-    with pytest.raises(ConfigError, match="threading is one of"):
+    with pytest.raises(ConfigError, match="threading must be one of"):
         list(spark_graph(entry("x"), threading="fast").map_partitions([1]))
 
 
 @pytest.mark.parametrize("graph", [7, None, entry("x").key_by(lambda row: row)])
 def test_only_graphs_and_streams_are_taken(graph: Any) -> None:
-    with pytest.raises(ConfigError, match="a graph or a stream, not"):
+    with pytest.raises(ConfigError, match="a graph or a stream to run in tasks, got"):
         spark_graph(graph)
 
 

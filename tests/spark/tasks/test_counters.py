@@ -189,14 +189,14 @@ def test_counters_need_a_spark_context() -> None:
             raise RuntimeError("not supported")
 
     for wrong in (Connect(), SimpleNamespace(), None, 1):
-        with pytest.raises(ConfigError, match="Spark Connect has no context"):
+        with pytest.raises(ConfigError, match="which Spark Connect does not have"):
             TaskCounters(wrong)
 
 
 def test_counters_of_another_kind_are_refused() -> None:
-    with pytest.raises(ConfigError, match="counters are TaskCounters, or None, not 1"):
+    with pytest.raises(ConfigError, match="counters expects TaskCounters or None, got 1"):
         foreach_partition(evens, counters=1)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="counters are TaskCounters, or None, not 'x'"):
+    with pytest.raises(ConfigError, match="counters expects TaskCounters or None, got 'x'"):
         spark_graph(entry("x"), counters="x")  # type: ignore[arg-type]
 
 

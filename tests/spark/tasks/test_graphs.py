@@ -302,14 +302,14 @@ def test_an_error_of_the_input_is_raised_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("output", "options", "says"),
     [
-        (lambda row: row, {}, "of the schema that schema= says, not {'n': 0"),
-        (lambda row: row["n"], {"schema": SCHEMA}, "an output is a dictionary or a t"),
+        (lambda row: row, {}, "or a row with schema=, got {'n': 0"),
+        (lambda row: row["n"], {"schema": SCHEMA}, "an output must be a dictionary or a t"),
         (lambda row: (1, 2, 3), {"schema": SCHEMA}, "the columns ['n', 'word']"),
         (lambda row: ("n", "w"), {"schema": SCHEMA}, "does not fit column 'n'"),
         (
             lambda row: pa.record_batch({"m": [1]}),
             {"schema": SCHEMA},
-            "the columns are ['m'], not ['n', 'word']",
+            "expected the columns ['n', 'word'], got ['m']",
         ),
         (
             lambda row: (None, "w"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from pyspark.sql.functions import col, create_map, lit, rand, spark_partition_id
 from callboard.core.errors import ConfigError
 from callboard.spark import SparkGraph, by_key, spark_graph
 from callboard.streams import entry
+from jobs import Failure
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
 
-Failure = Callable[[Callable[[], object]], str]
 Row = dict[str, Any]
 
 CLICK = "ts long, user string"
@@ -97,13 +96,13 @@ def test_rows_of_one_order_are_sorted_by_the_other_columns(spark: SparkSession) 
     [
         ({"key": "users"}, "the frame has no column 'users': it has ['ts', 'user']"),
         ({"order": "time"}, "the frame has no column 'time'"),
-        ({"key": []}, "key is a column's name, or several names, not []"),
-        ({"key": None}, "key is a column's name, or several names, not None"),
-        ({"order": 5}, "order is a column's name, or several names, not 5"),
-        ({"order": ()}, "order is a column's name, or several names, not ()"),
+        ({"key": []}, "key expects a column's name, or several names, got []"),
+        ({"key": None}, "key expects a column's name, or several names, got None"),
+        ({"order": 5}, "order expects a column's name, or several names, got 5"),
+        ({"order": ()}, "order expects a column's name, or several names, got ()"),
         ({"partitions": 0}, "partitions"),
         ({"partitions": None}, "partitions"),
-        ({"frame": [1]}, "frame is a frame of Spark, not [1]"),
+        ({"frame": [1]}, "frame expects a frame of Spark, got [1]"),
     ],
 )
 def test_wrong_arguments_of_by_key(spark: SparkSession, options: dict[str, Any], says: str) -> None:

@@ -1,11 +1,11 @@
-"""Frames joined by a stream, held against plain Python."""
+"""Frames joined by a stream, compared with plain Python."""
 
 from __future__ import annotations
 
 import gc
 import random
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
 from typing import Any
 
@@ -20,10 +20,10 @@ from callboard.spark import join_frames
 from callboard.spark.errors import CaptureError, PartitionFailed
 from callboard.spark.tasks.join_frames import join_partition
 from callboard.streams import Equal, Stream, entry
+from jobs import Failure
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
 
-Failure = Callable[[Callable[[], object]], str]
 Row = dict[str, Any]
 
 TRADE = "ts long, symbol string, price double"
@@ -191,7 +191,7 @@ def test_a_stream_in_another_order_has_late_rows(spark: SparkSession, failure_of
     [
         (lambda trade, quote: (trade["ts"], quote["ts"]), "with the columns ['ts', 'symbol'"),
         (lambda trade, quote: dict.fromkeys(("ts", *COLUMNS[2:], "sym")), "with the columns"),
-        (lambda trade, quote: trade["ts"], "an output is a dictionary or a tuple"),
+        (lambda trade, quote: trade["ts"], "an output must be a dictionary or a tuple"),
         (
             lambda trade, quote: (1, "A", "much", 2, 3.0),
             "does not fit column 'price', which is double",
@@ -218,14 +218,17 @@ def test_null_in_a_not_null_column_is_refused(spark: SparkSession, failure_of: F
     [
         ({"key": "price"}, "the right frame has no column 'price': it has ['ts', "),
         ({"key": ["symbol", "bid"]}, "the left frame has no column 'bid'"),
-        ({"key": []}, "or several names, not []"),
+        ({"key": []}, "or several names, got []"),
         ({"key": [7]}, "the left frame has no column 7"),
         ({"order": "time"}, "the left frame has no column 'time'"),
         ({"partitions": 0}, "partitions"),
         ({"partitions": None}, "partitions"),
-        ({"schema": "long"}, "schema is a StructType"),
-        ({"stream": joined().collect()}, "stream is a stream that ends in no sink"),
-        ({"stream": entry("left")}, "the entries of stream are 'left' and 'right', not ['left']"),
+        ({"schema": "long"}, "schema expects a StructType"),
+        ({"stream": joined().collect()}, "stream expects a stream without a sink"),
+        (
+            {"stream": entry("left")},
+            "stream must have the entries 'left' and 'right', got ['left']",
+        ),
         ({"stream": joined().union(entry("more"))}, "'right', 'more'"),
     ],
 )
@@ -235,23 +238,16 @@ def test_wrong_arguments_are_refused(spark: SparkSession, options: Row, says: st
     assert says in str(refused.value)
 
 
-def test_only_frames_are_joined(spark: SparkSession) -> None:
-    left, _ = frames(spark, 1)
-    other: Any = [{"ts": 1, "symbol": "A"}]
-    with pytest.raises(ConfigError, match="right is a frame of Spark, not "):
-        job(left, other)
-
-
-def test_columns_of_two_types_are_refused(spark: SparkSession) -> None:
+def test_frames_of_wrong_columns_are_refused(spark: SparkSession) -> None:
     left, right = frames(spark, 1)
-    with pytest.raises(ConfigError, match="'ts' is bigint in the left frame and int in the right"):
-        job(left, right.withColumn("ts", right.ts.cast("int")))
-
-
-def test_two_columns_of_one_name_are_refused(spark: SparkSession) -> None:
-    left, right = frames(spark, 1)
-    with pytest.raises(ConfigError, match="the right frame has 2 columns 'bid'"):
-        job(left, right.select("*", "bid"))
+    refused: list[tuple[Any, str]] = [
+        ([{"ts": 1, "symbol": "A"}], "right expects a frame of Spark, got "),
+        (right.withColumn("ts", right.ts.cast("int")), "'ts' is bigint in the left frame and int "),
+        (right.select("*", "bid"), "the right frame has 2 columns 'bid'"),
+    ]
+    for other, says in refused:
+        with pytest.raises(ConfigError, match=says):
+            job(left, other)
 
 
 def test_a_stream_that_cannot_travel_is_refused(spark: SparkSession) -> None:

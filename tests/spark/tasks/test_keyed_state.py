@@ -152,9 +152,12 @@ def test_a_class_has_its_arguments() -> None:
 @pytest.mark.parametrize(
     ("receive", "says"),
     [
-        (lambda state, row: None, "receive() returns the new state and outputs, not None"),
-        (lambda state, row: ((1,), []), "a state is a dictionary or a tuple with the columns"),
-        (lambda state, row: (None, [7]), "an output is a dictionary or a tuple with the columns"),
+        (lambda state, row: None, "receive() must return the new state and outputs, got None"),
+        (lambda state, row: ((1,), []), "a state must be a dictionary or a tuple with the columns"),
+        (
+            lambda state, row: (None, [7]),
+            "an output must be a dictionary or a tuple with the columns",
+        ),
     ],
 )
 def test_a_wrong_state_or_output_is_refused(receive: Any, says: str) -> None:
@@ -167,7 +170,7 @@ def test_a_wrong_state_or_output_is_refused(receive: Any, says: str) -> None:
 def test_a_wrong_argument_is_refused_at_the_call() -> None:
     lock = threading.Lock()
     wrong: list[tuple[Any, Any, Any, str]] = [
-        (7, (), ConfigError, "receive is a function or a class, not 7"),
+        (7, (), ConfigError, "receive expects a function or a class, got 7"),
         (int, (), ConfigError, "int has no method `receive`"),
         (total, (1,), ConfigError, "arguments are for a class"),
         (lambda state, row: lock, (), CaptureError, "receive -> lock"),
@@ -176,7 +179,7 @@ def test_a_wrong_argument_is_refused_at_the_call() -> None:
         with pytest.raises(error) as refused:
             keyed_state(receive, *args, state=STATE, schema=OUT)
         assert says in str(refused.value)
-    with pytest.raises(ConfigError, match="schema is a StructType"):
+    with pytest.raises(ConfigError, match="schema expects a StructType"):
         keyed_state(total, state=LongType(), schema=OUT)  # type: ignore[arg-type]
 
 

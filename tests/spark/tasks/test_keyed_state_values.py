@@ -162,7 +162,7 @@ def test_an_hour_that_comes_twice_keeps_its_instant(new_york: None) -> None:
     [
         ("much", 1.0, "a state does not fit column 'x', which is double"),
         (1.0, "much", "an output does not fit column 'x', which is double"),
-        (1.0, NAN, "an output has NaN in column 'x', which pandas cannot tell from null"),
+        (1.0, NAN, "an output has NaN in column 'x', which pandas cannot distinguish from null"),
     ],
 )
 def test_a_value_that_would_become_null_is_refused(state: Any, output: Any, says: str) -> None:
@@ -182,7 +182,7 @@ def test_a_time_with_a_zone_becomes_a_clock_time_without_one() -> None:
     ntz = _schema("at timestamp_ntz")
     at = datetime(2024, 1, 1, tzinfo=ZoneInfo("Europe/Paris"))
     keyed = keyed_state(lambda old, row: ((None,), [(at,)]), state=ntz, schema=ntz)
-    with pytest.raises(SchemaError, match=r"column 'at', .* has a zone, and the column has none"):
+    with pytest.raises(SchemaError, match=r"column 'at', .* has a zone, but the column has none"):
         applied(keyed)
 
 

@@ -49,5 +49,5 @@ def test_a_native_actor_that_fails_is_readable_too(batches: Any) -> None:
 
 
 def test_a_value_that_a_native_actor_cannot_take_is_shown(batches: Any) -> None:
-    with pytest.raises(TypeError, match=r"not \[{'a': 1}\]"):
+    with pytest.raises(TypeError, match=r"got \[{'a': 1}\]"):
         list(map_partitions(pass_on)([{"a": 1}]))

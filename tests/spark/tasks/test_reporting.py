@@ -1,4 +1,4 @@
-"""Errors that PySpark could not report: it would leave Spark waiting for their text for ever."""
+"""Errors that PySpark could not report: Spark would wait for their text forever."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Arrow batches: their columns, their order, programs that take them in time."""
+"""Arrow batches: their columns, their order, and programs that take them in order of time."""

@@ -62,15 +62,15 @@ class BatchOrder:
         return [rows for queue in self.queues for rows, _ in queue]
 
     def distances(self) -> tuple[Any, ...]:
-        """Return how far sources have come, for a snapshot."""
+        """Return the progress of sources, for a snapshot."""
         return self.come_to, self.latest, self.passed
 
     def go_on(self, distances: tuple[Any, ...]) -> None:
-        """Have come as far as another had."""
+        """Continue from the saved progress of another one."""
         self.come_to, self.latest, self.passed = distances
 
     def are_late(self, source: int, times: Any) -> Any:
-        """Return a mask of the rows beyond whose time their source, or what is out, has come."""
+        """Return a mask of late rows: their source, or the rows handed out, are beyond them."""
         reached = self._behind(np.maximum.accumulate(times))
         late = np.zeros(len(times), bool)
         late[1:] = times[1:] < reached[:-1]
@@ -125,7 +125,7 @@ class BatchOrder:
         return self.passed
 
     def ready(self, final: bool) -> list[Rows | None]:
-        """Take what is ready of each source, in order, or at the end all; None: nothing is."""
+        """Take the ready rows of each source, in order, or at the end all; None: there are none."""
         bound = None if final else self.bound()
         if not final and bound is None:
             return [None] * len(self.queues)

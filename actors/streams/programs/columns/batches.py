@@ -1,4 +1,4 @@
-"""Arrow batches in pieces: joined, gathered by rows, cut into batches of one size."""
+"""Pieces of Arrow batches: joining, gathering rows, cutting into batches of one size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SMALL = 65_536
 
 
 def joined(batches: list[Any]) -> Any:
-    """Make one batch of one or several, which have the same columns. ArrowInvalid: too long."""
+    """Join batches with the same columns into one. ArrowInvalid: it is too long."""
     import pyarrow as pa
 
     if len(batches) == 1:
@@ -61,7 +61,7 @@ def side_by_side(left: Any, right: Any, suffix: str, lacking: tuple[bool, bool])
 
 
 def beside(halves: list[Any], schema: Any) -> Any:
-    """Make a batch of the columns of two."""
+    """Make one batch with the columns of two."""
     import pyarrow as pa
 
     left, right = halves
@@ -69,7 +69,7 @@ def beside(halves: list[Any], schema: Any) -> Any:
 
 
 class Rebatched:
-    """Rows that become batches of `size` rows."""
+    """Cuts rows into batches of `size` rows."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -91,7 +91,7 @@ class Rebatched:
         return [*full, self._take(self.rows)] if self.rows else full
 
     def earliest(self) -> Any:
-        """Return a time that no row which waits is before; None: there is none."""
+        """Return a lower bound for the times of the waiting rows; None: no row waits."""
         return min((earliest for _, earliest in self.pieces), default=None)
 
     def _take(self, size: int) -> Any:
@@ -108,7 +108,7 @@ class Rebatched:
 
 
 class BatchWindow:
-    """The rows of one stream that may be part of an output yet. They are numbered as they came."""
+    """The rows of one stream that may still be in an output. They are numbered as they came."""
 
     def __init__(self) -> None:
         self.batches: list[Any] = []
@@ -134,7 +134,7 @@ class BatchWindow:
         return self.begins[0] if self.begins else self.end
 
     def drop(self, begin: int) -> None:
-        """Let go the rows before one. Memory goes with whole batches, or when they are joined."""
+        """Drop the rows before one. Memory is freed with whole batches, or when they are joined."""
         gone = 0
         while gone < len(self.batches) and self.begins[gone] + len(self.batches[gone]) <= begin:
             gone += 1

@@ -29,8 +29,8 @@ cdef class BatchesInTime(IdleSources):
     cdef int handle(self, list ready, bint final, object lineage, list into) except -1
     cdef object oldest(self)
 
-    # For a snapshot: what this has as values, and what it has as lots of rows; and back, the values first.
+    # For a snapshot: what this has as values, and what it has as chunks of rows; and back, the values first.
     cdef tuple values(self)
-    cdef list lots(self)
+    cdef list chunks(self)
     cdef int go_on(self, tuple head) except -1
     cdef int load(self, str what, Py_ssize_t which, object batch, object number, object times, tuple columns) except -1

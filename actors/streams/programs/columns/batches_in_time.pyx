@@ -1,4 +1,4 @@
-"""Programs that take the rows of Arrow batches in order of time, and put batches out.
+"""Programs that take the rows of Arrow batches in order of time, and output batches.
 
 Rows are what `in_time.pyx` has one by one: here their times are columns, and no row becomes an
 object. Outputs are batches of one size, so that these, too, do not depend on how inputs arrive.
@@ -24,8 +24,8 @@ cdef int64_t most_length = 2**63 - 1
 
 
 cdef class BatchesInTime(IdleSources):
-    """The base. `by` has the column of the times of each input, and `size` is how many rows a batch has that is put
-    out. `lengths` are lengths of time: "delay_threshold" is how far a row may be behind the latest of its input."""
+    """The base. `by` has the time column of each input, and `size` is the number of rows in an output batch.
+    `lengths` are lengths of time: "delay_threshold" is how far a row may be behind the latest of its input."""
 
     def __init__(self, str name, list drops, leaves, *, tuple by, dict lengths, Py_ssize_t size,
                  bint is_finite=False, **options):
@@ -68,14 +68,14 @@ cdef class BatchesInTime(IdleSources):
     cdef dict lengths_on(self, object scale):
         return {what: length_of(what, scale, length) for what, length in self.given.items()}
 
-    cpdef tuple held(self):
+    cpdef tuple waiting_rows(self):
         return self.held_in(self.order.waiting(), self.order.come_to)
 
     # --- snapshots --------------------------------------------------------------------------------
 
     cpdef list snapshot(self, object kept):
         (head,) = Merge.snapshot(self, kept)
-        columns = [list(column) for column in zip(*self.lots())] or [[]] * 6
+        columns = [list(column) for column in zip(*self.chunks())] or [[]] * 6
         return [(*head, *self.values()), Columns(columns, (0, 1, 2, 3, 4, 5), piece=1)]
 
     cpdef restore(self, tuple head, list columns, object kept, bint divided):
@@ -89,7 +89,7 @@ cdef class BatchesInTime(IdleSources):
         schemas = [None if layout is None else saved_schema(layout.outside) for layout in self.layouts]
         return (self.times_of.first_of(self.layouts), schemas, self.order.distances(), self.early.distances())
 
-    cdef list lots(self):
+    cdef list chunks(self):
         cdef list found = []
         for source, queue in enumerate(self.order.queues):
             for rows, since in queue:
@@ -109,7 +109,7 @@ cdef class BatchesInTime(IdleSources):
             self.lengths = self.lengths_on(self.times_of.scale)
             self.order.delay_threshold = self.lengths.get("delay_threshold", 0)
             self.order.go_on(order)
-        elif self.times_of.scale is not None:  # the columns were not known before, and are said now
+        elif self.times_of.scale is not None:  # the columns are only known now
             self.begin(self.times_of.scale, self.points(self.times_of.scale), self.lengths)
         return 0
 
@@ -153,7 +153,7 @@ cdef class BatchesInTime(IdleSources):
         cdef Py_ssize_t port = self.sides["late"], at
         if port < 0:
             for at in range(len(late)):
-                self.tally._late(self.name, late.slice(at, 1))
+                self.row_counts._late(self.name, late.slice(at, 1))
             return 0
         side = into[port]
         side.rows.append(late)
@@ -172,7 +172,7 @@ cdef class BatchesInTime(IdleSources):
         return Merge.mark(self, which, mark, lineage, into)
 
     cdef object held_back(self, object instant):
-        """A row that waits for a batch to be full may be before it."""
+        """A row that waits for a full batch may be earlier."""
         scale = self.times_of.scale
         times = [each for each in (self.oldest(), self.output.earliest()) if each is not None]
         if not times or not min(times) < scale.point(instant):
@@ -189,7 +189,7 @@ cdef class BatchesInTime(IdleSources):
         return self.release(True, lineage, into)
 
     cdef int release(self, bint final, object lineage, list into) except -1:
-        """Handle what is ready. An error of this belongs to no batch in particular."""
+        """Handle the rows that are ready. An error here belongs to no batch in particular."""
         try:
             if self.times_of.scale is None:
                 self.early.bound()  # idle inputs have been passed by
@@ -249,5 +249,5 @@ cdef object length_of(str what, object scale, object length):
     """A length on a scale; ValueError if it has no 64 bits."""
     found = scale.length(what, length)
     if found > most_length and scale.name != "floats":
-        raise ValueError(f"{what} is at most 2**63 - 1 of {scale.name}, not {safe_repr(length)}")
+        raise ValueError(f"{what} must be at most 2**63 - 1 of {scale.name}, got {safe_repr(length)}")
     return found

@@ -1,4 +1,4 @@
-"""Columns that a join of Arrow batches goes by: its times, and what it compares, as numbers."""
+"""The times and compared columns of a join of Arrow batches, as numbers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class TimeColumns:
         self.scale: Scale | None = None
 
     def first_of(self, layouts: list[Any]) -> int | None:
-        """Return a stream whose times are on the scale; None: there is none yet."""
+        """Return a stream whose times are on the scale; None: not yet."""
         if self.scale is None:
             return None
         known = [stream for stream, layout in enumerate(layouts) if layout is not None]
         return next(each for each in known if self._scale_in(each, layouts[each]) == self.scale)
 
     def begin_with(self, stream: int, layout: Any) -> None:
-        """Have the scale of the times of a stream."""
+        """Begin with the scale of a stream's times."""
         self.scale = self._scale_in(stream, layout)
 
     def _scale_in(self, stream: int, layout: Any) -> Scale | None:
@@ -42,8 +42,8 @@ class TimeColumns:
         scale = scale_of(column.type)
         if scale is None or (scale.unit is not None and scale.origin is None):
             raise TypeError(
-                f"{place(stream, name)}: times are integers, floats, timestamps, dates or "
-                f"durations, not {schema.field(name).type}"
+                f"{place(stream, name)}: times must be integers, floats, timestamps, dates or "
+                f"durations, got {schema.field(name).type}"
             )
         _check_same(stream, name, scale.sort, None if self.scale is None else self.scale.sort)
         _refuse(stream, name, "the time is null", _nulls(column))
@@ -65,7 +65,7 @@ class ComparedColumns:
         self.found: Found | None = None
 
     def read(self, stream: int, batch: Any, schema: Any) -> tuple[Any, Any, Found]:
-        """Return the numbers of a batch, which are null, or None for no null, and what they are.
+        """Return a batch's numbers, a mask of nulls, or None for no null, and their Found.
 
         Raises TypeError and ValueError, which say the types of a schema.
         """
@@ -75,7 +75,7 @@ class ComparedColumns:
         what = _key_name(column.type) if scale is None else scale.sort
         if what is None or (scale is None and comparison is not None):
             can = "Equal compares single values" if comparison is None else comparison.can
-            raise TypeError(f"{place(stream, name)}: {can}, not {schema.field(name).type}")
+            raise TypeError(f"{place(stream, name)}: {can}, got {schema.field(name).type}")
         _check_same(stream, name, what, None if self.found is None else self.found.what)
         if scale is None:
             return self.ids.of(column), None, Found(what, None)
@@ -101,7 +101,7 @@ class Found(NamedTuple):
 
 
 class Compared:
-    """All that a join compares.
+    """All columns that a join compares.
 
     Behind the columns of terms is one with a bit for each `Equal` in which a row has null. So it
     tells null from 0; and where nothing else is compared it is equal in all rows. With another
@@ -111,7 +111,7 @@ class Compared:
     def __init__(self, terms: list[ComparedColumns]) -> None:
         self.terms = sorted(terms, key=lambda term: term.comparison is not None)
         self.has_nulls = not terms or self.terms[0].comparison is None
-        self.has_lonely = any(term.comparison is not None for term in terms)
+        self.has_unmatchable = any(term.comparison is not None for term in terms)
 
     def read(self, stream: int, batch: Any, schema: Any = None) -> list[Any]:
         """Return the columns of a batch, an array for each. Raises TypeError and ValueError.
@@ -131,7 +131,7 @@ class Compared:
             else:
                 alone |= nulls
         columns += [bits] if self.has_nulls else []
-        columns += [alone] if self.has_lonely else []
+        columns += [alone] if self.has_unmatchable else []
         for term, (_, _, found) in zip(self.terms, read, strict=True):
             term.found = found
         return columns
@@ -155,7 +155,7 @@ class Compared:
 
 
 class Ids:
-    """Numbers for values: equal ones have the same number, which no other value ever gets."""
+    """Numbers for values. Equal values have one number, and no other value ever gets it."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}

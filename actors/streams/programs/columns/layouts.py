@@ -1,4 +1,4 @@
-"""How the columns of Arrow batches are laid out while their rows are gathered.
+"""Layouts of the columns of Arrow batches while their rows are gathered.
 
 Inside, texts, bytes and lists have offsets of 64 bits, so that any rows fit together, and there are
 no dictionaries, which differ from batch to batch. Outside, a column is as it came, with two
@@ -21,7 +21,7 @@ MOST_BYTES = 2**31 - 1
 
 
 class BatchLayout(NamedTuple):
-    """The columns of a stream's batches: as they came last, outside, and inside."""
+    """The column layouts of a stream's batches: as they came last, outside, and inside."""
 
     given: Any
     outside: Any
@@ -37,7 +37,7 @@ def layout_of(stream: int, batch: Any, known: BatchLayout | None, expected: Any)
 
     if not isinstance(batch, pa.RecordBatch):
         raise TypeError(
-            f"stream {stream + 1}: its rows are record batches of Arrow, not {safe_repr(batch)}"
+            f"stream {stream + 1}: its rows must be Arrow record batches, got {safe_repr(batch)}"
         )
     if known is not None and batch.schema.equals(known.given):
         return known
@@ -132,7 +132,7 @@ def handed_out(batch: Any, schema: Any) -> Iterator[Any]:
 
 
 def place(stream: int, name: str) -> str:
-    """Say where something is wrong."""
+    """Describe the place of an error."""
     return f"stream {stream + 1}, column {safe_repr(name)}"
 
 

@@ -38,7 +38,7 @@ def named_columns(list rows not None, list names=None):
             if put(record, at, names, columns) < PyDict_Size(record) and finds:
                 for name in [name for name in <dict>record if name not in known]:
                     if not isinstance(name, str):
-                        raise TypeError(f"a column's name is a string, not {safe_repr(name)}")
+                        raise TypeError(f"a column's name must be a string, got {safe_repr(name)}")
                     known.add(name)
                     names.append(name)
                     columns.append([None] * n)
@@ -47,7 +47,7 @@ def named_columns(list rows not None, list names=None):
 
 
 cdef Py_ssize_t put(object record, Py_ssize_t at, list names, list columns) except -1:
-    """Put the values of a row into the columns; return how many it has."""
+    """Put the values of a row into the columns; return their number."""
     cdef Py_ssize_t i, found = 0
     cdef PyObject* value
     for i in range(len(names)):
@@ -67,6 +67,6 @@ cdef dict record_of(object row, dict classes):
         elif dataclasses.is_dataclass(cls):
             classes[cls] = [field.name for field in dataclasses.fields(cls)]
         else:
-            raise TypeError(f"to_arrow() wants rows that are dictionaries, not {safe_repr(row)}")
+            raise TypeError(f"to_arrow() expects rows that are dictionaries, got {safe_repr(row)}")
     fields = classes[cls]
     return dict(row) if fields is None else {name: getattr(row, name) for name in <list>fields}

@@ -42,7 +42,7 @@ class FittingRows:
         self._take(rows, 0)
 
     def batch(self) -> Any:
-        """Make a batch of the rows; None if there are none. Raises what Arrow raises."""
+        """Make a batch of the rows; None without rows. Raises Arrow's exceptions."""
         if not self.rows:
             return None
         schema = self._schema
@@ -136,11 +136,11 @@ def rows_of(batch: Any) -> Iterable[Any]:
 
 
 def batches(table: Any, n: int = 8_192) -> Iterator[Any]:
-    """Give the rows of a table as Arrow batches, of `n` rows at most.
+    """Yield the rows of a table as Arrow batches of at most `n` rows.
 
-    `table` is a frame of pandas or Polars, a relation of DuckDB, an Arrow table, batch or reader,
-    or a NumPy array with named fields. An index of pandas is left out. Raises TypeError for
-    anything else, and ValueError if two columns have one name. Needs pyarrow.
+    `table` is a pandas or Polars frame, a DuckDB relation, an Arrow table, batch or reader, or a
+    NumPy array with named fields. A pandas index is left out. Raises TypeError for anything else,
+    and ValueError if two columns have the same name. Requires pyarrow.
     """
     n = checks.whole("n", n, most=MOST)
     refuse_duplicate_columns(table)

@@ -17,7 +17,7 @@ _DAY = 86_400 * 10**9
 
 @dataclass(frozen=True)
 class Scale:
-    """Integers and times are integers of 64 bits, and floats are doubles.
+    """The numbers of a column: 64-bit integers for integers and times, doubles for floats.
 
     Two columns can be compared if they are of one sort: integers of any width, floats of any width,
     timestamps with a zone, whichever it is. Times count microseconds, or in a sort of their own
@@ -60,11 +60,11 @@ class Scale:
         if self.unit is not None:
             if not isinstance(length, datetime.timedelta):
                 raise TypeError(
-                    f"{what} is a timedelta, as times are {self.name}, not {safe_repr(length)}"
+                    f"{what} must be a timedelta, as times are {self.name}, got {safe_repr(length)}"
                 )
             return _nanoseconds(length) // self.unit
         if isinstance(length, datetime.timedelta):
-            raise TypeError(f"{what} is a number, as values are {self.name}, not {length!r}")
+            raise TypeError(f"{what} must be a number, as values are {self.name}, got {length!r}")
         if self.name == "integers":
             return math.floor(length)
         try:
@@ -86,7 +86,7 @@ class Scale:
         except TypeError:
             pass
         raise TypeError(
-            f"a watermark is a time as rows have, which are {self.name}, not {safe_repr(time)}"
+            f"a watermark must be a time like those of rows, {self.name}, got {safe_repr(time)}"
         )
 
     def time(self, number: Any) -> Any:

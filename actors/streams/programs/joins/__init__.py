@@ -1,1 +1,1 @@
-"""Joins: predicates, finders of partners, and programs."""
+"""Joins: predicates, indexes of partners, and programs."""

@@ -1,7 +1,6 @@
-"""The comparisons of a join predicate: of Python values, of native numbers, and of numbers that stand for the values
-of a column.
+"""The comparisons of a join predicate: of Python values, of native numbers, and of the numbers of a column.
 
-Whether two values are equal needs none of this: rows are found by a table of their values.
+Equality needs none of this, as a table of values finds the rows.
 """
 
 import cython
@@ -17,9 +16,9 @@ cdef object most_steps = 2**64 - 1
 
 
 cdef class Comparison:
-    """The base. A subclass says `holds()`. With the rest numbers are compared natively, and columns of them."""
+    """The base. A subclass defines `holds()`; the other methods are for native comparisons of numbers and columns."""
 
-    can = ""  # which columns it compares, in a sentence; nothing: none
+    can = ""  # a sentence about the columns that it compares; empty: none
 
     cpdef bint holds(self, object one, object other) except -1:
         raise NotImplementedError
@@ -34,7 +33,7 @@ cdef class Comparison:
         raise NotImplementedError
 
     def on(self, scale):
-        """The same of the numbers that a column's values are."""
+        """Return the comparison of a column's numbers."""
         raise NotImplementedError
 
 
@@ -53,7 +52,7 @@ cdef class Nearness(Comparison):
     cpdef bint holds(self, object one, object other) except -1:
         try:
             return distance_between(one, other) <= self.distance
-        except OverflowError:  # of a float and an integer that none is
+        except OverflowError:  # a float and an integer beyond all floats
             raise
         except Exception:  # of NaN, which is a float, among Decimals or times
             if is_missing(one) or is_missing(other):
@@ -63,12 +62,12 @@ cdef class Nearness(Comparison):
     cpdef check(self, object value, object first):
         try:
             bool(distance_between(value, value if first is None else first) <= self.distance)
-        except ArithmeticError:  # it has one, which is too large, or that of infinity to itself
+        except ArithmeticError:  # there is a distance, but it is too large, or of infinity to itself
             pass
         except Exception as error:
-            others = "" if first is None else f", and to {safe_repr(first)}, as others have"
-            raise TypeError(f"a Band of {safe_repr(self.distance)} compares values that have such a distance to "
-                            f"each other{others}, not {safe_repr(value)}") from error
+            others = "" if first is None else f" from {safe_repr(first)}"
+            raise TypeError(f"a Band of {safe_repr(self.distance)}: expected a value with such a distance{others}, got "
+                            f"{safe_repr(value)}") from error
 
     cpdef bint is_native(self) except -1:
         return type(self.distance) in (int, float) and self.distance < most_as_float
@@ -88,10 +87,10 @@ cdef class Nearness(Comparison):
 
 
 cdef object distance_between(object one, object other):
-    """How far two values are from each other."""
+    """Return the distance of two values."""
     try:
         if one < other:
-            one, other = other, one  # of NumPy's unsigned numbers only the larger less the smaller is right
+            one, other = other, one  # NumPy's unsigned numbers overflow the other way round
     except TypeError:  # complex numbers have no order
         pass
     return abs(one - other)
@@ -99,7 +98,7 @@ cdef object distance_between(object one, object other):
 
 @cython.final
 cdef class Named:
-    """Finds a value by its name: a key of a dictionary, else an attribute."""
+    """Reads a value by its name: a key of a dictionary, or else an attribute."""
 
     cdef object name
 

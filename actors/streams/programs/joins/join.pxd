@@ -1,6 +1,6 @@
 # Joins of two streams.
-from callboard.streams.programs.joins.finder cimport Finder
-from callboard.streams.programs.joins.kept cimport Kept, RowReader, WindowRule
+from callboard.streams.programs.joins.join_index cimport RowIndex
+from callboard.streams.programs.joins.window_rows cimport WindowRow, RowReader, WindowRule
 from callboard.streams.programs.merging.time_order cimport InTime
 
 
@@ -9,26 +9,26 @@ cdef class JoinRows(InTime):
     cdef RowReader reader
     cdef object first       # the time of the first row
 
-    # For programs: rows that are ready, in order; and a time that all streams have come to, behind these.
-    cdef int take_lot(self, list rows, object lineage, list into) except -1
+    # For subclasses: rows that are ready, in order; then a time that all streams have come to.
+    cdef int take_chunk(self, list rows, object lineage, list into) except -1
     cdef int come_to(self, object time, object lineage, list into) except -1
 
 
 cdef class Join(JoinRows):
-    cdef Finder finder
+    cdef RowIndex index
     cdef object combine     # None: a pair is a tuple
-    cdef bint pairs         # it gives pairs
-    cdef bint once          # it gives rows of the left stream that have a partner
-    cdef list lonely        # for each stream, whether it gives rows without one
-    cdef list windows       # for each stream, the rows that may be part of an output yet
+    cdef bint pairs         # outputs are pairs
+    cdef bint once          # outputs are the rows of the left stream with a partner
+    cdef list gives_unmatched  # for each stream, whether rows without a partner are outputs
+    cdef list windows       # for each stream, the rows that may still be part of an output
 
     cdef int put_out(self, list rows, list found, object lineage, list into) except -1
-    cdef list partners(self, Kept kept, list found)
-    cdef list outputs(self, Kept kept, list partners)
+    cdef list partners(self, WindowRow kept, list found)
+    cdef list outputs(self, WindowRow kept, list partners)
     cdef object combined(self, left, right)
     cdef int expire(self, object time, object lineage, list into) except -1
-    cdef int keep(self, Kept latest, object lineage, list into) except -1
-    cdef Kept oldest(self)
-    cdef Kept next_to_go(self)
+    cdef int keep(self, WindowRow latest, object lineage, list into) except -1
+    cdef WindowRow oldest(self)
+    cdef WindowRow next_to_go(self)
     cdef int let_all_go(self, object lineage, list into) except -1
-    cdef int let_go(self, Kept kept, object lineage, list into) except -1
+    cdef int let_go(self, WindowRow kept, object lineage, list into) except -1

@@ -4,8 +4,8 @@ from typing import Any
 from typing_extensions import disjoint_base
 
 from callboard.streams.programs.joins.comparisons import Comparison
-from callboard.streams.programs.joins.finder import Finder
-from callboard.streams.programs.joins.kept import WindowRule
+from callboard.streams.programs.joins.join_index import RowIndex
+from callboard.streams.programs.joins.window_rows import WindowRule
 from callboard.streams.programs.merging.time_order import InTime
 
 @disjoint_base
@@ -33,6 +33,6 @@ class Join(JoinRows):
         *,
         combine: Callable[[Any, Any], Any] | None,
         how: str,
-        finder: Callable[[int, int], Finder] | None = None,
+        index: Callable[[int, int], RowIndex] | None = None,
         **options: Any,
     ) -> None: ...

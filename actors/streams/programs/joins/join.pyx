@@ -1,8 +1,8 @@
 """A join of two streams within a window.
 
-Gulisano et al. 2015 (ScaleJoin), section II: rows that are ready are taken in their one order. Each is compared
-with the window of the other stream, and is put into that of its own. A row's outputs depend on that order alone, so
-they are the same however the rows arrived among each other.
+Gulisano et al. 2015 (ScaleJoin), section II: rows that are ready are taken in one order. Each is compared with the
+window of the other stream, and then enters the window of its own. The outputs of a row depend on that order alone, so
+they are the same in whatever way the rows of both streams arrived.
 """
 
 from collections import deque
@@ -10,22 +10,22 @@ from collections import deque
 from libc.math cimport INFINITY
 
 from callboard.core.asserting cimport holds
-from callboard.streams.programs.joins.finder cimport finders_state, restored_finder
-from callboard.streams.programs.joins.kept cimport Kept, KeptRows, RowReader, WindowRule
+from callboard.streams.programs.joins.join_index cimport indexes_state, restored_index
+from callboard.streams.programs.joins.window_rows cimport WindowRow, SavedRows, RowReader, WindowRule
 from callboard.streams.programs.merging.time_order cimport InTime
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 from callboard.streams.programs.windows.bounds import check_time
 
-# So many rows are taken at once: all of their partners are there at one time.
-cdef Py_ssize_t LOT = 64
+# Rows that are taken at once: the partners of all of them are in memory together.
+cdef Py_ssize_t CHUNK = 64
 
 
 cdef class JoinRows(InTime):
-    """The base: rows of both streams in their order, read for a comparison.
+    """The base: reads rows of both streams, in their order, for a comparison.
 
-    `keys`   for each stream, a function that gives what partners have in common; or None
-    `near`   for each stream, functions that give what else is compared, by the `comparisons`
+    `keys`   for each stream, a function that returns the key that partners have in common; or None
+    `near`   for each stream, functions that return the other values, which the `comparisons` compare
     """
 
     def __init__(self, str name, list drops, leaves, *, WindowRule rule, keys, near, comparisons, **options):
@@ -60,12 +60,12 @@ cdef class JoinRows(InTime):
 
     cdef int handle(self, list entries, object lineage, list into) except -1:
         cdef Py_ssize_t begin
-        for begin in range(0, len(entries), LOT):
-            self.take_lot([self.reader.read(entry) for entry in entries[begin:begin + LOT]], lineage, into)
+        for begin in range(0, len(entries), CHUNK):
+            self.take_chunk([self.reader.read(entry) for entry in entries[begin:begin + CHUNK]], lineage, into)
         bound = self.order.bound()
         return 0 if bound is None else self.come_to(bound[0], lineage, into)
 
-    cdef int take_lot(self, list rows, object lineage, list into) except -1:
+    cdef int take_chunk(self, list rows, object lineage, list into) except -1:
         raise NotImplementedError
 
     cdef int come_to(self, object time, object lineage, list into) except -1:
@@ -73,39 +73,40 @@ cdef class JoinRows(InTime):
 
 
 cdef class Join(JoinRows):
-    """Pairs of rows that are partners, and rows that have none.
+    """Pairs of partners, and rows without a partner.
 
-    `finder`   makes who finds partners, by the number of its lane and that of all lanes; None: others do
+    `index`    makes the join index, from the number of its lane and that of all lanes; None: other programs find
+               the partners
     `how`      "inner", "left", "right", "outer", "semi" or "anti"
     """
 
-    def __init__(self, str name, list drops, leaves, *, combine, how, finder=None, **options):
+    def __init__(self, str name, list drops, leaves, *, combine, how, index=None, **options):
         super().__init__(name, drops, leaves, **options)
-        self.finder = None if finder is None else finder(0, 1)
+        self.index = None if index is None else index(0, 1)
         self.combine = combine
         self.once = how == "semi"
         self.pairs = how not in ("semi", "anti")
-        self.lonely = [how in ("left", "outer", "anti"), how in ("right", "outer")]
+        self.gives_unmatched = [how in ("left", "outer", "anti"), how in ("right", "outer")]
         self.windows = [deque(), deque()]
 
     cpdef list snapshot(self, object kept):
-        cdef KeptRows all = kept
+        cdef SavedRows all = kept
         head, waiting = JoinRows.snapshot(self, kept)
-        finder = None if self.finder is None else finders_state([self.finder], all)
-        return [(*head, [all.numbers_of(window) for window in self.windows], finder), waiting]
+        index = None if self.index is None else indexes_state([self.index], all)
+        return [(*head, [all.numbers_of(window) for window in self.windows], index), waiting]
 
     cpdef restore(self, tuple head, list columns, object kept, bint divided):
-        cdef KeptRows all = kept
+        cdef SavedRows all = kept
         JoinRows.restore(self, head, columns, kept, divided)
         self.windows = [deque(all.rows_of(numbers)) for numbers in head[8]]
-        if self.finder is not None:
-            self.finder = restored_finder(self.finder, head[9], all)
+        if self.index is not None:
+            self.index = restored_index(self.index, head[9], all)
 
-    cdef int take_lot(self, list rows, object lineage, list into) except -1:
-        cdef list found = self.finder.find(rows)
+    cdef int take_chunk(self, list rows, object lineage, list into) except -1:
+        cdef list found = self.index.find(rows)
         if found is None:
-            self.finder = self.finder.successor()
-            found = self.finder.find(rows)
+            self.index = self.index.successor()
+            found = self.index.find(rows)
         return self.put_out(rows, found, lineage, into)
 
     cdef int come_to(self, object time, object lineage, list into) except -1:
@@ -114,8 +115,8 @@ cdef class Join(JoinRows):
         return self.expire(time, lineage, into)
 
     cdef object held_back(self, object instant):
-        """A row that is in a window yet may be part of an output."""
-        cdef Kept kept = self.oldest()
+        """A row that is still in a window may be part of an output."""
+        cdef WindowRow kept = self.oldest()
         return instant if kept is None else min(instant, kept.time)
 
     cdef int finish(self, object lineage, list into) except -1:
@@ -123,13 +124,13 @@ cdef class Join(JoinRows):
         return self.let_all_go(lineage, into)
 
     cpdef close(self):
-        self.finder = self.windows = None  # they may keep alive what keeps the run alive
+        self.index = self.windows = None  # they may keep the run alive
 
     # --- a row and its partners -------------------------------------------------------------------
 
     cdef int put_out(self, list rows, list found, object lineage, list into) except -1:
-        """Give what rows give, in order, for whom all partners were found."""
-        cdef Kept kept, other
+        """Send the outputs of rows, in order, whose partners were all found."""
+        cdef WindowRow kept, other
         cdef list partners
         assert holds(len(rows) == len(found))
         for kept, partners in zip(rows, found):
@@ -152,10 +153,10 @@ cdef class Join(JoinRows):
             self.keep(kept, lineage, into)
         return 0
 
-    cdef list partners(self, Kept kept, list found):
-        """Those of the rows that were found which count. Raises the first error among them."""
+    cdef list partners(self, WindowRow kept, list found):
+        """Return the found rows that count. Raises the first error among them."""
         cdef list partners = []
-        cdef Kept other
+        cdef WindowRow other
         for each in found:
             error = None
             if type(each) is tuple:
@@ -165,15 +166,15 @@ cdef class Join(JoinRows):
                 assert holds(other.side != kept.side and other.number < kept.number)
                 if other.failed:
                     continue
-                if not self.pairs and (partners if kept.side == 0 else other.matched):  # one is as good as all
+                if not self.pairs and (partners if kept.side == 0 else other.matched):  # one is enough
                     continue
             if error is not None:
                 raise error
             partners.append(each)
         return partners
 
-    cdef list outputs(self, Kept kept, list partners):
-        cdef Kept other
+    cdef list outputs(self, WindowRow kept, list partners):
+        cdef WindowRow other
         if self.pairs:
             if kept.side == 0:
                 return [self.combined(kept.row, other.row) for other in partners]
@@ -194,61 +195,61 @@ cdef class Join(JoinRows):
     # --- windows ----------------------------------------------------------------------------------
 
     cdef int expire(self, object time, object lineage, list into) except -1:
-        """No row before `time` comes any more: let go what is too old for all that comes."""
-        cdef Kept kept
+        """No row before `time` will come: drop the rows that are too old for all later rows."""
+        cdef WindowRow kept
         while self.rule.is_strict:
             kept = self.next_to_go()
             if kept is None:
                 return 0
             if not self.rule.is_over(kept, time):
                 window = self.windows[1 - kept.side]  # sums of floats are rounded
-                if not window or not self.rule.is_over(<Kept>window[0], time):
+                if not window or not self.rule.is_over(<WindowRow>window[0], time):
                     return 0
                 kept = window[0]
             self.let_go(kept, lineage, into)
         return 0
 
-    cdef int keep(self, Kept latest, object lineage, list into) except -1:
-        """A row comes into its window: let go what it pushes out."""
+    cdef int keep(self, WindowRow latest, object lineage, list into) except -1:
+        """Put a row into its window, and drop the rows that it pushes out."""
         window = self.windows[latest.side]
-        assert holds(not window or (<Kept>window[len(window) - 1]).number < latest.number)  # in order
+        assert holds(not window or (<WindowRow>window[len(window) - 1]).number < latest.number)  # in order
         if not latest.failed:
             window.append(latest)
-        while window and self.rule.is_pushed_out(<Kept>window[0], latest):
-            self.let_go(<Kept>window[0], lineage, into)
+        while window and self.rule.is_pushed_out(<WindowRow>window[0], latest):
+            self.let_go(<WindowRow>window[0], lineage, into)
         return 0
 
-    cdef Kept oldest(self):
-        """The row that is first of both windows, in the order in which rows are taken."""
+    cdef WindowRow oldest(self):
+        """Return the oldest row of both windows, in the order in which rows are taken."""
         left, right = self.windows
         if not left:
-            return <Kept>right[0] if right else None
-        if right and (<Kept>right[0]).number < (<Kept>left[0]).number:
-            return <Kept>right[0]
-        return <Kept>left[0]
+            return <WindowRow>right[0] if right else None
+        if right and (<WindowRow>right[0]).number < (<WindowRow>left[0]).number:
+            return <WindowRow>right[0]
+        return <WindowRow>left[0]
 
-    cdef Kept next_to_go(self):
-        """The row that is the first of both windows to leave, whenever that is."""
-        cdef Kept kept = self.oldest()
+    cdef WindowRow next_to_go(self):
+        """Return the row of both windows that will leave first, at whatever time."""
+        cdef WindowRow kept = self.oldest()
         if kept is not None and self.windows[1 - kept.side]:
             other = self.windows[1 - kept.side][0]
-            if self.rule.is_first_over(<Kept>other, kept):
+            if self.rule.is_first_over(<WindowRow>other, kept):
                 return other
         return kept
 
     cdef int let_all_go(self, object lineage, list into) except -1:
-        cdef Kept kept
+        cdef WindowRow kept
         while True:
             kept = self.next_to_go()
             if kept is None:
                 return 0
             self.let_go(kept, lineage, into)
 
-    cdef int let_go(self, Kept kept, object lineage, list into) except -1:
-        """The oldest row of its window leaves. If it had no partner it may be an output."""
+    cdef int let_go(self, WindowRow kept, object lineage, list into) except -1:
+        """Drop the oldest row of its window. If it had no partner it may be an output."""
         assert holds(self.windows[kept.side][0] is kept)
         self.windows[kept.side].popleft()
-        if kept.matched or not self.lonely[kept.side]:
+        if kept.matched or not self.gives_unmatched[kept.side]:
             return 0
         try:
             if not self.pairs:

@@ -2,7 +2,7 @@ from collections.abc import Callable
 from typing import Any, final
 
 from callboard.streams.programs.joins.join import JoinRows
-from callboard.streams.programs.joins.kept import WindowRule
+from callboard.streams.programs.joins.window_rows import WindowRule
 
 @final
 class JoinAsof(JoinRows):

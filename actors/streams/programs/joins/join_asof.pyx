@@ -1,8 +1,7 @@
-"""The as-of join: each row of one stream meets the row of another stream that is nearest in time.
+"""The as-of join: it pairs each row of one stream with the row of another stream that is nearest in time.
 
-Rows are taken in the order of a merge in which the other stream is the first. So of one time its rows are taken
-before those that look for them. Rows that wait for a later partner are put out in their order: the first of them holds
-up the others.
+Rows are taken in the order of a merge, with the other stream first. So at one time its rows are there before the rows
+that look for a partner. Rows that wait for a later partner are sent on in their order: the first one delays the others.
 """
 
 import cython
@@ -13,7 +12,7 @@ from libc.math cimport INFINITY
 
 from callboard.core.asserting cimport holds
 from callboard.streams.programs.joins.join cimport JoinRows
-from callboard.streams.programs.joins.kept cimport Kept, KeptRows
+from callboard.streams.programs.joins.window_rows cimport WindowRow, SavedRows
 from callboard.streams.programs.merging.merge cimport IdleSources
 from callboard.streams.programs.merging.time_order cimport InTime
 from callboard.streams.programs.program cimport Program
@@ -21,17 +20,17 @@ from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 
 @cython.final
-cdef class Looking:
-    """A row of the left stream, and its partner, as far as it is known."""
+cdef class AsofRow:
+    """A row of the left stream, and its best partner so far."""
 
-    cdef Kept kept
-    cdef Kept partner
+    cdef WindowRow kept
+    cdef WindowRow partner
     cdef bint is_settled
 
 
 @cython.final
 cdef class JoinAsof(JoinRows):
-    """For each row of the left stream a pair with the row of the right one that is nearest, and has its key.
+    """Pairs each row of the left stream with the nearest row of the right stream that has the same key.
 
     `nearest`  "before": the latest row that is not later; "after": the first that is not earlier; "either": the
                nearer of these, the earlier one if both are as near
@@ -44,9 +43,9 @@ cdef class JoinAsof(JoinRows):
     cdef dict latest         # by key: the latest row of the right stream
     cdef dict firsts         # by key: the first row of the right stream at the latest time
     cdef object time_of_firsts
-    cdef object recent       # a deque of the rows of the right stream that are near enough yet
+    cdef object recent       # a deque of the rows of the right stream that are still near enough
     cdef dict waiting        # by key: a deque of rows that wait for a later partner
-    cdef object queue        # a deque of all rows that are not put out yet
+    cdef object queue        # a deque of all rows that are not sent on yet
 
     def __init__(self, str name, list drops, leaves, *, combine, str nearest, rule, keys, times_of, **options):
         keys = None if keys is None else keys[::-1]
@@ -60,15 +59,15 @@ cdef class JoinAsof(JoinRows):
     cpdef process_many(self, list batches, list into):
         IdleSources.process_many(self, batches[::-1], into)
 
-    cpdef tuple held(self):
-        rows, silent = InTime.held(self)
+    cpdef tuple waiting_rows(self):
+        rows, silent = InTime.waiting_rows(self)
         if not rows and self.queue:  # for later partners
             return len(self.queue), [1]
         return rows, [1 - which for which in silent]
 
     cpdef list snapshot(self, object kept):
-        cdef KeptRows all = kept
-        cdef Looking each
+        cdef SavedRows all = kept
+        cdef AsofRow each
         head, entries = JoinRows.snapshot(self, kept)
         queue = [
             [all.number(each.kept), None if each.partner is None else all.number(each.partner), each.is_settled]
@@ -78,33 +77,33 @@ cdef class JoinAsof(JoinRows):
         return [(*head, rights, self.time_of_firsts, queue), entries]
 
     cpdef restore(self, tuple head, list columns, object kept, bint divided):
-        cdef KeptRows all = kept
-        cdef Looking looking
+        cdef SavedRows all = kept
+        cdef AsofRow pending
         JoinRows.restore(self, head, columns, kept, divided)
         latest, firsts, recent = [all.rows_of(numbers) for numbers in head[8]]
-        self.latest = {(<Kept?>each).key: each for each in latest}
-        self.firsts = {(<Kept?>each).key: each for each in firsts}
+        self.latest = {(<WindowRow?>each).key: each for each in latest}
+        self.firsts = {(<WindowRow?>each).key: each for each in firsts}
         self.recent.extend(recent)
         self.time_of_firsts = head[9]
         for number, partner, is_settled in head[10]:
-            looking = Looking.__new__(Looking)
-            looking.kept, looking.partner = all.row(number), None if partner is None else all.row(partner)
-            looking.is_settled = is_settled
-            self.queue.append(looking)
+            pending = AsofRow.__new__(AsofRow)
+            pending.kept, pending.partner = all.row(number), None if partner is None else all.row(partner)
+            pending.is_settled = is_settled
+            self.queue.append(pending)
             if not is_settled:
-                self.waiting.setdefault(looking.kept.key, deque()).append(looking)
+                self.waiting.setdefault(pending.kept.key, deque()).append(pending)
 
     cdef object held_back(self, object instant):
-        """A row that is not put out yet is part of an output."""
-        return min(instant, (<Looking>self.queue[0]).kept.time) if self.queue else instant
+        """A row that is not sent on yet is part of an output."""
+        return min(instant, (<AsofRow>self.queue[0]).kept.time) if self.queue else instant
 
     cpdef close(self):
         self.latest = self.firsts = self.waiting = self.recent = self.queue = None  # they may keep the run alive
 
     # --- rows, in order -----------------------------------------------------------------------------
 
-    cdef int take_lot(self, list rows, object lineage, list into) except -1:
-        cdef Kept kept
+    cdef int take_chunk(self, list rows, object lineage, list into) except -1:
+        cdef WindowRow kept
         for kept in rows:
             self.come_to(kept.time, lineage, into)
             try:
@@ -119,14 +118,14 @@ cdef class JoinAsof(JoinRows):
             self.put_out(kept.time, lineage, into)
         return 0
 
-    cdef int offer(self, Kept kept) except -1:
-        """A row of the right stream comes."""
-        cdef Looking looking
+    cdef int offer(self, WindowRow kept) except -1:
+        """Take a row of the right stream."""
+        cdef AsofRow pending
         if not self.looks_ahead:
             self.latest[kept.key] = kept
         else:
-            for looking in self.waiting.pop(kept.key, ()):
-                self.settle_with(looking, kept)
+            for pending in self.waiting.pop(kept.key, ()):
+                self.settle_with(pending, kept)
             if self.looks_back:
                 self.latest[kept.key] = kept
             else:
@@ -138,42 +137,42 @@ cdef class JoinAsof(JoinRows):
             self.recent.append(kept)
         return 0
 
-    cdef int look(self, Kept kept) except -1:
-        """A row of the left stream comes."""
-        cdef Looking looking = Looking.__new__(Looking)
-        cdef Kept found = self.latest.get(kept.key) if self.looks_back else self.firsts.get(kept.key)
-        looking.kept = kept
+    cdef int look(self, WindowRow kept) except -1:
+        """Take a row of the left stream."""
+        cdef AsofRow pending = AsofRow.__new__(AsofRow)
+        cdef WindowRow found = self.latest.get(kept.key) if self.looks_back else self.firsts.get(kept.key)
+        pending.kept = kept
         if found is not None and (found.time == kept.time if not self.looks_back else self.is_near(found, kept)):
-            looking.partner = found
-        looking.is_settled = not self.looks_ahead or (found is not None and found.time == kept.time)
-        if not looking.is_settled:
+            pending.partner = found
+        pending.is_settled = not self.looks_ahead or (found is not None and found.time == kept.time)
+        if not pending.is_settled:
             waiting = self.waiting.get(kept.key)
             if waiting is None:
                 waiting = self.waiting[kept.key] = deque()
-            waiting.append(looking)
-        self.queue.append(looking)
+            waiting.append(pending)
+        self.queue.append(pending)
         return 0
 
-    cdef bint is_near(self, Kept earlier, Kept later) except -1:
+    cdef bint is_near(self, WindowRow earlier, WindowRow later) except -1:
         return self.tolerance is None or later.time - earlier.time <= self.tolerance
 
-    cdef int settle_with(self, Looking looking, Kept later) except -1:
-        """The first row of the right stream has come that is later."""
-        cdef Kept kept = looking.kept, before = looking.partner
-        assert holds(not looking.is_settled and kept.time < later.time)
-        looking.is_settled = True
+    cdef int settle_with(self, AsofRow pending, WindowRow later) except -1:
+        """Settle a row: the first later row of the right stream has come."""
+        cdef WindowRow kept = pending.kept, before = pending.partner
+        assert holds(not pending.is_settled and kept.time < later.time)
+        pending.is_settled = True
         if self.is_near(kept, later) and (before is None or later.time - kept.time < kept.time - before.time):
-            looking.partner = later
+            pending.partner = later
         return 0
 
     # --- time ---------------------------------------------------------------------------------------
 
     cdef int come_to(self, object time, object lineage, list into) except -1:
         """No row before `time` comes any more."""
-        cdef Kept kept
+        cdef WindowRow kept
         if time == INFINITY:
             return self.put_out(None, lineage, into)
-        while self.recent and time - (<Kept>self.recent[0]).time > self.tolerance:
+        while self.recent and time - (<WindowRow>self.recent[0]).time > self.tolerance:
             kept = self.recent.popleft()
             if self.latest.get(kept.key) is kept:
                 del self.latest[kept.key]
@@ -184,37 +183,37 @@ cdef class JoinAsof(JoinRows):
         return self.put_out(None, lineage, into)
 
     cdef int put_out(self, object time, object lineage, list into) except -1:
-        """Give the rows whose partners are known, in order; all of them if nothing comes any more: `time` is None."""
-        cdef Looking looking
+        """Send on the rows whose partners are known, in order; all of them if `time` is None."""
+        cdef AsofRow pending
         while self.queue:
-            looking = self.queue[0]
-            if not looking.is_settled:
-                if time is not None and not self.is_over(looking, time):
+            pending = self.queue[0]
+            if not pending.is_settled:
+                if time is not None and not self.is_over(pending, time):
                     return 0
-                self.settle_alone(looking)
+                self.settle_alone(pending)
             self.queue.popleft()
-            self.give(looking, lineage, into)
+            self.give(pending, lineage, into)
         return 0
 
-    cdef bint is_over(self, Looking looking, object time) except -1:
-        """Whether no row that comes can be a better partner."""
-        cdef Kept kept = looking.kept
-        if looking.partner is not None and time - kept.time >= kept.time - looking.partner.time:
+    cdef bint is_over(self, AsofRow pending, object time) except -1:
+        """Whether no later row can be a better partner."""
+        cdef WindowRow kept = pending.kept
+        if pending.partner is not None and time - kept.time >= kept.time - pending.partner.time:
             return True
         return self.tolerance is not None and time - kept.time > self.tolerance
 
-    cdef int settle_alone(self, Looking looking) except -1:
-        looking.is_settled = True
-        waiting = self.waiting[looking.kept.key]
-        assert holds(waiting[0] is looking)  # those of its key before it have been put out
+    cdef int settle_alone(self, AsofRow pending) except -1:
+        pending.is_settled = True
+        waiting = self.waiting[pending.kept.key]
+        assert holds(waiting[0] is pending)  # those of its key before it have been put out
         waiting.popleft()
         if not waiting:
-            del self.waiting[looking.kept.key]
+            del self.waiting[pending.kept.key]
         return 0
 
-    cdef int give(self, Looking looking, object lineage, list into) except -1:
-        cdef Kept kept = looking.kept
-        other = None if looking.partner is None else looking.partner.row
+    cdef int give(self, AsofRow pending, object lineage, list into) except -1:
+        cdef WindowRow kept = pending.kept
+        other = None if pending.partner is None else pending.partner.row
         try:
             output = (kept.row, other)
             if self.combine is not None:

@@ -5,9 +5,9 @@ from libcpp.vector cimport vector
 
 from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
 from callboard.streams.programs.joins.kernel.rules cimport JoinLengths, JoinMatch, JoinPredicate, JoinRule
-from callboard.streams.programs.joins.lot_finder cimport ColumnFinder, Known, OrderedRows, Matches
+from callboard.streams.programs.joins.chunk_index cimport ColumnIndex, Known, OrderedRows, Matches
 
-cdef extern from "callboard/streams/programs/joins/kernel/index_choice.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/streams/programs/joins/kernel/column_matcher.hpp" namespace "callboard" nogil:
     cdef enum class VectorPath(uint8_t):
         pass
 
@@ -51,7 +51,7 @@ cdef class JoinBatches(BatchesInTime):
     cdef JoinKind kind
     cdef JoinRule rule
     cdef object most         # rows in a window, or None
-    cdef ColumnFinder finder  # None: others find partners, or a function is asked
+    cdef ColumnIndex index   # None: others find partners, or a function is asked
     cdef ColumnJoin* join    # made when the first rows are ready
     cdef bint has_whole_times
     cdef list windows
@@ -59,16 +59,16 @@ cdef class JoinBatches(BatchesInTime):
     cdef list halves         # outputs that wait for that: (side, columns, earliest time)
 
     cdef int forget(self, list columns) except -1
-    cdef OrderedRows lot_of(self, list ready, bint final)
+    cdef OrderedRows chunk_of(self, list ready, bint final)
     cdef Known known(self)
     cdef int make(self, Known known, JoinKind kind) except -1
     cdef JoinKind kind_alone(self) noexcept
-    cdef int do(self, OrderedRows lot, object found, object lineage, list into) except -1
-    cdef int match(self, OrderedRows lot, Matches found) except -1
-    cdef int ask(self, OrderedRows lot, object lineage, list into) except -1
-    cdef object partners(self, OrderedRows lot, Py_ssize_t at)
-    cdef int failed_row(self, OrderedRows lot, Py_ssize_t at, object error, object lineage, list into) except -1
-    cdef int let_go(self, OrderedRows lot) except -1
+    cdef int do(self, OrderedRows chunk, object found, object lineage, list into) except -1
+    cdef int match(self, OrderedRows chunk, Matches found) except -1
+    cdef int ask(self, OrderedRows chunk, object lineage, list into) except -1
+    cdef object partners(self, OrderedRows chunk, Py_ssize_t at)
+    cdef int failed_row(self, OrderedRows chunk, Py_ssize_t at, object error, object lineage, list into) except -1
+    cdef int let_go(self, OrderedRows chunk) except -1
     cdef int assemble(self) except -1
     cdef int complete(self) except -1
     cdef object time_at(self, const char* place)

@@ -1,7 +1,7 @@
 """A join of two streams of Arrow batches within a window.
 
-The same join as `join.pyx` does row by row, on columns: `kernel/column_join.hpp` finds the partners of many rows at
-once, without the interpreter. It says which rows of the two windows are side by side. Arrow gathers them.
+This is the join of `join.pyx` on columns. An index finds the partners of many rows at once, without the interpreter,
+and `kernel/column_join.hpp` turns them into pairs of rows of the two windows. Arrow gathers these.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -13,8 +13,8 @@ from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
 from callboard.streams.programs.joins.kernel.rules cimport (
     JoinLengths, JoinPredicate, JoinRule, JoinTerm, NumberType, most_terms,
 )
-from callboard.streams.programs.joins.lot_finder cimport (
-    ColumnFinder, Known, OrderedRows, Matches, lengths_of, most_at_once, places_of, rule_of,
+from callboard.streams.programs.joins.chunk_index cimport (
+    ColumnIndex, Known, OrderedRows, Matches, lengths_of, most_at_once, places_of, rule_of,
 )
 
 import numpy as np
@@ -27,28 +27,27 @@ from callboard.streams.programs.columns.saving import packed, unpacked
 
 KINDS = ("inner", "left", "right", "outer", "semi", "anti")
 MOST_TERMS = most_terms - 1  # the last one is about nulls
-# So many values are in one piece of a snapshot.
-cdef Py_ssize_t MANY = 8192
+cdef Py_ssize_t PIECE = 8192  # values in one piece of a snapshot
 
 
 def prefers_buckets(rows):
-    """Whether buckets are quicker than comparing everything, with so many rows in a window."""
+    """Whether buckets are faster than comparing everything, with that many rows in a window."""
     cdef JoinPredicate predicate
     predicate.add(JoinTerm.equal(NumberType.int64))
     return prefers_index(predicate, best_path(), rows)
 
 
 cdef class JoinBatches(BatchesInTime):
-    """Pairs of rows that are partners, side by side, by `terms` or by the answers of `masks`.
+    """Pairs of partners side by side, by `terms` or by the answers of `masks`.
 
     `most`         how many rows a window has, up to 2**53, or None where `lengths` has times: see lengths_of()
     `three_step`   as for Join; and `how`
     `terms`        what is compared: the columns of both streams, and the comparison, or None for equality
     `masks`        for each stream, a function of a row and of rows of the other stream; or None
-    `by_buckets`   whether partners are looked for in buckets; else all rows in the window are compared
-    `suffix`       is behind the names of columns of the right stream that the left one has, too
-    `schemas`      of each stream, its columns, as if it began with a batch without rows; or None
-    `finds`        whether it looks for partners itself
+    `by_buckets`   whether buckets are searched for partners, and not the whole window
+    `suffix`       follows the names of columns of the right stream that the left one has too
+    `schemas`      the columns of each stream, as if it began with a batch without rows; or None
+    `finds`        whether it finds partners itself
     """
 
     def __init__(self, str name, list drops, leaves, *, most, bint three_step, terms, masks, str how,
@@ -63,7 +62,7 @@ cdef class JoinBatches(BatchesInTime):
         self.lacking = (how in ("right", "outer"), how in ("left", "outer"))
         self.rule, self.most = rule_of(most, three_step), most
         if masks is None and finds:
-            self.finder = ColumnFinder(0, 1, most=most, three_step=three_step, by_buckets=by_buckets)
+            self.index = ColumnIndex(0, 1, most=most, three_step=three_step, by_buckets=by_buckets)
         self.windows = [BatchWindow(), BatchWindow()]
         self.halves = []
         for which, schema in enumerate(schemas):
@@ -87,32 +86,32 @@ cdef class JoinBatches(BatchesInTime):
         return self.expected(0) if self.is_left_alone else self.schema
 
     cdef int handle(self, list ready, bint final, object lineage, list into) except -1:
-        self.do(self.lot_of(ready, final), None, lineage, into)
+        self.do(self.chunk_of(ready, final), None, lineage, into)
         if not final and self.masks is None:
             self.forget(self.windows[0].columns + self.windows[1].columns)
         return 0
 
     cdef int forget(self, list columns) except -1:
-        """Forget values that no row has which waits, or which these columns are of."""
+        """Forget the values that are neither in rows that wait nor in these columns."""
         self.compared.forget([rows.columns for rows in self.order.waiting()] + columns)
         return 0
 
-    cdef OrderedRows lot_of(self, list ready, bint final):
-        """Return the rows that are ready, in one order, with what is known of the streams."""
-        cdef OrderedRows lot = OrderedRows.__new__(OrderedRows)
-        lot.known = self.known()
-        lot.is_final, lot.bound = final, None if final else self.order.bound()
-        lot.batches = [None if rows is None else rows.batch for rows in ready]
-        lot.own_columns = [[] if rows is None else rows.columns for rows in ready]
+    cdef OrderedRows chunk_of(self, list ready, bint final):
+        """Return the rows that are ready, in one order, and what is known of the streams."""
+        cdef OrderedRows chunk = OrderedRows.__new__(OrderedRows)
+        chunk.known = self.known()
+        chunk.is_final, chunk.bound = final, None if final else self.order.bound()
+        chunk.batches = [None if rows is None else rows.batch for rows in ready]
+        chunk.own_columns = [[] if rows is None else rows.columns for rows in ready]
         some = [rows for rows in ready if rows is not None]
         if some:
             order, sides = in_one_order(some)
-            lot.sides = sides + 1 if ready[0] is None else sides
-            lot.times = np.concatenate([rows.times for rows in some])[order]
-            lot.columns = [
+            chunk.sides = sides + 1 if ready[0] is None else sides
+            chunk.times = np.concatenate([rows.times for rows in some])[order]
+            chunk.columns = [
                 np.concatenate(parts)[order] for parts in zip(*[rows.columns for rows in some], strict=True)
             ]
-        return lot
+        return chunk
 
     cdef Known known(self):
         cdef Known known = Known.__new__(Known)
@@ -121,28 +120,28 @@ cdef class JoinBatches(BatchesInTime):
         known.terms = None if self.compared is None else self.compared.native()
         return known
 
-    cdef int do(self, OrderedRows lot, object found, object lineage, list into) except -1:
-        """Give what rows and their partners make, and let go what has left its window. `found`: by other finders."""
+    cdef int do(self, OrderedRows chunk, object found, object lineage, list into) except -1:
+        """Make outputs, and drop the rows that have left their windows. `found`: the matches of other programs."""
         cdef Py_ssize_t side
         if self.join == NULL:
-            if lot.sides is None:
+            if chunk.sides is None:
                 return 0
-            self.make(lot.known, self.kind)
+            self.make(chunk.known, self.kind)
         if self.schema is not None:
             self.complete()
         for side in range(2):
-            if lot.batches[side] is not None:
-                self.windows[side].add(lot.batches[side], lot.own_columns[side])
-        if lot.sides is not None:
+            if chunk.batches[side] is not None:
+                self.windows[side].add(chunk.batches[side], chunk.own_columns[side])
+        if chunk.sides is not None:
             if self.masks is None:
-                self.match(lot, found)
+                self.match(chunk, found)
             else:
-                self.ask(lot, lineage, into)
-        self.let_go(lot)
+                self.ask(chunk, lineage, into)
+        self.let_go(chunk)
         self.assemble()
         for side in range(2):
             self.windows[side].drop(self.join.begin(side))
-        if lot.is_final and self.halves:
+        if chunk.is_final and self.halves:
             raise ValueError(lacking(self.halves))
         return 0
 
@@ -164,8 +163,8 @@ cdef class JoinBatches(BatchesInTime):
         ids = [] if self.compared is None else [term.ids.next for term in self.compared.terms]
         return (*BatchesInTime.values(self), begins, ids)
 
-    cdef list lots(self):
-        cdef list found = BatchesInTime.lots(self)
+    cdef list chunks(self):
+        cdef list found = BatchesInTime.chunks(self)
         cdef Py_ssize_t at, side, rows
         cdef uint8_t[::1] place, partner
         for side, half, earliest in self.halves:
@@ -173,8 +172,8 @@ cdef class JoinBatches(BatchesInTime):
         for at, term in enumerate(() if self.compared is None else self.compared.terms):
             values = list(term.ids.numbers)
             numbers = np.array(list(term.ids.numbers.values()), np.int64)
-            for begin in range(0, len(values), MANY):
-                some = slice(begin, begin + MANY)
+            for begin in range(0, len(values), PIECE):
+                some = slice(begin, begin + PIECE)
                 found.append(("ids", at, tuple(values[some]), 0, packed([numbers[some]]), ()))
         for side in range(2):
             window = self.windows[side]
@@ -209,8 +208,8 @@ cdef class JoinBatches(BatchesInTime):
             for side in range(2):
                 self.join.begin_at(side, begins[side])
                 self.windows[side].end = begins[side]
-            if self.finder is not None:
-                self.finder.make(self.known(), begins)
+            if self.index is not None:
+                self.index.make(self.known(), begins)
         return 0
 
     cdef JoinKind kind_alone(self) noexcept:
@@ -227,8 +226,8 @@ cdef class JoinBatches(BatchesInTime):
             time = of_rows.view(np.uint8)
             self.join.load(which, &time[0], &partner[0], len(of_rows))
             self.windows[which].add(batch, unpacked(columns))
-            if self.finder is not None:
-                self.finder.load(self.known(), which, of_rows, unpacked(columns))
+            if self.index is not None:
+                self.index.load(self.known(), which, of_rows, unpacked(columns))
         else:
             BatchesInTime.load(self, what, which, batch, number, times, columns)
         return 0
@@ -245,10 +244,10 @@ cdef class JoinBatches(BatchesInTime):
             self.join = new ColumnJoinOf[double](kind, self.rule, JoinLengths[double](left, right), self.most or 0)
         return 0
 
-    cdef int match(self, OrderedRows lot, Matches found) except -1:
-        """Give what rows make whose partners are found by numbers."""
-        cdef const uint8_t[::1] side = lot.sides
-        cdef const uint8_t[::1] time = lot.times.view(np.uint8)
+    cdef int match(self, OrderedRows chunk, Matches found) except -1:
+        """Make the outputs of rows whose partners are found by numbers."""
+        cdef const uint8_t[::1] side = chunk.sides
+        cdef const uint8_t[::1] time = chunk.times.view(np.uint8)
         cdef Py_ssize_t begin, rows
         cdef size_t at = 0
         cdef bint finds = found is None
@@ -259,7 +258,7 @@ cdef class JoinBatches(BatchesInTime):
             if finds:
                 found.found.clear()
                 at = 0
-                self.finder.match(lot, begin, rows, found)
+                self.index.match(chunk, begin, rows, found)
             with nogil:
                 at += self.join.take_many(begin, rows, &side[begin], &time[8 * begin], found.found.data() + at,
                                           found.found.size() - at)
@@ -267,36 +266,36 @@ cdef class JoinBatches(BatchesInTime):
                 self.assemble()
         return 0
 
-    cdef int ask(self, OrderedRows lot, object lineage, list into) except -1:
-        """Give what rows make whose partners are found by the masks that functions answer with."""
-        cdef const uint8_t[::1] sides = lot.sides
-        cdef const uint8_t[::1] time = lot.times.view(np.uint8)
+    cdef int ask(self, OrderedRows chunk, object lineage, list into) except -1:
+        """Make the outputs of rows whose partners are found by the masks of functions."""
+        cdef const uint8_t[::1] sides = chunk.sides
+        cdef const uint8_t[::1] time = chunk.times.view(np.uint8)
         cdef const int64_t[::1] partners
         cdef Py_ssize_t at
         for at in range(len(sides)):
             self.join.arrive(&time[8 * at])
             try:
-                partners = self.partners(lot, at)
+                partners = self.partners(chunk, at)
             except Exception as error:
-                self.failed_row(lot, at, error, lineage, into)
+                self.failed_row(chunk, at, error, lineage, into)
                 continue
             self.join.take(sides[at], &time[8 * at], &partners[0] if partners.shape[0] else NULL, partners.shape[0])
             if self.join.outputs().size() >= <size_t>self.output.size:
                 self.assemble()
         return 0
 
-    cdef object partners(self, OrderedRows lot, Py_ssize_t at):
-        """The numbers of a row's partners, of those in the other window."""
-        cdef Py_ssize_t side = lot.sides[at]
+    cdef object partners(self, OrderedRows chunk, Py_ssize_t at):
+        """Return the numbers of a row's partners in the other window."""
+        cdef Py_ssize_t side = chunk.sides[at]
         cdef uint64_t begin = self.join.begin(1 - side), end = self.join.end(1 - side), number = self.join.end(side)
         if begin == end:
             return np.empty(0, np.int64)
         others = self.windows[1 - side].shown(begin, end, self.expected(1 - side))
         return places_of(self.masks[side], self.windows[side].part(number, number + 1), others) + begin
 
-    cdef int failed_row(self, OrderedRows lot, Py_ssize_t at, object error, object lineage, list into) except -1:
-        """A function raised: it is as if the row had not come."""
-        cdef Py_ssize_t side = lot.sides[at]
+    cdef int failed_row(self, OrderedRows chunk, Py_ssize_t at, object error, object lineage, list into) except -1:
+        """A function raised: go on as if the row had not come."""
+        cdef Py_ssize_t side = chunk.sides[at]
         cdef uint64_t number = self.join.end(side)
         if self.ends_with(error):
             raise error
@@ -305,28 +304,28 @@ cdef class JoinBatches(BatchesInTime):
         self.assemble()
         self.put_out(False, lineage, into)
         row = next(handed_out(row, self.expected(side)))
-        return self.failed_at(lot.columns[0][at], row, error, self.left_of(lineage), into)
+        return self.failed_at(chunk.columns[0][at], row, error, self.left_of(lineage), into)
 
     # --- outputs ----------------------------------------------------------------------------------
 
-    cdef int let_go(self, OrderedRows lot) except -1:
-        """Let go what is too old for all that comes."""
-        if lot.is_final:
+    cdef int let_go(self, OrderedRows chunk) except -1:
+        """Drop the rows that are too old for all later rows."""
+        if chunk.is_final:
             self.join.let_all_go()
             return 0
-        bound = lot.bound
+        bound = chunk.bound
         if bound is None or self.rule != JoinRule.strict:
             return 0
         if self.has_whole_times and not -2**63 <= bound[0] < 2**63:
-            if bound[0] > 0:  # nothing comes any more
+            if bound[0] > 0:  # no more rows will come
                 self.join.let_all_go()
             return 0
-        cdef const uint8_t[::1] time = np.array([bound[0]], lot.known.scale.dtype).view(np.uint8)
+        cdef const uint8_t[::1] time = np.array([bound[0]], chunk.known.scale.dtype).view(np.uint8)
         self.join.arrive(&time[0])
         return 0
 
     cdef int assemble(self) except -1:
-        """Make batches of what has been found."""
+        """Make batches of the outputs so far."""
         cdef bytearray time = bytearray(8)
         cdef char* place = time
         cdef Py_ssize_t side
@@ -349,7 +348,7 @@ cdef class JoinBatches(BatchesInTime):
         return 0
 
     cdef int complete(self) except -1:
-        """The columns of both streams are known: give outputs those that they lack."""
+        """The columns of both streams are known: add those that outputs lack."""
         for side, half, earliest in self.halves:
             other = nulls_in(self.layouts[1 - side].inside, len(half))
             self.output.add(beside([other, half] if side else [half, other], inside(self.schema)), earliest)
@@ -357,17 +356,16 @@ cdef class JoinBatches(BatchesInTime):
         return 0
 
     cdef object time_at(self, const char* place):
-        """The number that a time is."""
+        """Return a time as a number."""
         return (<const int64_t*>place)[0] if self.has_whole_times else (<const double*>place)[0]
 
 
 cdef str lacking(list halves):
-    """Say that the columns of a stream are not known."""
+    """Return the error text for a stream whose columns are unknown."""
     side = halves[0][0]
     rows = sum([len(half) for _, half, _ in halves])
-    return (f"the columns of stream {2 - side} are not known, because it brought no batch, and rows of stream "
-            f"{1 + side} have no partner, {rows:,} of them: give schemas= to join_batches(), or send a batch without "
-            "rows")
+    return (f"the columns of stream {2 - side} are unknown, because it had no batch, and {rows:,} rows of stream "
+            f"{1 + side} have no partner: give schemas= to join_batches(), or send a batch without rows")
 
 
 cdef object array_of(const vector[int64_t]& numbers):

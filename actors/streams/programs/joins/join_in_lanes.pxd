@@ -1,12 +1,12 @@
 # A join whose comparisons are divided among lanes.
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.joins.join cimport Join, JoinRows
+from callboard.streams.programs.merging.merge cimport IdleSources, Merge
 from callboard.streams.programs.program cimport Program
 
 cdef enum JoinCommandKind:
     BEGIN      # a round begins, at whose end the lineage is this
-    LOT        # `subject`: rows to be compared; `found` is what was found of them
+    CHUNK      # `subject`: rows to be compared; `found` is what was found of them
     COME_TO    # `subject`: a time; of batches, rows that are not compared
     REACH      # `subject`: a watermark
     LATE       # `subject`: what is late
@@ -29,22 +29,14 @@ cdef JoinCommand command(JoinCommandKind kind, object subject, object lineage)
 cdef JoinCommand failed_command(int64_t serial, object row, object error, object lineage)
 cdef JoinCommand ended_command(object error)
 
-
-cdef class JoinOrder(JoinRows):
-    cdef int note(self, JoinCommand step, list into) except -1
+# For the first of the programs, and for the last one.
+cdef int write_down(IdleSources program, list batches, list into) except -1
+cdef int note(JoinCommand step, list into) except -1
+cdef int begin_outputs(Merge program, list into) except -1
+cdef int carry_out_common(Merge program, JoinCommand step, list into) except -1
 
 
 cdef class LanePrograms(Program):
-    cdef list finders       # one for each lane; and one for where it does not work divided
+    cdef list indexes       # one for each lane; and one for where it does not work divided
 
-    cdef object found(self, size_t lane, object lot)
-    cdef object together(self, list lanes)
-    cdef object compared_by(self, object finder)
-
-
-cdef class JoinLanes(LanePrograms):
-    pass
-
-
-cdef class JoinEnd(Join):
-    cdef int carry_out(self, JoinCommand step, list into) except -1
+    cdef object found(self, size_t lane, object chunk)

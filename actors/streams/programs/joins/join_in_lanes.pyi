@@ -3,9 +3,8 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from callboard.streams.programs.joins.finder import Finder
 from callboard.streams.programs.joins.join import Join, JoinRows
-from callboard.streams.programs.joins.lot_finder import LotFinder
+from callboard.streams.programs.joins.join_index import JoinIndex
 from callboard.streams.programs.program import Program
 
 class JoinOrder(JoinRows): ...
@@ -16,7 +15,7 @@ class LanePrograms(Program):
         self,
         name: str,
         *,
-        finder: Callable[[int, int], Finder | LotFinder],
+        index: Callable[[int, int], JoinIndex],
         lanes: int,
         releases_gil: bool,
         **options: Any,
@@ -24,5 +23,3 @@ class LanePrograms(Program):
 
 class JoinLanes(LanePrograms): ...
 class JoinEnd(Join): ...
-
-def number_of(each: Any) -> int: ...

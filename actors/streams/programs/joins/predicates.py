@@ -1,4 +1,4 @@
-"""Predicates of a join: which pairs of rows are partners."""
+"""Predicates of a join: they say which pairs of rows are partners."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Any
 
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_function
 from callboard.streams.errors import GraphError
@@ -16,64 +17,69 @@ Column = str | int | Callable[[Any], Any]
 
 
 class Predicate:
-    """A join's predicate: terms that all have to hold. `Band("x", 10) & Equal("symbol")`."""
+    """The predicate of a join: terms that must all hold, as `Band("x", 10) & Equal("symbol")`."""
 
-    __slots__ = ("terms",)
+    __slots__ = ("_terms",)
+
+    __dir__ = public_names
 
     def __init__(self, *terms: Term) -> None:
-        self.terms: tuple[Term, ...] = terms
+        self._terms: tuple[Term, ...] = terms
 
     def __and__(self, other: Predicate) -> Predicate:
         if not isinstance(other, Predicate):
             return NotImplemented
-        return Predicate(*self.terms, *other.terms)
+        return Predicate(*self._terms, *other._terms)
 
     def __iter__(self) -> Iterator[Term]:
-        return iter(self.terms)
+        return iter(self._terms)
 
     def __repr__(self) -> str:
-        return " & ".join(map(repr, self.terms))
+        return " & ".join(map(repr, self._terms))
 
 
 class Term(Predicate):
-    """A predicate of one value of each row.
+    """A predicate about one value of each row.
 
-    `comparison` compares two values; None: they must be equal, so that partners are found by a
-    table. A row in which a value is missing that is compared has no partner.
+    `_comparison` compares two values. If it is None, they must be equal, and a table of values
+    finds partners. A row in which a compared value is missing has no partner.
     """
 
-    __slots__ = ("left", "right")
+    __slots__ = ("_left", "_right")
 
-    comparison: Comparison | None = None
+    _comparison: Comparison | None = None
 
     def __init__(self, column: Column, right: Column | None) -> None:
         super().__init__(self)
-        self.left = column
-        self.right = column if right is None else right
-        for each in (self.left, self.right):
+        self._left = column
+        self._right = column if right is None else right
+        for each in (self._left, self._right):
             check_column(type(self).__name__, each)
 
     @property
-    def readers(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-        """The functions that give the values of a row of the left and of the right stream."""
-        return reader_of(self.left), reader_of(self.right)
+    def _readers(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+        """The functions that read the values of a row of the left and of the right stream."""
+        return reader_of(self._left), reader_of(self._right)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.named()})"
+        return f"{type(self).__name__}({self._named()})"
 
-    def named(self) -> str:
-        """Say which values it is about."""
-        left, right = name_of(self.left), name_of(self.right)
+    def _named(self) -> str:
+        """Name the values that are compared."""
+        left, right = name_of(self._left), name_of(self._right)
         return left if left == right else f"{left}, {right}"
 
 
 class Equal(Term):
-    """Rows are partners if a value of theirs is equal.
+    """Two rows are partners if one value is equal in both.
 
-    `column` is how the value is found in a row: a name, of an attribute or a key; the place in a
-    tuple; or a function of the row. `right` is that of the right stream, where it is another.
-    Values are equal as in Python, so None is equal to None; NaN is equal to nothing, and an error
-    of its row. Datetimes with a zone are equal if they are one moment.
+    Values are equal as in Python, so None is equal to None. NaN is equal to nothing, and an error
+    of its row. Datetimes with a zone are equal if they are the same moment.
+
+    Args:
+        column: Where the value is in a row: the name of an attribute or a key, an index in a tuple,
+            or a function of the row.
+        right: The same for rows of the right stream, if it is elsewhere there.
     """
 
     __slots__ = ()
@@ -83,49 +89,54 @@ class Equal(Term):
 
 
 class Band(Term):
-    """Rows are partners if a value of theirs differs by `distance` at most.
+    """Two rows are partners if one value differs by at most `distance` between them.
 
-    `column` and `right` as for `Equal`. Values are numbers, or have a difference that can be
-    compared with `distance`, such as times and a `timedelta`. Any other value is an error of its
-    row, and so is one that cannot be subtracted from the first one that came. None, NaN, and NaT
-    and NA of NumPy and pandas are near to nothing: such a row has no partner.
+    None, NaN, and the NaT and NA of NumPy and pandas match nothing: such a row has no partner. Any
+    other value without a difference is an error of its row, and so is one that cannot be subtracted
+    from the first value of the run.
+
+    Args:
+        column: Where the value is in a row, as for `Equal`.
+        distance: A number, or anything that can be compared with the difference of two values, such
+            as a `timedelta` for times.
+        right: The same for rows of the right stream, if it is different there.
     """
 
-    __slots__ = ("comparison", "distance")
+    __slots__ = ("_comparison", "_distance")
 
     def __init__(self, column: Column, distance: Any, right: Column | None = None) -> None:
         super().__init__(column, right)
         check_distance("a band's distance", distance)
-        self.distance = distance
-        self.comparison = Nearness(distance)
+        self._distance = distance
+        self._comparison = Nearness(distance)
 
     def __repr__(self) -> str:
-        return f"Band({self.named()}, {safe_repr(self.distance)})"
+        return f"Band({self._named()}, {safe_repr(self._distance)})"
 
 
 def check_distance(what: str, value: Any) -> None:
-    """Check that something is a length, or none. Raises GraphError."""
+    """Check that a value is a length. Raises GraphError."""
     try:
-        none = value - value
-        valid = not isinstance(value, bool) and none == none and bool(value >= none)
+        zero = value - value
+        valid = not isinstance(value, bool) and zero == zero and bool(value >= zero)
     except (TypeError, ArithmeticError):
         valid = False
     if not valid:
-        raise GraphError(f"{what} is a length, 0 or more, not {safe_repr(value)}")
+        raise GraphError(f"{what}: expected a length of 0 or more, got {safe_repr(value)}")
 
 
 def check_column(what: str, column: Any) -> None:
-    """Check that something says how a value is found in a row. Raises GraphError."""
+    """Check that `column` tells where a value is in a row. Raises GraphError."""
     if isinstance(column, bool) or not (isinstance(column, str | int) or callable(column)):
         raise GraphError(
-            f"{what} takes a name, a place or a function of a row, not {safe_repr(column)}"
+            f"{what}: expected a name, a place or a function of a row, got {safe_repr(column)}"
         )
     if callable(column):
         check_function(what, column)
 
 
 def reader_of(column: Column) -> Callable[[Any], Any]:
-    """Return the function that finds a value in a row."""
+    """Return the function that reads a value from a row."""
     if isinstance(column, str):
         return Named(column)
     if isinstance(column, int):
@@ -141,7 +152,10 @@ def name_of(column: Column) -> str:
 
 
 def places_in(answer: Any, rows: int) -> Any:
-    """Return the places at which a mask of so many rows is true; null is not. Raises TypeError."""
+    """Return the places at which a mask of that many rows is true; null counts as false.
+
+    Raises TypeError.
+    """
     import numpy as np
     import pyarrow as pa
 
@@ -152,6 +166,6 @@ def places_in(answer: Any, rows: int) -> Any:
     if isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.shape == (rows,):
         return np.flatnonzero(mask)
     raise TypeError(
-        "where= answers a boolean array of NumPy or Arrow, with a value for each of "
-        f"{rows:,} rows, not {safe_repr(answer)}"
+        f"where=: expected a boolean array of NumPy or Arrow with {rows:,} values as the answer, "
+        f"got {safe_repr(answer)}"
     )

@@ -16,7 +16,7 @@ from callboard.streams.programs.saved import Columns
 
 
 cdef class Merge(Program):
-    """The base; as it is, a union by arrival: all rows of all inputs.
+    """The base of programs with several inputs. By itself it is a union by arrival: all rows of all inputs.
 
     `drops` says how many bits of the lineages of each input are below those in which all inputs compare.
     `leaves` says how many of the others are of no use after this program; None if all are.
@@ -59,7 +59,7 @@ cdef class Merge(Program):
             self.finish(end, into)
 
     cdef bint hand_over(self, list batches, Batch out) except -1:
-        """Hand on the rows of a union's round at once. False: several inputs have some, or one is a watermark."""
+        """Pass on the rows of a union's round at once. False: several inputs have rows, or one row is a watermark."""
         cdef Batch batch, one = None
         cdef Py_ssize_t which, found = 0
         for which, batch in enumerate(batches):
@@ -107,7 +107,7 @@ cdef class Merge(Program):
         return found
 
     cdef tuple held_in(self, list queues, list come_to):
-        """Return what held() does, if rows wait in order of the times that inputs have come to."""
+        """Return the result of waiting_rows(), for rows that wait in order of the progress of inputs."""
         cdef list awake = [which for which in range(len(come_to)) if not self.idle[which]]
         cdef list silent = [which for which in awake if come_to[which] is None]
         if not silent and awake:
@@ -130,18 +130,18 @@ cdef class Merge(Program):
         return self.add([row], lineage, into)
 
     cdef int mark(self, Py_ssize_t which, Watermark mark, object lineage, list into) except -1:
-        """Time has come further on an input."""
+        """Note the progress of time at an input."""
         cdef object last = self.marks[which]
         if last is None or mark.instant > (<Watermark>last).instant:
             self.marks[which] = mark
         return self.hand_on(lineage, into)
 
     cdef int hand_on(self, object lineage, list into) except -1:
-        """Time has come to the earliest of what it has come to on all inputs; on all outputs as well."""
+        """Pass on the progress of time: on all outputs it is the earliest of that on all inputs."""
         cdef list marks = self.marks
         if True in self.idle:
             marks = [mark for mark, idle in zip(self.marks, self.idle) if not idle]
-            if not marks:  # nobody is waited for
+            if not marks:  # no input is waited for
                 marks = [latest_of([mark for mark in self.marks if mark is not None])]
         earliest = earliest_of(marks)
         return 0 if earliest is None else self.reach(earliest, lineage, into)
@@ -201,7 +201,7 @@ cdef class Zip(Merge):
         super().__init__(name, drops, leaves, **options)
         self.waiting = [deque() for _ in drops]
 
-    cpdef tuple held(self):
+    cpdef tuple waiting_rows(self):
         return sum(map(len, self.waiting)), [which for which, queue in enumerate(self.waiting) if not queue]
 
     cpdef list snapshot(self, object kept):
@@ -227,14 +227,14 @@ cdef class Zip(Merge):
     cdef int finish(self, object lineage, list into) except -1:
         for queue in self.waiting:
             for row in queue:
-                self.tally._unpaired(self.name, row)
+                self.row_counts._unpaired(self.name, row)
             queue.clear()
         return 0
 
 
 cdef class IdleSources(Merge):
-    """The base of programs that do not wait for silent inputs. An input from which nothing has come for `idle_timeout`
-    seconds of the run's clock is idle, and not waited for, until something comes again."""
+    """The base of programs that do not wait for silent inputs. An input without rows for `idle_timeout` seconds of the
+    run's clock is idle, and not waited for, until something comes again."""
 
     def __init__(self, str name, list drops, leaves, *, idle_timeout=None, **options):
         super().__init__(name, drops, leaves, **options)
@@ -253,7 +253,7 @@ cdef class IdleSources(Merge):
         cdef bint fell_silent = False, was
         cdef Batch batch
         cdef Py_ssize_t which
-        now = self.tally._seconds()
+        now = self.row_counts._seconds()
         if self.heard is None:
             self.heard = [now] * len(batches)
         for which, batch in enumerate(batches):
@@ -262,7 +262,7 @@ cdef class IdleSources(Merge):
             was = self.idle[which]
             self.idle[which] = now - self.heard[which] >= self.idle_timeout
             fell_silent |= self.idle[which] and not was
-            if self.leaves is not None and batch.end is None:  # nothing came at all, so no row has a lineage
+            if self.leaves is not None and batch.end is None:  # no input has come, so no row has a lineage
                 batch.lineages, batch.end = [], 0
         return fell_silent
 

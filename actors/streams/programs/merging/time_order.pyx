@@ -50,7 +50,7 @@ cdef class TimeOrder:
         self.passed = None
 
     cdef bint is_late(self, Py_ssize_t source, object time) except -1:
-        """Whether the source, or what was handed out, has come beyond a time. Raises what the comparison
+        """Whether the source, or the rows handed out, are beyond a time. Raises what the comparison
         with others' times does."""
         come_to, latest = self.come_to[source], self.latest[source]
         if come_to is None or type(time) is not type(latest):
@@ -81,7 +81,7 @@ cdef class TimeOrder:
         return 0
 
     cdef int advance(self, Py_ssize_t source, object time) except -1:
-        """No row before `time` comes from a source any more."""
+        """Note that no row before `time` will come from a source."""
         come_to = self.come_to[source]
         if come_to is None or time > come_to:
             self.come_to[source] = time
@@ -96,7 +96,7 @@ cdef class TimeOrder:
         return min([(time, source) for source, time in enumerate(self.come_to)])
 
     cdef tuple bound_of_awake(self):
-        """The same, where sources are idle; if all are, all is ready that has come."""
+        """The same, if sources are idle; if all are, all rows are ready."""
         cdef list awake = [
             (time, source) for source, time in enumerate(self.come_to) if not self.idle[source]
         ]
@@ -115,7 +115,7 @@ cdef class TimeOrder:
         return self.passed
 
     cdef list ready(self):
-        """Take what is ready, in order."""
+        """Take the rows that are ready, in order."""
         cdef list found = []
         cdef Py_ssize_t source, last, runs = 0, before
         cdef tuple entry
@@ -140,7 +140,7 @@ cdef class TimeOrder:
         return found
 
     cdef list remaining(self):
-        """Take all, at the end of all sources, in order."""
+        """Take all rows, at the end of all sources, in order."""
         cdef list found = self.behind
         for queue in self.queues:
             found.extend(queue)
@@ -168,7 +168,7 @@ cdef class TimeOrder:
         times, sources, serials, rows, behind = columns
         for at in range(len(times)):
             if not 0 <= sources[at] < len(self.queues):
-                raise ValueError(f"a row waits of stream {sources[at]}, and there are {len(self.queues)}")
+                raise ValueError(f"a row of stream {sources[at]} waits, but there are {len(self.queues)} streams")
             queue = self.behind if behind[at] else self.queues[sources[at]]
             queue.append((times[at], sources[at], serials[at], rows[at]))
         return 0
@@ -185,7 +185,7 @@ cdef class InTime(IdleSources):
         self.order = TimeOrder(len(drops), delay_threshold)
         self.idle = self.order.idle
 
-    cpdef tuple held(self):
+    cpdef tuple waiting_rows(self):
         return self.held_in([*self.order.queues, self.order.behind], self.order.come_to)
 
     cpdef list snapshot(self, object kept):
@@ -229,7 +229,7 @@ cdef class InTime(IdleSources):
         return self.release(True, lineage, into)
 
     cdef int release(self, bint final, object lineage, list into) except -1:
-        """Handle what is ready. Times that have no order after all are an error of no row in particular."""
+        """Handle the rows that are ready. Times without an order are an error of no row in particular."""
         try:
             return self.handle(self.order.remaining() if final else self.order.ready(), lineage, into)
         except Exception as error:
@@ -240,7 +240,7 @@ cdef class InTime(IdleSources):
         cdef Batch side
         cdef Py_ssize_t port = self.sides["late"]
         if port < 0:
-            self.tally._late(self.name, entry[3])
+            self.row_counts._late(self.name, entry[3])
             return 0
         side = into[port]
         side.rows.append(entry[3])

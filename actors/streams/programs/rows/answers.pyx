@@ -1,6 +1,6 @@
 """Programs whose outputs arrive later, as answers of actors or results of coroutines.
 
-A program begins with so many rows at a time, and gives their answers in the order of the rows. In a run in a system
+A program begins with a number of rows at a time, and gives their answers in the order of the rows. In a run in a system
 it has an answering stage. Rounds are in its work until their answers are there, and no lane waits. Elsewhere, as in a
 sequential run, it waits in process().
 """
@@ -39,16 +39,16 @@ cdef class PendingRow(Wake):
 
 @cython.final
 cdef class PendingRound:
-    """A round in work."""
+    """A round whose answers have not all arrived."""
 
 
 @cython.no_gc_clear  # at the end of its flow, in a circle that the collector breaks, rounds come still
 cdef class Answers(Program):
-    """One output for each row: what the answer is, or what `combine` makes of the row and the answer.
+    """One output for each row: the answer, or the result of `combine` for the row and the answer.
 
     `ask`         a function of a row that returns a future
-    `coroutines`  in its place: whatever has `begin()`, which is handed pairs of a row and a future, and `close()`
-    `most`        how many rows may wait for an answer at a time
+    `coroutines`  instead: an object with `close()`, and with `begin()`, which gets pairs of a row and a future
+    `most`        the number of rows that may wait for an answer at a time
     """
 
     def __init__(self, str name, *, ask=None, coroutines=None, combine=None, Py_ssize_t most, int retries=0,
@@ -72,7 +72,7 @@ cdef class Answers(Program):
 
     def enter_system(self, event_loop, timers, Team team, seed=None):
         """Use a system's event loop and timers, and tell its team while rounds are in work. A `seed` makes the pauses
-        between tries the same in each run."""
+        between attempts the same in each run."""
         self.timers, self.team = timers, team
         self.pauses.seed(seed)
         if self.coroutines is not None:
@@ -86,7 +86,7 @@ cdef class Answers(Program):
     # --- requests -----------------------------------------------------------------------------------
 
     cdef PendingRound come(self, Batch batch, int64_t serial):
-        """Take what came at an answering stage; None: an empty batch."""
+        """Take a batch that came at an answering stage; None: an empty one."""
         return self.taken(batch, serial, None if batch is None else fresh(self, batch))
 
     cdef PendingRound taken(self, Batch batch, int64_t serial, list into):
@@ -128,7 +128,7 @@ cdef class Answers(Program):
         return 0
 
     cdef int hand_over(self) except -1:
-        """Have the coroutines begin that are to."""
+        """Start the coroutines that are due."""
         cdef list calls = self.calls
         if not calls:
             return 0
@@ -141,7 +141,7 @@ cdef class Answers(Program):
         return 0
 
     cdef bint settle(self, PendingRow request) except -1:
-        """Its future is done. Return whether the request is, too; else there is another one."""
+        """Handle a future that is done. Return whether the request is done, too; else it has another future."""
         assert holds(request.future.flag.is_set())
         cdef double seconds
         if request.pauses:
@@ -175,7 +175,7 @@ cdef class Answers(Program):
         else:
             error = request.future.exception()  # as it came
             if error is not None and not isinstance(error, (Exception, CancelledError)):
-                raise error  # SystemExit, say, is no error of a row
+                raise error  # for instance SystemExit, which is no error of a row
         if error is not None:
             return self.failed_at(request.serial, request.row, error, lineage, into)
         out.rows.append(output)
@@ -184,7 +184,7 @@ cdef class Answers(Program):
         return 0
 
     cdef int put_next(self, PendingRound taken) except -1:
-        """Give what the next row of a round gives, in the order of rows."""
+        """Emit the outputs of the next row of a round, in the order of rows."""
         cdef PendingRow request = taken.requests[taken.left]
         lineages = taken.batch.lineages
         if request is None:
@@ -213,7 +213,7 @@ cdef class Answers(Program):
             self.put_next(taken)
 
     cdef int wait_for(self, Future future) except -1:
-        """Wait, until the run is cancelled at most. RunEnded: it was."""
+        """Wait, at most until the run is cancelled. RunEnded: it was."""
         with cython.critical_section(self):
             self.awaited = future
             if self.is_interrupted:
@@ -226,7 +226,7 @@ cdef class Answers(Program):
         return 0
 
     cdef void interrupt(self) noexcept:
-        """Have a thread that waits in process() wait no more. In any thread."""
+        """Wake a thread that waits in process(). Safe in every thread."""
         cdef Future awaited
         with cython.critical_section(self):
             self.is_interrupted = True
@@ -250,7 +250,7 @@ cdef class Answers(Program):
         self.note_rounds()
 
     cdef void note_rounds(self) noexcept:
-        """Keep the team from idleness while rounds are in work: no lane is at them."""
+        """Tell the team that it is not idle while rounds are in work, since no lane works on them."""
         cdef bint is_unfinished
         with cython.critical_section(self):
             is_unfinished = self.answering != NULL and len(self.rounds) > 0
@@ -319,7 +319,7 @@ cdef class Answers(Program):
         return 0
 
     cdef bint put_out(self, PendingRound taken) except -1:
-        """Give what the round's rows give, as far as answers are there. Whether they all are."""
+        """Emit the outputs of the round's rows, as far as answers have arrived. Return whether all have."""
         cdef PendingRow request
         cdef list rows = taken.batch.rows
         while taken.left < len(rows):
@@ -375,7 +375,7 @@ cdef class UnorderedAnswers(Answers):
     A watermark, and the end of the stream, wait for the answers of all rows before them. This is the unordered mode of
     Flink's asynchronous operators.
 
-    Each round leaves once, in order, as stages want it. But a round may leave before its rows have their answers: these
+    Each round leaves once, in order, as stages require. But a round may leave before its rows have their answers: these
     leave with later rounds. So only the latest round waits for all that are missing. Where an answer is there and only
     that round is, the run is asked for a further one, without rows. A round has begun with all its rows when it leaves,
     and so many rows are begun at a time as may wait for answers. So the operator holds no more than these.

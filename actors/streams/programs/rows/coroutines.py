@@ -1,4 +1,4 @@
-"""Coroutines whose results are outputs, many at a time on an event loop; pauses between tries."""
+"""Coroutines whose results are outputs, many at a time on an event loop; pauses between retries."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ LONGEST = 3600.0  # seconds
 
 
 class Pauses:
-    """`backoff` seconds after the first try, and twice as long after each other one, an hour at
+    """The pauses between attempts: `backoff` seconds, then twice as long each time, an hour at
     most. Each pause is shorter by a random part, of `jitter` at most, so that rows which failed
-    together are not tried again together.
+    together are not retried together.
     """
 
     def __init__(self, backoff: float, jitter: float) -> None:
@@ -33,7 +33,7 @@ class Pauses:
         self._chance = random.Random(seed)
 
     def after(self, tries: int) -> float:
-        """Return the seconds to wait after so many tries."""
+        """Return the seconds to wait after this number of tries."""
         longest = min(self._backoff * 2.0 ** (tries - 1), LONGEST)
         return longest * (1 - self._jitter * self._chance.random())
 
@@ -43,11 +43,11 @@ _LEAVE = 5.0  # seconds that the tasks which are left may take to be gone
 
 
 class Coroutines:
-    """Calls a function of a row that returns a coroutine, and completes a future with what comes of
-    it. One that raises, or takes more than `timeout` seconds, is called again, `retries` times at
-    most, after `pauses`.
+    """Calls a function of a row that returns a coroutine, and completes a future with its
+    outcome. If it raises or takes more than `timeout` seconds, it is called again, after `pauses`,
+    at most `retries` times.
 
-    Until a run names its system's event loop it has one of its own.
+    Until a run names its system's event loop it uses a private one.
     """
 
     event_loop: EventLoop | None = None
@@ -129,6 +129,7 @@ class Coroutines:
         answer = self._function(row)
         if not inspect.isawaitable(answer):
             raise TypeError(
-                f"map(in_flight=) awaits what a function returns, not {safe_repr(answer)}"
+                f"map(in_flight=) expected the function to return an awaitable, got "
+                f"{safe_repr(answer)}"
             )
         return answer

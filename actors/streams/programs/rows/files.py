@@ -47,7 +47,7 @@ def to_file(
 
 
 class _Lines:
-    """Where the lines of a run begin in its file, and how far they have come."""
+    """The place in a file at which a run's lines begin, and the end of those written so far."""
 
     def __init__(self, file: TextIO, path: str | PathLike[str], mode: Mode) -> None:
         self.is_begun = False
@@ -55,7 +55,7 @@ class _Lines:
         self._has_length = _is_regular(file.fileno())
 
     def begin(self) -> None:
-        """Begin the lines; not those that are there already, if the run goes on with them."""
+        """Begin the lines, unless the run continues those that are there already."""
         if not self.is_begun and self._has_length:
             if self._mode == "w":
                 os.ftruncate(self._file.fileno(), 0)
@@ -63,7 +63,7 @@ class _Lines:
         self.is_begun = True
 
     def _end_line(self) -> None:
-        """End the last line that is there, so that the next row has one of its own."""
+        """End the last line of the file, so that the next row begins a new one."""
         with suppress(OSError), open(self._path, "rb") as there:  # it may not be for us to read
             there.seek(-1, os.SEEK_END)  # OSError: it is empty
             if there.read(1) != b"\n":
@@ -77,13 +77,14 @@ class _Lines:
         return os.fstat(self._file.fileno()).st_size
 
     def go_back(self, length: int | None) -> None:
-        """Let go what was written behind a length, and go on there. ValueError: it is shorter."""
+        """Truncate the file to a length, and continue there. ValueError: it is shorter."""
         if length is None:
             return
         there = os.fstat(self._file.fileno()).st_size
         if there < length:
             raise ValueError(
-                f"the file {os.fspath(self._path)!r} has {there:,} bytes, and had {length:,} then"
+                f"the file {os.fspath(self._path)!r} has {there:,} bytes, but had {length:,} at "
+                "the snapshot"
             )
         os.ftruncate(self._file.fileno(), length)
         self._file.seek(length)
@@ -91,7 +92,7 @@ class _Lines:
         self.is_begun = True
 
     def sync(self) -> None:
-        """Have the disk keep the lines that were noted."""
+        """Make the lines that were noted durable on disk."""
         if self._has_length:
             os.fsync(self._file.fileno())
 
@@ -113,7 +114,7 @@ def _open(path: str | PathLike[str], mode: Mode) -> tuple[TextIO, str, bool]:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # the run that had made it was refused meanwhile, and removed it
+        os.close(descriptor)  # its run was refused by now, and removed it
 
 
 def _opened(path: str | PathLike[str], mode: Mode) -> tuple[int, bool]:

@@ -1,4 +1,4 @@
-"""Programs that do something to a state, each for one kind of state."""
+"""Programs that change a state, each for one kind of state."""
 
 from copy import deepcopy
 from heapq import heappop, heappush
@@ -61,9 +61,9 @@ cdef class Objects(Stateful):
         cdef list outputs = None if result is None else self.named(key, outputs_of(result, self.ending))
         if self.skips:
             for error in state.take_skipped():
-                self.tally._skipped(FailedRow(self.name, serial, row, error))
+                self.row_counts._skipped(FailedRow(self.name, serial, row, error))
         if found == NULL:
-            table.put(key, state, serial)  # only now: a row that raises leaves no key behind
+            table.put(key, state, serial)  # only now: a row that raises leaves no key
         if outputs is not None:
             outs.extend(outputs)
         return 0
@@ -112,8 +112,8 @@ cdef object saved_object(state):
     return saved
 
 
-cdef class Lots(Objects):
-    """One object with `receive_many`, which is handed the rows between two watermarks of a batch."""
+cdef class Chunks(Objects):
+    """One object with `receive_many`, which gets the rows between two watermarks of a batch."""
 
     cpdef process(self, Batch batch, list into):
         cdef list rows = batch.rows
@@ -136,20 +136,20 @@ cdef class Lots(Objects):
         cdef Py_ssize_t at
         try:
             outputs = outputs_of(self.table.states[None].receive_many(batch.rows[begin:end]), self.ending)
-            # Where these lineages mean anything, there is no Lots.
+            # A graph in which these lineages matter has no Chunks.
             self.emit(outputs, None if batch.lineages is None else batch.lineages[begin], into)
-        except Exception as error:  # nobody knows at which row, so all of them failed
+        except Exception as error:  # the row is unknown, so all of them failed
             for at in range(begin, end):
                 self.failed(batch, at, error, into)
         return 0
 
 
 cdef class Timed(Objects):
-    """Objects that say when they are to be asked, so that a watermark costs nothing for all others.
+    """Objects that tell when they need a watermark, so that a watermark costs nothing for all others.
 
     A state is made by `make(clock)`; the clock has the time of the latest watermark. Its `due` is a
     time before which its on_watermark() has nothing to do, or None if the state may be forgotten.
-    `scheduled` is the program's: the time for which the state stands in its table's heap, or None.
+    `scheduled` belongs to the program: the state's time in its table's heap, or None.
     All of these times are instants.
     """
 
@@ -188,7 +188,7 @@ cdef class Timed(Objects):
                 self.schedule(table, key, state)
 
     cdef int schedule_row(self, Table table, object key, object state, bint is_new) except -1:
-        """The same after a row. If it raises, a key that is new is not there, as no row of it is."""
+        """The same after a row. If it raises, a new key is not kept, because no row of it is."""
         try:
             return self.schedule(table, key, state)
         except BaseException:
@@ -222,7 +222,7 @@ cdef class Timed(Objects):
             due, _, key = heappop(table.heap)
             state = table.states.get(key)
             assert holds(state is None or key in table.born)
-            if state is not None and state.scheduled == due:  # else it stands there for another time
+            if state is not None and state.scheduled == due:  # else the entry is outdated
                 state.scheduled = None
                 found.append((table.born[key], key, state))
         found.sort(key=born_of)
@@ -230,7 +230,7 @@ cdef class Timed(Objects):
 
 
 cdef class Scan(Stateful):
-    """A state is an accumulator, which a function makes of itself and a row; emitted at each row, or at
+    """A state is an accumulator, which a function updates with each row; emitted at each row, or at
     the end."""
 
     cdef object function
@@ -246,7 +246,7 @@ cdef class Scan(Stateful):
             self.table.put(None, self.fresh(), 0)
 
     cdef object columns_of(self, Table table):
-        """Beside the table, the list of states has each of them."""
+        """Besides the table, the list of states refers to each of them."""
         keys, states = list(table.states), list(table.states.values())
         columns = [keys, states] if table.born is None else [keys, states, list(table.born.values())]
         table.late = Late(keys, states)
@@ -303,13 +303,13 @@ cdef class Count(Stateful):
 
 @cython.final
 cdef class MutableInteger:
-    """A number that is changed where it is, so that a row costs one look into the table."""
+    """A number that is changed in place, so that a row costs one look-up in the table."""
 
     cdef int64_t value
 
 
 cdef class Gather(Program):
-    """Makes an output of each `size` rows, and of those left at the end.
+    """Makes an output of each `size` rows, and of the remaining ones at the end.
 
     `function(rows)` returns it, or None; and the errors of rows that are not in it, by their places in the list.
     Each is an error of that row.
@@ -358,7 +358,7 @@ cdef class Gather(Program):
         return 0
 
     cdef int give(self, object lineage, list into) except -1:
-        """Give the output of the rows that wait, with the lineage of what completes it."""
+        """Emit the output of the waiting rows, with the lineage of the row that completes it."""
         cdef list rows = self.rows, serials = self.serials
         self.rows, self.serials = [], []
         output, errors = self.function(rows)

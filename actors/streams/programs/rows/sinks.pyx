@@ -1,4 +1,4 @@
-"""Programs at the ends of a graph that take rows one by one."""
+"""Programs of sinks, at the ends of a graph, that take rows one by one."""
 
 from operator import length_hint
 
@@ -32,11 +32,11 @@ cdef class Collect(Program):
 
 
 cdef class Call(Program):
-    """Calls a function with each row, and these if they are there: `start` before the first round, `after` each batch,
+    """Calls a function with each row, and these where given: `start` before the first round, `after` each batch,
     `finish` at the end of the stream, and `end` when the run is over.
 
-    `place` says where the rows so far end, and has three functions: one that returns that, one that goes back to
-    it, and one that has the disk keep the rows."""
+    `place` is the end of the rows so far, as three functions: one returns it, one goes back to it, and one makes
+    the rows durable on disk."""
 
     cdef object function
     cdef readonly object start
@@ -88,9 +88,9 @@ cdef class Call(Program):
 
 
 cdef class TellAll(Program):
-    """Tells a recipient that is no actor of this process all rows of a batch at once.
+    """Tells all rows of a batch at once to a recipient that is not an actor of this process.
 
-    If that raises, nobody knows at which of them, so it ends the run."""
+    If that raises, the row is unknown, so it ends the run."""
 
     cdef object tell_many
 
@@ -108,7 +108,7 @@ cdef class TellAll(Program):
 
 
 cdef class Tell(Program):
-    """Tells an actor each row: as many at once as its mailbox takes."""
+    """Tells each row to an actor, as many at once as its mailbox has room for."""
 
     cdef object tell_many
 

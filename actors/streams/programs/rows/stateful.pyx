@@ -3,7 +3,7 @@
 Without keys there is one state, whose key is None. With keys and partitions a program works either alone, by
 process(), or divided; the states are then in one table or in one for each partition. In both ways the states of
 keys are asked, at watermarks and at the end, in the order of their keys' first arrival. That is the order of a
-dictionary's keys; shares are merged by the serial number with which a key came.
+dictionary's keys; sub-batches are merged by the serial number with which a key came.
 """
 
 from bisect import bisect_right
@@ -16,7 +16,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.core.asserting cimport holds
 from callboard.rows.instants cimport as_given, as_key, instant_of
-from callboard.scheduling.flow.stage cimport Division, Range, Share
+from callboard.scheduling.flow.stage cimport Division, Range, SubBatch
 from callboard.streams.programs.program cimport (
     Batch, DividedBatch, Part, Program, PyVectorcall_Function, Watermark, call_one, pass_on,
     vectorcallfunc,
@@ -34,13 +34,13 @@ from callboard.streams.programs.unawaited cimport refuse_unawaited
 # For each hot key that is asked for: of `most` keys, a count is too high by 1 in `100 * most` of all rows at most.
 cdef int COUNTERS = 100
 
-# A keyed operator has so many partitions, if the user does not say how many.
+# The default number of partitions of a keyed operator.
 cdef int PARTITIONS_OF_LANE = 4
 cdef int LEAST_PARTITIONS = 8
 
 
 cdef class Stateful(Program):
-    """The base: derived classes say what a row does to a state."""
+    """The base of programs with states: derived classes define the effect of a row on a state."""
 
     def __init__(self, str name, *, key=None, Py_ssize_t partitions=1, partition=None, bint fewer=False,
                  bint marks_time=False, bint marks_end=False, str kind="stateful", **options):
@@ -56,7 +56,7 @@ cdef class Stateful(Program):
         self.tables = [Table(True, homes, number) for number in range(partitions)]
 
     cpdef Py_ssize_t divided_among(self, int lanes) except -1:
-        """A part of a round costs 1 to 2 us, however few of its rows are in it. So there are as many partitions as
+        """A part of a round costs 1 to 2 us, however few of its rows are in it. So there are just enough partitions to
         keep lanes busy, if keys are spread evenly."""
         assert holds(self.stage == NULL)
         if self.fewer:
@@ -85,7 +85,7 @@ cdef class Stateful(Program):
             try:
                 number = index(None if isinstance(number, bool) else number)
             except TypeError:
-                raise ValueError(f"a key's partition is a whole number, not {safe_repr(number)}") from None
+                raise ValueError(f"a key's partition must be a whole number, got {safe_repr(number)}") from None
         return number % self.partitions
 
     cpdef bint count_keys(self, int most):
@@ -119,7 +119,7 @@ cdef class Stateful(Program):
     # --- snapshots -----------------------------------------------------------------------------------
 
     cpdef list snapshot(self, object kept):
-        """Keys, states, and where tables have it the order of the keys' arrival."""
+        """Keys, states, and the order of the keys' arrival, if tables have it."""
         cdef Table table
         cdef list parts = []
         if self.kind == "stateless":
@@ -224,13 +224,13 @@ cdef class Stateful(Program):
         return 0
 
     cdef int punctuate(self, Batch batch, Py_ssize_t at, list into) except -1:
-        """Emit what the states have to say at the watermark in row `at`, or at the end."""
+        """Emit the states' outputs at the watermark in row `at`, or at the end."""
         for _, outputs, error in self.asked(self.table, batch, at):
             self.settle_each(batch, at, outputs, error, into)
         return 0
 
     cdef list asked(self, Table table, Batch batch, Py_ssize_t at):
-        """Ask the states in a table; (born, outputs, error) for each that has something to say."""
+        """Ask the states in a table; (born, outputs, error) for each that has outputs or failed."""
         cdef list answers = []
         time = None
         if at < len(batch.rows):
@@ -254,7 +254,7 @@ cdef class Stateful(Program):
         ]
 
     cdef int settle(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1:
-        """Emit outputs, or deal with the error that came in their place."""
+        """Emit outputs, or handle the error that came in their place."""
         if error is None:
             lineage = None
             if batch.lineages is not None:
@@ -302,25 +302,25 @@ cdef class Stateful(Program):
                             if type(row) is not Watermark and type(key) is not Raised])
         return divided
 
-    cpdef process_share(self, DividedBatch divided, uint32_t number):
+    cpdef process_sub_batch(self, DividedBatch divided, uint32_t number):
         cdef Batch batch = divided.batch
         cdef Part part = divided.parts[number]
-        cdef Share* share = &divided.division.share(number)
-        cdef Table table = self.tables[share.partition]
-        assert holds(not self.table.states and share.ends.empty())
+        cdef SubBatch* sub_batch = &divided.division.sub_batch(number)
+        cdef Table table = self.tables[sub_batch.partition]
+        assert holds(not self.table.states and sub_batch.ends.empty())
         cdef size_t at = 0
         cdef Py_ssize_t i
-        share.ends.reserve(share.rows.size())
-        while at < share.rows.size():
+        sub_batch.ends.reserve(sub_batch.rows.size())
+        while at < sub_batch.rows.size():
             try:
-                do_rows(self, divided, share, part, &at)
+                do_rows(self, divided, sub_batch, part, &at)
             except Exception as error:
-                part.errors[share.rows[at]] = error
+                part.errors[sub_batch.rows[at]] = error
                 if self.errors == "fail":
                     return  # gather() raises at this row, and needs none after it
-                share.ends.push_back(len(part.outs))
+                sub_batch.ends.push_back(len(part.outs))
                 at += 1
-        assert holds(share.ends.size() == share.rows.size())  # the end of each row's outputs
+        assert holds(sub_batch.ends.size() == sub_batch.rows.size())  # the end of each row's outputs
         if batch.final and self.marks_end:
             i = len(batch.rows)
             part.marks[i] = self.asked(table, batch, i)
@@ -343,7 +343,7 @@ cdef class Stateful(Program):
             owner = divided.division.owner(i)
             part = divided.parts[owner]
             if plain:
-                move_next_outs(part.outs, divided.division.share(owner), out)
+                move_next_outs(part.outs, divided.division.sub_batch(owner), out)
                 continue
             error = part.errors.get(i)
             failed = error is not None and self.errors == "fail"
@@ -352,8 +352,8 @@ cdef class Stateful(Program):
             self.merge(divided, n, into)
 
     cdef bint merge(self, DividedBatch divided, Py_ssize_t at, list into) except -1:
-        """Emit what all shares' states had to say at a watermark, or at the end, by their keys' arrival. Whether
-        it goes on: not a watermark whose time cannot be compared, which is one error, in however many shares."""
+        """Emit the outputs of all sub-batches' states at a watermark, or at the end, by their keys' arrival. Return
+        whether to continue: not if a watermark's time cannot be compared, which is one error for all sub-batches."""
         cdef list answers = []
         cdef bint is_row = at < len(divided.batch.rows), goes_on = True
         cdef uint32_t number
@@ -405,15 +405,15 @@ cdef int divide_rows(Stateful stateful, DividedBatch divided, Py_ssize_t* at) ex
     return 0
 
 
-cdef int do_rows(Stateful stateful, DividedBatch divided, Share* share, Part part, size_t* at) except -1:
-    """Do those of a share's rows from `at` on, and leave `at` on the one that raised."""
+cdef int do_rows(Stateful stateful, DividedBatch divided, SubBatch* sub_batch, Part part, size_t* at) except -1:
+    """Process a sub-batch's rows from `at` on, and leave `at` on the row that raised."""
     cdef list rows = divided.batch.rows, keys = divided.keys, outs = part.outs
     cdef int64_t first = divided.batch.first
-    cdef Table table = stateful.tables[share.partition]
+    cdef Table table = stateful.tables[sub_batch.partition]
     cdef Py_ssize_t i
     check_unchanged(divided)
-    while at[0] < share.rows.size():
-        i = share.rows[at[0]]
+    while at[0] < sub_batch.rows.size():
+        i = sub_batch.rows[at[0]]
         row = <object>PyList_GET_ITEM(rows, i)
         if type(row) is Watermark:
             part.marks[i] = []
@@ -423,17 +423,17 @@ cdef int do_rows(Stateful stateful, DividedBatch divided, Share* share, Part par
             if type(key) is Raised:
                 raise key.error
             stateful.step(table, key, row, first + i, outs)
-        share.ends.push_back(len(outs))
+        sub_batch.ends.push_back(len(outs))
         at[0] += 1
     return 0
 
 
 cdef int check_hash(object key) except -1:
-    """TypeError that says so: a key has no hash."""
+    """Raise a TypeError for a key that has no hash."""
     try:
         PyObject_Hash(key)
     except TypeError as error:
-        raise TypeError(f"the function of key_by() gives keys that have a hash, such as tuples, not "
+        raise TypeError(f"the function of key_by() must return hashable keys, such as tuples, got "
                         f"{safe_repr(as_given(key))}") from error
     return 0
 
@@ -446,27 +446,27 @@ cdef int check_unchanged(DividedBatch divided) except -1:
 
 
 cdef list next_outs(DividedBatch divided, uint32_t number):
-    """Return the outputs of the next of a share's rows."""
+    """Return the outputs of the next of a sub-batch's rows."""
     cdef list outs = (<Part?>divided.parts[number]).outs
-    cdef Range outputs = next_range(divided.division.share(number), outs)
+    cdef Range outputs = next_range(divided.division.sub_batch(number), outs)
     return outs[outputs.begin:outputs.end]
 
 
-cdef int move_next_outs(list outs, Share& share, list out) except -1:
-    """Append the outputs of the next of a share's rows."""
-    cdef Range outputs = next_range(share, outs)
+cdef int move_next_outs(list outs, SubBatch& sub_batch, list out) except -1:
+    """Append the outputs of the next of a sub-batch's rows."""
+    cdef Range outputs = next_range(sub_batch, outs)
     cdef Py_ssize_t at
     if outputs.end > <size_t>len(outs):
-        raise IndexError(f"a share has {len(outs)} outputs, and not {outputs.end}")
+        raise IndexError(f"a sub-batch has {len(outs)} outputs, got {outputs.end}")
     for at in range(outputs.begin, outputs.end):
         out.append(<object>PyList_GET_ITEM(outs, at))
     return 0
 
 
-cdef Range next_range(Share& share, list outs) except *:
-    if share.gathered >= share.ends.size():
-        raise IndexError(f"a share of {share.ends.size()} rows has no further one")
-    cdef Range outputs = Division.next(share)
+cdef Range next_range(SubBatch& sub_batch, list outs) except *:
+    if sub_batch.gathered >= sub_batch.ends.size():
+        raise IndexError(f"a sub-batch of {sub_batch.ends.size()} rows has no further one")
+    cdef Range outputs = Division.next(sub_batch)
     assert holds(outputs.begin <= outputs.end and outputs.end <= <size_t>len(outs))
     return outputs
 

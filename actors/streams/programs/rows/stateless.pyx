@@ -59,12 +59,12 @@ cdef class Filter(Map):
         self.chooses = True
 
 
-# How many outputs of one row are in memory before they go on.
+# The number of outputs of one row in memory before they are passed on.
 cdef Py_ssize_t MOST_IN_PART = 8192
 
 
 cdef class FlatMap(Map):
-    """Any number of outputs for each row. Those of an iterator go on in parts where all operators behind allow it. Not
+    """Any number of outputs for each row. Those of an iterator leave in parts if all later operators allow it. Not
     with errors="skip" or "side": a row that raises gives nothing then."""
 
     def __init__(self, str name, function, **options):
@@ -100,7 +100,7 @@ cdef class FlatMap(Map):
         return 0
 
     cdef list last_of(self, object outputs, object lineage, list into):
-        """Take the outputs of a row, hand on parts of these, and return the last; or None, as the run has ended."""
+        """Take the outputs of a row, pass on parts of these, and return the last part; None if the run has ended."""
         cdef list taken = []
         for output in outputs:
             taken.append(output)
@@ -143,7 +143,7 @@ cdef class Branch(Program):
 
 
 cdef class Sample(Program):
-    """The first of each `every` rows; or without it a part of them, chosen by their serial numbers and a
+    """The first of each `every` rows; or without it a fraction of them, chosen by their serial numbers and a
     seed, so always the same ones."""
 
     cdef int64_t every
@@ -171,7 +171,7 @@ cdef class Sample(Program):
 
 
 cdef class Paced(Program):
-    """All rows as they are. `rate`, in rows a second, is for the run to hold."""
+    """All rows, unchanged. The run enforces `rate`, in rows per second."""
 
     def __init__(self, str name, double rate, **options):
         super().__init__(name, kind="stateful", **options)
@@ -183,7 +183,7 @@ cdef class Paced(Program):
 
 
 cdef class Number(Program):
-    """Gives rows their lineage, before they part into branches that a union joins again.
+    """Numbers rows: gives them their lineage, before they enter branches that a union joins again.
 
     A lineage need only be unique, and ordered, within its round, because branches meet round by
     round; so it is the row's position in its batch. Branches within branches put the position below

@@ -19,12 +19,12 @@ cdef extern from "Python.h":
 
 @cython.final
 cdef class EventTime:
-    """How far event time has come: `time` is that of the latest watermark, or None."""
+    """The progress of event time: `time` is that of the latest watermark, or None."""
 
 
 cdef class Table:
-    """The states of one partition, or all of them. `homes` has the partitions of all keys that are there, if the user
-    says them; `number` is that of the next key."""
+    """The states of one partition, or all of them. `homes` has the partitions of all present keys, if the user
+    specifies them; `number` is that of the next key."""
 
     def __init__(self, bint in_parts, homes, Py_ssize_t number=0):
         self.homes = homes
@@ -35,7 +35,7 @@ cdef class Table:
         self.heap = []
 
     cdef int put(self, object key, object state, int64_t serial) except -1:
-        """Give a new key its state. ValueError: it is NaN, or has it, which would be a new key each time; or it is in
+        """Give a new key its state. ValueError: it is or contains NaN, which would be a new key each time; or it is in
         another partition."""
         check_key("a key", as_given(key))
         assert holds(key not in self.states)

@@ -1,1 +1,1 @@
-"""Which rows are in which windows, and the states of windows."""
+"""The assignment of rows to windows, and the states of windows."""

@@ -1,4 +1,4 @@
-"""Where windows by event time begin and end.
+"""The bounds of windows by event time.
 
 Windows are numbered, and a bound is computed from the number alone, so it has one value, however
 the rows' times were rounded. A row is in the windows between whose bounds its time lies, by the
@@ -18,7 +18,7 @@ _TRIES = 8
 
 
 class Bounds:
-    """The bounds of windows of one size that begin one step after each other.
+    """The bounds of windows of one size, each beginning one step after the one before.
 
     Window n begins at `origin + n * step`. It ends where window `n + steps` begins, `remainder`
     later if the step is no part of the size. So both bounds grow with the number, and no time lies
@@ -46,7 +46,7 @@ class Bounds:
         return last if self.remainder is None else last + self.remainder
 
     def latest(self, time: Any) -> int:
-        """Find the latest window that begins at a time or before. ValueError: there is none."""
+        """Find the latest window that begins at a time or before. Raises ValueError."""
         cause = None
         try:
             number = int((time - self.origin) // self.step)
@@ -64,12 +64,12 @@ class Bounds:
             cause = error
         check_time(time)
         raise ValueError(
-            f"at the time {safe_repr(time)}, windows that begin {safe_repr(self.step)} after each "
-            "other cannot be told apart: numbers as large as that are not as fine"
+            f"at the time {safe_repr(time)}, windows that begin every {safe_repr(self.step)} "
+            "cannot be distinguished: numbers that large are not precise enough"
         ) from cause
 
     def said(self, bound: Any) -> Any:
-        """Return a bound as it is handed out: in the origin's zone."""
+        """Return a bound as users get it: in the origin's zone."""
         return in_zone(bound, self.zone)
 
     def is_coarse(self, bound: Any) -> bool:
@@ -84,11 +84,11 @@ def check_time(time: Any) -> None:
     except (ArithmeticError, TypeError):  # Decimals raise where floats give NaN
         is_finite = False
     if not is_finite:
-        raise ValueError(f"the time of a row is a point in time, not {safe_repr(time)}")
+        raise ValueError(f"the time of a row must be a point in time, got {safe_repr(time)}")
 
 
 def _divide(size: Any, step: Any) -> tuple[int, Any]:
-    """Say how many steps a size has, and what is left, or None.
+    """Return the number of steps in a size, and the remainder, or None.
 
     For floats, the nearest number of steps is meant where the difference is within that of
     rounding. 0.3 is three steps of 0.1, though three times the float 0.1 is more than the float

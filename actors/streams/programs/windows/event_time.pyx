@@ -1,4 +1,4 @@
-"""Programs of event time: watermarks, and the sessions of each key that are open, and when they close.
+"""Programs of event time: watermarks, and the open sessions of each key, with the times when they close.
 
 A row costs its key, its time, and a few comparisons, however many sessions are open. Sessions are kept in order of
 time, and a row's session is looked for from the latest one on.
@@ -71,7 +71,7 @@ cdef class Sessions(Timed):
 
 @cython.final
 cdef class One:
-    """A session."""
+    """One open session."""
 
     cdef object first, last
     cdef object end    # where it closes, if nothing joins it: a gap after the last
@@ -82,7 +82,7 @@ cdef class One:
 
 @cython.final
 cdef class OfKey:
-    """The open sessions of a key, in order of time; what Timed needs to know of a state.
+    """The open sessions of a key, in order of time: a state of a Timed program.
 
     Sessions do not touch, so the later one begins, the later it ends. Times are instants.
     """
@@ -95,7 +95,7 @@ cdef class OfKey:
     cdef public object scheduled
 
     cdef list receive(self, row):
-        """Add a row; the outputs, or None. If it is in no session, as it is late, it is one of them."""
+        """Add a row; return the outputs, or None. A row that is late, and so in no session, is one of them."""
         cdef list closed = None
         given = PyObject_CallOneArg(self.program.by, row)
         refuse_unawaited(given)
@@ -111,8 +111,8 @@ cdef class OfKey:
         if not (before < time and time < after):
             check_time(time)
             raise ValueError(
-                f"at the time {safe_repr(time)}, a gap of {safe_repr(self.program.gap)} is none: "
-                "numbers as large as that are not as fine"
+                f"at the time {safe_repr(time)}, a gap of {safe_repr(self.program.gap)} has no effect: numbers that "
+                "large are not precise enough"
             )
         if self.program.ordered and not self.has_come(time):
             self.latest = time
@@ -125,7 +125,7 @@ cdef class OfKey:
         return closed
 
     cdef bint follows(self, time) except -1:
-        """Whether a time follows within the only session, which then lasts longer: what most rows do."""
+        """Whether a time extends the only session, as most rows do; then the session lasts longer."""
         cdef One session = self.open[0]
         if type(session.last) is not int or time < session.last or time >= session.end:
             return False
@@ -163,7 +163,7 @@ cdef class OfKey:
         return True
 
     cdef int join(self, Py_ssize_t begin, Py_ssize_t end) except -1:
-        """Let a session take in those after it."""
+        """Merge a session with those after it."""
         cdef One session = self.open[begin], other
         for other in self.open[begin + 1 : end]:
             session.last, session.end, session.zone = other.last, other.end, other.zone
@@ -226,7 +226,7 @@ cdef class OfKey:
         ]]
 
     def restore(self, state):
-        """Take them back."""
+        """Restore the open sessions."""
         cdef One session
         self.latest, sessions = state
         for start, given, first, last, end, rows in sessions:
@@ -236,13 +236,13 @@ cdef class OfKey:
         self.moved = True
 
     cdef bint has_come(self, time) except -1:
-        """Whether event time has come to a time, for this key."""
+        """Whether event time has reached a time, for this key."""
         if self.clock.time is not None and time <= self.clock.time:
             return True
         return self.latest is not None and time <= self.latest
 
     cdef bint is_to_be_scheduled(self) noexcept:
-        """Whether it may be due before it is asked. A session that only grows is not: it ends later."""
+        """Whether it may be due before it is asked. That is not so if a session only grows: it ends later."""
         return self.moved or self.scheduled is None or not self.open
 
 
@@ -269,13 +269,13 @@ cdef One new_session(given, time, end, row):
 
 @cython.final
 cdef class Clock(Program):
-    """The rows, and after each `every` of them a watermark `delay_threshold` behind their latest time, or at it for
-    None, if that has moved since the last one. Rows that raise are not among them.
+    """Passes rows on, and after each `every` of them a watermark `delay_threshold` behind their latest time, or at it
+    for None, if that has moved since the last one. Rows that raise do not count.
     """
 
     cdef object by, delay_threshold
     cdef int64_t every
-    cdef int64_t left     # how many rows from now a watermark is due
+    cdef int64_t left     # the number of rows until a watermark is due
     cdef object latest    # the latest instant, or None
     cdef object given     # the time that it was given as
     cdef bint moved       # it is later than at the last watermark
@@ -316,7 +316,7 @@ cdef class Clock(Program):
         return 0
 
     cdef Watermark count(self, given):
-        """Take the time of a row; the watermark that is due after it, or None. ValueError: no time."""
+        """Take the time of a row; return the watermark that is due after it, or None. ValueError: no time."""
         time = instant_of(given)
         if type(time) is not int and not (type(time) is float and isfinite(<double>time)):
             check_time(time)

@@ -1,4 +1,4 @@
-"""Where windows of whole days of a zone begin and end: at the midnights of its clock.
+"""The bounds of windows of whole days of a zone: the midnights of its clock.
 
 A day begins at the first instant at which the zone's clock shows its date's midnight. Where the
 clock jumps over midnight, the day begins with the jump. Where midnight comes twice, it begins with
@@ -22,7 +22,7 @@ _MONDAY = date(1970, 1, 5)
 
 
 class LocalDays:
-    """The bounds of windows of so many days that begin so many days after each other.
+    """The bounds of windows of `size` days, each beginning `step` days after the one before.
 
     See `Bounds`. A bound is an instant in UTC. `origin` is a date at which a window begins, or its
     midnight; 0 stands for a Monday.
@@ -50,7 +50,7 @@ class LocalDays:
         """Find the latest window that begins at an instant or before. Raises ValueError."""
         if zone_of(time) is None:
             raise ValueError(
-                f"windows of days in {self.zone} take times that have a zone, not {safe_repr(time)}"
+                f"windows of days in {self.zone} expect times with a zone, got {safe_repr(time)}"
             )
         try:
             days: int = (in_zone(time, self.zone).date() - self.origin).days
@@ -64,7 +64,7 @@ class LocalDays:
         return number
 
     def said(self, bound: datetime) -> Any:
-        """Return a bound as it is handed out."""
+        """Return a bound as users get it."""
         return in_zone(bound, self.zone)
 
     def _date(self, origin: Any) -> date:
@@ -78,8 +78,8 @@ class LocalDays:
         elif isinstance(origin, date):
             return origin
         raise GraphError(
-            f"the origin of windows of days in {self.zone} is a date, or the time at which it "
-            f"begins there, not {safe_repr(origin)}"
+            f"the origin of windows of days in {self.zone} must be a date, or the time at which "
+            f"it begins there, got {safe_repr(origin)}"
         )
 
 
@@ -111,7 +111,7 @@ def _wall(instant: datetime, zone: tzinfo) -> datetime:
 def _days(name: str, length: Any) -> int:
     if isinstance(length, timedelta) and length > timedelta(0) and not length % _DAY:
         return length // _DAY
-    raise GraphError(f"the {name} of windows in a zone is whole days, not {safe_repr(length)}")
+    raise GraphError(f"the {name} of windows in a zone must be whole days, got {safe_repr(length)}")
 
 
 def _zone(zone: Any) -> tzinfo:
@@ -124,4 +124,4 @@ def _zone(zone: Any) -> tzinfo:
     # A zone of pytz shows another offset than the one in which a clock stands.
     if isinstance(zone, tzinfo) and not hasattr(zone, "localize"):
         return zone
-    raise GraphError(f"zone is the name of a zone or a ZoneInfo, not {safe_repr(zone)}")
+    raise GraphError(f"zone must be the name of a zone or a ZoneInfo, got {safe_repr(zone)}")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from datetime import timedelta, tzinfo
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_count, check_flag, check_function
 from callboard.streams.errors import GraphError
@@ -31,9 +32,9 @@ MOST_DAYS = 1_000_000
 
 
 class Window(NamedTuple, Generic[V]):
-    """A closed window: its bounds, and the function's result of its rows.
+    """A closed window: its bounds, and the function's result for its rows.
 
-    The bounds of a window by count are the numbers of its first row and of the one after its last,
+    The bounds of a window by count are the numbers of its first row and of the row after its last,
     counted from 0 for each key.
     """
 
@@ -49,6 +50,8 @@ class _Regular:
     ordered: bool = False
     zone: str | tzinfo | None = None
 
+    __dir__ = public_names
+
     def _check(self, size: Any, step: Any) -> None:
         """Check that windows can be laid out, and how many overlap."""
         check_flag("ordered", self.ordered)
@@ -60,14 +63,14 @@ class _Regular:
             raise GraphError("zone= is about time, so it needs by=, the time of a row")
         _check_extent("size", size, self.by)
         _check_extent("step", step, self.by)
-        overlap = self._bounds(size, step).overlap
+        overlap = self._laid_out(size, step).overlap
         if overlap > MOST_WINDOWS:
             raise GraphError(
                 f"with size={safe_repr(size)} and step={safe_repr(step)} each row would be in "
-                f"{overlap:,} windows, which all keep it; {MOST_WINDOWS:,} are the most"
+                f"{overlap:,} windows, and at most {MOST_WINDOWS:,} are allowed"
             )
 
-    def _bounds(self, size: Any, step: Any) -> Bounds | LocalDays:
+    def _laid_out(self, size: Any, step: Any) -> Bounds | LocalDays:
         if self.zone is not None:
             return LocalDays(self.zone, self.origin, size, step)
         try:
@@ -88,16 +91,20 @@ class _Regular:
 
 @dataclass(frozen=True)
 class TumblingWindow(_Regular):
-    """Windows of `size` rows, one after the other; or with `by`, the time of a row, of `size` time.
+    """Consecutive windows of `size` rows, or with `by`, of a length of time.
 
-    `origin` is where a window by time starts; the others lie before and after it: number n starts
-    at `origin + n * size`, so computed, and ends where number n + 1 starts. With times that are
-    `datetime`s, `size` is a `timedelta` and `origin` a `datetime`. Bounds are in its zone, and a
-    window of a day has 24 hours, also where clocks are changed.
-
-    `TumblingWindow(days=n, zone=..., by=...)` has windows of `n` days of a zone, a name or a
-    `ZoneInfo`, from local midnight to local midnight, so a day may have 23 or 25 hours. `origin` is
-    then a date at which a window starts; without, weeks start on Mondays.
+    Args:
+        size: The number of rows, or the length of time. If times are `datetime`s, it is a
+            `timedelta`, and a window of a day has 24 hours, even when clocks change.
+        days: Instead of `size`, a number of local days in `zone`, from midnight to midnight, so a
+            day may have 23 or 25 hours.
+        by: The time of a row.
+        origin: A time at which a window starts. Window n starts at `origin + n * size`, as
+            computed, and ends where window n + 1 starts. If times are `datetime`s, it is a
+            `datetime`, in whose zone the bounds are. With `days`, it is a date; by default, weeks
+            start on Mondays.
+        ordered: Rows arrive in order of time, so no watermarks are needed.
+        zone: A name or a `ZoneInfo`.
     """
 
     size: Any = None
@@ -107,49 +114,45 @@ class TumblingWindow(_Regular):
         if self.days is not None:
             size = timedelta(days=check_count("days", self.days, most=MOST_DAYS))
             if self.size not in (None, size) or self.zone is None:
-                raise GraphError(
-                    "days= stands in place of a size, and needs zone=, whose days they are"
-                )
+                raise GraphError("days= replaces the size, and needs zone=, the zone of these days")
             object.__setattr__(self, "size", size)
-        self._check(self.size, self.step)
+        self._check(self.size, self._step)
 
     @property
-    def step(self) -> Any:
-        """How far windows begin after each other."""
+    def _step(self) -> Any:
         return self.size
-
-    @property
-    def bounds(self) -> Bounds | LocalDays:
-        """Where windows by time begin and end."""
-        return self._bounds(self.size, self.step)
 
 
 @dataclass(frozen=True)
 class SlidingWindow(_Regular):
     """Windows of `size`, each beginning `step` after the one before. See TumblingWindow.
 
-    A row is in about `size / step` windows, in 100,000 at most. If `step` is larger than `size`,
-    rows between two windows are in none; they are not late. With `zone`, both are `timedelta`s of
-    whole days.
+    A row is in about `size / step` windows, at most 100,000. If `step` is larger than `size`, rows
+    between two windows are in none, but are not late. With `zone`, both are `timedelta`s of whole
+    days.
     """
 
     size: Any
     step: Any
 
     def __post_init__(self) -> None:
-        self._check(self.size, self.step)
+        self._check(self.size, self._step)
 
     @property
-    def bounds(self) -> Bounds | LocalDays:
-        """Where windows by time begin and end."""
-        return self._bounds(self.size, self.step)
+    def _step(self) -> Any:
+        return self.step
 
 
 @dataclass(frozen=True)
 class SessionWindow:
     """Windows of rows that follow each other by less than `gap`; it ends `gap` after its last row.
 
-    `by` is the time of a row. Bounds are in the zones of the first row's time and of the last's.
+    Bounds are in the zones of the first row's time and of the last's.
+
+    Args:
+        gap: The time without rows that ends a window.
+        by: The time of a row.
+        ordered: Rows arrive in order of time, so no watermarks are needed.
     """
 
     gap: Any
@@ -160,6 +163,11 @@ class SessionWindow:
         check_flag("ordered", self.ordered)
         check_function("by", self.by)
         _check_extent("gap", self.gap, self.by)
+
+
+def layout_of(windows: TumblingWindow | SlidingWindow) -> Bounds | LocalDays:
+    """Return where windows by time begin and end."""
+    return windows._laid_out(windows.size, windows._step)
 
 
 def said(windows: TumblingWindow | SlidingWindow | SessionWindow) -> str:
@@ -179,13 +187,15 @@ def _check_extent(name: str, value: Any, by: Any) -> None:
         check_count(name, value)
         return
     if not _is_length(value, zero=False):
-        raise GraphError(f"{name} is a length of time, and more than none, not {safe_repr(value)}")
+        raise GraphError(f"{name} must be a length of time above zero, got {safe_repr(value)}")
 
 
 def delay_of(value: Any) -> Any:
     """Check how late rows may come, and return it; None for not at all. Raises GraphError."""
     if not _is_length(value, zero=True):
-        raise GraphError(f"delay_threshold is a length of time, or none, not {safe_repr(value)}")
+        raise GraphError(
+            f"delay_threshold must be a length of time of zero or more, got {safe_repr(value)}"
+        )
     return None if value == value - value else value
 
 

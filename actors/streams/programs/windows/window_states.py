@@ -1,4 +1,4 @@
-"""States of windows: those of a key that are open. Sessions are in event_time.pyx."""
+"""The open windows of a key. Sessions are in event_time.pyx."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Function = Callable[[list[Any]], Any]
 
 
 class CountedWindows:
-    """Windows of so many rows."""
+    """Windows of a number of rows."""
 
     def __init__(self, windows: TumblingWindow | SlidingWindow, function: Function) -> None:
-        self.size, self.step, self.function = windows.size, windows.step, function
+        self.size, self.step, self.function = windows.size, windows._step, function
         self.count = 0
         self.open: deque[tuple[int, list[Any]]] = deque()
 
@@ -48,7 +48,7 @@ class CountedWindows:
 
 
 class TimedWindows:
-    """TumblingWindow and sliding windows by time. The open ones are kept by their numbers.
+    """Tumbling and sliding windows by time. The open ones are kept by their numbers.
 
     Times are instants.
     """
@@ -117,7 +117,7 @@ class TimedWindows:
         self.begin_at(min(self.open, default=None))
 
     def has_come(self, time: Any) -> bool:
-        """Return whether event time has come to a time, for this key."""
+        """Return whether event time has reached a time, for this key."""
         clock, latest = self.clock.time, self.latest
         if clock is not None and time <= clock:
             return True

@@ -1,4 +1,4 @@
-// Which rows of a column are in an interval: a function for each type of number and each set of vector instructions
+// Finds a column's rows that are in an interval: a function for each type of number and each set of vector instructions
 // that joins know. The best one that the processor has is found when a join is made.
 //
 // A function is about one column. A predicate of several terms asks for the first one's mask, and for the others'
@@ -13,7 +13,32 @@
 #include "callboard/streams/programs/joins/comparing/comparison_avx2.hpp"
 #include "callboard/streams/programs/joins/comparing/comparison_avx512.hpp"
 #include "callboard/streams/programs/joins/comparing/comparison_neon.hpp"
-#include "callboard/streams/programs/joins/comparing/comparison_scalar.hpp"
+
+// One row at a time, for every processor; the reference for the other paths.
+namespace callboard::scalar {
+
+// A bit for each of up to 64 rows.
+template <class T>
+std::uint64_t mask_rows(const void* rows, std::uint32_t count, const Interval& interval) {
+    const T* const values = static_cast<const T*>(rows);
+    const T low = interval.low<T>(), high = interval.high<T>();
+    std::uint64_t mask = 0;
+    for (std::uint32_t i = 0; i < count; ++i)
+        mask |= static_cast<std::uint64_t>((low <= values[i]) & (values[i] <= high)) << i;
+    return mask;
+}
+
+template <class T>
+std::uint32_t mask_words(const void* rows, const Interval& interval, std::uint32_t words, std::uint64_t* masks) {
+    std::uint32_t found = 0;
+    for (std::uint32_t i = 0; i < words; ++i) {
+        masks[i] = mask_rows<T>(static_cast<const T*>(rows) + 64 * i, 64, interval);
+        found |= std::uint32_t{masks[i] != 0} << i;
+    }
+    return found;
+}
+
+}  // namespace callboard::scalar
 
 namespace callboard {
 
@@ -23,7 +48,7 @@ struct BlockComparison {
     // For each of up to 32 words a bit for each of 64 rows. Returns a bit for each word that is not 0.
     using MaskWords = std::uint32_t (*)(const void* rows, const Interval& interval, std::uint32_t words,
                                         std::uint64_t* masks);
-    // The mask of up to 64 rows, behind which nothing is read.
+    // The mask of up to 64 rows; memory after them is not read.
     using MaskRows = std::uint64_t (*)(const void* rows, std::uint32_t count, const Interval& interval);
 
     MaskWords mask_words[number_types];
@@ -58,7 +83,7 @@ inline VectorPath best_path() {
     return VectorPath::scalar;
 }
 
-// The processor has that path.
+// Only for a path that the processor has.
 inline BlockComparison comparison_of(VectorPath path) {
     switch (path) {
 #if defined(__x86_64__)

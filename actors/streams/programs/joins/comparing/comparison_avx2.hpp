@@ -1,5 +1,5 @@
 // Comparing with an interval by AVX2: a compare leaves a whole lane of ones or zeros for each row, of which the
-// highest bits are gathered. Integers are compared with > only: those that are out are found, and turned over.
+// highest bits are gathered. Integers are compared with > only: values outside are found, and the result is inverted.
 #pragma once
 
 #if defined(__x86_64__)

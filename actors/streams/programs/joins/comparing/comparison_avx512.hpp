@@ -46,7 +46,7 @@ CALLBOARD_AVX512 inline __m512i load(const std::int64_t* rows) { return _mm512_l
 CALLBOARD_AVX512 inline __m512 load(const float* rows) { return _mm512_loadu_ps(rows); }
 CALLBOARD_AVX512 inline __m512d load(const double* rows) { return _mm512_loadu_pd(rows); }
 
-// Some rows only: what lies behind them is not read.
+// Fewer rows: memory after them is not read.
 CALLBOARD_AVX512 inline __m512i load_some(const std::int32_t* rows, unsigned some) {
     return _mm512_maskz_loadu_epi32(static_cast<__mmask16>(some), rows);
 }

@@ -21,7 +21,7 @@
 
 namespace callboard {
 
-// The ends of an interval of any type, for those who know which.
+// The ends of an interval of any type, for callers that know the type.
 struct alignas(16) Interval {
     unsigned char low_bytes[8], high_bytes[8];
 

@@ -5,12 +5,30 @@
 // and a band has no pair of one infinity, as their difference is NaN; Equal has it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
-#include "callboard/streams/programs/joins/comparing/numbers.hpp"
-
 namespace callboard {
+
+enum class NumberType : std::uint8_t { int32, int64, float32, float64 };
+
+inline constexpr std::size_t number_types = 4;
+
+constexpr std::uint32_t size_of(NumberType type) {
+    return type == NumberType::int32 || type == NumberType::float32 ? 4 : 8;
+}
+
+// Calls `use` with a zero of the type.
+template <class Use>
+decltype(auto) with_type(NumberType type, const Use& use) {
+    switch (type) {
+    case NumberType::int32: return use(std::int32_t{0});
+    case NumberType::int64: return use(std::int64_t{0});
+    case NumberType::float32: return use(float{0});
+    default: return use(double{0});
+    }
+}
 
 struct JoinTerm {
     NumberType type{NumberType::int64};
@@ -32,7 +50,7 @@ struct JoinTerm {
         return {type, false, is_possible, steps, distance};
     }
 
-    // The same of integers, for a distance that no double is.
+    // The same for integers, with a distance that no double represents.
     static JoinTerm whole_band(NumberType type, std::uint64_t distance) {
         return {type, false, true, distance, static_cast<double>(distance)};
     }

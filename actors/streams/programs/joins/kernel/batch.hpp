@@ -8,7 +8,7 @@
 
 namespace callboard {
 
-// Ready rows of both sides, in the order of their times: a piece of the merged sequence. It is the caller's.
+// Ready rows of both sides, in the order of their times: a piece of the merged sequence. The caller owns it.
 template <class Time>
 struct JoinBatch {
     std::size_t rows{0};                             // below 2**32
@@ -16,7 +16,7 @@ struct JoinBatch {
     const Time* times{nullptr};
     const std::uint64_t* numbers{nullptr};           // their places in the sequence, or in their side's
     const void* values[JoinPredicate::most]{};       // of each term, of its type
-    const std::uint8_t* alone{nullptr};              // 1: the row has no partner, whatever its values; null: no such row
+    const std::uint8_t* alone{nullptr};              // 1: the row has no partner; null: no such row
 };
 
 // A row of the batch and the number of a row that it matches.

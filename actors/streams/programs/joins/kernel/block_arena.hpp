@@ -1,4 +1,4 @@
-// Blocks of rows, column by column: so many rows that a block and what it is compared with fit the first cache.
+// Blocks of rows, column by column. A block and the data that it is compared with fit the first-level cache.
 //
 // A block is a piece of memory with the rows' times, their numbers, and their columns, one after the other. Blocks
 // that were given back are used again, so a window that slides takes no new memory. At most half as many as are in
@@ -46,7 +46,7 @@ public:
     static constexpr std::uint32_t rows = 1024;
 
     explicit BlockArena(const JoinColumns& columns) : columns_(columns) {
-        std::size_t at = 2 * 8 * rows;  // behind times and numbers
+        std::size_t at = 2 * 8 * rows;  // after times and numbers
         for (std::uint32_t i = 0; i < columns.count; ++i) {
             offsets_[i] = at;
             at += std::size_t{columns.widths[i]} * rows;
@@ -64,7 +64,7 @@ public:
         return offsets_[column];
     }
 
-    // Throws std::bad_alloc. All that a block holds has a value, though none that means anything.
+    // Throws std::bad_alloc. All of a block's memory is initialised, with meaningless values.
     unsigned char* take() {
         if (free_.empty()) {
             free_.reserve(made() + 1);  // so that giving back cannot fail

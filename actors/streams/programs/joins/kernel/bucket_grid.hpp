@@ -2,7 +2,7 @@
 // section IV-C, leave such structures to the predicate.
 //
 // A term that asks for equality divides rows by the value itself. A band divides them by a function that never
-// falls: coordinate(x) is x by the buckets' width, cut to an integer. The grid is the product of all equalities and
+// decreases: coordinate(x) is x by the buckets' width, cut to an integer. The grid is the product of all equalities and
 // of up to two bands.
 //
 // All matches are found. A probe's interval is exactly what it matches. From low <= x <= high it follows that
@@ -38,11 +38,11 @@ struct BucketRange {
 
 class BucketGrid {
 public:
-    // How wide buckets are, in distances: wider ones are fewer to look into, and hold more rows to compare.
+    // The width of buckets, in distances: a probe looks into fewer wide ones, which hold more rows to compare.
     static constexpr unsigned breadth = 4;
     static constexpr std::uint32_t most_bands = 2;
 
-    // Without the seed nobody can choose values whose buckets crowd in one place of a table.
+    // Nobody who lacks the seed can choose values whose buckets collide in a table.
     explicit BucketGrid(const JoinPredicate& predicate, std::uint64_t seed = 0) : predicate_(predicate), seed_(seed) {
         for (std::uint32_t i = 0; i < predicate.count; ++i) {
             const JoinTerm& term = predicate.terms[i];

@@ -1,5 +1,5 @@
 // The rows of a bucket: their numbers and their columns side by side in one piece of memory, in the order in which
-// they were stored. New ones come behind, old ones leave in front.
+// they were stored. New rows are appended at the end, old ones leave at the front.
 //
 // Pieces have room for 4 rows, or 8, 16 and so on. A bucket that fills its piece moves down in it, if a quarter of it
 // is free in front, or else to the next larger one. One that keeps an eighth of it moves to the next smaller one.
@@ -48,7 +48,7 @@ public:
         return rows.piece + std::size_t{rows.room()} * before_[i];
     }
 
-    // For who will read the columns, or write behind the rows.
+    // For a caller that will read the columns, or write after the rows.
     __attribute__((always_inline)) void prefetch_columns(const BucketRows& rows) const {
         for (std::uint32_t i = 0; i < columns_.count; ++i)
             __builtin_prefetch(column(rows, i) + std::size_t{rows.begin} * columns_.widths[i]);
@@ -59,7 +59,7 @@ public:
             __builtin_prefetch(column(rows, i) + std::size_t{rows.end} * columns_.widths[i], 1);
     }
 
-    // A row behind all others, with place `row` of each column. Throws std::bad_alloc, and then nothing has changed.
+    // Appends a row, with place `row` of each column. Throws std::bad_alloc, and then nothing has changed.
     void push(BucketRows& rows, std::uint64_t number, const void* const* columns, std::size_t row) {
         if (rows.end == rows.room()) make_room(rows);
         assert(rows.begin <= rows.end && rows.end < rows.room());
@@ -72,7 +72,7 @@ public:
         ++rows.end;
     }
 
-    // The oldest row leaves; there is one. Throws std::bad_alloc, and then nothing has changed.
+    // Removes the oldest row; there is one. Throws std::bad_alloc, and then nothing has changed.
     void pop(BucketRows& rows) {
         assert(rows.begin < rows.end && rows.end <= rows.room() && "there is a row");
         if (rows.count() == 1) {

@@ -30,7 +30,7 @@ public:
     virtual void load(std::size_t rows, const std::uint8_t* sides, const void* times, const void* const* values,
                       const std::uint8_t* alone) = 0;
 
-    // With how many rows all rows together were compared.
+    // The number of comparisons of two rows so far.
     virtual std::uint64_t compared() const = 0;
 };
 
@@ -86,7 +86,7 @@ private:
     std::vector<JoinMatch> found_;
 };
 
-// Adds what another lane matched, of the same rows, in the order that one lane would have found.
+// Merges the matches of another lane, for the same rows, in the order of a single lane.
 inline void add_matches(std::vector<JoinMatch>& matches, const std::vector<JoinMatch>& others) {
     const auto middle = static_cast<std::ptrdiff_t>(matches.size());
     matches.insert(matches.end(), others.begin(), others.end());
@@ -94,6 +94,30 @@ inline void add_matches(std::vector<JoinMatch>& matches, const std::vector<JoinM
                        [](const JoinMatch& one, const JoinMatch& other) {
                            return one.row != other.row ? one.row < other.row : one.partner < other.partner;
                        });
+}
+
+// The choice of a join: FullJoin, whose cost is the window's, or IndexedJoin. The latter costs a few looks into
+// memory, and the rows in the buckets that it looks into.
+//
+// The figures are what tests/native/bench/bench_join.cpp measured on an EPYC of the fourth generation, in
+// nanoseconds for a row. They are good enough for the choice, as the costs mostly lie far apart. From about 1,500
+// rows in the window on the index is quicker, unless values crowd in few buckets.
+constexpr double ns_of_comparison(VectorPath path) {
+    switch (path) {
+    case VectorPath::avx512: return 0.06;
+    case VectorPath::avx2: return 0.12;
+    case VectorPath::neon: return 0.25;  // not measured
+    default: return 1.3;
+    }
+}
+
+// `window_rows` are seen by a row, on average; of these the index compares `compared_rows` with it: in a join that
+// runs, IndexedJoin::compared() / rows().
+inline bool prefers_index(const JoinPredicate& predicate, VectorPath path, double window_rows,
+                          double compared_rows = 0) {
+    constexpr double looks = 100, compared = 0.5, row = 40;  // the last is what a full join does besides
+    if (!BucketGrid(predicate).divides()) return false;
+    return looks + compared * compared_rows < row + ns_of_comparison(path) * window_rows;
 }
 
 }  // namespace callboard

@@ -63,7 +63,7 @@ public:
 
     const JoinWindows<Time>& windows() const { return windows_; }
 
-    // With how many rows all rows together were compared.
+    // The number of comparisons of two rows so far.
     std::uint64_t compared() const { return compared_; }
 
 private:

@@ -1,6 +1,6 @@
-// One side's stored rows that are still seen, by buckets. A bucket without rows is none.
+// The stored rows of one side that are still seen, in buckets. A bucket without rows does not exist.
 //
-// A bucket has a slot for as long as it has rows, by which its oldest row leaves it without being looked for.
+// A bucket has a slot for as long as it has rows, by which its oldest row is removed without a search.
 // One thread at a time. It waits for nobody.
 #pragma once
 
@@ -24,7 +24,7 @@ public:
         for (Entry& entry : entries_) pieces_.clear(entry.rows);
     }
 
-    // Memory that a bucket's match() or push() will want: the table's line, then its entry, then its rows.
+    // Prefetches the memory for a bucket's match() or push(): the table's line, then its entry, then its rows.
     __attribute__((always_inline)) void prefetch(std::uint64_t hash) const { index_.prefetch(hash); }
     __attribute__((always_inline)) void prefetch_entry(std::uint64_t hash) const {
         __builtin_prefetch(entries_.data() + index_.guess(hash));
@@ -38,7 +38,7 @@ public:
         if (slot != SlotIndex::none) pieces_.prefetch_end(entries_[slot].rows);
     }
 
-    // And what a pop() will want.
+    // Also the memory that a pop() will use.
     __attribute__((always_inline)) void prefetch_slot(std::uint32_t slot) const {
         __builtin_prefetch(entries_.data() + slot);
     }
@@ -47,7 +47,7 @@ public:
         __builtin_prefetch(entries_[slot].rows.piece, 1);  // which the next new bucket gets, if this one ends
     }
 
-    // A row behind all others of its bucket. Returns the bucket's slot. Throws std::bad_alloc.
+    // Appends a row to its bucket. Returns the bucket's slot. Throws std::bad_alloc.
     std::uint32_t push(std::uint64_t hash, std::uint64_t number, const void* const* columns, std::size_t row) {
         std::uint32_t slot = find(hash);
         if (slot != SlotIndex::none) {
@@ -70,7 +70,7 @@ public:
         return slot;
     }
 
-    // A bucket's oldest row leaves. Throws std::bad_alloc.
+    // Removes a bucket's oldest row. Throws std::bad_alloc.
     void pop(std::uint32_t slot) {
         Entry& entry = entries_[slot];
         assert(slot < entries_.size() && count_ != 0);

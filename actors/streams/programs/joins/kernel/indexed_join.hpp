@@ -1,4 +1,4 @@
-// A lane of a join of numbers, where the predicate says where matches may be: only the rows of a few buckets are
+// A lane of a join of numbers, whose predicate tells where matches may be: only the rows of a few buckets are
 // compared. The answer is that of FullJoin, and in the same order.
 //
 // Why it is the same.
@@ -83,7 +83,7 @@ public:
     const JoinWindows<Time>& windows() const { return windows_; }
     const GridBuckets& buckets(std::uint32_t side) const { return buckets_[side]; }
 
-    // With how many rows all rows together were compared, and how many rows that were.
+    // The number of comparisons of two rows so far, and the number of rows that were compared.
     std::uint64_t compared() const { return compared_; }
     std::uint64_t rows() const { return rows_; }
 

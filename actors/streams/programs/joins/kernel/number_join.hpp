@@ -31,6 +31,13 @@ public:
     void add_time(double time) { real_times_.push_back(time); }
     void add_value(std::uint32_t term, std::int64_t value) { columns_[term].whole.push_back(value); }
     void add_value(std::uint32_t term, double value) { columns_[term].real.push_back(value); }
+    // All of the row's values are 0: it has no partner.
+    void add_zeros() {
+        for (std::uint32_t i = 0; i < predicate_.count; ++i) {
+            if (predicate_.terms[i].type == NumberType::int64) columns_[i].whole.push_back(0);
+            else columns_[i].real.push_back(0);
+        }
+    }
 
     // Matches the batch, and begins the next. Replaces `matches`, as IndexedJoin::join() does.
     void match(std::vector<JoinMatch>& matches) {
@@ -42,7 +49,7 @@ public:
         for (Column& column : columns_) column.whole.clear(), column.real.clear();
     }
 
-    // With how many rows all rows together were compared.
+    // The number of comparisons of two rows so far.
     std::uint64_t compared() const { return whole_ != nullptr ? whole_->compared() : real_->compared(); }
 
 private:

@@ -1,4 +1,4 @@
-// A batch's rows as what stored rows are compared with: an interval for each term of each.
+// The rows of a batch, to be compared with stored rows: an interval for each row and term.
 #pragma once
 
 #include <cassert>

@@ -8,13 +8,13 @@
 // chance.) One side goes round from the first lane to the last, the other one back, so that no lane is ahead in
 // both.
 //
-// Which rows have left a window depends also on rows that the lane did not store, so all rows pass here. So do
+// The rows that have left a window depend also on rows that the lane did not store, so all rows pass here. So do
 // those without a partner, which see nothing and are not stored:
 //   three_step  A row meets the other side's window, is stored, and then removes from its own side's window what is
 //               more than `within` older than it. So a window is as its side's latest row left it, and two rows
 //               further apart than `within` may meet, as the paper says.
 //   strict      Rows more than `within` older leave both windows first. Times grow, so they are too old for all
-//               that comes; and so two rows meet exactly if they are at most `within` apart.
+//               later rows; and so two rows meet exactly if they are at most `within` apart.
 //   last_rows   The last n rows of the other side are seen. That is three_step by a clock which counts the rows of a
 //               side, all of them and not the lane's alone, within n - 1.
 #pragma once
@@ -36,8 +36,8 @@ constexpr bool is_stored_by_lane(std::uint64_t side, std::uint64_t turn, std::ui
     return turn % lanes == (side == 0 ? lane : lanes - 1 - lane);
 }
 
-// How long rows of either side stay in their window: so long after a row of the left one may a row of the right one
-// be its partner, and the other way round.
+// The time for which rows of each side stay in their window: within this time after a left row, a right row may be
+// its partner, and vice versa.
 template <class Time>
 struct JoinLengths {
     JoinLengths(Time both = {}) : of{both, both} {}
@@ -46,14 +46,24 @@ struct JoinLengths {
     Time of[2];
 };
 
-template <class Time>
-struct JoinSettings {
+// A lane's settings, whatever the type of its times.
+struct JoinLane {
     JoinPredicate predicate{};
     JoinRule rule{JoinRule::three_step};
-    JoinLengths<Time> within{};  // of last_rows: n - 1, so n is at least 1, and below 2**53 where times are doubles
     std::uint64_t lanes{1}, lane{0};
-    std::uint64_t passed[2]{};   // how many rows of each side came before, all of them without a partner
-    std::uint64_t seed{0};       // of the index's hashes
+    std::uint64_t passed[2]{};  // how many rows of each side came before, all of them without a partner
+    std::uint64_t seed{0};      // of the index's hashes
+};
+
+template <class Time>
+struct JoinSettings : JoinLane {
+    JoinSettings() = default;
+    JoinSettings(const JoinLane& lane, Time left, Time right) : JoinLane(lane), within(left, right) {}
+    JoinSettings(const JoinPredicate& predicate, JoinRule rule, JoinLengths<Time> within, std::uint64_t lanes = 1,
+                 std::uint64_t lane = 0)
+        : JoinLane{predicate, rule, lanes, lane}, within(within) {}
+
+    JoinLengths<Time> within{};  // of last_rows: n - 1, so n is at least 1, and below 2**53 where times are doubles
 };
 
 // Both sides' windows, with columns of the caller's choice.
@@ -90,8 +100,8 @@ public:
         if (rule_ != JoinRule::strict) expire(side, now, expired);
     }
 
-    // A row that was in its window when another join was saved. It comes before all rows that are taken, and after those
-    // of its side that `passed` counts.
+    // Loads a row that was in its window when another join was saved: before all rows that are taken, and after the
+    // rows of its side that `passed` counts.
     template <class Store>
     void load(const JoinBatch<Time>& batch, std::size_t row, const Store& store) {
         const std::uint32_t side = batch.sides[row];

@@ -26,14 +26,16 @@ cdef extern from "callboard/streams/programs/joins/kernel/rules.hpp" namespace "
         JoinLengths()
         JoinLengths(Time left, Time right)
 
-    cdef cppclass JoinSettings[Time]:
+    cdef cppclass JoinLane:
         JoinPredicate predicate
         JoinRule rule
-        JoinLengths[Time] within
         uint64_t lanes
         uint64_t lane
         uint64_t passed[2]
         uint64_t seed
+
+    cdef cppclass JoinSettings[Time]:
+        JoinSettings(const JoinLane& lane, Time left, Time right) except +
 
     cdef cppclass JoinMatch:
         uint32_t row

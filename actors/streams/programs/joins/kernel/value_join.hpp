@@ -1,5 +1,5 @@
-// A join whose rows are native values, which this object's owner compares one by one. The work at each row of a
-// batch is written down first. Doing it may take long, and needs no interpreter.
+// A join whose rows are native values, which this object's owner compares one by one. The work for each row of a
+// batch is recorded first. Then it is done, which may take long, without the interpreter.
 //
 // One thread at a time. It waits for nobody.
 #pragma once
@@ -37,7 +37,7 @@ public:
         Entry& entry = entries_.back();
         ++(entry.is_compared ? entry.after : entry.before)[side];
     }
-    // It is compared with the other side's window. A buffer is kept as long as need be.
+    // It is compared with the other side's window. A buffer is kept as long as needed.
     void compare(const Value& value) {
         assert(!entries_.empty() && !entries_.back().is_compared && "a row is compared once");
         if (value.kind == Kind::buffer) value.buffer->retain();
@@ -49,13 +49,13 @@ public:
         assert(!entries_.empty());
         entries_.back().is_stored = true;
     }
-    // It is neither compared nor stored, whatever was said.
+    // It is neither compared nor stored, whatever was called before.
     void refuse() {
         assert(!entries_.empty());
         entries_.back().is_refused = true;
     }
 
-    // How many comparisons that makes, at most.
+    // The number of these comparisons, at most.
     std::size_t due() const {
         return entries_.size() * (windows_[0].count() + windows_[1].count() + entries_.size());
     }
@@ -96,7 +96,7 @@ public:
     // Rows as places in the batch, and the numbers of their partners, both in order.
     std::vector<JoinMatch> matches;
 
-    // With how many rows all rows together were compared.
+    // The number of comparisons of two rows so far.
     std::uint64_t compared() const { return compared_; }
 
 private:
@@ -112,7 +112,7 @@ private:
         bool is_compared, is_stored, is_refused;
     };
 
-    // Rows side by side; those in front have left, and are cleared away when they are half of all.
+    // Contiguous rows; those at the front have left, and are removed when they are half of all.
     class Window {
     public:
         ~Window() { drop_first(count()); }

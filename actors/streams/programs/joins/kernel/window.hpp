@@ -69,7 +69,7 @@ public:
         ++end_;
     }
 
-    // Rows in front that are too old by now are seen no more; `expired` hears the position of each.
+    // Rows at the front that are too old by now are not seen any more; `expired` is called with each position.
     template <class Expired>
     void expire(Time now, Time within, const Expired& expired) {
         while (begin_ != end_ && is_expired(now, times(block_at(begin_))[place_of(begin_)], within)) expired(begin_++);
@@ -82,7 +82,7 @@ public:
         blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(gone));
     }
 
-    // The begin of the block that has a position. That block must not be purged yet.
+    // The beginning of the block with a position. That block must not be purged yet.
     const std::uint64_t* numbers_at(std::uint64_t position) const { return numbers(block_at(position)); }
     const unsigned char* column_at(std::uint64_t position, std::uint32_t column) const {
         return block_at(position) + arena_.offset_of(column);
