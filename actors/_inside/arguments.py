@@ -15,41 +15,36 @@ from callboard.supervision import Directive, Supervision
 
 
 class ActorOptions(TypedDict, total=False):
-    """The options of actors, for `spawn`, for routers and for pools.
-
-    Args:
-        mailbox: A BoundedMailbox or a PriorityMailbox; by default one without a limit.
-        placement: A placement policy for this actor alone, or its name.
-        priority: A number for priority policies that use one; 0 by default.
-        supervision: A Supervision, or one of its directives.
-        dedicated: Give the actor its own thread, because it blocks.
-        context: With "own", the actor has its own context variables, none of which is set at first.
-            With "sender", it handles each message with a copy of the sender's variables. The
-            default is the system's; if that is "sender", native actors and those with
-            `receive_many` still have their own.
-        event_loop: Run its coroutines on the system's event loop, where asyncio can be used.
-        concurrency: The most messages that its `async def receive` may be handling at once; 1 by
-            default. They begin in order, and only one runs at any moment.
-    """
+    """The options of actors, for `spawn`, for routers and for pools."""
 
     mailbox: Mailbox | None
+    """A BoundedMailbox or a PriorityMailbox; by default one without a limit."""
     placement: PlacementPolicy | type[PlacementPolicy] | str | Mapping[str, Any] | None
+    """A placement policy for this actor alone, or its name."""
     priority: int | None
+    """A number for priority policies that use one; 0 by default."""
     supervision: Supervision | Directive | Callable[[BaseException], Directive] | None
+    """A Supervision, or one of its directives."""
     dedicated: bool
+    """Give the actor its own thread, because it blocks."""
     context: Literal["own", "sender"] | None
+    """With "own", the actor has its own context variables, none of which is set at first. With
+    "sender", it handles each message with a copy of the sender's variables. The default is the
+    system's; if that is "sender", native actors and those with `receive_many` still have their own.
+    """
     event_loop: bool
+    """Run its coroutines on the system's event loop, where asyncio can be used."""
     concurrency: int
+    """The most messages that its `async def receive` may be handling at once; 1 by default. They
+    begin in order, and only one runs at any moment.
+    """
 
 
 class SpawnOptions(ActorOptions, total=False):
-    """The options of `spawn`: those of ActorOptions, and the actor's name.
-
-    Args:
-        name: Unique among the top-level actors, or the siblings; without `/`.
-    """
+    """The options of `spawn`: those of ActorOptions, and the actor's name."""
 
     name: str | None
+    """Unique among the top-level actors, or the siblings; without `/`."""
 
 
 OF_ACTORS: frozenset[str] = ActorOptions.__optional_keys__
