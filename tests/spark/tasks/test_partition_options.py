@@ -28,7 +28,7 @@ def no_kept_graph() -> None:
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
         ({"in_flight": -1}, "in_flight must be a whole number of at least 1, got -1"),
         ({"workers": 1.5}, "workers must be .* got 1.5"),
-        ({"drain_timeout": 0}, "drain_timeout must be a number of seconds above 0, .* got 0"),
+        ({"drain_timeout": 0}, "drain_timeout must be a number of seconds above 0 .* got 0"),
         ({"flush": "no"}, "flush must be True or False, got 'no'"),
         ({"lifetime": "job"}, "lifetime must be one of task, process, got 'job'"),
         ({"entry": 3}, "entry expects an entry point's name or None, got 3"),
