@@ -205,27 +205,29 @@ def test_a_kept_descriptor_is_taken_back_at_the_end(kept: Callable[..., Kept]) -
 
 
 class Held(Attentive):
-    """Keeps its worker until a gate is opened, too."""
+    """Keeps its worker between two meetings at a barrier, too."""
 
     def receive(self, message: Any) -> Any:
-        if isinstance(message, threading.Event):
-            assert message.wait(DEADLINE)
+        if isinstance(message, threading.Barrier):
+            message.wait(DEADLINE)
+            message.wait(DEADLINE)
             return None
         return super().receive(message)
 
 
 def test_a_descriptor_taken_away_is_not_taken_back_twice(kept: Callable[..., Kept]) -> None:
-    pipe, gate = kept(1), threading.Event()
+    pipe, barrier = kept(1), threading.Barrier(2)
     system = ActorSystem(workers=1)
     ref = system.spawn(Held)
     worker = system._runtime.team.workers[0]
     assert ref.ask(pipe).result(DEADLINE)
     assert pipe.taken_back.wait(DEADLINE)
-    ref.tell(gate)
+    ref.tell(barrier)
+    barrier.wait(DEADLINE)
     with pytest.raises(DrainTimeout):
         system.stop(timeout=0)
     pipe.lends = False
-    gate.set()
+    barrier.wait(DEADLINE)
     assert worker.thread is not None
     worker.thread.join(DEADLINE)
     assert not worker.thread.is_alive()
