@@ -37,7 +37,7 @@ class Timer(CopiedAsItself):
     is_cancelled: bool = False
 
     def cancel(self) -> bool:
-        """Prevent calls that are still to come. False if none are.
+        """Prevent calls that are still to come. Return False if there are none.
 
         In any thread. A message that was sent already, and waits in the mailbox, still comes,
         unless it is that of an actor's own timer with a key.

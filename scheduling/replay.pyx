@@ -1,8 +1,8 @@
 """Seeded replay: the calling thread is the worker, and a seed decides which ready actor comes next.
 
 One seed is one interleaving. It is the same on every machine and in every version, because nothing
-else decides: no clock, no other thread and no hash order. So the generator of random numbers is in
-`core/mix.hpp`.
+else decides: no clock, no other thread and no hash order. The generator of random numbers is
+callboard's own, in `core/mix.hpp`.
 """
 
 import threading

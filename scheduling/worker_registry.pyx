@@ -32,7 +32,7 @@ cdef class WorkerRegistry:
             self.dedicated = [other for other in self.dedicated if other is not worker]
 
     def note_end(self, worker):
-        """Note that a worker's thread ends. Its last call."""
+        """Note that a worker's thread ends. It is the thread's last call."""
         raise NotImplementedError
 
     @property

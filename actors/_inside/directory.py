@@ -66,7 +66,7 @@ class Directory:
         self._expected: dict[ActorToCome, None] = {}
 
     def at(self, path: Any) -> ActorRef[Any]:
-        """Return the live actor at a path. Raises CallboardError for a free path, TypeError."""
+        """Return the live actor at a path. Raises CallboardError if there is none, TypeError."""
         found = lookup(self._runtime, _checked("find()", path))
         if found is None:
             named = self._runtime.named.values()

@@ -107,7 +107,7 @@ cdef ActorRef spawn_by(
         note_spawn(ref)
     try:
         join_family(ref)
-        if runtime.sampled_every != 0:  # after that: the begin of a trace sees this actor, or is seen here
+        if runtime.sampled_every != 0:  # after that: what begins a trace sees this actor, or is seen here
             ref._be_sampled(True)
             if runtime.sampled_every == 0:  # the trace has just ended
                 ref._be_sampled(False)

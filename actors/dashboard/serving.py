@@ -159,7 +159,7 @@ def serve_dashboard(
         host: The address to listen on. By default, only browsers on this machine can connect.
         port: The port; by default a free one.
         token: The secret in the `url`, without which a browser sees nothing: 16 to 256 letters,
-            digits and._~!$&'()*+,;=:@/?-. Random by default.
+            digits and ._~!$&'()*+,;=:@/?-. Random by default.
         servers: Connections of `callboard.remote`, also to shards. The dashboard shows the state of
             their servers.
 

@@ -44,8 +44,8 @@ def rows_in(table: Any, size: int) -> Iterator[dict[str, Any]] | None:
     """Return the rows of an Arrow table, of a frame of Polars or pandas, or of a relation of
     DuckDB, as dictionaries.
 
-    They are made some at a time. None: it is not such a table. Raises ValueError if two columns
-    have one name.
+    They are made `size` at a time. Returns None if it is not such a table. Raises ValueError if
+    two columns have one name.
     """
     kind = type(table)
     if not is_table(table):

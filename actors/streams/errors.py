@@ -45,7 +45,7 @@ class StreamError(RunError):
     `operator` is the operator's name, and `row` the row at which it raised. `serial` is that row's
     number in the operator's input, from 0; with several inputs, in its own input. Watermarks are
     numbered, too. If the operator raised elsewhere, `when` says where, as "in flush()"; then `row`
-    is None, and `serial` the number of rows so far. `serial` is None if it raised at no row in
+    is None, and `serial` the number of those so far. `serial` is None if it raised at no row in
     particular.
     """
 

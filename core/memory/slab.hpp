@@ -13,7 +13,7 @@
 // too, for rule 4: all subtractions are read-modify-writes, so the last comes after each of them, and no
 // use of a line comes after the slab was freed.
 //
-// Why a line names its slab, instead of its address. A slab that is found by masking an address has to
+// Why a line stores its slab, instead of finding it from its address. A slab that is found by masking an address has to
 // lie on a multiple of its size. For such a slab glibc (2.36) looks for twice the room. So it does not
 // reuse the room of a freed slab, and a program with bursts grows with each of them. A slab from here is
 // an ordinary piece of memory, 2 KiB with malloc's own word, and fits where another slab was.

@@ -12,7 +12,7 @@ from callboard.scheduling.elasticity.processors import queued_ns
 from callboard.scheduling.elasticity.team_level import LeveledGraph, LeveledTeam, LeveledWorker
 
 _SETTLED = 8
-"""The done rounds for each one on its way, from which on the places of the latter hardly matter."""
+"""With this many finished rounds for each unfinished one, the places of those hardly matter."""
 
 
 @dataclass

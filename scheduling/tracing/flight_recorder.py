@@ -34,7 +34,7 @@ class FlightRecorder:
     limit: int = 64_000_000
     """The most bytes in memory."""
     signal: int | None = None
-    """A signal that also has the file written. The main thread makes such a system."""
+    """A signal at which the file is written, too. Make such a system in the main thread."""
     arrows: int = ARROWS
     """One message in this number has an arrow, from its sender's dispatch to its receiver's."""
 

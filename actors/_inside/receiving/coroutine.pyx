@@ -301,7 +301,7 @@ cdef void drive_concurrent(ConcurrentMessage message, Envelope* envelope, object
 
 
 cdef PyObject* hand_variables(ConcurrentMessage message) noexcept:
-    """Take the context of a concurrent message, with its reference, or null."""
+    """Return the context of a concurrent message, which no longer has it, with its reference, or null."""
     if message.variables is None:
         return NULL
     variables = message.variables
@@ -311,7 +311,7 @@ cdef PyObject* hand_variables(ConcurrentMessage message) noexcept:
 
 
 cdef void take_variables(ConcurrentMessage message, PyObject* variables) noexcept:
-    """Give a concurrent message a context, with its reference, or null."""
+    """Let a concurrent message take over a context, with its reference, or null."""
     if variables != NULL:
         message.variables = <object>variables
         Py_DECREF(message.variables)

@@ -18,7 +18,7 @@ cdef class LoopTask(TaskElsewhere):
     cdef bint recalled        # its message went back before it began
     cdef list postponed       # system messages for when it is over
     cdef ConcurrentMessage message  # whose work this is, if the actor may have many messages in the middle
-    cdef StepLock step_lock        # which says which thread may run its code
+    cdef StepLock step_lock        # which lets one step at a time run its code
     cdef tuple ending         # how the coroutine ended, while what it sent still waits for room
 
     cdef void launch(self) noexcept

@@ -115,7 +115,7 @@ cdef class Block(Overflow):
         cdef uint32_t outermost = 1 if runtime.manual else 0
         cdef str obstacle = None
         cdef bint is_below
-        # The clock of a manual system stands still: a wait that lasts is one of many steps.
+        # The clock of a manual system stands still during the call: a wait that lasts is one of many steps.
         cdef bint is_logical = runtime.manual and (context.worker != NULL or runtime.system._is_run_here)
         cdef int64_t steps = runtime.system.max_steps if is_logical else -1
         assert holds(limits != NULL and limits.capacity > 0)
@@ -362,8 +362,8 @@ cdef Others others_on(Worker* core):
 # --- messages that senders drop -----------------------------------------------------------------------
 
 
-# The messages that were dropped while the popping was owned: spent nodes carry them, the oldest first. No Python
-# code may run, because it could switch threads. A worker that has the interpreter and finds the popping
+# The messages that were dropped while the popping was owned: spent nodes carry them, the oldest first. The
+# owner runs no Python code, because that could switch threads. A worker that has the interpreter and finds the popping
 # owned comes back at once, again and again, and never lets the interpreter go.
 cdef struct Dropped:
     Node* first
@@ -382,7 +382,7 @@ cdef void release_popping(Handle to, Runtime runtime, Context* context) noexcept
 
 
 cdef void pop_one(Cell* cell, Dropped* dropped) noexcept nogil:
-    """Pop the oldest message, if there is one; it may not be linked yet, or just taken."""
+    """Pop the oldest message, if there is one; it may not be linked yet, or may just have been taken."""
     cdef bint is_message = False
     cdef Node* spent = NULL
     cdef Node* node = cell.head.pop(spent)

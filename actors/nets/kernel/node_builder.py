@@ -45,7 +45,7 @@ from callboard.nets.types.typed import Typed
 class NodeBuilder:
     """Makes the nodes of one run.
 
-    If no box runs elsewhere, depth first in_order the order, and nodes need no lineages.
+    If no box runs elsewhere, depth first keeps the order, and nodes need no lineages.
     """
 
     def __init__(self, specializer: Specializer, *, is_alone: bool) -> None:

@@ -34,7 +34,7 @@ def record_trace(
         system: The system to trace.
         path: The file to write.
         format: "perfetto", or "text" with a line for each dispatch. By default a path that ends
-            in.txt is text.
+            in `.txt` is text.
         limit: The size in bytes at which the trace ends.
         arrows: One in this number of messages between actors has an arrow, from the dispatch that
             sent it to the one that received it. With several traces at a time, the smallest number

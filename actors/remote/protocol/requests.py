@@ -51,7 +51,7 @@ class BatchName(NamedTuple):
 
 
 class Begin(NamedTuple):
-    """The begin of an upload: one attempt at a partition of a batch, for an entry point."""
+    """The beginning of an upload: one attempt at a partition of a batch, for an entry point."""
 
     upload: int
     entry: int

@@ -283,6 +283,12 @@ class Execution:
 
         The caller has the lock, so its round is the next.
         """
+        self._await_free_round(deadline)
+        # Last: the outputs of rounds on their way have come by then.
+        while for_takers and self._await_takers(hold, deadline):
+            self._await_free_round(deadline)
+
+    def _await_free_round(self, deadline: float | None) -> None:
         flow = self.flow
         self._rest(deadline)
         while not flow.has_room:
@@ -299,9 +305,6 @@ class Execution:
                 )
             if self.life.ended:
                 raise self.life.why_ended(f"{self!r} has ended")
-        # Last: the outputs of rounds on their way have come by then.
-        if for_takers and self._await_takers(hold, deadline):
-            self._await_room(hold, deadline, for_takers=True)
 
     def _rest(self, deadline: float | None) -> None:
         """Rest as long as an operator on the caller's thread asks for: see throttle()."""

@@ -125,7 +125,7 @@ class Snapshotting:
         saving = self._saving.hold()
         try:
             if not run.waiting.acquire(saving, deadline):
-                raise RunTimeout(f"another snapshot of {run!r} is being encoded")
+                raise RunTimeout(f"another snapshot of {run!r} is being encoded or written")
             cut, pause, rounds = self._cut_in_a_pause(run, codec, deadline)
             snapshot = cut.encoded(pause)
             if (directory := self._directory) is not None:
