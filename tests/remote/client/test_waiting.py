@@ -235,7 +235,7 @@ def test_descriptors_go_with_the_connection(server: Server) -> None:
         return len(os.listdir("/proc/self/fd"))
 
     eventually(lambda: not server._peers, "nobody is connected")
-    most = count() + 2  # either worker may get its bell by now
+    most = count() + 2  # either worker may have made its wake descriptor by now
     for _ in range(4):
         with connect(str(server.address), timeout=DEADLINE) as connection:
             assert connection.ref("notes").ask(1).result(DEADLINE) == 1
