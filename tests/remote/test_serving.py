@@ -462,3 +462,16 @@ def test_an_actor_that_would_block_its_worker_is_told(start: Start) -> None:
         connection.flush(DEADLINE)
     assert Gate.seen == [1]
     connection.close()
+
+
+def test_a_flush_waits_for_what_was_taken_before_a_refusal(connection: Connection) -> None:
+    connection.ref("refusing").tell_many([1, 2, 3, 4])
+    eventually(lambda: bool(Gate.seen), "the gate has its first message")
+    with pytest.raises(RemoteCallError, match="MailboxFull"):
+        ask_twice(connection)
+    flushed = connection.aflush()
+    assert connection.ref("notes").ask(0).result(DEADLINE) == 0
+    assert not flushed.done()
+    Gate.opened.set()
+    flushed.result(DEADLINE)
+    assert Gate.seen in ([1], [1, 2])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from callboard.streams import Watermark, entry
+from callboard.streams import StreamError, Watermark, entry
 
 rows = entry("rows")
 
@@ -90,3 +90,11 @@ def test_rows_become_arrow_batches_and_batches_rows() -> None:
     (batch,) = rows.to_arrow(9, schema).collect().run_sequentially({"rows": [("ann", 1)]})
     assert batch.schema == schema
     assert batch.to_pylist() == [{"user": "ann", "page": 1}]
+
+
+def test_a_row_that_cannot_be_written_is_an_error_and_the_file_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    with pytest.raises(StreamError, match="operator 'write' failed at input 1") as caught:
+        rows.to(str(path)).run_sequentially({"rows": ["a", object()]})
+    assert "neither a string" in str(caught.value.__cause__)
+    assert path.read_text() == "a\n"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from queue import Queue
 from typing import Any
 
 import pytest
 
 from callboard import ActorSystem, DeadLetter
-from callboard.nets import join, ordered
+from callboard.nets import Net, join, ordered, sync
 from tests.nets.running.gate import TIMEOUT
 
 KEYS = 300
@@ -40,3 +41,18 @@ def test_entities_end_when_their_pair_has_merged(system: ActorSystem) -> None:
     assert seen.in_cells == 0
     assert sum(place["entities"] for place in seen.places.values()) <= before + 2
     assert len(run.finish(TIMEOUT)) == KEYS + 1
+
+
+@pytest.mark.parametrize("kind", ["cell", "join"])
+def test_a_cell_that_times_out_starts_again(system: ActorSystem, kind: str) -> None:
+    letters: Queue[DeadLetter] = Queue()
+    system.dead_letters.subscribe(letters.put)
+    cell: Net = sync("{a}", "{b}", timeout=0.02)
+    run = system.run(cell if kind == "cell" else join("id", ("a", "b"), timeout=0.02))
+    run.send([{"a": 1, "id": 1}], timeout=TIMEOUT)
+    letter = letters.get(timeout=TIMEOUT)
+    assert (letter.message, letter.reason) == ({"a": 1, "id": 1}, "unpaired")
+    assert run.statistics().in_cells == 0
+    run.send([{"a": 2, "id": 1}, {"b": 3, "id": 1}], timeout=TIMEOUT)
+    assert run.finish(TIMEOUT) == [{"a": 2, "b": 3, "id": 1}]
+    assert letters.empty()

@@ -247,3 +247,8 @@ def test_a_cancelled_ask_ends_its_wait_and_others_are_served(connection: Connect
     with once_driven(connection, answer.cancel), pytest.raises(AskCancelled):
         answer.result(DEADLINE)
     assert connection.ref("notes").ask("next").result(DEADLINE) == "next"
+
+
+def test_an_ask_fails_in_time_while_its_thread_reads(connection: Connection) -> None:
+    with pytest.raises(AskTimeout, match=r"no answer from 'owing' at .* after 0.05 s"):
+        connection.ref("owing").ask("please", timeout=0.05).result(DEADLINE)
