@@ -81,7 +81,7 @@ class DeadLetters:
 
     @property
     def fatal(self) -> list[tuple[str, FailureReport]]:
-        """The first failures, 100 at most, that supervision did not mend: their actors stopped."""
+        """The first failures, 100 at most, that supervision let stop their actors."""
         with self._lock:
             return list(self._fatal)
 
@@ -163,7 +163,7 @@ class DeadLetters:
             self.observer("failure of", ref, report.type.__qualname__)
 
     def note_restart(self, ref: ActorRef[Any]) -> None:
-        """Count that an actor starts anew, and tell traces. The runtime calls this."""
+        """Count that an actor restarts, and tell traces. The runtime calls this."""
         with self._lock:
             self._restart_count += 1
         if self.observer is not None:

@@ -2,20 +2,20 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from callboard._inside.sending.native_ref import NativeRef
+from callboard._inside.sending.ref import ActorRef
 from callboard._inside.sending.values import NativeBuffer, NativeRecord, Tagged
 from callboard.actor import Spawns
 from callboard.core.errors import CallboardError
 from callboard.system import ActorSystem
 
-__all__ = ["NativeActor", "NativeBuffer", "NativeFailure", "NativeRecord", "NativeRef", "Tagged"]
+__all__ = ["NativeActor", "NativeBuffer", "NativeFailure", "NativeRecord", "Tagged"]
 
 class NativeFailure(CallboardError): ...
 
 @disjoint_base
 class NativeActor(Spawns):
     @property
-    def ref(self) -> NativeRef: ...
+    def ref(self) -> ActorRef[Any]: ...
     @property
     def system(self) -> ActorSystem: ...
     def on_start(self) -> None: ...

@@ -30,9 +30,9 @@ cdef extern from *:
     bint unlikely "__builtin_expect" (bint condition, bint usual) nogil
 
 # A type that native.pxd cimports is known to Cython, but is no name of this module for Python.
-globals().update(NativeBuffer=NativeBuffer, NativeRef=NativeRef)
+globals().update(NativeBuffer=NativeBuffer)
 
-__all__ = ["NativeActor", "NativeBuffer", "NativeFailure", "NativeRecord", "NativeRef", "Tagged"]
+__all__ = ["NativeActor", "NativeBuffer", "NativeFailure", "NativeRecord", "Tagged"]
 
 
 class NativeFailure(CallboardError):

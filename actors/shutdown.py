@@ -250,7 +250,7 @@ class Shutdown:
             raise _left_behind(runtime.name, f"did not stop in {seconds:.3g} s", stuck)
 
     def _warn_of_unmet_options(self) -> None:
-        """Say which options of the configuration were for actors that never came."""
+        """Log which options of the configuration were for actors that were never spawned."""
         runtime = self._runtime
         names = [name for _, name in runtime.named]
         for entry in runtime.config.unmet if not runtime.closing else ():

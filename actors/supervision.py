@@ -1,4 +1,4 @@
-"""Supervision: the decision when an actor fails."""
+"""Supervision: the decision what happens when an actor fails."""
 
 from __future__ import annotations
 

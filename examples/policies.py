@@ -1,4 +1,4 @@
-"""Leave it to a file where actors live and who runs next, and look at what happened.
+"""Let a file decide where actors live and which one runs next, and look at the result.
 
 Prints:
 

@@ -1,4 +1,4 @@
-"""Run a net that a text says: a sieve that grows by a stage for each prime.
+"""Run a net that is given as text: a sieve that grows by a stage for each prime.
 
 Prints:
 

@@ -17,7 +17,7 @@ CHANGE = list(Change._fields)
 
 
 class AuthorState(PersistentActor):
-    """The sessions of some of the authors, from all changes of theirs in time order."""
+    """The sessions of some of the authors, from all their changes in time order."""
 
     snapshot_every = 4
 

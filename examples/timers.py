@@ -29,7 +29,7 @@ class Session(Actor[str | Silent]):
             self.log.tell(f"asleep since {PATIENCE:.0f} s")
             self.stop()
         else:
-            self.timer.cancel()  # not silent after all: wait anew
+            self.timer.cancel()  # not silent after all: wait again
             self.timer = self.after(PATIENCE, Silent())
             self.log.tell(message)
 

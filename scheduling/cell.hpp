@@ -40,11 +40,11 @@
 namespace callboard {
 
 // Flags of a cell, set before it is first scheduled.
-inline constexpr std::uint32_t python_cell = 1;     // its dispatch needs the interpreter
-inline constexpr std::uint32_t wants_token = 2;     // ... and the token
-inline constexpr std::uint32_t dedicated_cell = 4;  // has a dedicated worker
+inline constexpr std::uint32_t python_cell = 1;      // its dispatch needs the interpreter
+inline constexpr std::uint32_t wants_token = 2;      // ... and the token
+inline constexpr std::uint32_t dedicated_cell = 4;   // has a dedicated worker
 inline constexpr std::uint32_t unpinned_cell = 8;    // no policy chose its affinity: see stealing.hpp
-inline constexpr std::uint32_t recorded_cell = 16;  // monitoring notes its dispatches
+inline constexpr std::uint32_t recorded_cell = 16;   // monitoring notes its dispatches
 inline constexpr std::uint32_t own_times_cell = 32;  // `times` are its own, and end with it
 // The flags from here on belong to the actor in the cell, which may set them at any time.
 inline constexpr std::uint32_t first_own_flag = 64;
@@ -71,15 +71,15 @@ struct Cell {
 
     // --- the readiness owner's ------------------------------------------------------------------
     alignas(cache_line) MpscHead head;
-    Cell* next{nullptr};           // in a ready set, an inbox, the token's queue
-    std::uint64_t number{0};       // its name in monitoring records
-    std::int64_t created{0};       // monotonic ns; 0 where monitoring is off
-    Counter messages;              // consumed
-    Counter dispatches;            // the one in work included
-    Counter busy_ns;               // measured when monitoring or a policy asks for it
-    std::uint64_t stamp{0};        // a priority policy's own (age, deadline)
+    Cell* next{nullptr};                 // in a ready set, an inbox, the token's queue
+    std::uint64_t number{0};             // its name in monitoring records
+    std::int64_t created{0};             // monotonic ns; 0 where monitoring is off
+    Counter messages;                    // consumed
+    Counter dispatches;                  // the one in work included
+    Counter busy_ns;                     // measured when monitoring or a policy asks for it
+    std::uint64_t stamp{0};              // a priority policy's own (age, deadline)
     Atomic<ActorTimes*> times{nullptr};  // what monitoring adds its times to; null: nothing
-    Atomic<Worker*> ready_on{nullptr};  // whose ready set it is in; null when running or nowhere
+    Atomic<Worker*> ready_on{nullptr};   // whose ready set it is in; null when running or nowhere
 
     bool has(std::uint32_t flag) const { return flags.load(relaxed) & flag; }
     void set(std::uint32_t flag) { flags.fetch_or(flag, relaxed); }

@@ -23,7 +23,7 @@ from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.policies import choose_heuristic, choose_placement, choose_priority
-from callboard.scheduling.priority import PriorityPolicy
+from callboard.scheduling.priority import ReadyOrder
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder, check_trace
 
 MONITORING = ("off", "times", "mailboxes", "channels", "workers")
@@ -44,6 +44,7 @@ class Config:
     name: str = "callboard"
     workers: int = 1
     least_workers: int = 1
+    processes: int = 0
     elasticity: Elasticity | None = None
     threading: str = "assigned"
     quantum: int = 64
@@ -124,7 +125,7 @@ class Config:
             return choose_placement(value)
         return policy or self._placements.setdefault(key, choose_placement(value))
 
-    def priority_policy(self) -> PriorityPolicy:
+    def priority_policy(self) -> ReadyOrder:
         """Return a new instance of the system's policy: each worker has its own."""
         return choose_priority(self.priority)
 
@@ -409,6 +410,7 @@ _weight = partial(checks.whole, least=0, most=2**32 - 1, error=ConfigError)
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": _name,
     "workers": _workers,
+    "processes": partial(checks.whole, least=0, most=MOST_WORKERS, error=ConfigError),
     "elasticity": _elasticity,
     "threading": partial(checks.one_of, choices=THREADING, error=ConfigError),
     "quantum": partial(checks.whole, most=2**31 - 1, error=ConfigError),

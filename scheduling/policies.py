@@ -20,9 +20,9 @@ from callboard.scheduling import placement, priority
 from callboard.scheduling.flow import heuristics
 from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.scheduling.placement import PlacementPolicy
-from callboard.scheduling.priority import PriorityPolicy
+from callboard.scheduling.priority import PriorityPolicy, ReadyOrder
 
-Policy = TypeVar("Policy", PlacementPolicy, PriorityPolicy, Heuristic)
+Policy = TypeVar("Policy", PlacementPolicy, ReadyOrder, Heuristic)
 
 
 def _shipped(module: ModuleType, base: type[Policy]) -> dict[str, type[Policy]]:
@@ -37,7 +37,8 @@ def _shipped(module: ModuleType, base: type[Policy]) -> dict[str, type[Policy]]:
 
 PLACEMENTS = _shipped(placement, PlacementPolicy)
 del PLACEMENTS["near"]  # a configuration has no refs
-PRIORITIES = _shipped(priority, PriorityPolicy)
+PRIORITIES = _shipped(priority, ReadyOrder)
+del PRIORITIES["priority_policy"]  # the base of users' own
 HEURISTICS = _shipped(heuristics, Heuristic)
 
 
@@ -51,15 +52,16 @@ def choose_placement(value: Any) -> PlacementPolicy:
     return policy
 
 
-def choose_priority(value: Any) -> PriorityPolicy:
+def choose_priority(value: Any) -> ReadyOrder:
     """Return a new priority policy of the kind that `value` names. Raises ConfigError."""
-    if isinstance(value, PriorityPolicy):
+    if isinstance(value, ReadyOrder):
         raise ConfigError(
             f"each worker needs its own priority policy: expected a name, a class or a table with "
             f"`policy` and its options as priority, got {safe_repr(value)}"
         )
-    policy = _make(value, PRIORITIES, PriorityPolicy)
-    policy._check()
+    policy: ReadyOrder = _make(value, PRIORITIES, PriorityPolicy)
+    if isinstance(policy, PriorityPolicy):
+        policy._check()
     return policy
 
 
@@ -83,7 +85,8 @@ def _make(value: Any, shipped: Mapping[str, type[Policy]], base: type[Policy]) -
             f"{safe_repr(value)} is a heuristic: it chooses among the operators of a graph, so it "
             "is given to run() as `policy`, or as `policy` under `streams` in a configuration"
         )
-    if not isinstance(found, type) or not issubclass(found, base):
+    is_shipped = any(found is each for each in shipped.values())
+    if not is_shipped and not (isinstance(found, type) and issubclass(found, base)):
         raise ConfigError(
             f"expected a policy: one of {', '.join(shipped)}, a subclass of "
             f"{base.__name__} as a class or as 'package.module:Class', or a table with `policy` "
@@ -96,13 +99,14 @@ def _make(value: Any, shipped: Mapping[str, type[Policy]], base: type[Policy]) -
         known = ", ".join(signature.parameters) or "none"
         raise ConfigError(f"policy {safe_repr(value)}: {error}; its options: {known}") from None
     try:
-        return found(**options)
+        policy: Policy = found(**options)
     except ConfigError:
         raise
     except Exception as error:
         raise ConfigError(
             f"policy {safe_repr(value)} cannot be made: {safe_repr(error)}"
         ) from error
+    return policy
 
 
 def _find(name: str, shipped: Mapping[str, Any]) -> Any:

@@ -20,11 +20,14 @@ cdef extern from "callboard/scheduling/priority.hpp" namespace "callboard" nogil
     ReadySet owned_ready_set[Ready](Ready* ready)
 
 
-cdef class PriorityPolicy:
-    # The functions that the worker calls, on its own thread and without the interpreter. A policy
-    # in Cython sets them in __cinit__ or __init__; those of the base class call the Python methods.
-    cdef ReadySet ready
+cdef class ReadyOrder:
+    cdef ReadySet ready         # the functions that the worker calls, on its own thread and without the interpreter
     cdef bint timed             # it needs each dispatch measured (Cell.busy_ns)
     cdef bint counted           # it needs messages counted (Cell.limits.count())
+
+
+cdef class PriorityPolicy(ReadyOrder):
+    # A policy in Cython sets the functions of `ready` in __cinit__ or __init__; those of this class call the Python
+    # methods.
     cdef public uint64_t patience
     cdef TrackedReady tracked

@@ -6,34 +6,37 @@ from typing_extensions import disjoint_base
 from callboard.scheduling.handle import Handle
 
 @disjoint_base
-class PriorityPolicy:
+class ReadyOrder:
+    def _counts_messages(self) -> bool: ...
+
+@disjoint_base
+class PriorityPolicy(ReadyOrder):
     patience: int
     # The actor is an ActorRef; a policy may name that type in its own signatures.
     def put_ready(self, actor: Any) -> None: ...
     def fetch_ready(self) -> Handle: ...
     def _check(self) -> None: ...
-    def _counts_messages(self) -> bool: ...
 
 @final
-class Fifo(PriorityPolicy):
+class Fifo(ReadyOrder):
     __signature__: ClassVar[Signature]
 
 @final
-class TwoLevel(PriorityPolicy):
+class TwoLevel(ReadyOrder):
     __signature__: ClassVar[Signature]
     def __init__(self, patience: int = 16) -> None: ...
 
 @final
-class Weighted(PriorityPolicy):
+class Weighted(ReadyOrder):
     __signature__: ClassVar[Signature]
     def __init__(self, ageing: int = 16) -> None: ...
 
 @final
-class ShortestFirst(PriorityPolicy):
+class ShortestFirst(ReadyOrder):
     __signature__: ClassVar[Signature]
     def __init__(self, patience: int = 100) -> None: ...
 
 @final
-class LongestQueue(PriorityPolicy):
+class LongestQueue(ReadyOrder):
     __signature__: ClassVar[Signature]
     def __init__(self, window: int = 16) -> None: ...

@@ -33,8 +33,22 @@ cdef extern from "callboard/scheduling/priority.hpp" namespace "callboard" nogil
         LongestReady(uint64_t window)
 
 
-cdef class PriorityPolicy:
-    """Orders the ready actors of one worker. The base of priority policies.
+cdef class ReadyOrder:
+    """The order in which a worker dispatches its ready actors. The base of all priority policies."""
+
+    def __dir__(self):
+        return public_names(self)
+
+    def __dealloc__(self):
+        if self.ready.destroy != NULL:
+            self.ready.destroy(self.ready.state)
+
+    def _counts_messages(self):
+        return self.counted
+
+
+cdef class PriorityPolicy(ReadyOrder):
+    """Orders the ready actors of one worker. The base of your own priority policies.
 
     Each worker has its own instance, and calls it only on its own thread, so a policy needs no
     locks (Prokesch 2011, section 4.2.3). Subclass it and define both methods, or, in Cython, set
@@ -48,9 +62,6 @@ cdef class PriorityPolicy:
     It then logs one event, and continues in the order in which actors became ready.
     """
 
-    def __dir__(self):
-        return public_names(self)
-
     def __cinit__(self, *args, **kwargs):
         self.ready.state = &self.tracked
         self.ready.put = put_in_python
@@ -59,10 +70,6 @@ cdef class PriorityPolicy:
         self.patience = 100_000
         self.timed = getattr(type(self), "timed", False) is True
         self.counted = getattr(type(self), "counted", False) is True
-
-    def __dealloc__(self):
-        if self.ready.destroy != NULL:
-            self.ready.destroy(self.ready.state)
 
     def put_ready(self, actor):
         """Record that the actor with the ref `actor` became ready. On the worker's thread."""
@@ -74,9 +81,6 @@ cdef class PriorityPolicy:
         Called only if an actor is ready.
         """
         raise NotImplementedError(f"{type(self).__qualname__} has no method `fetch_ready`")
-
-    def _counts_messages(self):
-        return self.counted
 
     def _check(self):
         if self.ready.put != put_in_python:
@@ -149,7 +153,7 @@ cdef int give_up(TrackedReady* tracked, str problem, error=None) except -1:
 
 
 @cython.final
-cdef class Fifo(PriorityPolicy):
+cdef class Fifo(ReadyOrder):
     """Dispatch actors in the order in which they became ready (section 5.4.2)."""
 
     __signature__ = checks.takes()
@@ -159,7 +163,7 @@ cdef class Fifo(PriorityPolicy):
 
 
 @cython.final
-cdef class TwoLevel(PriorityPolicy):
+cdef class TwoLevel(ReadyOrder):
     """Dispatch first the actors that were spawned with a `priority` (section 6.2.2).
 
     After `patience` dispatches of such actors while another was ready, that one comes next.
@@ -168,12 +172,11 @@ cdef class TwoLevel(PriorityPolicy):
     __signature__ = checks.takes(patience=16)
 
     def __cinit__(self, patience=16):
-        self.patience = at_least_one("TwoLevel", "patience", patience)
-        self.ready = owned_ready_set(new TwoLevelReady(self.patience))
+        self.ready = owned_ready_set(new TwoLevelReady(at_least_one("TwoLevel", "patience", patience)))
 
 
 @cython.final
-cdef class Weighted(PriorityPolicy):
+cdef class Weighted(ReadyOrder):
     """Dispatch first the actors with a higher `priority` at spawn, aged.
 
     While an actor waits, its priority rises by one each time `ageing` others become ready, so that no actor starves.
@@ -186,7 +189,7 @@ cdef class Weighted(PriorityPolicy):
 
 
 @cython.final
-cdef class ShortestFirst(PriorityPolicy):
+cdef class ShortestFirst(ReadyOrder):
     """Dispatch first the actors with the shortest mean time for a message.
 
     After waiting `patience` times its mean cost, an actor comes before all that become ready later. Each dispatch is
@@ -196,13 +199,12 @@ cdef class ShortestFirst(PriorityPolicy):
     __signature__ = checks.takes(patience=100)
 
     def __cinit__(self, patience=100):
-        self.patience = at_least_one("ShortestFirst", "patience", patience)
-        self.ready = owned_ready_set(new ShortestReady(self.patience))
+        self.ready = owned_ready_set(new ShortestReady(at_least_one("ShortestFirst", "patience", patience)))
         self.timed = True
 
 
 @cython.final
-cdef class LongestQueue(PriorityPolicy):
+cdef class LongestQueue(ReadyOrder):
     """Dispatch first the actor with the most waiting messages.
 
     It chooses among the `window` actors that became ready first, and skips each at most `window` times. Every mailbox

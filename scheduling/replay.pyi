@@ -3,12 +3,12 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from callboard.scheduling.priority import PriorityPolicy
+from callboard.scheduling.priority import ReadyOrder
 from callboard.scheduling.team import Team
 from callboard.scheduling.worker import WorkerThread
 
 @disjoint_base
-class Seeded(PriorityPolicy):
+class Seeded(ReadyOrder):
     def __init__(self, seed: int) -> None: ...
 
 class ManualTeam(Team):
@@ -17,7 +17,7 @@ class ManualTeam(Team):
 @disjoint_base
 class ManualWorker(WorkerThread):
     trace: Callable[[Any, object], object] | None
-    def __init__(self, team: Team, policy: PriorityPolicy, quantum: int, name: str) -> None: ...
+    def __init__(self, team: Team, policy: ReadyOrder, quantum: int, name: str) -> None: ...
     @property
     def is_here(self) -> bool: ...
     @property

@@ -15,7 +15,7 @@ from callboard.core.memory.node cimport acquire
 from callboard.core.mix cimport random_number
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.forward cimport Cell
-from callboard.scheduling.priority cimport PriorityPolicy
+from callboard.scheduling.priority cimport ReadyOrder
 from callboard.scheduling.team cimport Team
 from callboard.scheduling.worker cimport WorkerThread
 from callboard.scheduling.worker_core cimport Worker
@@ -49,7 +49,7 @@ cdef Cell* fetch_any(void* state) noexcept nogil:
     return cell
 
 
-cdef class Seeded(PriorityPolicy):
+cdef class Seeded(ReadyOrder):
     """Dispatch a random ready actor. The same seed gives the same order.
 
     No actor starves: each ready one has the same chance at every dispatch.

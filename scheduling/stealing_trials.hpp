@@ -163,10 +163,10 @@ private:
     std::int64_t since_{0};    // when counting began, and the counts of then
     TeamCounts then_{};
     std::int64_t next_look_{never}, seen_at_{0};
-    std::uint64_t seen_{0};    // messages, at the last look
+    std::uint64_t seen_{0};     // messages, at the last look
     double throttled_rate_{0};  // messages a nanosecond, of all workers
     Term term_{Term::stealing};
-    Term verdict_{Term::stealing};      // of the last trial
+    Term verdict_{Term::stealing};  // of the last trial
     std::int64_t length_{first};    // of the term that followed it
     std::int64_t lease_end_{0};     // of the present or last lease; 0: given up
 };

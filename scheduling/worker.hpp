@@ -81,27 +81,27 @@ struct Worker {
 
     // --- the worker's thread alone ----------------------------------------------------------------
     alignas(cache_line) TeamState* team{nullptr};
-    bool steals{false};           // it takes unpinned ready cells of the others of its team, and they take its own
-    bool may_be_robbed{false};    // it had such a cell: from then on it takes its lock
-    Worker* victim{nullptr};      // the worker that was seen to have more than it can do
-    Worker* robbed{nullptr};      // the last one that it stole from
-    Trials trials;                // whether that is of use
-    std::int64_t stole_at{0};     // until it is idle again
-    std::int64_t nap_ns{0};       // how long it sleeps between two looks
+    bool steals{false};                     // it steals unpinned ready cells of its team, and others steal its own
+    bool may_be_robbed{false};              // it had such a cell: from then on it takes its lock
+    Worker* victim{nullptr};                // the worker that was seen to have more than it can do
+    Worker* robbed{nullptr};                // the last one that it stole from
+    Trials trials;                          // whether that is of use
+    std::int64_t stole_at{0};               // until it is idle again
+    std::int64_t nap_ns{0};                 // how long it sleeps between two looks
     std::vector<Observation> observations;  // by the other workers' numbers
     std::uint32_t index{0};
     void* owner{nullptr};         // the WorkerThread; borrowed
     bool has_token{false};
-    bool timed{false};            // measure each dispatch, for a policy or for monitoring
-    bool notes_waits{false};      // by the recorder, too
-    std::uint32_t quantum{64};    // how many messages a dispatch handles, except in a flood
-    bool exact{false};            // no dispatch takes more than the quantum: a replay is the same
-    std::uint32_t look_mask{0};   // it looks at the clock after each dispatch, or after each second, or ...
+    bool timed{false};              // measure each dispatch, for a policy or for monitoring
+    bool notes_waits{false};        // by the recorder, too
+    std::uint32_t quantum{64};      // how many messages a dispatch handles, except in a flood
+    bool exact{false};              // no dispatch takes more than the quantum: a replay is the same
+    std::uint32_t look_mask{0};     // it looks at the clock after each dispatch, or after each second, or ...
     std::int64_t time_slice_ns{0};  // after this time a dispatch begins no more messages; 0: no limit
-    Recorder* recorder{nullptr};  // notes each dispatch, if there is one
-    std::int64_t started{0};      // of the dispatch in work: when the last dispatch or wait ended
-    Counter busy_ns;              // in dispatches, if timed
-    IdleTime idle;                // without anything to do
+    Recorder* recorder{nullptr};    // notes each dispatch, if there is one
+    std::int64_t started{0};        // of the dispatch in work: when the last dispatch or wait ended
+    Counter busy_ns;                // in dispatches, if timed
+    IdleTime idle;                  // without anything to do
 
     void put(Cell* cell) {
         assert(cell->ready_on.load(relaxed) == nullptr && "a cell is in one ready set");

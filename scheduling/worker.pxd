@@ -21,15 +21,15 @@ cdef struct OtherSleep:
 cdef class WorkerThread:
     cdef Worker* core
     cdef Context* context
-    cdef readonly object policy  # its PriorityPolicy, which owns core.ready
-    cdef uint32_t nested          # dispatches within dispatches
-    cdef object others            # see overflow.pyx
-    cdef uint64_t suspensions     # that have ended
-    cdef bint is_ending            # its only actor has ended
-    cdef bint runs                # on its thread
-    cdef OtherSleep other_sleep   # all null until there is one
-    cdef object sleeper           # keeps the state of other_sleep alive
-    cdef WorkerRegistry team              # keeps the shared state alive
+    cdef readonly object policy  # its ReadyOrder, which owns core.ready
+    cdef uint32_t nested         # dispatches within dispatches
+    cdef object others           # see overflow.pyx
+    cdef uint64_t suspensions    # that have ended
+    cdef bint is_ending          # its only actor has ended
+    cdef bint runs               # on its thread
+    cdef OtherSleep other_sleep  # all null until there is one
+    cdef object sleeper          # keeps the state of other_sleep alive
+    cdef WorkerRegistry team     # keeps the shared state alive
     cdef readonly object thread
     cdef readonly str name
     cdef bytes short_name

@@ -3,7 +3,7 @@ import threading
 from typing_extensions import disjoint_base
 
 from callboard.scheduling.handle import Handle
-from callboard.scheduling.priority import PriorityPolicy
+from callboard.scheduling.priority import ReadyOrder
 from callboard.scheduling.worker_registry import WorkerRegistry
 
 def on_worker() -> bool: ...
@@ -11,14 +11,14 @@ def shares_worker_here() -> bool: ...
 
 @disjoint_base
 class WorkerThread:
-    policy: PriorityPolicy
+    policy: ReadyOrder
     thread: threading.Thread | None
     name: str
     cpu: int | None
     def __init__(
         self,
         team: WorkerRegistry,
-        policy: PriorityPolicy,
+        policy: ReadyOrder,
         quantum: int,
         name: str,
         cpu: int | None = None,

@@ -28,7 +28,7 @@ from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport dispatch
 from callboard.scheduling.forward cimport Recorder
 from callboard.scheduling.handle cimport Handle
-from callboard.scheduling.priority cimport PriorityPolicy
+from callboard.scheduling.priority cimport ReadyOrder
 from callboard.scheduling.worker_registry cimport WorkerRegistry
 from callboard.scheduling.stealing cimport consider_stealing, find_work, sleep, steal
 from callboard.scheduling.worker_core cimport TeamState, Worker
@@ -102,7 +102,7 @@ cdef class WorkerThread:
     """One worker. Its thread exists from start() until the team stops."""
 
     def __cinit__(
-        self, WorkerRegistry team, PriorityPolicy policy, uint32_t quantum, str name, cpu=None, bint dedicated=False
+        self, WorkerRegistry team, ReadyOrder policy, uint32_t quantum, str name, cpu=None, bint dedicated=False
     ):
         self.core = new Worker()
         self.core.owner = <void*>self

@@ -6,6 +6,7 @@ import ast
 import asyncio
 import inspect
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,14 @@ async def seen(ref: ActorRef[Any]) -> list[Any]:
     return found
 
 
+async def until_seen(ref: ActorRef[Any], expected: list[Any]) -> None:
+    """Wait until an actor has seen these messages, and fail after `LIMIT` seconds."""
+    deadline = time.monotonic() + LIMIT
+    while (found := await seen(ref)) != expected:
+        assert time.monotonic() < deadline, f"expected {expected} in {LIMIT} s, got {found}"
+        await asyncio.sleep(0)
+
+
 @pytest.mark.parametrize("code", ["system.spawn(Worker)", "await system.spawn(Worker).ready"])
 async def test_actors_are_made(code: str, system: ActorSystem) -> None:
     ref = await run(code, system=system)
@@ -172,8 +181,7 @@ async def test_an_ask_is_given_up(ref: ActorRef[Any]) -> None:
 async def test_an_answer_comes_as_a_message(system: ActorSystem, ref: ActorRef[Any]) -> None:
     host = system.spawn(Worker)
     await in_actor(host, "self.pipe(ref.ask(m))", ref=ref)
-    while await seen(host) != [1]:
-        await asyncio.sleep(0)
+    await until_seen(host, [1])
 
 
 async def test_a_stop_behind_the_messages_that_wait_handles_them(ref: ActorRef[Any]) -> None:
@@ -192,8 +200,7 @@ async def test_an_actor_is_told_of_an_end(system: ActorSystem, ref: ActorRef[Any
     host = system.spawn(Worker)
     await in_actor(host, "self.watch(ref)", ref=ref)
     ref.stop()
-    while await seen(host) != [Terminated(ref)]:
-        await asyncio.sleep(0)
+    await until_seen(host, [Terminated(ref)])
 
 
 def test_a_system_is_stopped() -> None:
@@ -303,8 +310,7 @@ async def test_subscribers_of_a_topic_are_told(system: ActorSystem, ref: ActorRe
     topic.tell(Subscribe(ref, int))
     await run("topic.tell(m)", topic=topic)
     topic.tell("another class")
-    while await seen(ref) != [1]:
-        await asyncio.sleep(0)
+    await until_seen(ref, [1])
 
 
 def test_an_actor_is_in_another_process(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:

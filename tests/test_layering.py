@@ -26,7 +26,7 @@ ALLOWED = {layer: LAYERS[: height + 1] for height, layer in enumerate(LAYERS)}
 # stands for its contents, except for subfolders and files that are listed themselves.
 ORDERS = [
     ["core", "core/threads", "core/memory", "core/monitoring"],
-    ["mailbox", "mailbox/ordered"],
+    ["mailbox", "mailbox/ordered", "mailbox/shared"],
     ["scheduling/flow", "scheduling/elasticity", "scheduling"],
     ["scheduling/worker", "scheduling/tracing", "scheduling/config"],
     [
@@ -52,6 +52,7 @@ ORDERS = [
             "/drawing",
             "/snapshots",
             "/experiments",
+            "/processes",
             "/running",
             "/chaining",
             "",

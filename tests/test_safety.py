@@ -12,8 +12,9 @@ import pytest
 
 import callboard
 from callboard import Actor, ActorRef, ActorSystem, CallboardError
+from callboard._inside.sending.native_ref import NativeRef
 from callboard._inside.spawn import spawn
-from callboard.native import NativeActor, NativeBuffer, NativeRef
+from callboard.native import NativeActor, NativeBuffer
 from callboard.policies import Fifo
 from callboard.scheduling.handle import Handle
 from callboard.scheduling.worker import WorkerThread

@@ -110,7 +110,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path, wheel: Distribution) 
     assert built.returncode == 0, built.stderr
     page = (tmp_path / "reference/callboard/index.html").read_text()
     text = re.sub(r"<[^>]+>", "", page)
-    assert "A handle on an actor. Safe in every thread" in text
+    assert "A handle to an actor. Thread-safe" in text
     assert page.index('id="callboard.ActorRef.tell_many"') < page.index(
         'id="callboard.ActorRef.worker"'
     ), "what is inherited comes last"

@@ -462,7 +462,8 @@ cdef WorkerThread place(ActorRef ref, placement, bint dedicated):
             f"{safe_repr(placement)} failed to place {ref._short_path}: {safe_repr(error)}") from error
     if not isinstance(worker, WorkerThread) or worker not in team.workers:
         raise PolicyError(
-            f"{safe_repr(placement)} placed {ref._short_path} on {safe_repr(worker)}, which is not one of its workers")
+            f"{safe_repr(placement)} placed {ref._short_path} on {safe_repr(worker)}, "
+            "expected one of the system's workers")
     return <WorkerThread>worker
 
 

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from callboard.asks.circuit_breaker import CircuitBreaker
 from callboard.asks.errors import CircuitOpen, TooManyAsks
-from callboard.asks.policy import AskPolicy
 from callboard.asks.rate_limit import RateLimit
 from callboard.asks.retry import Retry
 
 __all__ = [
-    "AskPolicy",
     "CircuitBreaker",
     "CircuitOpen",
     "RateLimit",

@@ -1,4 +1,4 @@
-"""Circuit breakers, which refuse asks where asks fail."""
+"""Circuit breakers, which refuse asks after too many have failed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CircuitBreaker(AskPolicy):
             reset_after: The number of seconds for which it stays open.
             on: The errors that count as failures; any other shows that the target works. A
                 cancelled ask does not count.
-            system: The system whose clock is used: see AskPolicy.
+            system: The system whose clock is used; by default that of the asked actor.
 
         Raises ValueError, TypeError.
         """

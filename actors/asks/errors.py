@@ -1,4 +1,4 @@
-"""The errors by which policies refuse an ask."""
+"""The errors with which policies refuse asks."""
 
 from callboard.core.errors import CallboardError
 

@@ -42,7 +42,7 @@ class RateLimit(AskPolicy):
             per_second: The number of asks that may begin in each second.
             burst: The number that may begin at once after a rest.
             waiting: The most asks that may wait for their turn; None for any number.
-            system: The system whose clock is used: see AskPolicy.
+            system: The system whose clock is used; by default that of the asked actor.
 
         Raises ValueError, TypeError.
         """

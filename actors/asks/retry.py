@@ -44,7 +44,7 @@ class Retry(AskPolicy):
             jitter: The largest share of a wait, from 0 to 1, that is left out at random, so that
                 callers do not retry all at once.
             on: The errors after which to ask again. A cancelled ask is not repeated.
-            system: The system whose timers are used: see AskPolicy.
+            system: The system whose timers are used; by default that of the asked actor.
 
         Raises ValueError, TypeError.
         """

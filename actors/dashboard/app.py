@@ -1,11 +1,14 @@
-"""The dashboard as an ASGI application."""
+"""The dashboard as an ASGI application. Its page is the files in `static`, joined into one."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import secrets
 import time
 from asyncio import Transport
+from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,14 +18,37 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from callboard.core.errors import CallboardError
-from callboard.dashboard.page import HEADERS, PAGE
 from callboard.dashboard.viewers import Viewers
 from callboard.observing.branches import MOST_LINES
 from callboard.observing.watching import MOST_ACTORS
 
+_STATIC = files("callboard.dashboard") / "static"
+STYLE, SCRIPT, _HTML = (
+    (_STATIC / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "page.html")
+)
+
+PAGE = _HTML.replace('<link rel="stylesheet" href="page.css">', f"<style>{STYLE}</style>").replace(
+    '<script src="page.js"></script>', f"<script>{SCRIPT}</script>"
+)
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+HEADERS = {
+    "Content-Security-Policy": (
+        f"default-src 'none'; script-src {_hash(SCRIPT)}; style-src {_hash(STYLE)}; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+"""Headers of each answer: no other script can run in the page, even if a name were markup."""
+
 SHOWN_LETTERS = 30
 """The number of dead letters with their messages that are shown."""
-
 
 FIRST_REQUEST = 5.0
 """Seconds in which a new connection has to send its first request."""

@@ -70,7 +70,7 @@ class Dashboard:
             application(self._viewers, self._token),
             http=limited(min(MOST_CONNECTIONS, max(descriptors // 16, 1))),
             loop="asyncio",
-            backlog=16,  # connections that wait to be accepted
+            backlog=16,  # the most connections that wait to be accepted
             log_config=None,
             access_log=False,
             lifespan="off",

@@ -2,7 +2,7 @@
 
 from callboard.frequency.actors import FrequencyActors
 from callboard.frequency.recent import RecentSpaceSaving
-from callboard.frequency.results import Counted, Estimate, Frequent
+from callboard.frequency.results import Counted, Frequent
 from callboard.frequency.space_saving import SpaceSaving
 
-__all__ = ["Counted", "Estimate", "FrequencyActors", "Frequent", "RecentSpaceSaving", "SpaceSaving"]
+__all__ = ["Counted", "FrequencyActors", "Frequent", "RecentSpaceSaving", "SpaceSaving"]

@@ -145,4 +145,4 @@ def _check_nulls(nulls: int) -> None:
 
 def _check_dimensions(dimensions: int) -> None:
     if dimensions != 1:
-        raise TypeError(f"expected an array of keys with one dimension, got {dimensions}")
+        raise TypeError(f"an array of keys must have one dimension, got {dimensions} dimensions")

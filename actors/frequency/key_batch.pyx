@@ -157,7 +157,7 @@ cdef bint read_runs(list keys, vector[ByteRun]& into, string& room) except -1:
 
 
 cdef bint are_plain(list keys) except -1:
-    """Whether all are texts and integers. Runs no code of theirs. Other threads may change the list."""
+    """Whether all are texts and integers. Runs none of their code. Other threads may change the list."""
     cdef PyObject* key
     cdef Py_ssize_t i
     cdef bint plain = True

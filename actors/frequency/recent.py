@@ -12,7 +12,7 @@ from typing import Any
 from callboard.core import checks
 from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
-from callboard.frequency.results import Counted, Estimate, Frequent
+from callboard.frequency.results import Counted, Frequent
 from callboard.frequency.space_saving import SpaceSaving
 
 __all__ = ["RecentSpaceSaving"]
@@ -102,7 +102,7 @@ class RecentSpaceSaving:
         """Return the keys above the fraction `support` of the elements in the window."""
         return self.summary().frequent(support)
 
-    def estimate(self, key: Any) -> Estimate:
+    def estimate(self, key: Any) -> Counted:
         """Return how often a key occurred; for a key without a counter, how often it may have."""
         return self.summary().estimate(key)
 

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["Counted", "Estimate", "Frequent"]
+__all__ = ["Counted", "Frequent"]
 
 
 class Counted(NamedTuple):
-    """A key that has a counter. It occurred at most `count`, and at least `count - error` times."""
+    """A key, which occurred at most `count`, and at least `count - error` times."""
 
     key: Any
-    count: int  # type: ignore[assignment]  # hides a tuple's method, which has no use here
-    error: int
-
-
-class Estimate(NamedTuple):
-    """How often a key occurred: at most `count` times, and at least `count - error` times."""
-
     count: int  # type: ignore[assignment]  # hides a tuple's method, which has no use here
     error: int
 

@@ -218,7 +218,7 @@ cdef class SpaceSaving:
         return answer
 
     def estimate(self, key):
-        """Return how often a key occurred, as `Estimate`; for a key without a counter, how often it may have."""
+        """Return how often a key occurred, as `Counted`; for a key without a counter, how often it may have."""
         self._enter()
         try:
             return self.store.estimate(key)
@@ -294,7 +294,8 @@ cdef class SpaceSaving:
     def _with(self, total, unseen, rows):
         if len(rows) > self.capacity:
             raise ValueError(
-                f"these bytes are not those of a summary: it has {self.capacity} counters, got {len(rows)}"
+                f"these bytes are not those of a summary: expected at most {self.capacity} counters for epsilon"
+                f" {self.epsilon}, got {len(rows)}"
             )
         self._enter(alone=True)
         try:

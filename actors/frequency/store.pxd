@@ -32,7 +32,7 @@ cdef class Store:
     cdef int add_object(self, object key, uint64_t weight, list late) except -1
     cdef SummaryState ask(self, size_t most, double support)
     cdef SummaryState whole(self)
-    cdef object estimate(self, object key)
+    cdef object estimate(self, object given)
     cdef uint32_t size(self) except? 0
     cdef uint64_t total(self)
     cdef Store widened(self, int mode)

@@ -25,7 +25,7 @@ from callboard.frequency.key_batch cimport KeyBatch, append_key, as_bytes, as_in
 import os
 
 from callboard.core.checks import LARGEST
-from callboard.frequency.results import Counted, Estimate
+from callboard.frequency.results import Counted
 
 cdef extern from *:
     """
@@ -204,7 +204,7 @@ cdef class Store:
             del state.rows[self.capacity:]
         return state
 
-    cdef object estimate(self, object key):
+    cdef object estimate(self, object given):
         cdef string room
         cdef ByteRun run
         cdef uint32_t slot
@@ -212,35 +212,35 @@ cdef class Store:
         cdef KeyEstimate found
         cdef SummaryState all_of_them
         cdef Py_hash_t hash_of_key
-        key = as_key(key)
+        key = as_key(given)
         hash_of_key = PyObject_Hash(key)
         if self.mode == undecided:
-            return Estimate(0, 0)
+            return Counted(given, 0, 0)
         if self.mode == as_objects:
             slot = self.objects.find(<PyObject*>key, hash_of_object(SEED, hash_of_key))
             if slot == no_slot:
-                return Estimate(self.objects.unseen(), self.objects.unseen())
-            return Estimate(self.objects.count_of(slot), self.objects.error_of(slot))
+                return Counted(given, self.objects.unseen(), self.objects.unseen())
+            return Counted(given, self.objects.count_of(slot), self.objects.error_of(slot))
         if type(key) is bool or type(key) is float and key.is_integer():
             key = int(key)
         if self.mode == as_integers and type(key) is int and -LARGEST - 1 <= key <= LARGEST:
             number = key
             with nogil:
                 found = self.integers.estimate(number)
-            return Estimate(found.count, found.error)
+            return Counted(given, found.count, found.error)
         if self.mode == as_bytes and append_key(key, room, &run):
             if run.data == NULL:
                 run.data = room.data()
             with nogil:
                 found = self.runs.estimate(run)
-            return Estimate(found.count, found.error)
+            return Counted(given, found.count, found.error)
         # A key that is kept as itself only in another mode may be equal to one that is here.
         all_of_them = self.ask(ALL, 0)
         if type(key) not in (str, bytes, float, type(None)):
             for mine, count, error in all_of_them.rows:
                 if PyObject_Hash(mine) == hash_of_key and mine == key:
-                    return Estimate(count, error)
-        return Estimate(all_of_them.unseen, all_of_them.unseen)
+                    return Counted(given, count, error)
+        return Counted(given, all_of_them.unseen, all_of_them.unseen)
 
     cdef uint32_t size(self) except? 0:
         cdef uint32_t found

@@ -92,7 +92,7 @@ def _draw(place: Place, places: Mapping[str, Mapping[str, Any]]) -> str:
         case Choice(_, is_ordered):
             return _group("one of, in order" if is_ordered else "one of", parts, "column")
         case Star(_, exits):
-            return _group(f"again, until {', '.join(map(str, exits))}", parts)
+            return _group(f"replicas in series, until {', '.join(map(str, exits))}", parts)
         case Feedback(_, backs):
             return _group(f"again, while {', '.join(map(str, backs))}", parts)
         case Split(_, by):
@@ -140,12 +140,12 @@ def _add(shape: GraphShape, place: Place, before: int, text: str) -> int:
             ends = [(_add(shape, part, test, ""), "") for part in parts]
             return _box(shape, "", JUNCTION, "", ends)
         case Star(_, exits):
-            return _loop(shape, place, (before, text), "again", ", ".join(map(str, exits)))
+            return _loop(shape, place, (before, text), "next replica", ", ".join(map(str, exits)))
         case Feedback(_, backs):
             return _loop(shape, place, (before, text), ", ".join(map(str, backs)), "else")
         case Split(_, by):
             test = _box(shape, by, JUNCTION, "", [(before, text)])
-            return _add(shape, parts[0], test, f"each {by}")
+            return _add(shape, parts[0], test, f"a replica for each {by}")
     for part in parts:
         before, text = _add(shape, part, before, text), ""
     return before

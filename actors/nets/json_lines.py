@@ -1,4 +1,4 @@
-"""Records as JSON, one a line: `{"x": 1, "<p>": 3}`."""
+"""Records as JSON, one per line: `{"x": 1, "<p>": 3}`."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def systems_of(
 
 
 def none_found(which: str | None) -> str:
-    """Return a text that no system of that process or name was found, and which there are."""
+    """Return an error text: no such process or system was found; it names those that there are."""
     if which is None:
         return f"no system can be observed: {HINT}"
     there = [f"{found['pid']} {found['system']}" for _, found in _systems(lambda *_: None)]

@@ -1,4 +1,4 @@
-"""The socket at which `python -m callboard dump`, `top` and others ask a system of the same user.
+"""The socket where a system answers `callboard dump`, `top` and other commands of the same user.
 
 It is in a folder that only this user can enter. The kernel says which user asks, and other users
 get no answer.
@@ -51,11 +51,12 @@ def folder_of_sockets() -> Path:
         folder.mkdir(mode=0o700)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        raise CallboardError(f"{folder} is not a folder, so it cannot have a socket for observers")
+        raise CallboardError(f"{folder} must be a folder for the sockets of observers, got a file")
     if found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise CallboardError(
-            f"{folder} is open to other users (owner {found.st_uid}, mode "
-            f"{stat.S_IMODE(found.st_mode):o}), so it cannot have a socket for observers"
+            f"{folder} must be a folder of user {os.geteuid()} that others cannot enter, for the "
+            f"sockets of observers, got owner {found.st_uid} and mode "
+            f"{stat.S_IMODE(found.st_mode):o}"
         )
     return folder
 

@@ -30,6 +30,7 @@ from callboard import (
     Supervision,
 )
 from callboard._inside.spawn import spawn_divided
+from callboard.core.child_process import take_standard_input
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_str, sendable, short_repr
 from callboard.pools.pickling import import_all, import_class, make_codec
@@ -55,13 +56,14 @@ OPTIONS = (BoundedMailbox, Supervision)
 """Classes of options of a spawn, which the arguments may have."""
 
 
-def main(spec: dict[str, Any], status: int) -> int:
-    """Serve the actor of a spec; report on the pipe `status`. Returns the exit status."""
+def main(spec: dict[str, Any]) -> int:
+    """Serve the actor of a spec; report on its pipe `status`. Returns the exit status."""
+    status: int = spec["status"]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
     os.set_inheritable(status, False)
     os.register_at_fork(after_in_child=partial(_mute, status))
     parent = os.getppid()
-    life = _take_standard_input()
+    life = take_standard_input()
     try:
         return _serve(spec, status, life, parent)
     except BaseException as error:
@@ -117,16 +119,6 @@ def _mute(status: int) -> None:
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, status, inheritable=False)
     os.close(nothing)
-
-
-def _take_standard_input() -> int:
-    """Return a descriptor of the parent's pipe; the actor's standard input is empty."""
-    life = os.dup(0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    sys.stdin = open(0, closefd=False)  # noqa: SIM115
-    return life
 
 
 def _tell_ready(status: int, ready: Future[Any]) -> None:

@@ -6,7 +6,6 @@ import base64
 import inspect
 import os
 import shutil
-import sys
 import tempfile
 import threading
 from collections import deque
@@ -382,8 +381,6 @@ def spawn_pool(
     check_options(system._runtime, cls, options)
     modules = {one.__module__ for one in (cls, *by_names.values())}
     spec = {
-        "modules": [str(folder) for folder in sys.path],
-        "argv": sys.argv,
         "main": main_place() if pickles or "__main__" in modules else {},
         "class": place_of(cls),
         "types": [[known, *place_of(one)] for known, one in by_names.items()],

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock, RLock
 from typing import Any
 
 from callboard._inside.answers.wait_cause import WaitReason
+from callboard.core import child_process
 from callboard.core.log import log
 from callboard.observing.wait_report import WaitRecord
 from callboard.pools.child import GRACE
@@ -20,15 +20,6 @@ from callboard.remote.client.connection import Connection
 from callboard.remote.protocol.conversation import Submission
 from callboard.remote.sockets.io_thread import IOThread
 
-# The spec begins with what the interpreter needs first: where modules are.
-_PROGRAM = """
-import json, sys
-spec = json.loads(sys.stdin.buffer.readline())
-sys.path[:] = spec["modules"]
-sys.argv[:] = spec["argv"]
-from callboard.pools.child import main
-sys.exit(main(spec, int({status})))
-"""
 _MOST = 1 << 16  # bytes of a report that are read at a time
 _SLACK = 1.0  # seconds more than its own grace that a process has to end
 
@@ -49,7 +40,7 @@ class WorkerProcess:
         self.ref = ref
         self.is_ending = False
         """Whether its end is wanted."""
-        self._spec = json.dumps(spec).encode() + b"\n"
+        self._spec = spec
         self._io = io
         self._on_end = on_end
         self._on_dead_letter = on_dead_letter
@@ -72,13 +63,8 @@ class WorkerProcess:
         """Start a process. Raises OSError."""
         reports, status = os.pipe()
         try:
-            program = _PROGRAM.format(status=status)
-            flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-            self._process = subprocess.Popen(
-                [sys.executable, *flags, "-P", "-c", program],
-                stdin=subprocess.PIPE,
-                pass_fds=[status],
-            )
+            spec = {**self._spec, "status": status}
+            self._process = child_process.start("callboard.pools.child", spec, [status])
         except BaseException:
             os.close(reports)
             raise
@@ -86,12 +72,6 @@ class WorkerProcess:
             os.close(status)
         self._reports, self._partial, self._why = reports, [], ""
         os.set_blocking(reports, False)
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(self._spec)
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it has ended, and its reports say so
         self._io.call_soon(lambda: self._io.loop.add_reader(reports, self._on_report, reports))
 
     def end(self) -> None:

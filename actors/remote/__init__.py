@@ -5,7 +5,7 @@ each of which imports only those before it:
 
 `errors`     the public errors
 `wire`       values, rows and record batches as bytes, and bytes as frames
-`protocol`   the messages between client and server, without input and output
+`protocol`   the messages between client and server, without I/O
 `sockets`    addresses and sockets, and the threads that read and write them
 `storage`    the state on disk: staged rows, the journal of commits, published rows
 `staging`    entry points, and the delivery of staged rows to them

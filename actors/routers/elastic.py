@@ -1,4 +1,4 @@
-"""How many routees a router has, by the length of their queues."""
+"""Adapts the number of a router's routees to the length of their queues."""
 
 from __future__ import annotations
 

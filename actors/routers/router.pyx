@@ -82,11 +82,6 @@ cdef inline int hand_to(Routee routee, message) except -1:
     return routee.ref.send(to_tell(<PyObject*>message, sender), context)
 
 
-cdef int stop_removed(Routee routee) except -1:
-    routee.recipient.stop(after_queue=True)
-    return 0
-
-
 @cython.nonecheck(False)
 cdef inline int leave(Router router, Routee routee, Py_ssize_t messages) except -1:
     """Count messages out that were chosen for a routee."""
@@ -95,7 +90,9 @@ cdef inline int leave(Router router, Routee routee, Py_ssize_t messages) except 
     with cython.critical_section(router):
         routee.messages -= messages
         is_last = routee.removed and routee.messages == 0
-    return stop_removed(routee) if is_last else 0
+    if is_last:
+        routee.recipient.stop(after_queue=True)
+    return 0
 
 
 cdef class Router:
@@ -167,13 +164,11 @@ cdef class Router:
         error is raised. If the iterable raises, the messages before that are sent.
         """
         cdef dict parts = {}
-        cdef Py_ssize_t count = 0
+        cdef Py_ssize_t count
         try:
-            for message in iterator_over("tell_many()", messages, "messages"):
+            for count, message in enumerate(iterator_over("tell_many()", messages, "messages"), 1):
                 self.assign(parts, message)
-                count += 1
-                if count == PORTION:
-                    count = 0
+                if count % PORTION == 0:
                     self.hand_over(parts)
         finally:
             self.hand_over(parts)

@@ -9,9 +9,7 @@ from callboard.core.text import cut, sendable
 from callboard.failures import FailureReport
 
 __all__ = [
-    "AnswerError",
     "CaptureError",
-    "EntryPointError",
     "OrderError",
     "PartitionFailed",
     "SchemaError",
@@ -20,20 +18,8 @@ __all__ = [
 LONGEST = 65_536  # characters of one text of an error, which goes through sockets and logs
 
 
-class EntryPointError(CallboardError):
-    """Raised when `build` does not return the requested entry point."""
-
-
-class AnswerError(CallboardError, TypeError):
-    """Raised when a partition function cannot pass on an entry point's answer."""
-
-    def __init__(self, wanted: str, answer: object) -> None:
-        kind = type(answer).__name__
-        super().__init__(f"expected an answer of {wanted}, got {answer!r:.100} ({kind})")
-
-
 class SchemaError(CallboardError, TypeError):
-    """Raised when record batches or rows do not have the given schema."""
+    """Raised in a task when an answer has no rows, or rows do not have the given schema."""
 
 
 class OrderError(CallboardError, ValueError):

@@ -12,6 +12,7 @@ The modules, none of which imports a later one:
 `operators`          operators made by several methods, and those of users' classes
 `drawing`            drawings of graphs
 `snapshots`          the states of runs, to files and back
+`processes`          stateless operators in worker processes
 `running`            running plans, in an actor system or on the calling thread
 `chaining`           streams, whose methods add operators, and graphs
 
@@ -26,6 +27,7 @@ from callboard.streams.chaining.stream import Stream, entry
 from callboard.streams.errors import (
     FailedRow,
     GraphError,
+    ProcessLost,
     RunEnded,
     RunError,
     RunTimeout,
@@ -58,6 +60,7 @@ __all__ = [
     "Heuristic",
     "KeyedStream",
     "Predicate",
+    "ProcessLost",
     "Results",
     "RowCounts",
     "RowHandler",

@@ -39,6 +39,13 @@ class RunTimeout(RunError, TimeoutError):
     """A call of a run took longer than its timeout."""
 
 
+class ProcessLost(RunError):
+    """A worker process ended while it had a round of rows.
+
+    It is the cause of a StreamError if the round was sent to several processes, and all ended.
+    """
+
+
 class StreamError(RunError):
     """An operator raised an exception, which is this one's `__cause__`.
 

@@ -35,7 +35,7 @@ cdef class NativeOperator:
 
     # `count` values, at least one. The memory that they point to is borrowed.
     cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil
-    # The stream's end: put out what the operator still holds.
+    # The stream's end: output what the operator still holds.
     cdef void finish(self, Output* out) noexcept nogil
     # The value's key, for a keyed operator. Several workers call it at a time, on one object.
     cdef uint64_t key_of(self, const Value* value) noexcept nogil

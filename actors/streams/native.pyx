@@ -13,7 +13,7 @@ from callboard.core.asserting cimport holds
 from callboard.scheduling.flow.native_work cimport NativeWork
 from callboard.scheduling.flow.stage cimport Division
 from callboard.scheduling.flow.values cimport Output, Value, Values
-from callboard.streams.programs.joins.join_index cimport RowIndex
+from callboard.streams.programs.joins.join_index cimport ROWS_AT_ONCE, RowIndex
 from callboard.streams.programs.joins.window_rows cimport WindowRow, WindowRule
 from callboard.streams.programs.program cimport Batch, Ending, Program
 from callboard.streams.programs.rounds cimport chunk_of, rows_of
@@ -28,8 +28,6 @@ __all__ = ["NativeOperator", "NativePredicate"]
 cdef object MOST_KEY = 2**64 - 1
 # From this many comparisons on, the interpreter lock is released.
 cdef size_t MANY = 4096
-# The rows read at once when a join resumes from a snapshot.
-cdef Py_ssize_t CHUNK = 64
 
 
 cdef class NativeOperator:
@@ -208,8 +206,8 @@ cdef class NativeIndex(RowIndex):
 
     cdef RowIndex go_on(self, list rows):
         cdef Py_ssize_t begin
-        for begin in range(0, len(rows), CHUNK):
-            self.find(rows[begin:begin + CHUNK])  # what they find was found before
+        for begin in range(0, len(rows), ROWS_AT_ONCE):
+            self.find(rows[begin:begin + ROWS_AT_ONCE])  # what they find was found before
         return self
 
     cdef object find(self, object chunk):

@@ -22,11 +22,11 @@ struct Buffer {
     char format{'B'};             // of an item, as in Python's struct module; 'A' for Arrow
     bool readonly{true};
     // Arrow's C data interface, if format is 'A': borrowed from the owner.
-    void* array{nullptr};         // struct ArrowArray*
-    void* schema{nullptr};        // struct ArrowSchema*
-    void* owner{nullptr};         // the Python object that the memory belongs to; null: malloc'd
+    void* array{nullptr};                   // struct ArrowArray*
+    void* schema{nullptr};                  // struct ArrowSchema*
+    void* owner{nullptr};                   // the Python object that the memory belongs to; null: malloc'd
     void (*destroy)(Buffer*){free_memory};  // what the last drop() calls
-    Buffer* next{nullptr};        // among the dead
+    Buffer* next{nullptr};                  // among the dead
     Atomic<std::int64_t> references{1};
 
     void retain() {

@@ -286,9 +286,9 @@ private:
     Node *filling_{nullptr}, *oldest_{nullptr};    // at most one batch
     Node *full_{nullptr}, *full_oldest_{nullptr};  // a whole batch, or nothing
     Node* taken_{nullptr};
-    std::uint32_t filled_{0};                        // in filling_
-    std::uint32_t needs_{0}, made_{0};             // nodes, since clear_needs()
-    std::uint32_t weight_of_taken_{0};             // 1 if one from a list is a need
+    std::uint32_t filled_{0};           // in filling_
+    std::uint32_t needs_{0}, made_{0};  // nodes, since clear_needs()
+    std::uint32_t weight_of_taken_{0};  // 1 if one from a list is a need
 };
 
 using NodeCache = BasicNodeCache<256, 8192>;

@@ -60,9 +60,9 @@ private:
 // The kinds of records: a dispatch, by the state in which it left its actor, and the others.
 inline constexpr char state_ended = 'Z', state_ready = 'R', state_input = 'i', state_output = 'o', state_any = 'a';
 inline constexpr char record_wait = 'w', record_suspension = 's', record_exit = 'x';  // of a worker
-inline constexpr char record_use = 'u';                                                // of a channel
-inline constexpr char record_stage = 'S';                                              // of a stage
-inline constexpr char record_sent = 'f', record_taken = 't', record_lost = 'd';        // of a sampled message
+inline constexpr char record_use = 'u';                                               // of a channel
+inline constexpr char record_stage = 'S';                                             // of a stage
+inline constexpr char record_sent = 'f', record_taken = 't', record_lost = 'd';       // of a sampled message
 
 // A dispatch of an actor; a wait or the end of the worker (actor 0); a channel that the dispatch used whose record
 // comes next (see ChannelUse); a time slice at a stage of a stream graph, within a dispatch; or a sampled message that

@@ -42,8 +42,8 @@ struct Processor {
 template <class Core>
 class BasicSpinner : OneAtATime<Owner> {
 public:
-    static constexpr std::int64_t first_look = 2'000;     // nanoseconds, as are the others
-    static constexpr std::int64_t away = 1'000'000;       // a yield of this length gave the core to other work
+    static constexpr std::int64_t first_look = 2'000;          // nanoseconds, as are the others
+    static constexpr std::int64_t away = 1'000'000;            // a yield of this length gave the core to other work
     static constexpr std::int64_t first_rest = 1'000'000'000;  // without yields
     static constexpr std::int64_t longest_rest = 64 * first_rest;
     static constexpr std::uint32_t tries = 4;             // without success, before pauses are given up

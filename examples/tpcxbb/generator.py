@@ -56,7 +56,7 @@ class Skewed:
 
 
 class Shop:
-    """A made-up shop: its dimension tables, and its two streams, which start anew at each call.
+    """A made-up shop: its dimension tables, and its two streams, which start again at each call.
 
     A `scale` of 1 makes as many rows as the benchmark's scale factor 1: 6.8 million clicks and 675
     thousand sales. Rows grow with the scale, items and customers with its square root. They are

@@ -102,7 +102,7 @@ private:
     }
 
     const Ring<Slot> slots_;
-    alignas(cache_line) Atomic<std::int64_t> limit_;   // the baton's owner, seldom; all workers read
+    alignas(cache_line) Atomic<std::int64_t> limit_;    // the baton's owner, seldom; all workers read
     alignas(cache_line) Atomic<std::int64_t> next_{0};  // the baton's owner
 };
 

@@ -18,9 +18,9 @@ from callboard.scheduling.elasticity.measurement import (
 )
 
 LOW, AIM, HIGH = 0.5, 0.65, 0.8
-"""The part of the workers that is busy: below, the level falls; above, it rises."""
+"""Parts of the workers that are busy: the level falls below LOW and rises above HIGH, to AIM."""
 _HIGH_AT_FIRST = 0.72
-"""A measured part below this is below `HIGH` even at a level that was not computed."""
+"""The `HIGH` of a level that was not computed for the load, and of one worker less."""
 _ALIKE = 0.8
 _LEAST_MOVE = 0.1
 """A negligible number of busy workers: the noise of an idle system."""
@@ -46,9 +46,8 @@ class LightLoad:
         self._computed = False  # the level was computed for the load
         self._steady: Steady | None = None  # once the level is kept
         self._lowered: tuple[int, float] | None = None  # the level before, and its throughput
-        self._failures: list[
-            tuple[int, float]
-        ] = []  # levels, and throughputs that they did not reach
+        # Levels, and the throughputs that they did not reach.
+        self._failures: list[tuple[int, float]] = []
 
     def begin(self) -> None:
         """Begin with another load, at a level that was found while the load was full."""
@@ -90,7 +89,9 @@ class LightLoad:
                 )
             return self._kept(level, f"{_enough(level, now)}, and {why}.")
         if busy <= _HIGH_AT_FIRST * (level - 1):
-            target = min(target, level - 1)  # of few workers, `AIM` leaves more than one in reserve
+            target = min(
+                target, level - 1
+            )  # with few workers, `AIM` keeps more than one in reserve
         failed = [n for n, load in self._failures if now.throughput > _ALIKE * load]
         target = max([target, *(n + 1 for n in failed)])
         if busy >= LOW * level or target >= level:

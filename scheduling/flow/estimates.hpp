@@ -29,10 +29,22 @@ public:
         add(taken_, rows_of.taken, alone);
         add(given_, rows_of.given, alone);
         if (rows_of.taken == 0) return;
-        const double rows = static_cast<double>(rows_of.taken);
-        approach(cost_ns_, static_cast<double>(spent_ns) / rows);
-        approach(selectivity_, static_cast<double>(rows_of.given) / rows);
-        approach(rows_per_unit_, rows / static_cast<double>(rounds));
+        if (!is_counted_.load(relaxed)) estimate(rows_of, spent_ns);
+        approach(rows_per_unit_, static_cast<double>(rows_of.taken) / static_cast<double>(rounds));
+    }
+
+    // Any thread: adds time and rows that another process has counted, in place of those counted `here`. From then on
+    // only such counts change the estimates of cost and selectivity.
+    void note_counted(const RowTotals& here, const RowTotals& rows_of, std::int64_t spent_ns) {
+        assert(spent_ns >= 0);
+        if (!is_counted_.exchange(true, relaxed)) {  // what the lanes found is not of these rows
+            cost_ns_.store(0.0, relaxed);
+            selectivity_.store(0.0, relaxed);
+        }
+        add(busy_ns_, spent_ns, false);
+        add(taken_, rows_of.taken - here.taken, false);  // modulo 2^64: it may be less
+        add(given_, rows_of.given - here.given, false);
+        if (rows_of.taken != 0) estimate(rows_of, spent_ns);
     }
 
     // Subtracts the part of a time slice that belongs to other stages.
@@ -61,6 +73,12 @@ private:
         else sum.fetch_add(more, relaxed);
     }
 
+    void estimate(const RowTotals& rows_of, std::int64_t spent_ns) {
+        const double rows = static_cast<double>(rows_of.taken);
+        approach(cost_ns_, static_cast<double>(spent_ns) / rows);
+        approach(selectivity_, static_cast<double>(rows_of.given) / rows);
+    }
+
     static void approach(Atomic<double>& estimate, double measured) {
         const double before = estimate.load(relaxed);
         estimate.store(before == 0.0 ? measured : before + (measured - before) / 8, relaxed);
@@ -70,6 +88,7 @@ private:
     Atomic<std::uint64_t> given_{0};
     Atomic<std::int64_t> busy_ns_{0}, busy_before_{0}, window_begin_{0};
     Atomic<double> cost_ns_{0}, selectivity_{0}, rows_per_unit_{0};
+    Atomic<bool> is_counted_{false};  // by another process
 };
 
 // The figures of one operator of a stage that has several, or its figures on one lane. Rows are exact. Time is

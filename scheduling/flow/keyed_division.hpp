@@ -122,7 +122,7 @@ private:
     }
 
     std::vector<std::uint32_t> sub_batch_of_;  // each partition's; everybody: it has none
-    std::vector<std::uint32_t> owners_;    // each row's sub-batch
+    std::vector<std::uint32_t> owners_;        // each row's sub-batch
     std::vector<SubBatch> sub_batches_;
     Atomic<std::uint32_t> pending_{0};
 };

@@ -83,3 +83,4 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         cbool may_hand_on_part(int64_t serial)
         void hand_on_part(int64_t serial, void* output)
         void note(const RowTotals& rows_of, int64_t rounds, int64_t spent_ns, cbool alone)
+        void note_counted(const RowTotals& here, const RowTotals& rows_of, int64_t spent_ns)

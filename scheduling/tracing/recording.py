@@ -99,7 +99,7 @@ class TraceFile:
         self._file: IO[bytes] | None = open(path, "wb", 0, opener=private)  # noqa: SIM115
         self._write(self._format.header())
 
-    def _take(self, worker: WorkerThread) -> None:
+    def _drain(self, worker: WorkerThread) -> None:
         """Write a worker's records. The worker calls this before its ring is full."""
         self._write_records(worker)
         if self._file is None:
@@ -204,22 +204,20 @@ class LatestTrace:
         self._lock = threading.RLock()
         self._not_before = 0.0
 
-    def take(self, worker: WorkerThread) -> None:
+    def drain(self, worker: WorkerThread) -> None:
         """Keep a worker's records. The worker calls this before its ring is full."""
         with self._lock:
-            self._take(worker)
-
-    def _take(self, worker: WorkerThread) -> None:
-        now = time.monotonic_ns()
-        records, lost = self._reader.take(worker)
-        self._reader.forget_ended()
-        if lost:
-            self.note(f"{worker.name} overwrote {lost} records")
-        self._kept.append(TakenRecords(now, worker, records))
-        self._size += len(records)
-        oldest = now - int(self.options.seconds * 1e9)
-        while self._kept and (self._size > self.options.limit or self._kept[0].taken_at < oldest):
-            self._size -= len(self._kept.popleft().records)
+            now = time.monotonic_ns()
+            records, lost = self._reader.take(worker)
+            self._reader.forget_ended()
+            if lost:
+                self.note(f"{worker.name} overwrote {lost} records")
+            kept = self._kept
+            kept.append(TakenRecords(now, worker, records))
+            self._size += len(records)
+            oldest = now - int(self.options.seconds * 1e9)
+            while kept and (self._size > self.options.limit or kept[0].taken_at < oldest):
+                self._size -= len(kept.popleft().records)
 
     def note(self, text: str) -> None:
         """Record an event of this moment. Any thread, in the middle of anything."""
@@ -229,7 +227,7 @@ class LatestTrace:
         """Write the trace to a file, atomically. Raises OSError."""
         with self._lock:
             for worker in self._reader.workers():
-                self._take(worker)
+                self.drain(worker)
             kept, notes = list(self._kept), list(self._notes)
         made: TraceFormat = format_for(path, None)(self._system)
         oldest = time.monotonic_ns() - int(self.options.seconds * 1e9)

@@ -24,7 +24,7 @@ pytest.importorskip("uvicorn")
 from callboard import ActorSystem, CallboardError, ConfigError
 from callboard.__main__ import main
 from callboard.dashboard import app, serve_dashboard, serving
-from callboard.dashboard.page import PAGE, SCRIPT
+from callboard.dashboard.app import PAGE, SCRIPT
 from callboard.dashboard.servers import RemoteServers
 from callboard.dashboard.viewers import MOST_VIEWERS, Viewers
 from callboard.streams import entry

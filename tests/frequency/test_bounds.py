@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.frequency import Counted, Estimate, SpaceSaving
+from callboard.frequency import Counted, SpaceSaving
 from callboard.frequency.space_saving import DESIGNS
 
 EPSILONS = st.sampled_from([0.9, 0.5, 0.3, 0.1, 0.05, 0.01])
@@ -130,15 +130,15 @@ def test_with_room_for_all_counts_are_exact() -> None:
     summary = SpaceSaving(0.01)
     summary.update(["b", "a", "b", "c", "b", "a"])
     assert summary.top(2) == [Counted("b", 3, 0), Counted("a", 2, 0)]
-    assert summary.estimate("c") == Estimate(1, 0)
-    assert summary.estimate("d") == Estimate(0, 0)
+    assert summary.estimate("c") == Counted("c", 1, 0)
+    assert summary.estimate("d") == Counted("d", 0, 0)
 
 
 def test_the_least_counter_is_taken_over() -> None:
     summary = SpaceSaving(0.5)
     summary.update(["a", "a", "b", "c"])
     assert set(summary) == {Counted("a", 2, 0), Counted("c", 2, 1)}
-    assert summary.estimate("b") == Estimate(1, 1)  # as many as it had when it lost its counter
+    assert summary.estimate("b") == Counted("b", 1, 1)  # as many as it had when it lost its counter
     assert summary.unseen == 1
 
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import pytest
 
-from callboard.frequency import Counted, Estimate, SpaceSaving
+from callboard.frequency import Counted, SpaceSaving
 
 
 class Color(IntEnum):
@@ -29,7 +29,7 @@ OTHER_WORDS_FOR_ONE: list[Hashable] = [1, 1.0, True, Color.RED, 1 + 0j]
 def test_equal_numbers_are_one_key(first: Hashable, second: Hashable) -> None:
     summary = SpaceSaving(0.1)
     summary.add(first)
-    assert summary.estimate(second) == Estimate(1, 0)
+    assert summary.estimate(second) == Counted(second, 1, 0)
     summary.add(second)
     assert list(summary) == [Counted(1, 2, 0)]
 
@@ -102,7 +102,7 @@ def test_tuples_in_tuples_are_keys_however_deep() -> None:
     summary = SpaceSaving(0.1)
     summary.add(key)
     summary.add((key,))
-    assert summary.estimate(key) == Estimate(1, 0)
+    assert summary.estimate(key) == Counted(key, 1, 0)
 
 
 def test_keeping_keys_in_another_way_keeps_counts_and_errors() -> None:
@@ -200,8 +200,8 @@ def test_keys_of_a_comparison_or_a_finalizer_are_counted_when_the_summary_is_fre
 
     summary.add(Counting())
     summary.add(Counting())
-    assert summary.estimate("compared") == Estimate(3, 0)
-    assert summary.estimate("more") == Estimate(1, 0)
+    assert summary.estimate("compared") == Counted("compared", 3, 0)
+    assert summary.estimate("more") == Counted("more", 1, 0)
     assert summary.total == 6
 
 
@@ -220,7 +220,7 @@ def test_keys_are_counted_by_finalizers_during_a_query() -> None:
         Loop()
         list(summary)
     gc.collect()
-    assert summary.estimate("closed") == Estimate(50, 0)
+    assert summary.estimate("closed") == Counted("closed", 50, 0)
 
 
 def test_a_merge_that_fails_changes_nothing() -> None:

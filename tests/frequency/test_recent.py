@@ -50,7 +50,7 @@ def test_panes_end_by_the_clock() -> None:
     assert recent.total == 7
     clock.now += 10
     assert recent.top(2) == [("b", 5, 0)]
-    assert recent.estimate("a") == (0, 0)
+    assert recent.estimate("a") == ("a", 0, 0)
     clock.now += 10
     assert recent.total == 0
 

@@ -154,7 +154,8 @@ def test_a_key_that_is_looked_up_may_count_a_long_array() -> None:
             summary.update(np.arange(300_000))
             return 1
 
-    assert summary.estimate(Counting()) == (0, 0)
+    key = Counting()
+    assert summary.estimate(key) == (key, 0, 0)
     assert summary.total == 300_000
 
 

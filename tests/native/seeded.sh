@@ -161,6 +161,18 @@ seed "a worklist's slot is published relaxed" mailbox/ordered/worklist.hpp \
 seed "a worklist's slot is freed relaxed" mailbox/ordered/worklist.hpp \
     's/sequence\.store(2 \* (serial + slots_\.capacity()), release)/sequence.store(2 * (serial + slots_.capacity()), relaxed)/' \
     stress_worklist "popped once" "data race" "-O0 -fsanitize=thread"
+seed "a record is published relaxed" mailbox/shared/byte_ring.hpp \
+    's/written\.store(place_, release)/written.store(place_, relaxed)/' \
+    stress_byte_ring "in one mapping" "data race" "-O0 -fsanitize=thread"
+seed "a sleep does not look at the event count again" mailbox/shared/event_count.hpp \
+    's/return word_\.compare_exchange_strong(looked, looked | sleeping, relaxed);/return (void)looked, word_.fetch_or(sleeping, relaxed), true;/' \
+    stress_byte_ring "in one mapping" "a wake-up was lost" "-O0"
+seed "a record is published before its bytes are written" mailbox/shared/byte_ring.hpp \
+    's/return record;/publish(); return record;/' \
+    test_byte_ring "a writer that dies" "is_record" "-O0"
+seed "a header is believed" mailbox/shared/byte_ring.hpp \
+    's/if (room > to_end || room > written_ - place_) return mark_broken(), false;//' \
+    test_byte_ring "no end leaves the ring" "record.size <= " "-O0"
 seed "a ring's value is published relaxed" mailbox/ordered/spsc.hpp \
     's/slot\.is_full\.store(true, release)/slot.is_full.store(true, relaxed)/' \
     stress_spsc "whole and in order" "data race" "-O0 -fsanitize=thread"

@@ -13,7 +13,7 @@ namespace {
 
 struct Request {
     std::int64_t stamped = 0;
-    int served = 0;                // plain: the owner's business
+    int served = 0;                  // plain: the owner's business
     Atomic<bool> ready_again{true};  // set by the owner as its last touch
     Request* next = nullptr;
 };

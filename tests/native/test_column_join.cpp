@@ -68,8 +68,8 @@ std::vector<Output> give_plainly(const Stream<Time>& stream, const JoinSettings<
     const auto place = places(stream);
     const auto matches = join_plainly(stream, settings);
     const bool pairs = kind != JoinKind::semi && kind != JoinKind::anti;
-    const bool lonely[2] = {kind == JoinKind::left || kind == JoinKind::outer || kind == JoinKind::anti,
-                            kind == JoinKind::right || kind == JoinKind::outer};
+    const bool gives_unmatched[2] = {kind == JoinKind::left || kind == JoinKind::outer || kind == JoinKind::anti,
+                                     kind == JoinKind::right || kind == JoinKind::outer};
     const auto output = [&](std::size_t row, std::int64_t other) {
         return stream.sides[row] == 0 ? Output{place[row], other} : Output{other, place[row]};
     };
@@ -85,7 +85,7 @@ std::vector<Output> give_plainly(const Stream<Time>& stream, const JoinSettings<
                              [&](std::size_t one, std::size_t other) { return over(one) < over(other); });
         for (std::size_t row : leaving) {
             is_gone[row] = true;
-            if (!has_partner[row] && lonely[stream.sides[row]]) out.push_back(output(row, nobody));
+            if (!has_partner[row] && gives_unmatched[stream.sides[row]]) out.push_back(output(row, nobody));
         }
     };
     std::size_t match = 0;

@@ -149,7 +149,7 @@ class Machine:
             demand(inputs, record, box.name)
             try:
                 outputs = boxed(box, record)
-            except Exception as error:  # nothing that was put out before it is an output
+            except Exception as error:  # nothing that was produced before it is an output
                 if box.options.errors == "fail":
                     raise
                 if box.options.errors == "skip":

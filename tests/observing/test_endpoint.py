@@ -93,7 +93,7 @@ def test_a_system_that_ends_while_it_is_asked_hides_no_other(
             return ask(path, question, *patience)
         if question != "who":
             raise error
-        return {"pid": 1, "parent": 1, "system": "ending"}
+        return {"pid": 1, "parent": 1, "system": "system of process 1"}
 
     monkeypatch.setattr(commands, "ask", asked)
     with ActorSystem("shop", workers=1, observable=True):
@@ -101,7 +101,7 @@ def test_a_system_that_ends_while_it_is_asked_hides_no_other(
         assert main([command]) == 0
     out, err = capsys.readouterr()
     assert "shop" in out
-    assert "ending" not in out
+    assert "system of process 1" not in out
     assert err == "process 1 has ended, or failed to answer\n"
 
 
@@ -179,7 +179,7 @@ def test_a_folder_of_another_user_is_refused(kind: str, folder: Path, tmp_path: 
     else:
         (tmp_path / "elsewhere").mkdir(mode=0o700)
         folder.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(CallboardError, match="cannot have a socket for observers"):
+    with pytest.raises(CallboardError, match="for the sockets of observers, got"):
         ActorSystem(workers=1, observable=True)
 
 

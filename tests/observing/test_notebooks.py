@@ -97,7 +97,13 @@ def test_a_net_and_its_run_are_drawn() -> None:
     net = net >> feedback(less, "{n, again}") >> ordered(less) >> choice(less, other, ordered=True)
     text = shown(net)
     assert text.count("less") == 6
-    for words in ("one of", "one of, in order", "again, until", "again, while", "a replica for"):
+    for words in (
+        "one of",
+        "one of, in order",
+        "replicas in series, until",
+        "again, while",
+        "a replica for",
+    ):
         assert words in text
     assert "[|" in text
     with ActorSystem("shop", workers=1) as system:

@@ -257,7 +257,7 @@ PRIORITIES = "fifo, two_level, weighted, shortest_first, longest_queue"
     [
         (
             {"wrokers": 2},
-            "no setting 'wrokers'; there are name, workers, elasticity, threading, quantum",
+            "no setting 'wrokers'; there are name, workers, processes, elasticity, threading",
         ),
         ({"workers": 0}, "workers must be a whole number from 1 to 1024, got 0"),
         ({"workers": "2"}, "workers must be a whole number .*, or a range such as .*, got '2'"),

@@ -156,7 +156,7 @@ def test_a_dedicated_spawn_without_a_thread_fails(monkeypatch: pytest.MonkeyPatc
             with pytest.raises(CallboardError, match="only 1 of 2 workers could be started"):
                 system.spawn(Worker, placement=Fixed(1))
         assert system.actors == []
-        system.drain()  # till then the first worker has the token: it dead-letters the unborn
+        system.drain()  # until then the first worker has the token
         assert system.spawn(Worker, placement=Fixed(1)).ask("where").result(30) == "callboard-1"
 
 

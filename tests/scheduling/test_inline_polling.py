@@ -63,8 +63,8 @@ class Kept(Pipe):
         return self.left > 0
 
 
-class Attentive(Actor[Any]):
-    """Attends to what it is told of."""
+class Poller(Actor[Any]):
+    """Has its worker poll what it is told."""
 
     def receive(self, message: Any) -> Any:
         return threading.current_thread().name if message == "who" else poll_inline(message)
@@ -80,7 +80,7 @@ def pipe() -> Iterator[Pipe]:
 @pytest.fixture(params=[1, 2], ids="workers={}".format)
 def ask(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
     with ActorSystem(workers=request.param) as system:
-        ref = system.spawn(Attentive)
+        ref = system.spawn(Poller)
         yield lambda message: ref.ask(message).result(DEADLINE)
 
 
@@ -105,7 +105,7 @@ def test_a_silent_descriptor_is_given_back(ask: Callable[[Any], Any], pipe: Pipe
     assert pipe.read == []
 
 
-def test_messages_are_handled_while_it_attends(ask: Callable[[Any], Any], pipe: Pipe) -> None:
+def test_messages_are_handled_while_a_worker_polls(ask: Callable[[Any], Any], pipe: Pipe) -> None:
     for _ in range(100):
         pipe.lent.clear()
         pipe.taken_back.clear()
@@ -116,7 +116,7 @@ def test_messages_are_handled_while_it_attends(ask: Callable[[Any], Any], pipe: 
     assert len(set(pipe.wake_fds)) <= 2  # one for a worker, however often
 
 
-def test_a_bell_that_is_rung_ends_it(ask: Callable[[Any], Any], pipe: Pipe) -> None:
+def test_a_write_to_the_wake_fd_ends_the_polling(ask: Callable[[Any], Any], pipe: Pipe) -> None:
     for _ in range(2):  # and the next one is as the first
         pipe.lent.clear()
         pipe.taken_back.clear()
@@ -174,7 +174,7 @@ def test_a_kept_descriptor_is_lent_again_each_time(kept: Callable[..., Kept]) ->
     pipe = kept(100, go_on)
     os.write(pipe.other, b"a question")
     with ActorSystem(workers=1) as system:
-        assert system.spawn(Attentive).ask(pipe).result(DEADLINE)
+        assert system.spawn(Poller).ask(pipe).result(DEADLINE)
         assert ended.wait(DEADLINE)
     assert [data for data, _ in pipe.read] == [b"a question"] + [b"another"] * 99
     assert len({name for _, name in pipe.read}) == 1
@@ -182,7 +182,7 @@ def test_a_kept_descriptor_is_lent_again_each_time(kept: Callable[..., Kept]) ->
 
 def test_a_worker_with_a_kept_one_takes_no_other(kept: Callable[..., Kept], pipe: Pipe) -> None:
     with ActorSystem(workers=1) as system:
-        ref = system.spawn(Attentive)
+        ref = system.spawn(Poller)
         answers: SimpleQueue[Future[Any]] = SimpleQueue()
 
         def ask_once(keeps: Kept) -> None:
@@ -199,12 +199,12 @@ def test_a_worker_with_a_kept_one_takes_no_other(kept: Callable[..., Kept], pipe
 def test_a_kept_descriptor_is_taken_back_at_the_end(kept: Callable[..., Kept]) -> None:
     pipe = kept(1)
     with ActorSystem(workers=1) as system:
-        assert system.spawn(Attentive).ask(pipe).result(DEADLINE)
+        assert system.spawn(Poller).ask(pipe).result(DEADLINE)
         assert pipe.taken_back.wait(DEADLINE)
     assert pipe.times_taken_back == len(pipe.wake_fds)
 
 
-class Held(Attentive):
+class Held(Poller):
     """Keeps its worker between two meetings at a barrier, too."""
 
     def receive(self, message: Any) -> Any:
@@ -235,7 +235,7 @@ def test_a_descriptor_taken_away_is_not_taken_back_twice(kept: Callable[..., Kep
     assert pipe.times_taken_back == pipe.loans
 
 
-def test_without_a_descriptor_for_a_bell_nobody_attends(
+def test_no_worker_polls_without_a_wake_fd(
     ask: Callable[[Any], Any], pipe: Pipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*arguments: Any) -> int:
@@ -246,7 +246,7 @@ def test_without_a_descriptor_for_a_bell_nobody_attends(
     assert pipe.wake_fds == []
 
 
-def test_only_a_worker_attends(pipe: Pipe) -> None:
+def test_only_a_worker_polls(pipe: Pipe) -> None:
     assert not on_worker()
     assert not poll_inline(pipe)
     assert pipe.wake_fds == []

@@ -177,7 +177,7 @@ def test_a_placement_on_no_worker_of_the_system_fails_the_spawn(answer: object) 
 
     with ActorSystem("other") as other, ActorSystem(workers=2, threading="assigned") as system:
         stranger = other.spawn(Box)
-        with pytest.raises(PolicyError, match="which is not one of its workers"):
+        with pytest.raises(PolicyError, match="expected one of the system's workers"):
             system.spawn(Box, placement=Wrong())
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorSystem, Future
+from callboard import Actor, ActorSystem, ConfigError, Future
 from callboard.remote import Server, connect, connect_sharded, serve_entries
 from callboard.routers import RoundRobinRouter
 from callboard.spark import PartitionContext, map_partitions
-from callboard.spark.errors import EntryPointError
 from callboard.spark.tasks.feed import entry_point
 
 
@@ -76,5 +75,5 @@ def test_a_task_asks_a_router_and_its_batches_keep_their_order() -> None:
 
 @pytest.mark.parametrize("built", [Doubling, {"one": print}])
 def test_an_entry_point_takes_messages(built: Any) -> None:
-    with pytest.raises(EntryPointError, match="a ref or another recipient, or a dict of names"):
+    with pytest.raises(ConfigError, match="a ref or another recipient, or a dict of names"):
         entry_point(built, None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from callboard import ActorSystem
 from callboard.streams import Graph, Snapshot
-from tests.streams.shapes import Refused
+from tests.streams.functions import Refused
 
 TYPES = [Refused]
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from callboard.scheduling.flow.threading_models import MODELS
 from callboard.streams import Band, Equal, Graph, Watermark, entry
-from tests.streams.shapes import KINDS, Chain, Fork, Functions, Mark, Op, number
+from tests.streams.functions import Functions, number
+from tests.streams.kinds import KINDS, Op
+from tests.streams.shapes import Chain, Fork, Mark
 
 small = st.integers(1, 4)
 policies = st.sampled_from(["fail", "skip", "side"])

@@ -15,8 +15,10 @@ from callboard import ActorSystem
 from callboard.streams import RowCounts, StreamError, entry
 from callboard.streams.programs.program import Batch, DividedBatch, Program
 from tests.streams.counting import rows_of_partitions
+from tests.streams.functions import Functions
+from tests.streams.kinds import Op
 from tests.streams.random_graphs import STATEFUL, ops, rows
-from tests.streams.shapes import Functions, Op, plain
+from tests.streams.shapes import plain
 
 keyed = ops(STATEFUL).filter(lambda op: op.key is not None)
 

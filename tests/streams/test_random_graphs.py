@@ -8,10 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callboard.streams import Watermark, entry
+from tests.streams.kinds import Op
 from tests.streams.model import model_of
 from tests.streams.outcomes import in_sequence, outcome_of
 from tests.streams.random_graphs import Case, cases, chains, fragile_chains, rows
-from tests.streams.shapes import Chain, Op, plain
+from tests.streams.shapes import Chain, plain
 
 
 @given(chains(), rows, st.integers(1, 50))

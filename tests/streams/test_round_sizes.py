@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from callboard import ActorSystem, ConfigError
 from callboard.streams import Run, StreamError, entry
-from callboard.streams.programs.round_sizes import RoundSizes
+from callboard.streams.running.flow import RoundSizes
 from callboard.testing import ManualSystem
 
 WAIT = 60

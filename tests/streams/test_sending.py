@@ -283,7 +283,7 @@ def test_a_sender_waits_for_a_failed_run_no_longer_than_it_wants_to() -> None:
         run.send("rows", [1])
         while "failed" not in repr(run):
             pass
-        with pytest.raises(RunTimeout, match="still has rounds on their way") as caught:
+        with pytest.raises(RunTimeout, match="still has rounds in flight") as caught:
             run.send("rows", [2], timeout=0.01)
         assert caught.value.unsent == [2]
         go_on.set()

@@ -31,9 +31,10 @@ from callboard.streams import (
 )
 from callboard.testing import ManualSystem
 from tests.streams.cutting import run_in_parts
+from tests.streams.functions import Functions, Running, number
 from tests.streams.outcomes import Way, in_sequence, outcome_of
 from tests.streams.random_graphs import Case, cases, fragile_chains, rows
-from tests.streams.shapes import Chain, Functions, Running, number
+from tests.streams.shapes import Chain
 
 cuts = st.lists(st.integers(0, 60), min_size=1, max_size=3)
 options = st.lists(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +13,13 @@ from hypothesis import strategies as st
 
 from callboard import ActorSystem
 from callboard.core.threads.interpreter import has_gil
-from callboard.streams import Graph, Run, RunTimeout, Snapshot, entry
+from callboard.streams import Graph, Run, RunTimeout, Snapshot, SnapshotStore, entry
 from callboard.streams.programs.saved import Columns
+from callboard.streams.running.snapshotting import Snapshotting
 from callboard.streams.snapshots.cut import Cut
 from callboard.streams.snapshots.snapshot import state_codec
 from callboard.testing import ManualSystem
-from tests.streams.shapes import Functions, Running
+from tests.streams.functions import Functions, Running
 
 WAIT = 60
 
@@ -149,6 +151,68 @@ def test_a_snapshot_waits_until_the_one_before_is_encoded(monkeypatch: pytest.Mo
         run.cancel()
     with ActorSystem(workers=1) as system:
         assert system.run(graph, restore=got[0]).finish(WAIT) == [(key, [0]) for key in range(5)]
+
+
+def test_a_snapshot_is_taken_while_the_one_before_is_written(tmp_path: Path) -> None:
+    writing, go_on, encoded = threading.Event(), threading.Event(), threading.Event()
+
+    class Slow(SnapshotStore):
+        def _save(self, snapshot: Snapshot) -> None:
+            if not writing.is_set():
+                writing.set()
+                assert go_on.wait(WAIT)
+            super()._save(snapshot)
+
+    class Encoded(Running):
+        def snapshot(self) -> Any:
+            if writing.is_set():
+                encoded.set()
+            return super().snapshot()
+
+    graph: Graph[Any] = entry("rows").stateful(Encoded, Functions(2)).collect()
+    with ActorSystem(workers=1) as system:
+        run = system.run(graph, restore=Slow(tmp_path))
+        threads = [threading.Thread(target=run.snapshot, kwargs={"timeout": WAIT}) for _ in "ab"]
+        threads[0].start()
+        assert writing.wait(WAIT)
+        run.send("rows", [1])
+        threads[1].start()
+        assert encoded.wait(WAIT)
+        go_on.set()
+        for thread in threads:
+            thread.join(WAIT)
+        assert [Snapshot.load(path).position for path in SnapshotStore(tmp_path)._paths()] == [
+            {"rows": 1},
+            {"rows": 0},
+        ]
+        run.cancel()
+
+
+def test_a_snapshot_is_not_written_after_a_later_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded, go_on = threading.Event(), threading.Event()
+    write = Snapshotting._write
+
+    def later(snapshotting: Snapshotting, *snapshot: Any) -> None:
+        if threading.current_thread().name == "behind":
+            encoded.set()
+            assert go_on.wait(WAIT)
+        write(snapshotting, *snapshot)
+
+    monkeypatch.setattr(Snapshotting, "_write", later)
+    with ActorSystem(workers=1) as system:
+        run = system.run(entry("rows").collect(), restore=SnapshotStore(tmp_path))
+        thread = threading.Thread(target=run.snapshot, name="behind")
+        thread.start()
+        assert encoded.wait(WAIT)
+        run.send("rows", [1])
+        run.snapshot()
+        go_on.set()
+        thread.join(WAIT)
+        (path,) = SnapshotStore(tmp_path)._paths()
+        assert Snapshot.load(path).position == {"rows": 1}
+        run.cancel()
 
 
 def second(rows: list[int], row: tuple[int, int]) -> list[int]:

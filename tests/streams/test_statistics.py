@@ -30,7 +30,7 @@ class Counters:
 
 
 def test_latencies_are_of_the_middle_of_the_stream_from_the_20th_to_the_80th_percentile() -> None:
-    statistics = collect(cast("Any", Counters()), RowCounts(), 10, 2.0, threads=[], programs=[])
+    statistics = collect(cast("Any", Counters()), RowCounts(), 10, 2.0, places=[], programs=[])
     assert statistics.throughput == 5.0
     assert statistics.processing is not None
     assert statistics.end_to_end is not None

@@ -15,6 +15,7 @@ import pytest
 from callboard import Actor, ActorSystem
 from callboard.core.errors import CallboardError, ForkedSystem
 from callboard.streams import Graph, Run, RunEnded, RunError, RunTimeout, entry
+from callboard.streams.running.execution import Execution
 from callboard.streams.running.waiting import Waiting
 from callboard.testing import ManualSystem
 
@@ -91,7 +92,8 @@ def test_a_cancel_during_another_that_waits_lets_that_one_return(blocked: Blocke
 @pytest.mark.parametrize("call", ["send", "finish", "cancel"])
 def test_a_call_that_is_interrupted_just_as_it_has_the_lock_leaves_it_to_others(call: str) -> None:
     def interrupt(frame: FrameType, event: str, _: object) -> Any:
-        if frame.f_code is Waiting.acquire.__code__ and event == "return":
+        takers = Waiting.acquire.__code__, Execution._begin_sending.__code__
+        if frame.f_code in takers and event == "return":
             raise KeyboardInterrupt
         return interrupt
 

@@ -408,9 +408,8 @@ cdef class Future:
         cdef int64_t limit = -1 if timeout is None else <int64_t>(timeout * 1e9)
         cdef int64_t left
         cdef ThreadWake sleeper
-        cdef Handle here
+        cdef Handle here = actor_here()
         context = current_context()
-        here = actor_here()
         if (context.worker != NULL or here is not None) and not (here is not None and here.has_own_worker()):
             where = "a worker" if context.worker != NULL else "the event loop"
             advice = getattr(getattr(here, "actor_class", None), "_instead_of_waiting", INSTEAD)

@@ -36,7 +36,7 @@ cdef extern from "Python.h":
 
 
 cdef void begin_restart(ActorRef ref, object error) noexcept:
-    """Start anew once the children have ended; the mailbox keeps its messages."""
+    """Start again once the children have ended; the mailbox keeps its messages."""
     cdef Extra extra = ref.extras()
     assert holds(current_context().current == ref.cell)
     if ref.phase >= RESTARTING or waits_for_concurrent(ref, error):
@@ -177,7 +177,7 @@ cdef void leave(ActorRef ref) noexcept:
 
 
 cdef void note_left(ActorRef ref, object error) noexcept:
-    """The hook is through: end, or start anew. `error` is what it raised."""
+    """The hook is through: end, or start again. `error` is what it raised."""
     assert holds(ref.phase == STOPPING or ref.phase == RESTARTING)
     if ref.extra is not None:
         ref.extra.leaving = None

@@ -2,10 +2,12 @@ from callboard._inside.answers.future cimport Future
 from callboard._inside.answers.waiters cimport Wake
 from callboard._inside.sending.ref cimport ActorRef, Extra
 from callboard._inside.sending.stored_envelope cimport StoredEnvelope
+from callboard.scheduling.team cimport Team
 
 
 cdef void set_awaited(Extra extra, object awaited) noexcept
 cdef void end_suspension(ActorRef ref) noexcept
+cdef int rest_until(Future future, Team team) except -1
 cdef void close_coroutine(ActorRef ref, object error) noexcept
 
 

@@ -17,6 +17,7 @@ from callboard._inside.sending.stored_envelope cimport (
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard.core.asserting cimport holds
 from callboard.scheduling.context cimport current_context
+from callboard.scheduling.team cimport Team
 
 from callboard.core.errors import ActorStopped
 from callboard.core.log import log
@@ -41,6 +42,29 @@ cdef void end_suspension(ActorRef ref) noexcept:
     if extra.detached:
         extra.detached = False
         ref.runtime.team.add_waiting(-1)
+
+
+cdef class _EndOfRest(Wake):
+    cdef Team team
+
+    cdef void wake(self, object future) noexcept:
+        self.team.add_waiting(1)
+
+
+cdef int rest_until(Future future, Team team) except -1:
+    """Do not count the actor as unrest until `future` is done: it waits for input."""
+    cdef _EndOfRest end = _EndOfRest.__new__(_EndOfRest)
+    end.team = team
+    # First of all: what resumes the actor may let it end, and be counted out, before the others are called.
+    with cython.critical_section(future):
+        if future.flag.is_set():
+            return 0
+        others = future.callbacks
+        if type(others) is not list:
+            others = [] if others is None else [others]
+        future.callbacks = [end, *others]
+    team.add_waiting(-1)
+    return 0
 
 
 cdef void close_coroutine(ActorRef ref, object error) noexcept:

@@ -15,7 +15,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from callboard._inside.answers.future cimport Future
 from callboard._inside.answers.pending_asks cimport circle, lengthen
 from callboard._inside.life.ending cimport begin_stop, defer_to_own, end_after_concurrent, note_left
-from callboard._inside.life.failure cimport fail_in_work, fail_message, note_started
+from callboard._inside.life.failure cimport fail_in_work, fail_message
+from callboard._inside.life.start cimport note_started
 from callboard._inside.life.unfinished cimport (
     Checkpoint, ConcurrentMessage, StepLock, add_concurrent, end_concurrent, end_suspension, lose, set_awaited,
 )

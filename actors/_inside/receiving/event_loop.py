@@ -67,7 +67,7 @@ class EventLoop:
             while calls:
                 calls.pop()._run()
         finally:
-            if calls:  # one of them has ended the loop, which begins anew
+            if calls:  # one of them has ended the loop, which starts again
                 calls.reverse()
                 with self._lock:
                     self._calls[:0] = calls

@@ -15,11 +15,11 @@ cdef class LoopTask(TaskElsewhere):
     cdef bint cancelled       # the actor is to stop or to restart
     cdef bint withdrawn       # the asker has cancelled the ask
     cdef bint over
-    cdef bint recalled        # its message went back before it began
-    cdef list postponed       # system messages for when it is over
+    cdef bint recalled              # its message went back before it began
+    cdef list postponed             # system messages for when it is over
     cdef ConcurrentMessage message  # whose work this is, if the actor may have many messages in the middle
-    cdef StepLock step_lock        # which lets one step at a time run its code
-    cdef tuple ending         # how the coroutine ended, while what it sent still waits for room
+    cdef StepLock step_lock         # which lets one step at a time run its code
+    cdef tuple ending               # how the coroutine ended, while what it sent still waits for room
 
     cdef void launch(self) noexcept
     cdef bint was_cancelled(self) noexcept

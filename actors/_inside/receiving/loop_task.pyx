@@ -14,15 +14,13 @@ import asyncio
 import contextvars
 from collections.abc import Coroutine
 
-cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.answers.thread_locals cimport ActorContext, actor_context
-from callboard._inside.answers.waiters cimport Wake
-from callboard._inside.life.unfinished cimport hold_for_failure
+from callboard._inside.life.unfinished cimport hold_for_failure, rest_until
 from callboard._inside.sending.actor_cell cimport cell_of
 from callboard._inside.sending.pending_sends cimport Outgoing
 from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra
@@ -36,7 +34,6 @@ from callboard.core.clock cimport monotonic_ns
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.forward cimport Worker
-from callboard.scheduling.team cimport Team
 
 from callboard.core.errors import CallboardError, MailboxFull
 from callboard.core.text import safe_repr
@@ -291,38 +288,13 @@ cdef class LoopTask(TaskElsewhere):
         self.over = True
         if self.message is not None:
             self.step_lock.unbegun.pop(self.message, None)
-            self.task = self.coroutine = None
-            (<Future>self.outcome).complete(value, error)
-            return
-        assert holds(self.launched and cell_of(self.ref).in_work == &self.envelope)
-        self.ref.note_wait(None)
-        self.ref.extra.stashed = self.envelope.stashed
-        cell_of(self.ref).in_work = NULL
+        else:
+            assert holds(self.launched and cell_of(self.ref).in_work == &self.envelope)
+            self.ref.note_wait(None)
+            self.ref.extra.stashed = self.envelope.stashed
+            cell_of(self.ref).in_work = NULL
         self.task = self.coroutine = None
         (<Future>self.outcome).complete(value, error)
-
-
-cdef class _EndOfRest(Wake):
-    cdef Team team
-
-    cdef void wake(self, object future) noexcept:
-        self.team.add_waiting(1)
-
-
-cdef int rest_until(Future future, Team team) except -1:
-    """Do not count the actor as unrest until `future` is done: it waits for input."""
-    cdef _EndOfRest end = _EndOfRest.__new__(_EndOfRest)
-    end.team = team
-    # First of all: what resumes the actor may let it end, and be counted out, before the others are called.
-    with cython.critical_section(future):
-        if future.flag.is_set():
-            return 0
-        others = future.callbacks
-        if type(others) is not list:
-            others = [] if others is None else [others]
-        future.callbacks = [end, *others]
-    team.add_waiting(-1)
-    return 0
 
 
 cdef class _TaskCoroutine:

@@ -4,7 +4,8 @@ from cpython.ref cimport Py_DECREF
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.ending cimport begin_restart, begin_stop, end_backing_off, go_on_ending, tell_ended
-from callboard._inside.life.failure cimport construct, fail, is_expected, promise_start
+from callboard._inside.life.failure cimport fail, is_expected
+from callboard._inside.life.start cimport construct, promise_start
 from callboard._inside.life.unfinished cimport ConcurrentMessage
 from callboard._inside.receiving.coroutine cimport (
     begin_leaving, begin_start, begin_task, interrupt, interrupt_concurrent, resume, resume_concurrent,

@@ -1,4 +1,4 @@
-"""Refs on native actors, and sending without the interpreter."""
+"""Refs to native actors, and sending without the interpreter."""
 
 cimport cython
 from cpython.object cimport PyObject

@@ -26,11 +26,11 @@ cdef class Runtime:
     cdef public object event_loop      # of the actors that were spawned with one
     cdef public object records         # of the workers, where there are some: see statistics.py
     # Hooks: None, or set by the module that is named, and called from here.
-    cdef public object on_change       # when the last top-level actor ended, or one escalated: system.py
-    cdef public object on_spawn        # after each spawn, once somebody waits for an actor: directory.py
-    cdef public object spans           # around handlers: observing/opentelemetry.py
-    cdef public tuple scans            # weak references to what counts ended actors: observing/scan.pyx
-    cdef public object circles         # looks for circles of full channels: channels/wait.pyx
+    cdef public object on_change        # when the last top-level actor ended, or one escalated: system.py
+    cdef public object on_spawn         # after each spawn, once somebody waits for an actor: directory.py
+    cdef public object spans            # around handlers: observing/opentelemetry.py
+    cdef public tuple scans             # weak references to what counts ended actors: observing/scan.pyx
+    cdef public object circles          # looks for circles of full channels: channels/wait.pyx
     cdef public uint32_t sampled_every  # one message of this many is a sample; 0: none. See observing/tracing
     # How it goes.
     cdef public object failure         # what escalated past the last actor

@@ -28,17 +28,17 @@ cdef class Recipe:
     cdef dict defaults            # the options that it has as attributes
     cdef object receive           # a plain function to call with (actor, message), or None
     cdef bint many, starts, stops, fails, native
-    cdef bint runs                # a task: run() is called once, in place of receive()
-    cdef bint event_loop          # an option: coroutines of its handlers run on the system's event loop
-    cdef uint32_t concurrency     # an option: how many messages it may have in the middle
+    cdef bint runs               # a task: run() is called once, in place of receive()
+    cdef bint event_loop         # an option: coroutines of its handlers run on the system's event loop
+    cdef uint32_t concurrency    # an option: how many messages it may have in the middle
     cdef bint has_async_options  # one of these two options is not the usual one
 
 
 cdef class Watches:
     # Those that wait for the actor's start and its end, and those whose end it waits for.
-    cdef list starts              # futures of its start, which has not been yet
-    cdef dict watchers            # refs and futures, in their order: a replay tells them in the same one
-    cdef dict watching            # refs, likewise
+    cdef list starts               # futures of its start, which has not been yet
+    cdef dict watchers             # refs and futures, in their order: a replay tells them in the same one
+    cdef dict watching             # refs, likewise
     cdef Py_ssize_t most_watching  # with more of them it checks which have ended
 
 
@@ -103,9 +103,9 @@ cdef enum TakeResult:
 
 cdef class Intake:
     # The part of a kind of mailbox beyond its queue: see state.pyx.
-    cdef bint knows_timers    # by Carried.is_of_timer
-    cdef StoredEnvelope unfit         # the last message that had no place
-    cdef object misfit        # and the exception that says why
+    cdef bint knows_timers     # by Carried.is_of_timer
+    cdef StoredEnvelope unfit  # the last message that had no place
+    cdef object misfit         # and the exception that says why
 
     cdef TakeResult take(self, ActorCell* cell, Context* context, Envelope* envelope) noexcept
     cdef bint is_empty(self) noexcept

@@ -150,7 +150,7 @@ cdef Buffer* buffer_of(object source) except NULL:
                 f"a native actor expected int, float, NativeRecord, or an object with memory, got {safe_repr(source)}"
             ) from None
         if not view.c_contiguous:
-            raise ValueError(f"a native actor expected contiguous memory, got {safe_repr(source)}")
+            raise ValueError(f"a native actor expected C-contiguous memory, got {safe_repr(source)}")
         owner = (source, view)
         raw = PyMemoryView_GET_BUFFER(view)
         buffer = new Buffer()

@@ -251,7 +251,7 @@ private:
     Offer offer_{Offer::none};                       // the sender; other than none, it waits for the slot
     alignas(apart) WaitingWord<Ordering> sender_;    // and the receiver at this
     alignas(apart) Atomic<unsigned> ends_{0};        // from here on seldom written, but at a rendezvous
-    Atomic<std::int64_t> capacity_;                       // relaxed: grow() alone changes it
+    Atomic<std::int64_t> capacity_;                  // relaxed: grow() alone changes it
     Handover<T> slot_;
     Atomic<std::int64_t> handed_{0};                      // the receiver; values that went through the slot
     SendingEnd sending_{*this};

@@ -141,8 +141,8 @@ private:
     const std::size_t place_;
     alignas(cache_line) Delegation<Request> door_;
     alignas(cache_line) Request* waiting_{nullptr};  // the owner's: what failed
-    std::uint64_t level_{0};               // the owner's: no counter anywhere is below it
-    std::uint64_t said_{0};                // the owner's: the least count that the budget knows of
+    std::uint64_t level_{0};                         // the owner's: no counter anywhere is below it
+    std::uint64_t said_{0};                          // the owner's: the least count that the budget knows of
     Counters<Keys> counters_;
 };
 

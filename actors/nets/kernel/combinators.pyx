@@ -163,7 +163,7 @@ cdef class StarNode(NetNode):
         if replicas.number >= self.limit:
             came = ", ".join([f"{(<NetNode>each).passed} to {(<NetNode>each).path}" for each in self.within])
             raise RecordError(
-                f"{self.place}: {record!r} is the first record to need more than {self.limit} replicas in series."
+                f"{self.place}: expected at most {self.limit} replicas in series, got {record!r}, which needs more."
                 f" In these, records came {came}"
             )
         replicas.number += 1
@@ -275,7 +275,7 @@ cdef class FeedbackNode(NetNode):
             at.inner = self.body.entity(at)
         cdef Entity inner = past(<Entity>at.inner)
         if inner is at:
-            raise RecordError(f"{self.path}: {record!r} returns unchanged, without end")
+            raise RecordError(f"{self.path}: expected a body that changes {record!r}, which returns without end")
         if executor.hops >= executor.until:  # others run, even if this goes on forever
             executor.push(inner, record)
             return None

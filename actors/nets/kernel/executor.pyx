@@ -95,7 +95,7 @@ cdef class Entity:
 
 
 cdef class EntityState:
-    """The state of an entity. A subclass for each kind of node with a state has its fields."""
+    """The state of an entity, or of one call. A subclass for each kind of node with a state has its fields."""
 
     cdef list contents(self):
         """Return the records, calls and entities in it. Used at the end of a run."""
@@ -316,7 +316,7 @@ cdef class NetExecutor:
         )
 
     def end(self):
-        """Drop all records, and return those that boxes have put out nothing for."""
+        """Drop all records, and return those for which boxes have produced no output."""
         dropped = []
         cdef MovingRecord record
         while self.top is not None or self.rests is not None:
@@ -442,3 +442,41 @@ cdef class Out(NetNode):
 def begin(NetNode net):
     """Make the entities of a net, and return the one by which records enter it."""
     return net.entity(new_entity(Out("/", None), None))
+
+
+def records_left(NetExecutor executor):
+    """Return all records that the entities of a net hold when its run ends early, each once.
+
+    Once a box has produced an output for a record, its outputs are among them instead of the record.
+    """
+    cdef list left = [executor.first, *executor.running]
+    cdef set seen = set()
+    cdef list found = []
+    cdef Entity entity
+    cdef Lineage lineage
+    while left:
+        each = left.pop()
+        if each is None or id(each) in seen:
+            continue
+        if type(each) is list:
+            left += <list>each
+        elif type(each) is dict:
+            left += (<dict>each).values()
+        elif isinstance(each, EntityState):
+            left += (<EntityState>each).contents()
+        elif type(each) is Entity:
+            seen.add(id(each))
+            entity = <Entity>each
+            left.append(entity.after)
+            left.append(entity.inner)
+            left.append(entity.state)
+        elif type(each) is MovingRecord:
+            seen.add(id(each))
+            if (<MovingRecord>each).shape is not None:
+                found.append(each)
+        elif type(each) is Lineage:
+            seen.add(id(each))
+            lineage = <Lineage>each
+            left.append(lineage.buffered)
+            left.append(lineage.following)
+    return found

@@ -6,7 +6,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM
 from libc.stdint cimport int64_t
 
 from callboard.nets.kernel.executor cimport Entity, EntityState, KeptRecords, NetExecutor, NetNode, apply, dissolve
-from callboard.nets.kernel.record cimport Assembler, Lineage, MovingRecord, Shape, new_record
+from callboard.nets.kernel.record cimport Assembler, MovingRecord, Shape, new_record
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject** arguments, size_t number, PyObject* keywords)
@@ -292,7 +292,7 @@ cdef class SyncNode(NetNode):
 
 
 @cython.final
-cdef class BoxCall:
+cdef class BoxCall(EntityState):
     """A call of a box that runs elsewhere."""
 
     cdef Entity entity
@@ -310,6 +310,12 @@ cdef class BoxCall:
         """The function to be called: the box's, or the replica's."""
         cdef CalledBoxNode node = <CalledBoxNode>self.box
         return node.function if node.factory is None else (<CalledBoxState>self.entity.state).function
+
+    cdef list contents(self):
+        cdef list held = [self.entity, self.outputs]
+        if not self.has_given and not self.is_done:  # it runs, or its outputs have not come in
+            held.append(self.record)
+        return held
 
     def __repr__(self):
         return f"<BoxCall of {self.box.path} for {self.record!r}>"
@@ -461,49 +467,3 @@ cdef class CalledBoxNode(NetNode):
                 executor.ended(record)
             elif record.lineage is not None:
                 executor.release(record.lineage)
-
-
-def records_left(NetExecutor executor):
-    """Return all records that the entities of a net hold when its run ends early, each once.
-
-    If a box has put out something for a record, its outputs are among them, and the record is not.
-    """
-    cdef list left = [executor.first, *executor.running]
-    cdef set seen = set()
-    cdef list found = []
-    cdef Entity entity
-    cdef BoxCall call
-    cdef Lineage lineage
-    while left:
-        each = left.pop()
-        if each is None or id(each) in seen:
-            continue
-        if type(each) is list:
-            left += <list>each
-        elif type(each) is dict:
-            left += (<dict>each).values()
-        elif isinstance(each, EntityState):
-            left += (<EntityState>each).contents()
-        elif type(each) is Entity:
-            seen.add(id(each))
-            entity = <Entity>each
-            left.append(entity.after)
-            left.append(entity.inner)
-            left.append(entity.state)
-        elif type(each) is MovingRecord:
-            seen.add(id(each))
-            if (<MovingRecord>each).shape is not None:
-                found.append(each)
-        elif type(each) is BoxCall:
-            seen.add(id(each))
-            call = <BoxCall>each
-            left.append(call.entity)
-            left.append(call.outputs)
-            if not call.has_given and not call.is_done:  # it runs, or its outputs have not come in
-                left.append(call.record)
-        elif type(each) is Lineage:
-            seen.add(id(each))
-            lineage = <Lineage>each
-            left.append(lineage.buffered)
-            left.append(lineage.following)
-    return found

@@ -209,7 +209,7 @@ cdef class Assembler:
         cdef tuple labels = tuple([self.names.get(key, key) for key in keys])
         variant = frozenset(labels)
         if len(variant) < len(labels):
-            raise RecordError(f"{self.place}: a record has one value for each label, got {list(keys)}")
+            raise RecordError(f"{self.place}: expected each label once, got the keys {list(keys)}")
         if self.variants is not None and variant not in self.variants:
             raise RecordError(
                 f"{self.place}: expected an output of {text_of_type(self.variants)}, got {text_of(variant)}"
@@ -241,10 +241,10 @@ cdef class Assembler:
         if iscoroutine(output):
             output.close()
             raise RecordError(
-                f"{self.place}: returned a coroutine; a box is awaited if its function is an `async def` itself"
+                f"{self.place}: expected an output, got a coroutine: a box is awaited if its function is an `async def`"
             )
         if isgenerator(output):
-            raise RecordError(f"{self.place}: returned a generator; a box yields if its function does so itself")
+            raise RecordError(f"{self.place}: expected an output, got a generator: a box yields if its function does")
         if self.place == "send()":
             raise RecordError(f"send(): expected a dict or an instance of a dataclass, got {safe_repr(output)}")
         if keys is not None:

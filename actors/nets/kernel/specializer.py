@@ -116,7 +116,8 @@ class Specializer:
             if not best:
                 types = "; ".join(text_of_type(inputs) for inputs in branches if inputs)
                 raise RecordError(
-                    f"{path}: no branch takes {text_of(shape.variant)}; the branches take {types}"
+                    f"{path}: expected what a branch takes, which is {types}, "
+                    f"got {text_of(shape.variant)}"
                 )
             return best if is_fair and len(best) > 1 else best[0]
 
@@ -202,7 +203,7 @@ def filter_function(
         lines.append(f"if {condition_of(rule.guard, names)}: return {answer}")
     else:
         lines.append("raise no_rule")
-    error = RecordError(f"{place}: no rule of the filter has a true guard")
+    error = RecordError(f"{place}: expected a rule of the filter with a true guard, got none")
     return _made(place, labels, "\n        ".join(lines), no_rule=error), single, shapes
 
 
@@ -235,7 +236,8 @@ def _check_tags(
     for label in tags_of(expression):
         if label not in names:
             raise RecordError(
-                f"{place}: the expression <{expression}> reads {label}, got {text_of(labels)}"
+                f"{place}: expected {label}, which the expression <{expression}> reads, "
+                f"got {text_of(labels)}"
             )
 
 

@@ -1,4 +1,4 @@
-"""Texts into nets, patterns, filters and signatures."""
+"""Parses texts to nets, patterns, filters and signatures."""
 
 from __future__ import annotations
 

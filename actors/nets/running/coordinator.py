@@ -15,7 +15,7 @@ from callboard.core.interrupts import comes_from_signal
 from callboard.core.text import safe_repr
 from callboard.nets.errors import NetEnded, NetError
 from callboard.nets.kernel.combinators import sweep
-from callboard.nets.kernel.leaves import records_left
+from callboard.nets.kernel.executor import records_left
 from callboard.nets.kernel.record import MovingRecord
 from callboard.nets.running import failing
 from callboard.nets.running.box_workers import Callers

@@ -52,7 +52,7 @@ def as_record_error(error: Exception) -> NetError:
 
 
 class RunFailed(BaseException):
-    """Ends the run. It is no Exception, so that the executor, which handles those, lets it pass."""
+    """Ends the run. A BaseException, so that the handler of unreadable records lets it pass."""
 
     def __init__(self, error: NetError, record: MovingRecord) -> None:
         super().__init__(error)

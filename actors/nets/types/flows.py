@@ -272,8 +272,8 @@ class Facts:
     parts: tuple[Facts, ...]
     mentioned: Variant
     groups: tuple[Group, ...] = ()
-    at_start: LabelFlow = field(default_factory=LabelFlow)  # what initialisers in it put out once
-    made: Variant | None = None  # the labels that anything in it may put out, if that is known
+    at_start: LabelFlow = field(default_factory=LabelFlow)  # the outputs of initialisers in it
+    made: Variant | None = None  # the labels that anything in it may produce, if they are known
     unchecked: bool = False  # it is too large to be checked
     flows: dict[Variant, LabelFlow | Stuck] = field(default_factory=dict)
 

@@ -1,9 +1,10 @@
 """Inference: the input type of each part of a net, and the flows through it.
 
-A leaf takes its variants. Behind it, a record has what the leaf puts out, and what it did not take.
-If the next net needs more, the record must bring it, unless the leaf takes it away. So inference
-sends each variant of the first net through the others, by its labels alone, and adds what is missed
-until it gets through. Flows are kept by the labels that a net mentions, since others pass by.
+A leaf takes its variants. Behind it, a record has the labels that the leaf produces, and those that
+it did not take. If the next net needs more, the record must bring it, unless the leaf takes it
+away. So inference sends each variant of the first net through the others, by its labels alone, and
+adds what is missing until it gets through. Flows are kept by the labels that a net mentions, since
+others pass by.
 
 Where there is too much to look at, a net counts as one with open outputs: what comes behind it is
 not checked, and it takes what its first net takes. The limits are MOST_OUTPUTS sets of labels at
@@ -239,7 +240,7 @@ class Inference:
         return index, flow, None
 
     def _into(self, facts: Facts, arriving: LabelFlow) -> LabelFlow | Stuck:
-        """Send all that a flow puts out through one more net."""
+        """Send all outputs of a flow through one more net."""
         flows: list[tuple[LabelFlow, Route, bool]] = [(LabelFlow(open=arriving.open), None, False)]
         for labels, route in arriving.outputs.items():
             flow = self.flow(facts, labels)
@@ -322,7 +323,7 @@ class Inference:
     def _refuse_endless(self, facts: Facts, net: Star) -> None:
         """Refuse a star that records cannot leave, whatever other labels they have.
 
-        That is certain if no exit has a label that the body puts out: a record that matches an exit
+        That is certain if no exit has a label that the body produces: a record that matches an exit
         behind the body has matched it in front of it.
         """
         body = facts.parts[0]

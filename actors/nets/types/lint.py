@@ -68,7 +68,7 @@ def starved_branches(net: Typed) -> Iterator[tuple[Tie, bool]]:
     """Yield ties by which a branch gets no records, though they fit it.
 
     The flag says that this holds for all records. Otherwise the branch gets no record by labels
-    that boxes and filters have put out: neither at first, nor until it has had one from outside.
+    that boxes and filters have produced: neither at first, nor until it has had one from outside.
     """
     parts = [net]
     for part in parts:

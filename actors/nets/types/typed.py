@@ -77,7 +77,7 @@ def _typed(place: Place, inference: Inference) -> Typed:
 
 
 def _signature(facts: Facts, inference: Inference) -> Signature:
-    """Return the type of a net, with what its initialisers put out as a mapping without inputs."""
+    """Return the type of a net, with its initialisers' outputs as a mapping without inputs."""
     declared = getattr(facts.net, "signature", None)
     if isinstance(declared, Signature):
         return declared

@@ -30,7 +30,7 @@ class MessageCounts:
         self._every = 0
         self._lock = threading.RLock()
 
-    def take(self, worker: WorkerThread) -> None:
+    def drain(self, worker: WorkerThread) -> None:
         """Count what a worker has recorded. It calls this itself before its ring is full."""
         with self._lock:
             for pair in self._reader.take_pairs(worker):
@@ -44,7 +44,7 @@ class MessageCounts:
     def read(self) -> None:
         """Count what all workers have recorded so far."""
         for worker in self._reader.workers():
-            self.take(worker)
+            self.drain(worker)
 
     def counts(self) -> tuple[dict[tuple[int, int], int], int, int]:
         """Return the messages of each pair, those of others, and how many samples that was."""

@@ -52,7 +52,7 @@ class Traces:
             self._arrows[self._latest] = wanted.arrows
             if wanted.signal is not None:
                 self._handle_signal(wanted.signal, self._latest)
-            self._records.add_reader(self._latest.take)
+            self._records.add_reader(self._latest.drain)
             self._runtime.dead_letters.observer = self.note
             self._sample()
         elif wanted is not None:
@@ -77,7 +77,7 @@ class Traces:
             self._traces = (*self._traces, trace)
             self._arrows[trace] = every
         runtime.dead_letters.observer = self.note
-        self._records.add_reader(trace._take)
+        self._records.add_reader(trace._drain)
         self._sample()
         return trace
 
@@ -145,9 +145,9 @@ class Traces:
             for ref in list(all_actors(runtime)):
                 ref._be_sampled(every != 0)
             if every:
-                self._records.add_reader(self._counts.take)
+                self._records.add_reader(self._counts.drain)
             else:
-                self._records.remove_reader(self._counts.take)
+                self._records.remove_reader(self._counts.drain)
 
     def _workers(self) -> list[WorkerThread]:
         team = self._runtime.team  # whose lists are read without its lock: see RecordReader
@@ -158,13 +158,13 @@ class Traces:
             self._traces = tuple(one for one in self._traces if one is not trace)
             self._arrows.pop(trace, None)
         self._sample()
-        self._records.remove_reader(trace._take)
+        self._records.remove_reader(trace._drain)
 
     def _handle_signal(self, number: int, latest: LatestTrace) -> None:
         if threading.current_thread() is not threading.main_thread():
             raise CallboardError(
                 "a FlightRecorder with a signal needs a system made in the main thread, where "
-                f"Python runs signal handlers, got {threading.current_thread().name!r}"
+                f"Python runs signal handlers, got the thread {threading.current_thread().name!r}"
             )
         reference = weakref.ref(latest)
 

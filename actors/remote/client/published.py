@@ -67,8 +67,8 @@ class PublishedRows:
             sizes = [batch.num_rows for batch in batches]
             if sizes != [piece.rows] or not piece.first <= at < behind:
                 raise CodecError(
-                    f"asked for row {at}, got {piece.rows} announced rows from "
-                    f"{piece.first} on, and batches of {sizes}"
+                    f"expected one batch with row {at}, got batches of {sizes} rows, announced as "
+                    f"{piece.rows} rows from {piece.first} on"
                 )
             yield batches[0].slice(at - piece.first, min(end, behind) - at)
             at = behind

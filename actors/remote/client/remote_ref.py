@@ -1,4 +1,4 @@
-"""Refs on the entry points of a server."""
+"""Refs to the entry points of a server."""
 
 from __future__ import annotations
 

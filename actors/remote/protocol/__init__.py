@@ -1,1 +1,1 @@
-"""The protocol between client and server, without input and output."""
+"""The protocol between client and server, without I/O."""

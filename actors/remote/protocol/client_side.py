@@ -1,4 +1,4 @@
-"""The client's side of one connection, without input and output: frames in, frames out."""
+"""The client's side of one connection, without I/O: frames in, frames out."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from callboard.remote.protocol.kinds import (
     GoodbyeReason,
     MessageKind,
     Rejected,
+    by_number,
     goodbye_frame,
     kind_of,
     read_goodbye,
@@ -256,20 +257,14 @@ class ClientSide:
 _Handler = Callable[[ClientSide, Buffer], ClientEvent]
 
 
-def _by_number(
-    handlers: dict[MessageKind, _Handler],
-) -> dict[int, tuple[MessageKind, _Handler]]:
-    return {int(kind): (kind, handle) for kind, handle in handlers.items()}
-
-
 # The handlers of the first message, and of those after the WELCOME.
-_FIRST = _by_number(
+_FIRST: dict[int, tuple[MessageKind, _Handler]] = by_number(
     {
         MessageKind.WELCOME: ClientSide._enter,
         MessageKind.GOODBYE: ClientSide._take_goodbye,
     }
 )
-_HANDLERS = _by_number(
+_HANDLERS: dict[int, tuple[MessageKind, _Handler]] = by_number(
     {
         _ANSWER: ClientSide._take_answer,
         MessageKind.FAILED: ClientSide._fail,

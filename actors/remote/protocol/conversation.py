@@ -1,6 +1,6 @@
 """A client's messages across connections: which wait, which are sent, which are lost.
 
-Without input and output: `take()` returns the data to send and the futures to complete. Each
+Without I/O: `take()` returns the data to send and the futures to complete. Each
 message is sent at most once. A message that was not sent when a connection broke goes over the next
 one. A message that was sent and not acknowledged is counted and reported.
 """

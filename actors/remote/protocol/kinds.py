@@ -7,11 +7,14 @@ among the deliveries of its connection, from 1 on. `docs/serve.md` has the table
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 from struct import Struct
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from callboard.remote.wire.frames import Buffer, ProtocolError, frame
+
+H = TypeVar("H")
 
 VERSION = 1
 MAGIC = b"callbrd\n"
@@ -122,6 +125,11 @@ def kind_of(number: int) -> MessageKind:
     if kind is None:
         raise Rejected(f"version {VERSION} has no message of kind {number}")
     return kind
+
+
+def by_number(handlers: Mapping[MessageKind, H]) -> dict[int, tuple[MessageKind, H]]:
+    """Return the handlers of messages by the numbers of their kinds, with the kinds."""
+    return {int(kind): (kind, handler) for kind, handler in handlers.items()}
 
 
 def goodbye_frame(reason: GoodbyeReason, text: str) -> bytes:

@@ -1,6 +1,6 @@
 """Requests about staged and published rows: what they hold, and how a server reads them.
 
-Without input and output. A batch's number has a sign, text is UTF-8. An upload has a number that
+Without I/O. A batch's number has a sign, text is UTF-8. An upload has a number that
 the client chooses, unique among its open uploads. The order of a DATA's rows is that of its
 sequence number, from 0 on; an END has the CRC-32 of all payloads of the upload.
 """
@@ -164,7 +164,7 @@ def checked_name(job: str, batch: int) -> BatchName:
         raise ValueError(f"a job's name must be encodable as UTF-8, got {job!r}") from None
     if not 0 < size <= LONGEST_JOB:
         raise ValueError(
-            f"a job's name must have 1 to {LONGEST_JOB} bytes, got {len(job)} characters"
+            f"a job's name must have 1 to {LONGEST_JOB} bytes in UTF-8, got {size} bytes"
         )
     return BatchName(job, checks.whole("batch", batch, -(2**63), 2**63 - 1))
 

@@ -1,4 +1,4 @@
-"""The server's side of one connection, without input and output: frames in, frames out."""
+"""The server's side of one connection, without I/O: frames in, frames out."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from callboard.remote.protocol.kinds import (
     GoodbyeReason,
     MessageKind,
     Rejected,
+    by_number,
     goodbye_frame,
     kind_of,
     read_goodbye,
@@ -303,11 +304,11 @@ _OF_GROUPS: dict[str, _Handler] = {
     "staging": ServerSide._request,
     "publishing": ServerSide._request,
 }
-_HANDLERS: dict[int, tuple[MessageKind, _Handler]] = {
-    int(kind): (kind, _OF_GROUPS[kind.group]) for kind in MessageKind if kind.group in _OF_GROUPS
-}
-_HANDLERS |= {
-    MessageKind.TRACE: (MessageKind.TRACE, ServerSide._note_trace),
-    MessageKind.PING: (MessageKind.PING, ServerSide._answer_ping),
-    MessageKind.GOODBYE: (MessageKind.GOODBYE, ServerSide._take_goodbye),
-}
+_HANDLERS: dict[int, tuple[MessageKind, _Handler]] = by_number(
+    {kind: _OF_GROUPS[kind.group] for kind in MessageKind if kind.group in _OF_GROUPS}
+    | {
+        MessageKind.TRACE: ServerSide._note_trace,
+        MessageKind.PING: ServerSide._answer_ping,
+        MessageKind.GOODBYE: ServerSide._take_goodbye,
+    }
+)

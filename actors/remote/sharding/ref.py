@@ -1,4 +1,4 @@
-"""Refs on an entry point that several servers have."""
+"""Refs to an entry point that several servers have."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ class StagingStore:
         return number
 
     def abort(self, name: BatchName) -> None:
-        """Drop the staged rows of a batch, which may be staged anew. Raises BatchCommitted."""
+        """Drop the staged rows of a batch, which may be staged again. Raises BatchCommitted."""
         if self._journal.is_committed(name):
             raise BatchCommitted(f"{name} is committed, and cannot be aborted")
         self._drop_all(name, UploadRefused(f"{name} was aborted"))

@@ -210,7 +210,7 @@ class Codec:
         return b"\0" + self.encode(rows) if columns is None else b"\1" + self.encode(columns)
 
     def encode_lots(self, rows: list[Any], longest: float) -> Iterator[tuple[bytes, int]]:
-        """Yield rows as bytes, and their number: in lots that fit into frames of `longest` bytes.
+        """Yield rows as bytes, and their number: in groups that fit into frames of `longest` bytes.
 
         A row that is too long for any frame is a lot of its own.
         """

@@ -85,10 +85,11 @@ def _inside(arrow: pa.DataType) -> list[pa.DataType]:
 
 
 def of_times(arrow: pa.DataType) -> Callable[[Any], Any] | None:
-    """Return a function that converts Python values for a type; None for a type without times.
+    """Return a function that converts Python values for a type, or None for a type without times.
 
-    Arrow takes a naive datetime as UTC, and converts an aware one, for a type without a zone, to
-    UTC. Spark takes naive datetimes as local ones; an aware one without a zone is a TypeError.
+    The function reads naive datetimes as Spark does, as local times; Arrow would read them as UTC.
+    For a type without a zone it raises TypeError at an aware datetime, which Arrow would convert to
+    UTC.
     """
     import pyarrow.types as a
 

@@ -35,7 +35,7 @@ class Staged(WriterCommitMessage):
 def upload(remote: RemoteEntry, name: BatchName, batches: Iterable[pa.RecordBatch]) -> Staged:
     """In a task: upload its partition.
 
-    The attempt has a random number. Spark's own numbers begin anew with each driver, so those of a
+    The attempt has a random number. Spark's own numbers start again with each driver, so those of a
     killed driver's attempts could come again.
     """
     try:

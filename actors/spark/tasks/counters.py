@@ -186,8 +186,8 @@ def _context_of(spark: Any) -> Any:
         return spark if hasattr(spark, "accumulator") else spark.sparkContext
     except Exception as error:  # Connect's session raises its own
         raise ConfigError(
-            "TaskCounters expects a SparkSession or a SparkContext, which Spark Connect does not "
-            f"have, got {safe_repr(spark)}"
+            "TaskCounters expects a SparkContext, or a session that has one (Spark Connect's have "
+            f"none), got {safe_repr(spark)}"
         ) from error
 
 

@@ -18,7 +18,6 @@ from callboard.core.text import safe_repr
 from callboard.failures import FailureReport
 from callboard.recipient import is_recipient, path_of
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
-from callboard.spark.errors import EntryPointError
 from callboard.spark.tasks.counters import Counting, TaskCounters, check_counters, counted
 from callboard.spark.tasks.host import GraphSpec, TaskGraph, task_graph
 from callboard.spark.tasks.pickling import name_of, pickle_for_tasks
@@ -185,13 +184,13 @@ def _build(
 
 
 def entry_point(built: Entries, name: str | None) -> Recipient[Any]:
-    """Return the part called `name` of a build function's result; raise EntryPointError."""
+    """Return the part called `name` of a build function's result; raise ConfigError."""
     if is_recipient(built):
         entries: Mapping[str, Recipient[Any]] = {getattr(built, "name", "entry"): built}
     elif isinstance(built, Mapping) and all(map(is_recipient, built.values())):
         entries = built
     else:
-        raise EntryPointError(
+        raise ConfigError(
             "build must return a ref or another recipient, or a dict of names and these, got "
             f"{built!r} ({type(built).__name__})"
         )
@@ -199,9 +198,9 @@ def entry_point(built: Entries, name: str | None) -> Recipient[Any]:
         (only,) = entries.values()
         return only
     if name is None:
-        raise EntryPointError(f"build returned {_list(entries)}: choose one with entry=")
+        raise ConfigError(f"build returned {_list(entries)}: choose one with entry=")
     if name not in entries:
-        raise EntryPointError(f"no entry point {name!r}: build returned {_list(entries)}")
+        raise ConfigError(f"no entry point {name!r}: build returned {_list(entries)}")
     return entries[name]
 
 

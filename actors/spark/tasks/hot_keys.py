@@ -25,7 +25,7 @@ def hot_keys(frame: DataFrame, key: str | Column, *, epsilon: float = 1e-4) -> S
     Args:
         frame: The frame.
         key: A column's name, or an expression, of integers, strings or bytes.
-        epsilon: From 0 to 1.
+        epsilon: From 1e-9 to below 1, as in `SpaceSaving`.
 
     Raises:
         ValueError: `epsilon` is out of range.

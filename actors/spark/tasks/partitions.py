@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from callboard.core.checks import whole
 from callboard.core.errors import ConfigError
 from callboard.rows.batches import Batches
-from callboard.spark.errors import AnswerError
+from callboard.spark.errors import SchemaError
 from callboard.spark.frames.schema import checked, parsed
 from callboard.spark.tasks.feed import Build, Feed, PartitionOptions
 from callboard.spark.tasks.reporting import reported
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def record_batches(answer: Any) -> Iterable[pa.RecordBatch]:
-    """Return the record batches of one answer. Raises AnswerError for other answers."""
+    """Return the record batches of one answer. Raises SchemaError for other answers."""
     import pyarrow as pa
 
     if isinstance(answer, pa.RecordBatch):
@@ -32,7 +32,7 @@ def record_batches(answer: Any) -> Iterable[pa.RecordBatch]:
         return batches
     if isinstance(answer, Iterable) and not isinstance(answer, (str, bytes)):
         return (batch for part in answer for batch in record_batches(part))
-    raise AnswerError("record batches, tables, or None", answer)
+    raise _wrong_answer("record batches, tables, or None", answer)
 
 
 def foreach_partition(
@@ -60,7 +60,7 @@ def foreach_partition(
             a ref; with `lifetime="process"` also an accumulator, which Spark creates again for
             each task.
 
-    In the task, PartitionFailed has an actor's exception, EntryPointError shows a wrong result of
+    In the task, PartitionFailed has an actor's exception, ConfigError shows a wrong result of
     `build`, and DrainTimeout names a stuck actor.
     """
     batch_size = whole("batch_size", batch_size, error=ConfigError)
@@ -82,7 +82,7 @@ def map_partitions(
     the actors continue, so an answer must not be a generator over data, or a view of data, that
     later batches change.
 
-    Results count once, like all results of Spark. Other answers raise AnswerError.
+    Results count once, like all results of Spark. Other answers raise SchemaError.
     """
     batch_size = whole("batch_size", batch_size, error=ConfigError)
     return partial(_map, Feed(build, options), batch_size)
@@ -136,5 +136,10 @@ def _rows(answer: Any) -> Iterable[Any]:
     if answer is None:
         return ()
     if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
-        raise AnswerError("an iterable of rows, or None", answer)
+        raise _wrong_answer("an iterable of rows, or None", answer)
     return answer
+
+
+def _wrong_answer(wanted: str, answer: object) -> SchemaError:
+    kind = type(answer).__name__
+    return SchemaError(f"expected an answer of {wanted}, got {answer!r:.100} ({kind})")

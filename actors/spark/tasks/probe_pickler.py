@@ -32,7 +32,7 @@ class ProbePickler(Pickler):
             return str, (f"broadcast variable {value._jbroadcast.id()}",)
         if self._keep and isinstance(value, Accumulator):
             raise TaskBound(
-                "Spark makes it anew for each task, and drops additions to the last task's"
+                "Spark makes a new one for each task, and drops additions to the last task's"
             )
         return super().reducer_override(value)  # type: ignore[no-untyped-call]
 

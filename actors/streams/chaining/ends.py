@@ -30,7 +30,7 @@ class SupportsPut(Protocol[C]):
     """The end of a channel that rows go into, such as `callboard.channels.Sender`."""
 
     def put(self, value: C, /) -> object:
-        """Put a row in, and wait for room before."""
+        """Put a row in, after waiting for room."""
 
     def close(self) -> object:
         """Say that no more rows come."""
@@ -60,7 +60,7 @@ def _call(hook: Callable[[], object]) -> None:
 
 
 def _close(sink: SupportsPut[Any]) -> None:
-    """Close a sink. A channel's end belongs to the thread that put rows in, maybe not this one."""
+    """Close a sink. A channel's end may belong to another thread, so it is released first."""
     if type(sink).__module__.startswith("callboard.channels."):
         cast("Any", sink).release()
     _call(sink.close)
@@ -93,8 +93,8 @@ class Ends(Chainable[T]):
           so in the models `dynamic` and `assigned` a separate thread runs it, unless
           `stream.run_on()` names a model. A run has ended when all rows are told, not when the
           other process has handled them.
-        - A channel's sender gets each row, and is closed when the run is over, and so does any
-          object with `put(row)` and `close()`. A full channel blocks the stream, and `send()`; a
+        - A channel's sender, or any other object with `put(row)` and `close()`, gets each row, and
+          is closed when the run is over. A full channel blocks the stream, and so `send()`; a
           separate thread runs the sink, as above. If the object has `flush()`, it is called after
           the last row; an exception there fails the run, or is skipped and counted, according to
           `errors`. If the run fails, is cancelled, or is not finished when its system ends, only

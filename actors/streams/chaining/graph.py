@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from callboard.core.handles import public_names
 from callboard.core.text import safe_repr
 from callboard.scheduling.flow.threading_models import Model
-from callboard.streams.checks import MOST, check_choice, check_count
+from callboard.streams.checks import MOST, check_count
 from callboard.streams.drawing import describe, mermaid, svg
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator, Outlet
@@ -105,23 +105,16 @@ class Graph(Generic[R]):
 
     # --- looking at it ----------------------------------------------------------------------------
 
-    def draw(
-        self,
-        format: Literal["svg", "mermaid"] = "svg",  # noqa: A002
-        *,
-        threading: Model = "dynamic",
-    ) -> str:
-        """Return a drawing of the graph, as the text of an SVG image or a Mermaid diagram.
+    def draw(self, *, threading: Model = "dynamic") -> str:
+        """Return a drawing of the graph, as the text of an SVG image.
 
         It shows which threads run the operators in this threading model.
         """
-        check_choice("format", format, ("svg", "mermaid"))
-        draw = svg if format == "svg" else mermaid
-        return draw(self._operators, self._names, self._pipelines(threading))
+        return svg(self._operators, self._names, self._pipelines(threading))
 
     def mermaid(self, *, threading: Model = "dynamic") -> str:
-        """Return a drawing of the graph, as the text of a Mermaid diagram."""
-        return self.draw("mermaid", threading=threading)
+        """Return the same drawing as the text of a Mermaid diagram."""
+        return mermaid(self._operators, self._names, self._pipelines(threading))
 
     def describe(self, *, threading: Model = "dynamic") -> str:
         """Return a description of a run in this threading model, with a line for each operator."""

@@ -43,13 +43,23 @@ class Constrained(Chainable[T]):
         model = check_model("a threading model", model)
         return self._constrained(Constraint(model))
 
+    def here(self) -> Stream[T]:
+        """Return the same stream; operators made from it run in no worker process.
+
+        This applies to all operators that are chained to the result, up to the next `run_on()`. Use
+        it for functions that need objects of the program. Without `processes` of the system it has
+        no effect.
+        """
+        return self._constrained(Constraint(self._constraint.model, here=True))
+
     def new_thread(self) -> Stream[T]:
         """Return the same stream; in the model `manual`, another thread takes over from here.
 
         Each call means a new thread. It runs the operators made from the result, and all after them
         up to the next `new_thread()` or `run_on()`. Other models ignore it.
         """
-        return self._constrained(Constraint(self._constraint.model, is_port=True))
+        here = self._constraint.here
+        return self._constrained(Constraint(self._constraint.model, is_port=True, here=here))
 
     def max_workers(self, limit: int) -> Stream[T]:
         """Return the same stream; at most `limit` workers at a time run the operator that follows.

@@ -103,7 +103,7 @@ public:
 
 private:
     static constexpr std::size_t sender = 0, sender_outside = 1;
-    static constexpr double least = 100'000;        // ns that are worth a pause, as a sleep is late by half of that
+    static constexpr double least = 100'000;          // ns that are worth a pause, as a sleep is late by half of that
     static constexpr std::int64_t most = 20'000'000;  // ns of one pause: then it looks whether the experiment is over
 
     static constexpr std::int64_t most_holding = 1'000'000;  // of which nobody else has the interpreter

@@ -11,7 +11,7 @@ from callboard.core.handles import public_names
 from callboard.core.markup import paragraph, table
 
 _LARGE = 0.1
-"""An uncertainty with which an unsure answer says nothing."""
+"""An unsure answer with a larger uncertainty says nothing."""
 _HEADER = ("operator", "gain", "", "rows/s")
 
 
@@ -20,8 +20,8 @@ class WhatIf:
     """The result of `run.what_if()`: what the whole run would gain. Its text is a sentence.
 
     `baseline` and `predicted` are numbers of rows sent per second. `gain` is a fraction: 0.1 is 10%
-    more rows per second. It is the median of `gains`, one for each pair of periods. Statistically,
-    the true gain is within `uncertainty` of it about 9 times in 10.
+    more rows per second. It is the median of `gains`, one for each pair of periods. The true gain
+    is within `uncertainty` of it with a probability of about 90%.
     """
 
     operator: str
@@ -121,7 +121,7 @@ def compared(name: str, faster: float, plain: Sequence[Period], fast: Sequence[P
 
 
 def _uncertainty(gains: Sequence[float], median: float) -> float:
-    """Return how far off the second smallest and the second largest are, the farther one.
+    """Return the distance from the median to the second smallest or largest gain, the larger one.
 
     The true median of 8 lies between these with a probability of 93%, however they are distributed.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from callboard.core.log import log
@@ -23,6 +24,8 @@ class Constraint:
     """None: the run's."""
     is_port: bool = False
     """Where the model is `manual`, a thread begins here."""
+    here: bool = False
+    """In the program's process, and in no worker process."""
 
 
 UNCONSTRAINED = Constraint()
@@ -56,6 +59,8 @@ class PlannedOperator:
     """The words of its operator beyond its kind."""
     is_keyed: bool = False
     """It has a state for each key."""
+    portable: partial[Program] | None = None
+    """Makes the program in a worker process, if it may run there."""
 
     def model(self, default: Model) -> Model:
         """Return its threading model, where `default` is the run's."""

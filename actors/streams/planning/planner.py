@@ -16,7 +16,9 @@ from itertools import takewhile
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator, Outlet
 from callboard.streams.planning.plan import Plan, PlannedOperator, Source
-from callboard.streams.programs.rows.stateless import Number
+from callboard.streams.programs.program import Program
+from callboard.streams.programs.rows.keyed import Chunks, Objects
+from callboard.streams.programs.rows.stateless import Branch, Filter, FlatMap, Map, Number
 
 # A spot in the graph: an output of an operator, an operator, or None: where all rows come from.
 Spot = Outlet | Operator | None
@@ -94,6 +96,23 @@ Spots = tuple[Spot, ...]
 _BITS = 32
 
 
+def portable(operator: Operator, name: str, by_row: bool) -> partial[Program] | None:
+    """Return what makes an operator's program in a worker process; None if it stays here.
+
+    Stateless operators may go that call functions in Python, which hold the interpreter's lock.
+    """
+    make = operator.program_by_row if by_row else operator.program
+    if not isinstance(make, partial) or operator.releases_gil or operator.max_workers is not None:
+        return None
+    if make.func in (Objects, Chunks):
+        is_made_by_run = isinstance(make.keywords["make"], partial)  # else it is the program's
+        if make.keywords.get("kind") != "stateless" or not is_made_by_run:
+            return None
+    elif make.func not in (Map, Filter, FlatMap, Branch):
+        return None
+    return partial(make, name, ports=operator.ports, errors=operator.errors)
+
+
 def plan_of(operators: Sequence[Operator], names: Mapping[Operator, str]) -> Plan:
     """Make the plan of operators, each of which comes after its inputs. Raises GraphError."""
     return _Planner(operators, names).plan()
@@ -153,6 +172,7 @@ class _Planner:
             kind=kind,
             detail=detail,
             is_keyed=operator.is_keyed,
+            portable=portable(operator, name, by_row),
         )
         number = self.add_planned(planned)
         for port in range(len(operator.ports)):

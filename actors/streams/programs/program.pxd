@@ -37,8 +37,7 @@ cdef class Batch:
     cdef int hide(self) except -1
 
 
-cdef class Part:
-    # The outputs of one sub-batch of a divided batch.
+cdef class SubBatchOutputs:
     cdef list outs        # of its rows, one after the other
     cdef dict errors      # row -> what it raised
     cdef dict marks       # row of a watermark, or one past the last row -> [(born, outputs, error)]
@@ -49,7 +48,7 @@ cdef class DividedBatch:
     cdef Division division
     cdef Batch batch
     cdef list keys        # of all rows of the batch
-    cdef list parts       # one for each sub-batch
+    cdef list outputs     # SubBatchOutputs, one for each sub-batch
     cdef object error     # None, or the StreamError that ends the run at the end of this round
 
     cdef int begin(self, Batch batch, Py_ssize_t partitions) except -1
@@ -81,24 +80,24 @@ cdef class Program:
     cdef readonly tuple ports        # the names of the outputs; the first is the main one
     cdef readonly str errors         # "fail", "skip" or "side"
     cdef public bint releases_gil
-    cdef public object row_counts    # of rows that do not come through; see running/row_counts.py
-    cdef Py_ssize_t failures         # the port of failures, or -1
-    cdef dict sides                  # name -> port of the other outputs beside the main one, or None
-    cdef bint in_chunks              # it takes and gives chunks of native values
-    cdef bint may_part               # the outputs of a row may leave in parts
-    cdef bint parts                  # they do, where there are many
-    cdef double ns_per_row           # it wants no further input for so long after a row; mostly 0
+    cdef public object row_counts     # of rows that do not come through; see running/row_counts.py
+    cdef Py_ssize_t failures          # the port of failures, or -1
+    cdef dict sides                   # name -> port of the other outputs beside the main one, or None
+    cdef bint in_chunks               # it takes and gives chunks of native values
+    cdef bint may_part                # the outputs of a row may leave in parts
+    cdef bint parts                   # they do, where there are many
+    cdef double ns_per_row            # it wants no further input for so long after a row; mostly 0
     cdef readonly double looks_every  # seconds: it wants to be called so often though nothing comes; mostly 0
 
     # In a flow: see rounds.pyx.
     cdef Ending ending
     cdef Stage* stage
-    cdef vector[bint] from_chunks      # for each input, whether a chunk comes there that is to be read as rows
-    cdef vector[Exit] exits          # its edges, in the order of ports
-    cdef vector[int64_t] passed      # for each port, how many rows left by it
-    cdef bint rests                  # after rows, as ns_per_row says
-    cdef EventProgress watermark         # the latest that it handed on, or took as a sink
-    cdef EventProgress newest            # the latest time of a row, where it reads times
+    cdef vector[bint] from_chunks  # for each input, whether a chunk comes there that is to be read as rows
+    cdef vector[Exit] exits        # its edges, in the order of ports
+    cdef vector[int64_t] passed    # for each port, how many rows left by it
+    cdef bint rests                # after rows, as ns_per_row says
+    cdef EventProgress watermark   # the latest that it handed on, or took as a sink
+    cdef EventProgress newest      # the latest time of a row, where it reads times
 
     cpdef process(self, Batch batch, list into)
     cpdef process_many(self, list batches, list into)

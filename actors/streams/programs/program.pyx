@@ -120,8 +120,8 @@ cdef class Batch:
 
 
 @cython.final
-cdef class Part:
-    """The outputs of one partition for a batch."""
+cdef class SubBatchOutputs:
+    """The outputs of one sub-batch of a divided batch."""
 
     def __cinit__(self):
         self.outs, self.errors, self.marks = [], {}, {}
@@ -135,14 +135,14 @@ cdef class DividedBatch:
         self.batch = batch
         self.error = batch.error
         self.keys = [None] * len(batch.rows)
-        self.parts = []
+        self.outputs = []
         self.division.batch = <void*>self
         self.division.divide_among(partitions, len(batch.rows))
         return 0
 
     @property
     def partitions(self):
-        """Those that the batch concerns, one for each sub-batch."""
+        """The numbers of the partitions that get rows of the batch, one for each sub-batch."""
         return [self.division.sub_batch(number).partition for number in range(self.division.count())]
 
 

@@ -17,7 +17,7 @@ from callboard.core.memory.node cimport Kind, Node
 from callboard.scheduling.flow.stage cimport Division, RowTotals, Work
 from callboard.scheduling.flow.values cimport Output, Value, Values
 from callboard.streams.programs.program cimport (
-    Batch, DividedBatch, Ending, Part, Program, Watermark, time_as_number,
+    Batch, DividedBatch, Ending, SubBatchOutputs, Program, Watermark, time_as_number,
 )
 
 from callboard.streams.errors import StreamError
@@ -276,7 +276,7 @@ cdef void* divide(void* this, int64_t serial, void** inputs, RowTotals& counts) 
     try:
         divided = program.divide(batch)
         assert holds(divided.division.rows() == <size_t>len(batch.rows))
-        assert holds(<size_t>len(divided.parts) == divided.division.count())
+        assert holds(<size_t>len(divided.outputs) == divided.division.count())
     except BaseException as raised:
         divided = DividedBatch.__new__(DividedBatch)
         divided.begin(batch, 0)
@@ -295,7 +295,7 @@ cdef void do_sub_batch(void* this, Division& division, uint32_t number, RowTotal
         return
     try:
         program.process_sub_batch(divided, number)
-        counts.given += len((<Part>divided.parts[number]).outs)
+        counts.given += len((<SubBatchOutputs>divided.outputs[number]).outs)
     except BaseException as raised:
         with cython.critical_section(divided):  # other sub-batches may fail just now
             divided.error = named(program.name, raised)
@@ -306,7 +306,7 @@ cdef void* gather(void* this, Division& division) noexcept with gil:
     cdef DividedBatch divided = <DividedBatch>division.batch
     cdef RowTotals more
     cdef void* output
-    cdef Part part
+    cdef SubBatchOutputs outputs
     cdef int64_t serial = division.serial
     cdef object error = divided.error
     cdef bint complete = error is divided.batch.error  # else a sub-batch broke off, and is not whole
@@ -320,8 +320,8 @@ cdef void* gather(void* this, Division& division) noexcept with gil:
     except BaseException as raised:
         error = named(program.name, raised)
     output = output_of(program, serial, into, divided.batch.final, error, more)
-    for part in divided.parts:
-        more.given -= len(part.outs)  # which the sub-batches have counted; what came at watermarks is left
+    for outputs in divided.outputs:
+        more.given -= len(outputs.outs)  # which the sub-batches have counted; what came at watermarks is left
     program.stage.note(more, 0, 0, False)
     return output
 

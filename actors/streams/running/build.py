@@ -128,7 +128,7 @@ _MOST_LANES = 64  # of a pool: a bit of a word for each; the workers beyond have
 
 
 @dataclass(frozen=True)
-class OperatorThread:
+class OperatorPlace:
     """The place of an operator: its model, and a thread, or a lane that lives on a worker."""
 
     model: Model
@@ -149,8 +149,8 @@ class Deployment:
     """The lanes of a run, and the stages that they work on."""
 
     lanes: Lanes
-    threads: list[OperatorThread]
-    """The thread of each operator."""
+    places: list[OperatorPlace]
+    """The place of each operator."""
     has_caller: bool = False
     """Some operators are run by the thread that sends."""
     released: bool = False
@@ -223,7 +223,7 @@ class _Builder:
         self.locked = has_gil() and not manual
         self.deployment = Deployment(
             Lanes(system, flow),
-            [OperatorThread("dynamic")] * len(programs),
+            [OperatorPlace("dynamic")] * len(programs),
             workers=system._runtime.team.workers,
         )
 
@@ -241,7 +241,7 @@ class _Builder:
             elif (lane := lane_of(pipeline)) is None:
                 deployment.has_caller = True
                 self.stages.add_called(self.members(pipeline), not self.is_mixed([pipeline]))
-                self.settle([pipeline], OperatorThread("manual", "the caller"))
+                self.settle([pipeline], OperatorPlace("manual", "the caller"))
             else:
                 if lane not in pools:
                     pools[lane] = self.flow.add_pool(latest=True)
@@ -371,15 +371,15 @@ class _Builder:
             )
             follows = works_on == "python" and self.workers > 1
             deployment.assigned.append((pool, lane, follows))
-            self.settle(pipelines, OperatorThread("assigned", lane=lane))
+            self.settle(pipelines, OperatorPlace("assigned", lane=lane))
         else:
             lane = deployment.lanes.add(pool, works_on, keeps_interpreter=keeps, dedicated=True)
             worker = lane.worker
             self.settle(
-                pipelines, OperatorThread(pipelines[0].model, "" if worker is None else worker.name)
+                pipelines, OperatorPlace(pipelines[0].model, "" if worker is None else worker.name)
             )
 
-    def settle(self, pipelines: Sequence[Pipeline], thread: OperatorThread) -> None:
+    def settle(self, pipelines: Sequence[Pipeline], place: OperatorPlace) -> None:
         for pipeline in pipelines:
             for number in pipeline.operators:
-                self.deployment.threads[number] = thread
+                self.deployment.places[number] = place

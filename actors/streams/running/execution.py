@@ -23,12 +23,11 @@ from callboard.streams.checks import MOST, check_entry
 from callboard.streams.errors import RunError, RunTimeout
 from callboard.streams.planning.plan import Plan, close, collected_by, result_of, start
 from callboard.streams.programs.program import Batch
-from callboard.streams.programs.round_sizes import MOST_ROWS, RoundSizes
 from callboard.streams.programs.rows.answers import Answers, UnorderedAnswers
 from callboard.streams.running import options
-from callboard.streams.running.build import deploy
+from callboard.streams.running.build import OperatorPlace, deploy
 from callboard.streams.running.call_lock import CallLock, LockHold
-from callboard.streams.running.flow import GraphFlow
+from callboard.streams.running.flow import MOST_ROWS, GraphFlow, RoundSizes
 from callboard.streams.running.heartbeat import RoundTimer, add_round, beat
 from callboard.streams.running.inspection import waits_of_operators
 from callboard.streams.running.lifecycle import Lifecycle, ProgramCloser
@@ -120,6 +119,11 @@ class Execution:
         )
         self.row_counts = DeadLetterCounts(system.dead_letters, runtime.timers.now)
         self.context = copy_context()  # of functions that the caller's thread calls
+        numbers: list[int] = []
+        if system.config.processes and not runtime.manual:
+            from callboard.streams.processes.segments import placed_in_processes
+
+            plan, numbers = placed_in_processes(system, plan, settings.pipelines)
         self.programs = self.context.run(plan.make_programs, self.row_counts)
         self.outputs = OutputBuffers(collected_by(self.programs))
         seed = getattr(system, "seed", None)  # the runs of a manual system are the same each time
@@ -133,15 +137,17 @@ class Execution:
             options.hot_keys(hot_keys, self.programs)
             chains = settings.heuristic is None and not runtime.manual
             self.deployment = deploy(system, flow, plan, self.programs, settings, chains=chains)
+            for number in numbers:
+                self.deployment.places[number] = OperatorPlace("dynamic", "worker processes")
         except BaseException:
             close(self.programs)
             raise
         self._interrupted = False
         self.row_counts.lane = self.deployment.lanes[0]
         self.life = life = Lifecycle(system, flow, self.deployment, asks=asks)
-        end = partial(_end_unfinished, weakref.ref(self))
+        end = weakref.WeakMethod(self._end_unfinished)
         self.waiting = Waiting(system, flow, self.deployment, self.programs, life, end)
-        self._closing = ProgramCloser(flow, self.programs)
+        self._closer = ProgramCloser(flow, self.programs)
         system._observer.add_graph(self)
 
     def _begin_heartbeat(self) -> None:
@@ -222,8 +228,10 @@ class Execution:
             yield batch
 
     def _begin_sending(self, hold: LockHold, deadline: float | None) -> None:
-        if self.lock.locked() or self.snapshots.turn.locked():  # another sender waits for room
-            self.life.check_wait("send()", "await asend()")
+        """Take the lock of senders, once no snapshot waits for it."""
+        if not self.snapshots.turn.locked() and hold.acquire():
+            return
+        self.life.check_wait("send()", "await asend()")  # another sender waits for room
         if self.snapshots.turn.locked():
             turn = self.snapshots.turn.hold()
             try:
@@ -244,7 +252,7 @@ class Execution:
             self.admit_round(batches)
 
     def check_takes_rows(self, deadline: float | None) -> None:
-        """Raise why the run takes no rows, if it does not: a failure when it is final."""
+        """Raise the reason if the run takes no rows. A failure is raised once it is final."""
         self.system._runtime.refuse_fork()
         if not self.life.takes_rows:
             self.waiting.for_failure(deadline)
@@ -325,7 +333,7 @@ class Execution:
         True: the lock was free in between, for a snapshot that a taker may be waiting for.
         """
         let_go = False
-        for buffer in self.outputs:
+        for buffer in self.outputs.buffers.values():
             if not buffer.is_full():
                 continue
             while not buffer.has_room():
@@ -412,7 +420,7 @@ class Execution:
         """Drop the rows in flight, and end. See `Run.cancel`."""
         deadline = time.monotonic() + checks.seconds("cancel()'s timeout", timeout)
         if self.life.ended:
-            self._closing.close(deadline)
+            self._closer.close(deadline)
             return
         self.flow.cancel()  # first: a finish() that has the lock waits for what this drops
         for lane in self.deployment.lanes:
@@ -436,12 +444,12 @@ class Execution:
             self.system._runtime.team.unfollow(self.flow)
             self.deployment.lanes.stop()
             self.system._observer.note_end(self)
-        self._closing.close()
+        self._closer.close()
         self.snapshots.end()  # lets the directory of snapshots go
 
     def is_anybody_at_work(self) -> bool:
         """Tell whether an operator is in the middle of a row."""
-        return self._closing.is_anybody_at_work()
+        return self._closer.is_anybody_at_work()
 
     def leave_waits(self) -> None:
         """Cancel the run if its threads wait for answers: its system stops. Any thread."""
@@ -454,9 +462,9 @@ class Execution:
         if by_with and self.flow.admitted and not self.flow.is_stopped:
             entries = ", ".join(self.plan.entries)
             log.warning("a run was never finished", run=repr(self), entries=entries)
-        self.end_unfinished()
+        self._end_unfinished()
 
-    def end_unfinished(self) -> None:
+    def _end_unfinished(self) -> None:
         """Drop the rows in flight, and end, because the system has stopped."""
         if not self.flow.is_stopped:
             self.life.ends_with_system = True
@@ -497,10 +505,3 @@ class Execution:
 
     def __repr__(self) -> str:
         return repr(self.life)
-
-
-def _end_unfinished(reference: weakref.ref[Execution]) -> None:
-    """End a run without keeping it."""
-    run = reference()
-    if run is not None:
-        run.end_unfinished()

@@ -13,7 +13,7 @@ from callboard.core.text import safe_repr
 from callboard.streams.errors import RunError
 from callboard.streams.experiments.what_if import Period, WhatIf, WhatIfs, compared
 from callboard.streams.running.execution import Execution
-from callboard.streams.running.flow import GraphFlow
+from callboard.streams.running.slowing import Slowing
 
 _PAIRS = 8  # of a period as it is and one in which the operator seems faster
 _SETTLE = 0.25  # the part of a period before it is measured
@@ -48,23 +48,24 @@ def _predict(work: Execution, operators: Sequence[Any], faster: Any, seconds: An
     work.life.check_wait("what_if()", instead, for_others=watches)
     if work.system._runtime.manual:
         raise RunError(f"what_if() measures time, and {work.system!r} has a logical clock")
-    with _begun(work):
-        experiment = Experiment(work.flow, seconds, lambda: _refuse_if_over(work), work)
+    with _begun(work) as slowing:
+        experiment = Experiment(work, slowing, seconds, lambda: _refuse_if_over(work))
         return [experiment.predict(name, numbers, part) for name, numbers in of_each]
 
 
 @contextmanager
-def _begun(work: Execution) -> Iterator[None]:
+def _begun(work: Execution) -> Iterator[Slowing]:
     if not work.experiment.acquire(blocking=False):
         raise RunError(f"another what_if() of {work!r} has not ended")
     try:
-        work.flow.begin_experiment()
-        work.admit_round = work.flow.admit_slowly
+        slowing = Slowing(work.flow)
+        slowing.begin()
+        work.admit_round = slowing.admit_slowly
         try:
-            yield
+            yield slowing
         finally:
             work.admit_round = work.flow.try_admit
-            work.flow.end_experiment()
+            slowing.end()
     finally:
         work.experiment.release()
 
@@ -83,13 +84,18 @@ class Experiment:
     """
 
     def __init__(
-        self, flow: GraphFlow, seconds: float, refuse_if_over: Callable[[], None], run: object
+        self,
+        run: Execution,
+        slowing: Slowing,
+        seconds: float,
+        refuse_if_over: Callable[[], None],
     ) -> None:
-        self.flow = flow
+        self.run = run
+        self.flow = run.flow
+        self.slowing = slowing
         self.seconds = seconds
         self.period = seconds / (2 * _PAIRS + 1)
         self.refuse_if_over = refuse_if_over
-        self.run = run
 
     def predict(self, name: str, numbers: Sequence[int], faster: float) -> WhatIf:
         """Let the operator seem faster in every second period. Takes about `seconds`."""
@@ -101,7 +107,7 @@ class Experiment:
 
     def _period(self, numbers: Sequence[int], faster: float) -> Period:
         flow = self.flow
-        flow.let_seem_faster(numbers, faster)
+        self.slowing.let_seem_faster(numbers, faster)
         self._pass(self.period * _SETTLE)
         begun = self._moment(flow.done + 1)
         rows, admitted = flow.rows, flow.admitted
@@ -128,7 +134,7 @@ class Experiment:
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             self.refuse_if_over()
-            if (moment := self.flow.moment(wanted, min(self.period, _LOOK))) is not None:
+            if (moment := self.slowing.moment(wanted, min(self.period, _LOOK))) is not None:
                 return moment
         raise RunError(
             f"what_if() needs {_LEAST} rounds in a period, and {self.run!r} has not done them in "

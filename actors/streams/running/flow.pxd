@@ -70,7 +70,6 @@ cdef class GraphFlow:
     cdef OperatorView view(self, Stage* stage)
     cdef Rest run(self, uint32_t lane) noexcept nogil
     cdef object next_turn(self, Rest rest)
-    cdef double share_of(self, StagePlace* place) except -1
 
 
 cdef LaneKinds lanes_of(str kind) except? 0

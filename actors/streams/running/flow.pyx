@@ -17,11 +17,9 @@ from callboard.core.memory.node cimport Kind, Node
 from callboard.core.sealed cimport maker_key
 from callboard.native cimport Message, NativeActor
 from callboard.scheduling.context cimport Context, current_context
-from callboard.scheduling.flow.flow cimport Flow, Pool, Rest, RestReason, Settings, SliceObserver, Times
+from callboard.scheduling.flow.flow cimport Flow, Pool, Rest, RestReason, Settings, Times
 from callboard.scheduling.flow.heuristics cimport Ask, Chooser, Heuristic, OperatorView
 from callboard.scheduling.flow.stage cimport Figures, LaneKinds, Stage, all_lanes, native_lanes, python_lanes
-from callboard.streams.experiments.pausing cimport pause
-from callboard.streams.experiments.virtual_speed_up cimport VirtualSpeedUp
 from callboard.streams.programs.program cimport Batch, Ending, Program
 from callboard.streams.programs.rounds cimport native_batch, rows_among
 from callboard.streams.running.reentrancy cimport call_through, help_pool, is_at_work, run_pool
@@ -29,6 +27,10 @@ from callboard.streams.running.reentrancy cimport call_through, help_pool, is_at
 from callboard.core.log import log
 from callboard.core.threads.interpreter import has_gil
 
+MOST_ROWS = 512
+cdef int UNTRIED = 8  # rows at most, before a round has left
+cdef int64_t SPAN_NS = 2_000_000  # that a round takes at the slowest operator: a thousand times its own cost
+cdef int64_t LOOK_EVERY = 64  # rounds
 cdef dict KINDS = {"native": native_lanes, "python": python_lanes, "all": all_lanes}
 
 
@@ -358,90 +360,9 @@ cdef class GraphFlow:
         cdef Times one
         return [(one.serial, one.arrived, one.begun, one.left) for one in finished]
 
-    # --- experiments: see virtual_speed_up.hpp -------------------------------------------------------
-
-    def begin_experiment(self):
-        """Watch the slices of work of all lanes, until end_experiment(). One experiment at a time."""
-        cdef Pool* pool
-        cdef SliceObserver* noted = NULL
-        self.check(True)
-        if self.speed_up == NULL:
-            self.speed_up = new VirtualSpeedUp(self.flow.stages().size(), pause, has_gil())
-            for pool in self.pools:
-                noted = pool.observe(NULL)
-            self.speed_up.pass_on_to(noted)
-        for pool in self.pools:
-            pool.observe(<SliceObserver*>self.speed_up)
-
-    def end_experiment(self):
-        """Stop watching, and slow nothing down."""
-        cdef Pool* pool
-        if self.speed_up == NULL:
-            return
-        self.let_seem_faster([], 0.0)
-        for pool in self.pools:
-            pool.observe(NULL)
-
-    def let_seem_faster(self, numbers, double part):
-        """From now on, let programs seem faster by this fraction: slow down all others. With 0.0, none seem faster."""
-        cdef vector[double] weights
-        cdef bint locked = False
-        cdef StagePlace* place
-        if self.speed_up == NULL:
-            raise RuntimeError("let_seem_faster() is for an experiment, and none is running")
-        weights.resize(self.flow.stages().size())
-        for number in numbers:
-            place = self.place(number)
-            weights[place.stage.position] += part * self.share_of(place)
-            if place.divider != NULL:
-                weights[place.divider.position] = part
-            locked = locked or place.stage.runs_on == python_lanes
-        with nogil:
-            self.speed_up.set(weights, locked)
-
-    cdef double share_of(self, StagePlace* place) except -1:
-        """The share of its stage's time that a program used: all of it, or the share of the samples."""
-        cdef double mine, all_of_them = 0
-        cdef size_t i
-        if not place.figures.are_there():
-            return 1.0
-        mine = place.figures.busy_ns()
-        for i in range(self.places.size()):
-            if self.places[i].stage == place.stage:
-                all_of_them += self.places[i].figures.busy_ns()
-        return min(1.0, mine / all_of_them) if all_of_them > 0 else 0.0
-
     def is_called(self, number):
         """Whether the caller's thread runs a program: it is on no lane."""
         return self.caller != NULL and self.place(number).fused == self.caller
-
-    def admit_slowly(self, dict batches):
-        """Admit a round as try_admit() does, and slow the sender down like other threads."""
-        if self.speed_up == NULL:
-            raise RuntimeError("admit_slowly() is for an experiment, and none is running")
-        with nogil:
-            self.speed_up.arrives()
-        admitted = self.try_admit(batches)
-        cdef bint is_full = not self.flow.has_room()
-        with nogil:
-            self.speed_up.leaves(is_full)
-        return admitted
-
-    def moment(self, int64_t rounds, double seconds):
-        """Wait until `rounds` are done. Return the rounds done, the time, and what is to be subtracted from it by then,
-        in nanoseconds; None after `seconds`."""
-        cdef int64_t nanoseconds = <int64_t>(seconds * 1e9)
-        cdef int64_t done, now
-        cdef double inserted
-        cdef bint enough
-        if self.speed_up == NULL:
-            raise RuntimeError("moment() is for an experiment, and none is running")
-        with nogil:  # taking the interpreter again may need up to 5 ms
-            enough = self.flow.wait_until_done(rounds, nanoseconds)
-            done = self.flow.done()
-            now = monotonic_ns()
-            inserted = self.speed_up.inserted()
-        return (done, now, inserted) if enough else None
 
     cdef void drop_all(self) noexcept:
         cdef size_t i
@@ -458,6 +379,35 @@ cdef class GraphFlow:
         view.is_waited_at = True
         view.name = (<Program>self.of_stages[stage.position]).name
         return view
+
+
+@cython.final
+cdef class RoundSizes:
+    """The size of the next round: fewer rows, the longer a row takes where it takes longest.
+
+    A worker is handed whole rounds. So a round of slow rows keeps one worker busy, and the others
+    idle. Nothing is known at first, so the first rounds are small."""
+
+    cdef object flow
+    cdef int64_t each, look_at, size
+
+    def __init__(self, flow, int workers):
+        self.flow = flow
+        self.each = 2 * workers  # rounds of 1, of 2 and of 4 rows
+        self.size = 1
+        self.look_at = 1  # round that has left
+
+    def next(self):
+        """Return how many rows the next round has at most. Any sender."""
+        cdef int64_t longest, done = self.flow.done
+        if done == 0:
+            return min(UNTRIED, 1 << min(<int64_t>self.flow.admitted // self.each, 8))
+        if done >= self.look_at:
+            self.look_at = done + min(done, LOOK_EVERY)
+            longest = self.flow.longest_ns()
+            if longest >= 0:
+                self.size = MOST_ROWS if longest == 0 else max(1, min(<int64_t>MOST_ROWS, SPAN_NS // longest))
+        return self.size
 
 
 cdef class NativeLane(NativeActor):

@@ -1,7 +1,7 @@
 """Heartbeats: rounds without rows.
 
-Operators that look at the clock need them while no rows come, and outputs that have no round to
-leave with.
+They let operators look at the clock while no rows arrive, and carry outputs that would otherwise
+have no round to leave in.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.lifecycle import Lifecycle, RunState
 from callboard.timers import Timers
 
-_AGAIN = 0.002  # seconds: a sender is about to add a round, or there is no room for one
+_AGAIN = 0.002  # seconds until a retry: another call has the lock, or there is no room
 
 
 class RoundTimer:
-    """Calls `add()` on the timers' thread, once for all requests until then.
+    """Calls `add()` on the timers' thread, once for all requests made before the call.
 
-    `add()` returns the seconds until its next call; None: not before the next request.
+    `add()` returns the seconds until its next call, or None to wait for the next request.
     """
 
     def __init__(self, timers: Timers, add: Callable[[], float | None]) -> None:
@@ -34,7 +34,7 @@ class RoundTimer:
         self._is_due = False
 
     def ask(self, seconds: float = 0.0) -> None:
-        """Request a call. In any thread."""
+        """Request a call after some seconds, unless one is due already. Thread-safe."""
         with self._lock:
             if self._is_due:
                 return
@@ -65,9 +65,10 @@ class RunWithRounds(Protocol):
 
 
 def beat(reference: weakref.ref[RunWithRounds], every: float) -> float | None:
-    """Admit a round without rows, unless a sender is about to.
+    """Admit a round without rows, unless another call has the run's lock: it may admit one itself.
 
-    Again after `every` seconds while rounds are on their way, or a program needs it.
+    Return the seconds until the next heartbeat: `every` while rounds are in flight or a program
+    needs heartbeats, otherwise None.
     """
     run = reference()
     if run is None or run.deployment.has_caller:  # whose operators no other thread may run
@@ -87,8 +88,10 @@ def beat(reference: weakref.ref[RunWithRounds], every: float) -> float | None:
 
 
 def add_round(reference: weakref.ref[RunWithRounds]) -> float | None:
-    """Admit a round without rows. Again soon, if there is no room, or if a call that may admit
-    others has the lock.
+    """Admit a round without rows.
+
+    Return the seconds until a retry if there is no room or another call has the lock, otherwise
+    None.
     """
     run = reference()
     if run is None or run.deployment.has_caller:  # whose operators no other thread may run

@@ -82,7 +82,7 @@ class Lifecycle:
     @property
     def takes_rows(self) -> bool:
         """Rows may be sent."""
-        return self.state is RunState.RUNNING and not self._system.is_closed
+        return self.state is RunState.RUNNING and not self._system._runtime.closing
 
     def why_no_rows(self) -> RunError:
         """Say why the run takes no rows."""
@@ -90,7 +90,7 @@ class Lifecycle:
         return self.why_ended(f"{self!r} {cancelled}takes no more rows")
 
     def check_not_stopped(self) -> None:
-        """Raise why the run was stopped, if it was: it has no result."""
+        """Raise the reason why the run was stopped and has no result, if it was."""
         if self.state in _STOPPED:
             raise self.why_ended(f"{self!r} was cancelled, or its system was stopped")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
@@ -143,19 +143,17 @@ class OutputBuffers:
     def __init__(self, collected: dict[str, list[Any]]) -> None:
         self.collected = collected
         """The lists of all collectors, by their names."""
-        self._buffers: dict[str, OutputBuffer[Any]] = {}
+        self.buffers: dict[str, OutputBuffer[Any]] = {}
+        """The buffers, by the same names. Never changed, only replaced: senders go through it."""
         self._lock = threading.Lock()
-
-    def __iter__(self) -> Iterator[OutputBuffer[Any]]:
-        return iter(self._buffers.values())
 
     def is_any_full(self) -> bool:
         """Tell whether senders wait."""
-        return any(buffer.is_full() for buffer in self)
+        return any(buffer.is_full() for buffer in self.buffers.values())
 
     def rows(self) -> dict[str, list[Any]]:
         """Return the outputs that are not taken, by the collectors' names."""
-        return {buffer.name: buffer.rows() for buffer in self}
+        return {buffer.name: buffer.rows() for buffer in self.buffers.values()}
 
     def of(self, name: str | None, run: object) -> OutputBuffer[Any]:
         """Return the buffer of the collector of this name, or of the only one. Raises RunError."""
@@ -170,11 +168,10 @@ class OutputBuffers:
                 f"results() expects the name of one of the collectors {has}, got {safe_repr(name)}"
             )
         with self._lock:
-            found = self._buffers.get(name)
+            found = self.buffers.get(name)
             if found is None:
                 found = OutputBuffer(name, collected[name], None)
-                # Another one: a sender may be going through it.
-                self._buffers = {**self._buffers, name: found}
+                self.buffers = {**self.buffers, name: found}
         return found
 
 

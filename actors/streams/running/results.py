@@ -203,7 +203,7 @@ class PulledResults(Results[T]):
         super().close()
 
     def _let_go(self) -> None:
-        """Go on: it has the run, which ends with it."""
+        """Do nothing: the run belongs to this iterator, so no other one may take over."""
 
     def _refuse_async(self) -> None:
         raise RunError(

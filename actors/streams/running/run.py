@@ -268,7 +268,7 @@ class Run(RunHandle[R]):
             time.sleep(HELP)
         seconds = time.monotonic() - work.begun
         return collect(
-            flow, self.row_counts, flow.rows, seconds, work.deployment.threads, work.programs
+            flow, self.row_counts, flow.rows, seconds, work.deployment.places, work.programs
         )
 
     def _repr_html_(self) -> str:

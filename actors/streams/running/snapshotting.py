@@ -45,11 +45,11 @@ class RunWithState(Protocol):
         """Take the states, while nothing changes them."""
 
     def check_takes_rows(self, deadline: float | None) -> None:
-        """Raise why the run takes no rows, if it does not."""
+        """Raise the reason why the run takes no rows, if it does not."""
 
 
 class Snapshotting:
-    """Restores one run from a snapshot, and takes its snapshots, by its option `restore`."""
+    """Restores a run as its option `restore` says, and takes snapshots of it."""
 
     def __init__(self, restore: Any, plan: Plan, system: ActorSystem) -> None:
         """Read the snapshot, and check that it is one of this graph.
@@ -58,16 +58,19 @@ class Snapshotting:
         has.
         """
         self.turn = CallLock()
-        """The lock of a snapshot; senders let it go first."""
+        """Held while a snapshot is taken. Senders wait until it is free."""
         self.saved = 0
-        """The number of rounds before the last snapshot that was written."""
+        """The number of rounds that the last snapshot written includes."""
         self.restored: Snapshot | None = None
         """The snapshot that the run resumes from, if any."""
         self._system = system
         self._directory: SnapshotStore | None = None
         self._periodic: Periodic | None = None
         self._codec: Codec | None = None
-        self._saving = CallLock()  # until a snapshot is written: states are noted for one
+        self._encoding = CallLock()  # until a snapshot is encoded: states are noted for one
+        self._writing = CallLock()
+        self._taken = 0  # the number of snapshots so far
+        self._written = 0  # the number of the last one that was written
         if isinstance(restore, SnapshotStore):
             if restore.every is not None and system._runtime.manual:
                 raise ConfigError(
@@ -122,23 +125,36 @@ class Snapshotting:
 
         See `Run.snapshot`.
         """
-        saving = self._saving.hold()
+        encoding = self._encoding.hold()
         try:
-            if not run.waiting.acquire(saving, deadline):
-                raise RunTimeout(f"another snapshot of {run!r} is being encoded or written")
+            if not run.waiting.acquire(encoding, deadline):
+                raise RunTimeout(f"another snapshot of {run!r} is being encoded")
             cut, pause, rounds = self._cut_in_a_pause(run, codec, deadline)
             snapshot = cut.encoded(pause)
-            if (directory := self._directory) is not None:
-                directory._save(snapshot)
-                self.saved = rounds
+            self._taken = number = self._taken + 1
         finally:
-            saving.release()
+            encoding.release()
+        cut.sync_files()
+        if self._directory is not None:
+            self._write(run, snapshot, number, rounds)
         return snapshot
+
+    def _write(self, run: RunWithState, snapshot: Snapshot, number: int, rounds: int) -> None:
+        """Write a snapshot behind so many rounds, unless a later one has been written."""
+        writing = self._writing.hold()
+        try:
+            run.waiting.acquire(writing, None)  # part of the writing, which has no deadline
+            directory = self._directory  # None: the run has ended by now
+            if directory is not None and number > self._written:
+                directory._save(snapshot)
+                self.saved, self._written = rounds, number
+        finally:
+            writing.release()
 
     def _cut_in_a_pause(
         self, run: RunWithState, codec: Codec, deadline: float | None
     ) -> tuple[Cut, float, int]:
-        """Return a cut, how long senders waited for it, and behind how many rounds it is."""
+        """Return a cut, the seconds that it took, and the number of rounds that it includes."""
         turn, hold = self.turn.hold(), run.lock.hold()
         try:
             if not (run.waiting.acquire(turn, deadline) and run.waiting.acquire(hold, deadline)):

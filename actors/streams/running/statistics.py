@@ -14,7 +14,7 @@ from callboard.observing.progress_line import ProgressLine
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.programs.joins.join_in_lanes import LanePrograms
 from callboard.streams.programs.program import Program
-from callboard.streams.running.build import OperatorThread
+from callboard.streams.running.build import OperatorPlace
 from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.row_counts import RowCounts
 
@@ -178,7 +178,7 @@ def collect(
     row_counts: RowCounts,
     rows: int,
     seconds: float,
-    threads: Sequence[OperatorThread],
+    places: Sequence[OperatorPlace],
     programs: Sequence[Program],
 ) -> RunStatistics:
     """Read a flow's counters. Any thread."""
@@ -210,8 +210,8 @@ def collect(
                 cost=operator.cost,
                 selectivity=operator.selectivity,
                 busy=operator.busy,
-                threading=threads[number].model,
-                thread=threads[number].where,
+                threading=places[number].model,
+                thread=places[number].where,
                 lanes=programs[number].work_of_lanes() if last[number] is operator else (),
                 partitions=_partitions(flow, number, programs) if last[number] is operator else (),
                 hot_keys=programs[number].hot_keys() if last[number] is operator else (),

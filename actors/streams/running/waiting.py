@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+from weakref import WeakMethod
 
 from callboard.scheduling.worker import on_worker
 from callboard.streams.errors import RunEnded, RunError, RunTimeout
@@ -40,7 +41,7 @@ class Waiting:
         deployment: Deployment,
         programs: Sequence[Program],
         life: Lifecycle,
-        end_unfinished: Callable[[], object],
+        end_unfinished: WeakMethod[Callable[[], None]],
     ) -> None:
         self._system = system
         self._flow = flow
@@ -99,16 +100,16 @@ class Waiting:
             self.stalls.look()
             system._runtime.refuse_fork()
             if system.is_closed:
-                self._end_unfinished()  # what came so far is not the result
+                if (end := self._end_unfinished()) is not None:
+                    end()  # what came so far is not the result
                 raise RunEnded(f"{system!r} was stopped before {self._life!r} ended")
 
     def for_failure(self, deadline: float | None) -> None:
-        """Wait until a failure is final: till then an earlier row's may take its place."""
+        """Wait until a failure is final: until then that of an earlier row may take its place."""
         if self._flow.failure is None or self._life.ended or self._system.is_closed:
             return
         if not self.for_all(deadline):
-            rest = f"and still has rounds on their way: {self.slowest()}"
-            raise RunTimeout(f"{self._life!r}, {rest}")
+            raise RunTimeout(f"{self._life!r} still has rounds in flight: {self.slowest()}")
 
     def slowest(self) -> str:
         """Name the operator that the run waits for."""

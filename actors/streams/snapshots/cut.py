@@ -75,6 +75,11 @@ class Cut:
         finally:
             self.let_go()
 
+    def sync_files(self) -> None:
+        """Make the files of sinks durable, before a snapshot that has their lengths is used."""
+        for place in self._files:
+            place.sync()
+
     def let_go(self) -> None:
         """Release the programs' states."""
         for noted in self._noted:
@@ -93,8 +98,6 @@ class Cut:
             said = operator.name, operator.kind, operator.detail, sources
             operators.append(OperatorState(*said, serials, head, pieces, operator.is_keyed))
         kept = list(self._pieces_of(self._kept_rows))
-        for place in self._files:
-            place.sync()
         return Snapshot(self._position, operators, kept, self._codec, pause)
 
     def _noted_part(self, part: Columns) -> Columns | list[Piece]:

@@ -24,7 +24,7 @@ import msgpack
 from callboard.core.handles import public_names
 from callboard.core.monitoring.private_files import new_file, read_file
 from callboard.core.text import safe_str
-from callboard.frequency.results import Counted, Estimate, Frequent
+from callboard.frequency.results import Counted, Frequent
 from callboard.streams.errors import FailedRow, SnapshotError
 from callboard.streams.planning.plan import Plan, PlannedOperator
 from callboard.streams.programs.joins.window_rows import SavedRows
@@ -46,7 +46,7 @@ def state_codec(types: Types = ()) -> Codec:
 
     codec = Codec({"callboard.FailedRow": FailedRow})
     codec.add("callboard.Watermark", Watermark, lambda mark: [mark.time], Watermark)
-    for ours in (Window, Counted, Estimate, Frequent):
+    for ours in (Window, Counted, Frequent):
         codec.add(f"callboard.{ours.__name__}", ours, tuple, ours)
     codec.add_later("pyarrow.lib.RecordBatch", _batch_parts, _batch_from)
     for name, found in vars(builtins).items():

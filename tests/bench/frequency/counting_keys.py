@@ -69,7 +69,7 @@ def by_callboard(stream: Any, every: int, ask: bool) -> tuple[float, Bounds]:
     seconds = perf_counter() - begin
 
     def bounds(key: Any) -> tuple[float, float]:
-        count, error = summary.estimate(key)
+        _, count, error = summary.estimate(key)
         return count - error, count
 
     return seconds, bounds

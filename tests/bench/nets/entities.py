@@ -307,7 +307,7 @@ def calling(box: Box) -> Step:
             if len(record) > len(inputs):
                 output = {**{k: v for k, v in record.items() if k not in inputs}, **output}
             return (dict(output),)
-        raise TypeError(f"{box} has put out {output!r}")
+        raise TypeError(f"{box} has produced {output!r}")
 
     return step
 

@@ -203,8 +203,8 @@ Result ring(System& system, std::int64_t n, std::size_t size) {
     return {n, seconds, players[n % size]->ended, 1};
 }
 
-// Tells the numbers below n to its counters in turn, in lots, so that no queue outgrows the cache;
-// with no counters to start with, spawns one a number, and drops a lot of them when it is done.
+// Tells the numbers below n to its counters in turn, in batches, so that no queue outgrows the cache.
+// Without counters to start with, spawns one for each number, and drops a batch of them when it is done.
 struct Source : Actor {
     struct Counter : Actor {
         Counter(Worker& home, Source& source) : Actor(home), source(source) {}

@@ -33,7 +33,7 @@ def build(system: ActorSystem) -> dict[str, Any]:
 
 
 @contextmanager
-def served(count: int) -> Iterator[list[str]]:
+def running_shards(count: int) -> Iterator[list[str]]:
     with ExitStack() as ends:
         shards = [
             server("remote.sharding", "--shard", f"{index}/{count}", state=True)
@@ -56,7 +56,7 @@ def run(size: int, executors: int = 1, servers: int = 1, batches: int = 3) -> Re
     """Deliver `size` rows in each of some batches, after one that warms up."""
     spark = session(f"local-cluster[{executors},1,1024]", "bench")
     frame = spark.range(size, numPartitions=8).selectExpr("id", "concat('key ', id % 9973) as k")
-    with served(servers) as urls:
+    with running_shards(servers) as urls:
 
         def send(batch: int) -> None:
             deliver(frame, urls, "kept", by="k", job="bench", batch=batch, timeout=LIMIT)

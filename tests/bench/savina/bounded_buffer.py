@@ -16,7 +16,7 @@ REPORT = -2
 class Buffer(Behaviour):
     """Keep the items; a message is (an item, its producer) or (None, a consumer that is ready).
 
-    A producer is told to go on only while there is room for what every producer may bring.
+    A producer is told to continue only while there is room for an item of every producer.
     """
 
     def __init__(self, items: int, done: Callable[[int], object]) -> None:
@@ -85,12 +85,11 @@ class Consumer(Behaviour):
 def run(host: Host, n: int) -> Result:
     producers: list[Ref] = []
     consumers: list[Ref] = []
-    batch = n // PRODUCERS
-    items = batch * PRODUCERS
+    items = n // PRODUCERS * PRODUCERS
     buffer = host.spawn(Buffer, items, host.done)
     for place in range(PRODUCERS):
-        batches = range(place, items, PRODUCERS)
-        producers.append(host.spawn(Producer, place, producers, batches, buffer))
+        share = range(place, items, PRODUCERS)
+        producers.append(host.spawn(Producer, place, producers, share, buffer))
     consumers += [host.spawn(Consumer, place, consumers, buffer) for place in range(CONSUMERS)]
     begin = perf_counter()
     host.feed_all(producers + consumers, [START])

@@ -47,7 +47,7 @@ struct Parameters {
     double wake_ns = 2000;       // for the thread that wakes another
     double woken_ns = 20000;     // until that one runs
     double switch_ns = 2000;     // from a thread to another on one core
-    double time_slice_ns = 3e6;       // of a thread, while others wait for a core
+    double time_slice_ns = 3e6;  // of a thread, while others wait for a core
     int cores = 2;
     int of_socket = 1 << 20;     // cores of a socket
     int first_cache = 512;       // lines

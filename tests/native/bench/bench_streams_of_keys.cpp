@@ -41,7 +41,7 @@ namespace {
 
 constexpr std::uint32_t alphabet = 5000000, capacity = 10000;
 constexpr std::uint64_t seed = 0x2545f4914f6cdd1d;
-constexpr std::size_t chunk = 500;           // so many elements a saturated thread reads and counts at once
+constexpr std::size_t chunk = 500;         // so many elements a saturated thread reads and counts at once
 constexpr std::size_t query_rate = 50000;  // elements of all streams for each query
 constexpr int read_turns = 2;              // a read that fails takes so many pauses: about as long as to count
 

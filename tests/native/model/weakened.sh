@@ -186,6 +186,16 @@ seen 'const std::int64_t ahead = slot.sequence.load(acquire) - (2 * serial + 1);
 seen 'slot.sequence.store(2 * (serial + slots_.capacity()), release);' release relaxed rings "many to many, room for one"
 seen 'const std::int64_t tail = tail_.load(seq_cst);' seq_cst "acq_rel relaxed" rings "many to many:"
 
+header=mailbox/shared/byte_ring.hpp
+seen 'counters_.written.store(place_, release);' release relaxed byte_ring "room for two units"
+seen 'const std::uint64_t written = counters_.written.load(acquire);' acquire relaxed byte_ring "room for two units"
+seen 'counters_.read.store(place_, release);' release relaxed byte_ring "room for two units"
+seen 'const std::uint64_t read = counters_.read.load(acquire);' acquire relaxed byte_ring "room for two units"
+
+header=mailbox/shared/event_count.hpp
+seen 'std::uint64_t look() const { return word_.load(acquire); }' acquire relaxed byte_ring "a reader that sleeps"
+seen 'if ((word_.fetch_add(one, release) & sleeping) == 0) return false;' release relaxed byte_ring "a reader that sleeps"
+
 header=scheduling/cell.hpp
 seen '[[nodiscard]] bool end_wait() { return waiting.fetch_and(~waiting_bit, acq_rel) & waiting_bit; }' acq_rel "acquire release" cell "a system message meets"
 seen 'waiting.fetch_or(waiting_bit, acq_rel);' acq_rel "acquire release" cell "a system message meets"
@@ -249,6 +259,10 @@ seed mailbox/ordered/reorder.hpp 's/limit_\.store(limit = most, release)/limit_.
 seed mailbox/ordered/hybrid.hpp 's/if (passed_on_\.push(index) != passed_on_\.none) return;/return;/' hybrid "passes the partition on"
 seed mailbox/ordered/hybrid.hpp 's/if (!partitions_\[partition\]->reservations\.own_or_delegate()) return true;/(void)partitions_[partition]->reservations.own_or_delegate();/' hybrid "room for one value: each"
 seed mailbox/ordered/hybrid.hpp 's/if (!partitions_\[partition\]->values.try_push(std::move(value))) return false;/(void)master_of(partition).try_push(partition), (void)partitions_[partition]->values.try_push(value);/; s/const bool fits = master_of(partition).try_push(partition);/const bool fits = true;/' hybrid "room for two values: each"
+seed mailbox/shared/byte_ring.hpp 's/if (skipped != 0) put(RecordHeader{0, RecordHeader::filler}), place_ += skipped;/place_ += skipped;/' byte_ring "goes around the end"
+seed mailbox/shared/byte_ring.hpp 's/place_ + needed - read_ <= capacity_/place_ + needed - read_ <= capacity_ + RecordHeader::unit/' byte_ring "room for two units"
+seed mailbox/shared/event_count.hpp 's/return word_\.compare_exchange_strong(looked, looked | sleeping, relaxed);/return (void)looked, word_.fetch_or(sleeping, relaxed), true;/' byte_ring "a reader that sleeps"
+seed mailbox/shared/event_count.hpp 's/return (word_\.fetch_and(~sleeping, relaxed) & sleeping) != 0;.*/return false;/' byte_ring "two writers of two rings"
 seed scheduling/worker.hpp 's/if (stealable\.load(relaxed) != 0 \&\&/if (false \&\&/' stealing "a watcher that goes to sleep"
 seed scheduling/worker.hpp 's/if (may_move \&\& idles/if (false \&\& may_move \&\& idles/' stealing "a worker that begins"
 seed scheduling/worker.hpp "s/if (team->sleepers\.load(seq_cst) != 0 \&\& !others_idle()) call();//" stealing "and another begins to work"

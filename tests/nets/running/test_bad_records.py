@@ -65,16 +65,16 @@ a_or_b = box(abs, "(a) -> (c)") | box(abs, "(b) -> (c)")
     [
         (plus, {"x": 1}, "/"),
         (box(abs, "(x) -> (y)"), {"z": 1}, "z"),
-        (a_or_b, {"z": 1}, "no branch takes {z}"),
+        (a_or_b, {"z": 1}, "expected what a branch takes, which is {a}; {b}, got {z}"),
         (split_by(plus, "<i>"), {"x": 1, "<n>": 1}, "<i>"),
         (split_by(box(abs, "(x) -> (y)"), "key"), {"x": 1, "key": []}, "list"),
-        (filtering("{<n>} -> if <n > 0> then {<n>}"), {"n": 0}, "no rule"),
+        (filtering("{<n>} -> if <n > 0> then {<n>}"), {"n": 0}, "expected a rule of the filter"),
         (filtering("{<n>} -> {<n=1/n>}"), {"n": 0}, "division|zero|0"),
         (filtering("{<n>} -> {<n=1%n>}"), {"n": 0}, "division|zero|0"),
         (
             star(filtering("{<n>} -> {<n=n-1>}"), "{<n>} if <n == 0>", limit=50),
             {"n": -1},
-            "is the first record to need",
+            "expected at most 50 replicas in series",
         ),
     ],
 )

@@ -154,7 +154,7 @@ def test_partial_coroutines_are_awaited_and_returned_ones_refused(system: ActorS
     run.send(ROWS[:1])
     assert run.finish(TIMEOUT) == [{"m": 1}]
     run = system.run(box(lambda n: plus(1, n), "(n) -> (m)", name="late"))
-    with pytest.raises(RecordError, match="/late: returned a coroutine"):
+    with pytest.raises(RecordError, match="/late: expected an output, got a coroutine"):
         run.send(ROWS[:1])
 
 

@@ -1,4 +1,4 @@
-"""A net that does not type says which types meet, where, and why a label is missing."""
+"""Type errors of nets say which types meet, where, and why a label is missing."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ def are_workers(readers: Readers) -> Iterator[bool]:
 
 
 @pytest.fixture
-def attended(readers: Readers, connection: Connection) -> Connection:
-    """A connection of which a worker has read something."""
+def polled(readers: Readers, connection: Connection) -> Connection:
+    """A connection that a worker has polled."""
     ask = connection.ref("notes").ask
 
     def is_read_by_a_worker() -> bool:
@@ -53,8 +53,8 @@ def lent(server: Server) -> bool:
     return peer._link._wake_fd >= 0
 
 
-def test_questions_are_answered_in_order(readers: Readers, attended: Connection) -> None:
-    notes = attended.ref("notes")
+def test_questions_are_answered_in_order(readers: Readers, polled: Connection) -> None:
+    notes = polled.ref("notes")
     expected: list[Any] = []
     for number in range(300):
         for one in range(number % 3):
@@ -63,25 +63,25 @@ def test_questions_are_answered_in_order(readers: Readers, attended: Connection)
         assert notes.ask(number).result(DEADLINE) == number
         expected.append(number)
     assert notes.ask("all").result(DEADLINE) == expected
-    assert attended.health().result(DEADLINE)["handled"] >= len(expected)
+    assert polled.health().result(DEADLINE)["handled"] >= len(expected)
 
 
-def test_the_loop_reads_a_client(readers: Readers, attended: Connection, server: Server) -> None:
-    owed = attended.ref("owing").ask("please")
+def test_the_loop_reads_a_client(readers: Readers, polled: Connection, server: Server) -> None:
+    owed = polled.ref("owing").ask("please")
     readers.clear()
     for number in range(50):
-        assert attended.ref("notes").ask(number).result(DEADLINE) == number
+        assert polled.ref("notes").ask(number).result(DEADLINE) == number
     assert len(readers) > 10
     # Before it is known, each of the two workers may have set out to read what comes next.
     assert sum(are_workers(readers)) <= 2
-    attended.ref("owing").tell("now")
+    polled.ref("owing").tell("now")
     assert owed.result(DEADLINE) == "late"
 
 
-def test_a_health_check_is_answered_while_a_worker_is_busy(attended: Connection) -> None:
-    held = attended.ref("gate").ask("wait")
+def test_a_health_check_is_answered_while_a_worker_is_busy(polled: Connection) -> None:
+    held = polled.ref("gate").ask("wait")
     for _ in range(3):
-        assert attended.health().result(DEADLINE)["state"] == "serving"
+        assert polled.health().result(DEADLINE)["state"] == "serving"
     assert not held.done()
 
 
@@ -163,11 +163,11 @@ def test_a_refusal_by_a_worker_ends_the_connection(readers: Readers, server: Ser
     eventually(lambda: not server._peers, "all were hung up on")
 
 
-def test_a_server_stops_while_a_worker_attends(server: Server, attended: Connection) -> None:
+def test_a_server_stops_while_a_worker_polls(server: Server, polled: Connection) -> None:
     def is_lent() -> bool:
-        attended.ref("notes").ask("all").result(DEADLINE)
+        polled.ref("notes").ask("all").result(DEADLINE)
         return lent(server)
 
-    eventually(is_lent, "a worker attends")
+    eventually(is_lent, "a worker polls")
     server.stop()
     assert not server._peers

@@ -230,7 +230,7 @@ def test_a_server_that_sends_other_rows_is_found_out(
     connection = served.start()
     monkeypatch.setattr(publications, "read", lambda *_: PublishedPiece(first, rows, payload))
     with pytest.raises(
-        CodecError, match=f"asked for row 3, got {rows} announced rows from {first} on"
+        CodecError, match=f"with row 3, got batches of .* as {rows} rows from {first} on"
     ):
         read(connection, 3, 5)
 

@@ -228,7 +228,7 @@ RIGHT = {"url": "unix:/nowhere", "entry": "sums"}
         ({"timeout": "-1"}, r"the option 'timeout' must be a number of seconds .* got -1\.0"),
         ({"batch": "1"}, "the option 'batch', '1', needs a 'job'"),
         ({"job": "j", "batch": "one"}, "the option 'batch' must be a whole number .* got 'one'"),
-        ({"job": ""}, "the option 'job': a job's name must have 1 to 1000 bytes, got 0"),
+        ({"job": ""}, "the option 'job': a job's name must have 1 to 1000 bytes in UTF-8, got 0"),
         ({"path": "/x"}, "the option 'path' is not known here; the options are batch, by, "),
     ],
 )

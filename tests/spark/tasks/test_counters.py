@@ -189,7 +189,7 @@ def test_counters_need_a_spark_context() -> None:
             raise RuntimeError("not supported")
 
     for wrong in (Connect(), SimpleNamespace(), None, 1):
-        with pytest.raises(ConfigError, match="which Spark Connect does not have"):
+        with pytest.raises(ConfigError, match="Spark Connect's have none"):
             TaskCounters(wrong)
 
 

@@ -1,4 +1,4 @@
-"""The partition functions called directly, as outside of Spark they may be: no JVM is needed."""
+"""The partition functions called directly, as is allowed outside of Spark: no JVM is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 import graphs
 from callboard import Actor, ActorRef, ActorSystem, Supervision
-from callboard.core.errors import CallboardError, DrainTimeout
+from callboard.core.errors import CallboardError, ConfigError, DrainTimeout
 from callboard.spark import (
     PartitionContext,
     PartitionEnd,
@@ -22,9 +22,8 @@ from callboard.spark import (
     map_partitions,
 )
 from callboard.spark.errors import (
-    AnswerError,
     CaptureError,
-    EntryPointError,
+    OrderError,
     PartitionFailed,
     SchemaError,
 )
@@ -399,7 +398,7 @@ def test_an_entry_point_is_chosen_by_its_name() -> None:
 
 @pytest.mark.parametrize("entry", [None, "none"])
 def test_an_entry_point_that_was_not_built_is_named_with_those_that_were(entry: str | None) -> None:
-    with pytest.raises(EntryPointError, match="'echo', 'tally'"):
+    with pytest.raises(ConfigError, match="'echo', 'tally'"):
         foreach_partition(two_entries, entry=entry)([1])
 
 
@@ -409,7 +408,7 @@ def two_entries(system: ActorSystem, context: PartitionContext) -> dict[str, Act
 
 @pytest.mark.parametrize("built", [None, 3, {"tally": 3}])
 def test_a_build_function_that_returns_no_ref_is_told_what_it_returned(built: Any) -> None:
-    with pytest.raises(EntryPointError, match=r"got (None|3|{'tally': 3})"):
+    with pytest.raises(ConfigError, match=r"got (None|3|{'tally': 3})"):
         foreach_partition(lambda system, context: built)([1])
 
 
@@ -419,9 +418,9 @@ def test_an_answer_without_rows_is_shown_in_the_error(answer: Any) -> None:
         def receive(self, message: Any) -> Any:
             return answer
 
-    with pytest.raises(AnswerError, match=f"got {answer!r}"):
+    with pytest.raises(SchemaError, match=f"got {answer!r}"):
         list(map_partitions(lambda system, context: system.spawn(Wrong))([1]))
-    with pytest.raises(AnswerError, match=f"got {answer!r}"):
+    with pytest.raises(SchemaError, match=f"got {answer!r}"):
         list(map_in_arrow(lambda system, context: system.spawn(Wrong))([1]))
 
 
@@ -439,5 +438,5 @@ def test_record_batches_may_come_back_in_every_shape() -> None:
 
 
 def test_every_error_of_a_partition_is_a_callboard_error() -> None:
-    for error in (AnswerError, CaptureError, EntryPointError, PartitionFailed, SchemaError):
+    for error in (CaptureError, OrderError, PartitionFailed, SchemaError):
         assert issubclass(error, CallboardError)

@@ -1,4 +1,4 @@
-"""A task that runs one graph inside another, called directly, as outside of Spark it may be."""
+"""A task that runs one graph inside another, called directly, as is allowed outside of Spark."""
 
 from __future__ import annotations
 

@@ -5,14 +5,12 @@ one for each lane, which together find what one would. By numbers each lane read
 either stream. A function is called once for each row, so each lane has every n-th of these.
 """
 
-import os
-
 import cython
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t
 
 from callboard.core.asserting cimport holds
-from callboard.streams.programs.joins.join_index cimport JoinIndex
+from callboard.streams.programs.joins.join_index cimport SEED, JoinIndex
 from callboard.streams.programs.joins.kernel.rules cimport JoinLane, JoinRule, JoinSettings, JoinTerm, NumberType
 from callboard.streams.programs.joins.comparisons cimport Comparison
 
@@ -20,8 +18,6 @@ import numpy as np
 
 from callboard.streams.programs.joins.predicates import places_in
 
-# Hashes of buckets begin with it, so that nobody can choose values that share a bucket.
-cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
 most_at_once = 512
 
 

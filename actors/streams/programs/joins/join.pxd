@@ -16,11 +16,11 @@ cdef class JoinRows(InTime):
 
 cdef class Join(JoinRows):
     cdef RowIndex index
-    cdef object combine     # None: a pair is a tuple
-    cdef bint pairs         # outputs are pairs
-    cdef bint once          # outputs are the rows of the left stream with a partner
+    cdef object combine        # None: a pair is a tuple
+    cdef bint pairs            # outputs are pairs
+    cdef bint once             # outputs are the rows of the left stream with a partner
     cdef list gives_unmatched  # for each stream, whether rows without a partner are outputs
-    cdef list windows       # for each stream, the rows that may still be part of an output
+    cdef list windows          # for each stream, the rows that may still be part of an output
 
     cdef int put_out(self, list rows, list found, object lineage, list into) except -1
     cdef list partners(self, WindowRow kept, list found)

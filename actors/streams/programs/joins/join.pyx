@@ -10,15 +10,12 @@ from collections import deque
 from libc.math cimport INFINITY
 
 from callboard.core.asserting cimport holds
-from callboard.streams.programs.joins.join_index cimport indexes_state, restored_index
+from callboard.streams.programs.joins.join_index cimport ROWS_AT_ONCE, indexes_state, restored_index
 from callboard.streams.programs.joins.window_rows cimport WindowRow, SavedRows, RowReader, WindowRule
 from callboard.streams.programs.merging.time_order cimport InTime
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 from callboard.streams.programs.windows.bounds import check_time
-
-# Rows that are taken at once: the partners of all of them are in memory together.
-cdef Py_ssize_t CHUNK = 64
 
 
 cdef class JoinRows(InTime):
@@ -60,8 +57,8 @@ cdef class JoinRows(InTime):
 
     cdef int handle(self, list entries, object lineage, list into) except -1:
         cdef Py_ssize_t begin
-        for begin in range(0, len(entries), CHUNK):
-            self.take_chunk([self.reader.read(entry) for entry in entries[begin:begin + CHUNK]], lineage, into)
+        for begin in range(0, len(entries), ROWS_AT_ONCE):
+            self.take_chunk([self.reader.read(entry) for entry in entries[begin:begin + ROWS_AT_ONCE]], lineage, into)
         bound = self.order.bound()
         return 0 if bound is None else self.come_to(bound[0], lineage, into)
 

@@ -205,7 +205,7 @@ cdef class JoinAsof(JoinRows):
     cdef int settle_alone(self, AsofRow pending) except -1:
         pending.is_settled = True
         waiting = self.waiting[pending.kept.key]
-        assert holds(waiting[0] is pending)  # those of its key before it have been put out
+        assert holds(waiting[0] is pending)  # those of its key before it have been emitted
         waiting.popleft()
         if not waiting:
             del self.waiting[pending.kept.key]

@@ -19,7 +19,7 @@ from callboard.streams.programs.joins.join_index cimport JoinIndex, indexes_stat
 from callboard.streams.programs.joins.join cimport Join, JoinRows
 from callboard.streams.programs.merging.time_order cimport InTime
 from callboard.streams.programs.merging.merge cimport IdleSources, Merge
-from callboard.streams.programs.program cimport Batch, DividedBatch, Part, Program, Watermark
+from callboard.streams.programs.program cimport Batch, DividedBatch, SubBatchOutputs, Program, Watermark
 
 from callboard.streams.errors import StreamError
 
@@ -148,11 +148,11 @@ cdef class LanePrograms(Program):
                 divided.division.add_to_all()
             else:
                 divided.division.add_to_none()
-        divided.parts = [Part() for _ in range(divided.division.count())]
+        divided.outputs = [SubBatchOutputs() for _ in range(divided.division.count())]
         return divided
 
     cpdef process_sub_batch(self, DividedBatch divided, uint32_t number):
-        cdef list outs = (<Part?>divided.parts[number]).outs
+        cdef list outs = (<SubBatchOutputs?>divided.outputs[number]).outs
         cdef SubBatch* sub_batch = &divided.division.sub_batch(number)
         cdef JoinCommand step
         cdef size_t at
@@ -164,14 +164,14 @@ cdef class LanePrograms(Program):
         cdef list out = (<Batch?>into[0]).rows
         cdef Py_ssize_t chunk = 0
         cdef JoinCommand step
-        cdef Part part
+        cdef SubBatchOutputs outputs
         for step in divided.batch.rows:
             if step.kind == CHUNK:
-                found = [part.outs[chunk] for part in divided.parts]
+                found = [outputs.outs[chunk] for outputs in divided.outputs]
                 step = with_found(step, (<JoinIndex>self.indexes[0]).together(found))
                 chunk += 1
             out.append(step)
-        assert holds(all([len((<Part>part).outs) == chunk for part in divided.parts]))
+        assert holds(all([len((<SubBatchOutputs>outputs).outs) == chunk for outputs in divided.outputs]))
 
 
 @cython.final

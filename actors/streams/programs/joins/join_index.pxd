@@ -3,6 +3,13 @@ from libc.stdint cimport uint64_t
 
 from callboard.streams.programs.joins.window_rows cimport WindowRow, SavedRows, WindowRule
 
+# Rows that are taken at once: the partners of all of them are in memory together.
+cdef enum:
+    ROWS_AT_ONCE = 64
+
+# Hashes of buckets begin with it, so that nobody can choose values that share a bucket.
+cdef uint64_t SEED
+
 
 cdef class JoinIndex:
     cdef uint64_t compared  # pairs, so far

@@ -39,8 +39,7 @@ cdef extern from "callboard/streams/programs/joins/kernel/number_join.hpp" names
         void match(vector[JoinMatch]& matches) except +
         uint64_t compared()
 
-# Hashes of buckets begin with it, so that nobody can choose values that share a bucket.
-cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
+SEED = int.from_bytes(os.urandom(8), "little")
 # Differences of integers up to this are exact as floats, too.
 cdef int64_t most_as_float = 2**52
 # Differences of times up to this have 64 bits.

@@ -30,6 +30,6 @@ cdef class Merge(Program):
 
 cdef class IdleSources(Merge):
     cdef object idle_timeout  # seconds; None: nobody is ever idle
-    cdef list heard         # for each input, when something came from it last, by the run's clock
+    cdef list heard           # for each input, when something came from it last, by the run's clock
 
     cdef bint find_idle(self, list batches) except -1

@@ -5,13 +5,13 @@ from callboard.streams.programs.merging.merge cimport IdleSources
 
 
 cdef class TimeOrder:
-    cdef readonly object delay_threshold     # how far a row may be behind the latest of its source; None: not at all
-    cdef readonly list come_to   # the time that each source has come to, or None
-    cdef list latest             # the time of the latest row of each source, or None
-    cdef list queues             # for each source, rows as they came, each not behind the one before
-    cdef list behind             # a heap of the others
-    cdef list idle               # for each source, whether nobody waits for it
-    cdef tuple passed            # what was handed out while one was idle goes to this (time, source); or None
+    cdef readonly object delay_threshold  # how far a row may be behind the latest of its source; None: not at all
+    cdef readonly list come_to            # the time that each source has come to, or None
+    cdef list latest                      # the time of the latest row of each source, or None
+    cdef list queues                      # for each source, rows as they came, each not behind the one before
+    cdef list behind                      # a heap of the others
+    cdef list idle                        # for each source, whether nobody waits for it
+    cdef tuple passed                     # what was handed out while one was idle goes to this (time, source); or None
 
     cdef bint is_late(self, Py_ssize_t source, object time) except -1
     cdef int add(self, Py_ssize_t source, object time, int64_t serial, object row) except -1

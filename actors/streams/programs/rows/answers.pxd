@@ -46,10 +46,10 @@ cdef class Answers(Program):
     cdef object answered     # a deque, to which any thread appends
     cdef list calls          # (row, future): for coroutines that are to begin
     cdef readonly Py_ssize_t in_flight
-    cdef bint has_ended      # by an error of its own: later rounds are dropped
-    cdef RowTotals counts    # of the round that has just left
-    cdef Future awaited      # by the thread in process()
-    cdef bint is_interrupted  # that thread waits no more
+    cdef bint has_ended             # by an error of its own: later rounds are dropped
+    cdef RowTotals counts           # of the round that has just left
+    cdef Future awaited             # by the thread in process()
+    cdef bint is_interrupted        # that thread waits no more
     cdef AnsweringStage* answering  # null: it has none, and waits in process()
 
     cdef PendingRound come(self, Batch batch, int64_t serial)
@@ -75,15 +75,15 @@ cdef class Answers(Program):
 cdef class WatermarkInterval:
     # The rows between two watermarks.
     cdef Py_ssize_t missing  # answers
-    cdef list answered       # rows that are done, and not put out
+    cdef list answered       # rows that are done, and not emitted yet
     cdef object watermark    # behind them; None: it has not come
 
 
 cdef class UnorderedAnswers(Answers):
-    cdef object intervals    # a deque, which is never empty: those that are not put out, the earliest first
-    cdef WatermarkInterval latest     # of these
-    cdef public object add_round  # None, or a function: have a round without rows come
-    cdef bint has_asked      # for a round, and none has come since
+    cdef object intervals          # a deque, which is never empty: those not emitted yet, the earliest first
+    cdef WatermarkInterval latest  # of these
+    cdef public object add_round   # None, or a function: have a round without rows come
+    cdef bint has_asked            # for a round, and none has come since
 
     cdef bint put_answers(self, list into) except -1
 

@@ -18,7 +18,7 @@ from callboard.core.asserting cimport holds
 from callboard.rows.instants cimport as_given, as_key, instant_of
 from callboard.scheduling.flow.stage cimport Division, Range, SubBatch
 from callboard.streams.programs.program cimport (
-    Batch, DividedBatch, Part, Program, PyVectorcall_Function, Watermark, call_one, pass_on,
+    Batch, DividedBatch, SubBatchOutputs, Program, PyVectorcall_Function, Watermark, call_one, pass_on,
     vectorcallfunc,
 )
 from callboard.streams.programs.shared_function cimport own
@@ -56,8 +56,11 @@ cdef class Stateful(Program):
         self.tables = [Table(True, homes, number) for number in range(partitions)]
 
     cpdef Py_ssize_t divided_among(self, int lanes) except -1:
-        """A part of a round costs 1 to 2 us, however few of its rows are in it. So there are just enough partitions to
-        keep lanes busy, if keys are spread evenly."""
+        """Return the number of partitions, which may be reduced for this number of lanes.
+
+        Each partition costs 1 to 2 us per round, however few rows it gets. So there are just enough of them to keep the
+        lanes busy if keys are spread evenly.
+        """
         assert holds(self.stage == NULL)
         if self.fewer:
             self.partitions = min(self.partitions, max(LEAST_PARTITIONS, PARTITIONS_OF_LANE * lanes))
@@ -296,7 +299,7 @@ cdef class Stateful(Program):
                 divided.keys[at] = Raised(error)
                 division.add_to(0)
                 at += 1
-        divided.parts = [Part() for _ in range(division.count())]
+        divided.outputs = [SubBatchOutputs() for _ in range(division.count())]
         if self.hot is not None:
             self.note_keys([key for key, row in zip(divided.keys, batch.rows)
                             if type(row) is not Watermark and type(key) is not Raised])
@@ -304,7 +307,7 @@ cdef class Stateful(Program):
 
     cpdef process_sub_batch(self, DividedBatch divided, uint32_t number):
         cdef Batch batch = divided.batch
-        cdef Part part = divided.parts[number]
+        cdef SubBatchOutputs outputs = divided.outputs[number]
         cdef SubBatch* sub_batch = &divided.division.sub_batch(number)
         cdef Table table = self.tables[sub_batch.partition]
         assert holds(not self.table.states and sub_batch.ends.empty())
@@ -313,27 +316,27 @@ cdef class Stateful(Program):
         sub_batch.ends.reserve(sub_batch.rows.size())
         while at < sub_batch.rows.size():
             try:
-                do_rows(self, divided, sub_batch, part, &at)
+                do_rows(self, divided, sub_batch, outputs, &at)
             except Exception as error:
-                part.errors[sub_batch.rows[at]] = error
+                outputs.errors[sub_batch.rows[at]] = error
                 if self.errors == "fail":
                     return  # gather() raises at this row, and needs none after it
-                sub_batch.ends.push_back(len(part.outs))
+                sub_batch.ends.push_back(len(outputs.outs))
                 at += 1
         assert holds(sub_batch.ends.size() == sub_batch.rows.size())  # the end of each row's outputs
         if batch.final and self.marks_end:
             i = len(batch.rows)
-            part.marks[i] = self.asked(table, batch, i)
+            outputs.marks[i] = self.asked(table, batch, i)
 
     cpdef gather(self, DividedBatch divided, list into):
         cdef Batch batch = divided.batch
         cdef Py_ssize_t i, n = len(batch.rows)
         cdef uint32_t owner
-        cdef Part part
+        cdef SubBatchOutputs outputs
         cdef bint plain = batch.lineages is None and self.sides is None
         cdef list out = (<Batch?>into[0]).rows
-        for part in divided.parts:
-            plain = plain and not part.errors
+        for outputs in divided.outputs:
+            plain = plain and not outputs.errors
         check_unchanged(divided)
         for i in range(n):
             if type(<object>PyList_GET_ITEM(batch.rows, i)) is Watermark:
@@ -341,11 +344,11 @@ cdef class Stateful(Program):
                     pass_on(batch, i, into)
                 continue
             owner = divided.division.owner(i)
-            part = divided.parts[owner]
+            outputs = divided.outputs[owner]
             if plain:
-                move_next_outs(part.outs, divided.division.sub_batch(owner), out)
+                move_next_outs(outputs.outs, divided.division.sub_batch(owner), out)
                 continue
-            error = part.errors.get(i)
+            error = outputs.errors.get(i)
             failed = error is not None and self.errors == "fail"
             self.settle(batch, i, None if failed else next_outs(divided, owner), error, into)
         if batch.final and self.marks_end:
@@ -357,22 +360,22 @@ cdef class Stateful(Program):
         cdef list answers = []
         cdef bint is_row = at < len(divided.batch.rows), goes_on = True
         cdef uint32_t number
-        cdef Part part
+        cdef SubBatchOutputs outputs
         if not self.marks_time and is_row:
             return True
-        for part in divided.parts:
-            if at in part.errors:
-                self.failed(divided.batch, at, part.errors[at], into)
+        for outputs in divided.outputs:
+            if at in outputs.errors:
+                self.failed(divided.batch, at, outputs.errors[at], into)
                 goes_on = False
                 break
-        for number, part in enumerate(divided.parts):
-            answers += part.marks[at]
+        for number, outputs in enumerate(divided.outputs):
+            answers += outputs.marks[at]
             if is_row:
                 next_outs(divided, number)
         answers.sort(key=born_of)
-        for _, outputs, error in answers:
-            assert holds((outputs is None) != (error is None))
-            self.settle_each(divided.batch, at, outputs, error, into)
+        for _, made, error in answers:
+            assert holds((made is None) != (error is None))
+            self.settle_each(divided.batch, at, made, error, into)
         return goes_on
 
 
@@ -405,9 +408,11 @@ cdef int divide_rows(Stateful stateful, DividedBatch divided, Py_ssize_t* at) ex
     return 0
 
 
-cdef int do_rows(Stateful stateful, DividedBatch divided, SubBatch* sub_batch, Part part, size_t* at) except -1:
+cdef int do_rows(
+    Stateful stateful, DividedBatch divided, SubBatch* sub_batch, SubBatchOutputs outputs, size_t* at
+) except -1:
     """Process a sub-batch's rows from `at` on, and leave `at` on the row that raised."""
-    cdef list rows = divided.batch.rows, keys = divided.keys, outs = part.outs
+    cdef list rows = divided.batch.rows, keys = divided.keys, outs = outputs.outs
     cdef int64_t first = divided.batch.first
     cdef Table table = stateful.tables[sub_batch.partition]
     cdef Py_ssize_t i
@@ -416,8 +421,8 @@ cdef int do_rows(Stateful stateful, DividedBatch divided, SubBatch* sub_batch, P
         i = sub_batch.rows[at[0]]
         row = <object>PyList_GET_ITEM(rows, i)
         if type(row) is Watermark:
-            part.marks[i] = []
-            part.marks[i] = stateful.asked(table, divided.batch, i)
+            outputs.marks[i] = []
+            outputs.marks[i] = stateful.asked(table, divided.batch, i)
         else:
             key = <object>PyList_GET_ITEM(keys, i)
             if type(key) is Raised:
@@ -447,7 +452,7 @@ cdef int check_unchanged(DividedBatch divided) except -1:
 
 cdef list next_outs(DividedBatch divided, uint32_t number):
     """Return the outputs of the next of a sub-batch's rows."""
-    cdef list outs = (<Part?>divided.parts[number]).outs
+    cdef list outs = (<SubBatchOutputs?>divided.outputs[number]).outs
     cdef Range outputs = next_range(divided.division.sub_batch(number), outs)
     return outs[outputs.begin:outputs.end]
 

@@ -111,7 +111,7 @@ public:
     }
 
     void let_all_go() override {
-        for (std::uint32_t side; has_next(side);) let_go(side);
+        for (std::uint32_t side; find_next(side);) let_go(side);
     }
 
     void save(std::uint32_t side, void* times, std::uint8_t* partners) const override {
@@ -158,7 +158,7 @@ private:
                 while (is_over(side, now)) let_go(side);
             return;
         }
-        for (std::uint32_t side; has_next(side); let_go(side)) {
+        for (std::uint32_t side; find_next(side); let_go(side)) {
             if (is_over(side, now)) continue;
             side = 1 - side;  // sums of doubles are rounded
             if (!is_over(side, now)) return;
@@ -199,7 +199,7 @@ private:
     Time oldest(std::uint32_t side) const { return windows_[side].front().time; }
 
     // The side whose oldest row leaves first, whenever that is: if rows of both are kept as long, the oldest of both.
-    bool has_next(std::uint32_t& side) const {
+    bool find_next(std::uint32_t& side) const {
         if (!find_oldest(side)) return false;
         const std::uint32_t other = 1 - side;
         if (rule_ == JoinRule::strict && !windows_[other].empty() &&

@@ -1,0 +1,77 @@
+"""The encoding of functions and rows between a program and its worker processes.
+
+A process does not import the program's main module, which might start the program again. So
+functions and classes of that module travel as their code, by cloudpickle. A class is made once in a
+process. There it has its place in `__main__`, so its objects come back as those of the program's
+own class.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+import traceback
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import cloudpickle
+
+from callboard.core.errors import CallboardError
+from callboard.core.text import safe_str
+
+_definitions: WeakKeyDictionary[type, bytes] = WeakKeyDictionary()
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    def reducer_override(self, value: Any) -> Any:
+        """Return how to pickle a value; called for all but those of the simplest types."""
+        if isinstance(value, type) and value.__module__ == "__main__" and _is_in_main(value):
+            definition = _definitions.get(value)
+            if definition is None:
+                definition = _definitions[value] = cloudpickle.dumps(value)
+            return _class_of_main, (value.__qualname__, definition)
+        return super().reducer_override(value)
+
+
+def _is_in_main(cls: type) -> bool:
+    return getattr(sys.modules["__main__"], cls.__qualname__, None) is cls
+
+
+def _class_of_main(name: str, definition: bytes) -> Any:
+    """Return a class of the main module; make it where there is none of that name."""
+    main = sys.modules["__main__"]
+    if not hasattr(main, name):
+        setattr(main, name, pickle.loads(definition))
+    return getattr(main, name)
+
+
+def dumps(value: Any) -> bytes:
+    """Encode a value of the program for its processes. Raises what the value's pickling raises."""
+    with io.BytesIO() as file:
+        _Pickler(file, pickle.HIGHEST_PROTOCOL).dump(value)
+        return file.getvalue()
+
+
+def dumps_in_process(value: Any) -> bytes:
+    """Encode a value of a process for the program."""
+    try:
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    except Exception:  # classes that were made in a function have no name to be found by
+        made: bytes = cloudpickle.dumps(value)
+        return made
+
+
+def sendable(error: BaseException | None) -> BaseException | None:
+    """Return an exception that can be pickled, with its traceback as a note."""
+    if error is None:
+        return None
+    error.add_note("In a worker process:\n" + "".join(traceback.format_exception(error)).rstrip())
+    try:
+        pickle.loads(dumps_in_process(error))
+    except Exception:
+        text = f"{type(error).__qualname__}: {safe_str(error)}"
+        replacement = CallboardError(text)
+        replacement.__notes__ = error.__notes__
+        return replacement
+    return error

@@ -1,0 +1,23 @@
+# Programs whose functions run in worker processes.
+from libc.stdint cimport int64_t
+
+from callboard.streams.programs.program cimport Program
+from callboard.streams.programs.rows.answers cimport Answers, PendingRound
+
+
+cdef class SegmentMember(Program):
+    # An operator of a segment before its last one: rows pass it unchanged, and the last one counts for it.
+    cdef int64_t origin    # the serial number of the first row that it saw; -1: none
+    cdef int64_t before    # outputs before this run, which was restored
+    cdef int64_t given     # outputs since then, with watermarks
+
+
+cdef class InProcesses(Answers):
+    # The last operator of a segment: it sends each round to a worker process, for all of them.
+    cdef tuple members     # the others, in the order of the graph
+    cdef dict places       # of the operators of the segment, by name
+    cdef object segment    # encodes rounds, and decodes their outputs: see streams/processes
+
+    cdef int put_outputs(self, PendingRound taken, object refused, object answer) except -1
+    cdef int insert(self, object failed, PendingRound taken, Py_ssize_t place) except -1
+    cdef object placed(self, object failure, list firsts, list rows, object refused)

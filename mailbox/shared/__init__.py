@@ -1,0 +1,1 @@
+"""Queues in memory that processes share."""

@@ -1,0 +1,29 @@
+# One end of a channel between two processes.
+from libc.stdint cimport uint32_t, uint64_t
+from libcpp cimport bool as cbool
+
+cdef extern from "callboard/mailbox/shared/byte_channel.hpp" namespace "callboard" nogil:
+    cppclass Record "callboard::RingReader::Record":
+        const unsigned char* bytes
+        uint32_t size
+        uint32_t kind
+
+    cppclass ByteChannelEnd "callboard::ByteChannelEnd":
+        @staticmethod
+        uint64_t memory_of(uint64_t capacity)
+        @staticmethod
+        ByteChannelEnd* open(int memory, uint64_t capacity, int own, int other, cbool first)
+        uint64_t send(const unsigned char* message, uint64_t size, uint64_t sent)
+        cbool receive_piece(Record& piece)
+        void finish_piece()
+        @staticmethod
+        cbool is_last(const Record& piece)
+        cbool is_broken()
+        uint64_t look()
+        void wait(uint64_t looked, int also, int milliseconds)
+        void wake_own()
+
+
+cdef class ByteChannel:
+    cdef ByteChannelEnd* channel
+    cdef bytearray begun  # the pieces of a message that has not come as a whole
