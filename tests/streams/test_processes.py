@@ -419,6 +419,26 @@ with ActorSystem(processes=2) as system:
     assert found == [Point(10), Point(11), Point(12), Point(14), Point(15)], found
     assert all(type(one) is Point and one.color is Color.RED for one in found)
     assert type(run.row_counts.failures[0].error) is Refused
+
+    @dataclass
+    class Point:  # again, as in a notebook
+        x: int
+
+        def moved(self):
+            return Point(-self.x)
+
+    Point.__qualname__ = "Point"
+    run = system.run(entry("rows").map(move).collect())
+    run.send("rows", [Point(1), Point(2)])
+    assert run.finish(timeout=60) == [Point(-1), Point(-2)]
+
+    @dataclass
+    class spec:  # a name that the process has for itself
+        x: int
+
+    run = system.run(entry("rows").map(lambda one: spec(one.x + 1)).collect())
+    run.send("rows", [spec(1)])
+    assert run.finish(timeout=60) == [spec(2)]
     print("done")
 """
 

@@ -21,6 +21,7 @@ from callboard.core.errors import CallboardError
 from callboard.core.text import safe_str
 
 _definitions: WeakKeyDictionary[type, bytes] = WeakKeyDictionary()
+_made: dict[str, bytes] = {}  # in a process: the definitions of its classes, by their names
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -39,10 +40,11 @@ def _is_in_main(cls: type) -> bool:
 
 
 def _class_of_main(name: str, definition: bytes) -> Any:
-    """Return a class of the main module; make it where there is none of that name."""
+    """Return a class of the main module; make it where that is not its latest definition."""
     main = sys.modules["__main__"]
-    if not hasattr(main, name):
+    if _made.get(name) != definition:
         setattr(main, name, pickle.loads(definition))
+        _made[name] = definition
     return getattr(main, name)
 
 
